@@ -12,9 +12,9 @@ export default defineConfig({
     ...ordinary,
     globalSetup,
     name: "plain",
-    include: ["test/{queue,engine,runs,events,checkpoints}/**/*.test.ts"],
+    include: ["test/{engine,api/runs,state/checkpoints}/**/*.test.ts"],
     // They have no database.
-    exclude: [...ordinary.exclude, ...WITH_MODULES_REPLACED],
+    exclude: [...ordinary.exclude, ...WITH_MODULES_REPLACED, "test/engine/outbox/**"],
     env: {
       ...ordinary.env,
       DATABASE_LISTEN: "false",

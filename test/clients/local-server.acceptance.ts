@@ -3,7 +3,7 @@ import { newId } from "../../src/platform/lib/ids.ts";
 import { feature } from "../compatibility/feature.ts";
 import { apiOf, saying } from "../helpers/api.ts";
 import { namesOf, readStream } from "../helpers/server-sent-events.ts";
-import { command, openFrames } from "../streaming/frames.ts";
+import { command, openFrames } from "../protocols/streaming/frames.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { LOCAL_VERSION, startLocalServer, whyNoLocalServer, type LocalServer } from "./local-server.ts";
 

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import type { Check } from "../../src/cli/doctor/checks.ts";
-import { findPgbouncer, openings, startPooler, type Pgbouncer } from "../database/pgbouncer.ts";
+import { findPgbouncer, openings, startPooler, type Pgbouncer } from "../platform/database/pgbouncer.ts";
 import { commandHere } from "../helpers/command-here.ts";
 import { aProject, fixture } from "../helpers/project.ts";
 

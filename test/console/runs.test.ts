@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { query } from "../helpers/query.ts";
-import { startReceiver } from "../webhooks/receiver.ts";
+import { startReceiver } from "../protocols/webhooks/receiver.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 

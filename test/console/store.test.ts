@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { Client } from "@langchain/langgraph-sdk";
 import type { Locator } from "playwright-core";
-import { findPgvector, openPgvector } from "../store/pgvector.ts";
+import { findPgvector, openPgvector } from "../api/store/pgvector.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 
 describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { timeout: SLOW_MS }, () => {
@@ -193,7 +193,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
 });
 
 /** Its index is of words: texts are as similar as the words that they share. */
-const WITH_INDEX = fileURLToPath(new URL("../store/fixtures/langgraph.json", import.meta.url));
+const WITH_INDEX = fileURLToPath(new URL("../api/store/fixtures/langgraph.json", import.meta.url));
 const pgvector = reasonForNoBrowser() === undefined ? await findPgvector(inject("serverUrl")) : undefined;
 
 describe.runIf(pgvector !== undefined)("the page of a store with an index", { timeout: SLOW_MS }, () => {

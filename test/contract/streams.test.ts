@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
-import { EVERYTHING, isRoot, openFrames } from "../streaming/frames.ts";
+import { EVERYTHING, isRoot, openFrames } from "../protocols/streaming/frames.ts";
 import { testOperations } from "./answers.ts";
 import { violationsOfSchema } from "./contract.ts";
 import { MISSING, wireOf } from "./wire.ts";

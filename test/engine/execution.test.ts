@@ -25,7 +25,7 @@ import type { EventLog, RunEvent } from "../../src/engine/events/log.ts";
 import type { Hub } from "../../src/engine/events/hub.ts";
 import { RunChannel } from "../../src/engine/events/channel.ts";
 import { listeningLogger } from "../helpers/parts.ts";
-import { openQueue, type OpenQueue, type QueuedRun } from "../queue/open-queue.ts";
+import { openQueue, type OpenQueue, type QueuedRun } from "./queue/open-queue.ts";
 
 /** What becomes of a run when its graph has ended or is stopped: against the real queue, with a graph made for it. */
 

@@ -11,7 +11,7 @@ import { newId } from "../../src/platform/lib/ids.ts";
 
 /** `http` of langgraph.json, but for its `app`. */
 
-const graphConfigFile = fileURLToPath(new URL("../runs/graphs/langgraph.json", import.meta.url));
+const graphConfigFile = fileURLToPath(new URL("../api/runs/graphs/langgraph.json", import.meta.url));
 
 const status = async (address: string, init?: RequestInit): Promise<number> => {
   const answer = await fetch(address, { redirect: "manual", ...init });

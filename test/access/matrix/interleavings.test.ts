@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
-import { startReceiver, type Receiver } from "../../webhooks/receiver.ts";
+import { startReceiver, type Receiver } from "../../protocols/webhooks/receiver.ts";
 import { send, type Answer, type Asked } from "./cells.ts";
 import {
   assertHeard,

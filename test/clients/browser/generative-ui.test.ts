@@ -4,7 +4,7 @@ import { feature } from "../../compatibility/feature.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { reasonForNoBrowser, startPageHost, type PageHost } from "./chromium.ts";
 
-const CONFIG = fileURLToPath(new URL("../../ui/langgraph.json", import.meta.url));
+const CONFIG = fileURLToPath(new URL("../../protocols/ui/langgraph.json", import.meta.url));
 const KEY = "a-key";
 /** Called in the page. */
 const colourOf = (element: unknown): string =>

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { eventually } from "../../helpers/conditions.ts";
 import { endLeases, PATIENT_LEASES_ENVIRONMENT } from "../../helpers/leases.ts";
-import { startReceiver, type Received } from "../../webhooks/receiver.ts";
+import { startReceiver, type Received } from "../../protocols/webhooks/receiver.ts";
 import { FAULTY_SERVER, type Bench } from "../bench.ts";
 import { complaintsWhere, type Scenario } from "../scenario.ts";
 

@@ -11,7 +11,7 @@
  *  3. Values would have to be computed (the writes of a step that is half done count already, those of a command,
  *     a graph with other channels, a subgraph): `getState` on the revived checkpoint.
  *
- * test/threads/state-equality.test.ts holds 1 and 2 against 3.
+ * test/api/threads/state-equality.test.ts holds 1 and 2 against 3.
  */
 
 import { ofGraph } from "../../../platform/lib/contents.ts";

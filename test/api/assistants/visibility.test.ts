@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Caller } from "../../../src/access/caller.ts";
+import {
+  assistantCountBody,
+  assistantCreateBody,
+  assistantPatchBody,
+  assistantSearchBody,
+  assistantVersionsBody,
+} from "../../../src/api/assistants/schemas.ts";
+import { createAssistantService, type AssistantService } from "../../../src/api/assistants/service.ts";
+import { caller, ownersOnly } from "../../helpers/access.ts";
+import { startAssistants } from "../../helpers/parts.ts";
+
+const MINE = "00000000-0000-7000-8000-000000000001";
+const THEIRS = "00000000-0000-7000-8000-000000000002";
+const patch = assistantPatchBody.parse({ name: "Second" });
+const [me, them] = [caller("me"), caller("them")];
+
+let server: Awaited<ReturnType<typeof startAssistants>>;
+let service: AssistantService;
+const deletedThreads: string[] = [];
+beforeAll(async () => {
+  server = await startAssistants();
+  service = createAssistantService({
+    database: server.database,
+    authorize: ownersOnly,
+    graphs: server.graphs,
+    deleteThreads: async (_by, threadIds) => deletedThreads.push(...threadIds),
+  });
+  for (const [by, assistant_id, owner] of [
+    [me, MINE, "me"],
+    [them, THEIRS, "them"],
+  ] as const) {
+    await service.records.create(
+      by,
+      assistantCreateBody.parse({ graph_id: "agent", assistant_id, metadata: { owner } }),
+    );
+    await service.versions.update(by, assistant_id, patch);
+  }
+});
+afterAll(async () => {
+  await server.close();
+});
+
+const page = assistantVersionsBody.parse({});
+const search = assistantSearchBody.parse({});
+const all = assistantCountBody.parse({});
+const named = (id: string, version?: number) => expect.objectContaining({ assistant_id: id, version });
+
+test("who may see an assistant reads, searches, counts and changes it", async () => {
+  expect(await service.records.get(me, MINE)).toEqual(named(MINE, 2));
+  expect((await service.search.search(me, search)).items).toEqual([named(MINE, 2)]);
+  expect(await service.search.count(me, all)).toBe(1);
+  expect(await service.versions.list(me, MINE, page)).toEqual({
+    items: [named(MINE, 2), named(MINE, 1)],
+    total: 2,
+    offset: 0,
+  });
+  expect(await service.versions.setLatest(me, MINE, 1)).toEqual(named(MINE, 1));
+});
+
+test.each<[string, (by: Caller, id: string) => Promise<unknown>]>([
+  ["read", (by, id) => service.records.get(by, id)],
+  ["updated", (by, id) => service.versions.update(by, id, patch)],
+  ["set to a version", (by, id) => service.versions.setLatest(by, id, 1)],
+  ["asked for its versions", (by, id) => service.versions.list(by, id, page)],
+  ["drawn", (by, id) => service.graph.drawing(by, id, false)],
+  ["asked for its schemas", (by, id) => service.graph.schemas(by, id)],
+  ["asked for its subgraphs", (by, id) => service.graph.subgraphs(by, id, undefined, false)],
+  ["deleted", (by, id) => service.records.remove(by, id, { withThreads: true })],
+])("who may not see an assistant is told that it is not there when it is %s", async (_what, ask) => {
+  await expect(ask(me, THEIRS)).rejects.toMatchObject({
+    kind: "not_found",
+    message: expect.stringContaining(THEIRS),
+  });
+  expect(await service.records.get(them, THEIRS)).toEqual(
+    expect.objectContaining({ name: "Second", version: 2 }),
+  );
+  expect(deletedThreads).toEqual([]);
+});
+
+test("searches, counts and pages beyond the last leave out what is hidden", async () => {
+  expect(await service.search.search(me, { ...search, offset: 5 })).toEqual({
+    items: [],
+    total: 1,
+    offset: 5,
+  });
+  expect(await service.search.count(me, { ...all, metadata: { owner: "them" } })).toBe(0);
+  expect(await service.search.count(caller("nobody"), all)).toBe(0);
+});
+
+test("the id of somebody else's assistant is taken, whether it may be there or not", async () => {
+  const again = assistantCreateBody.parse({ graph_id: "agent", assistant_id: THEIRS });
+  await expect(service.records.create(me, again)).rejects.toMatchObject({ kind: "conflict" });
+  await expect(service.records.create(me, { ...again, if_exists: "do_nothing" })).rejects.toMatchObject({
+    kind: "conflict",
+  });
+});
+
+test("of an assistant's threads only those go with it that its caller may delete", async () => {
+  const threads = {
+    me: "00000000-0000-7000-8000-00000000000a",
+    them: "00000000-0000-7000-8000-00000000000b",
+  };
+  for (const [owner, threadId] of Object.entries(threads)) {
+    await server.database.query("insert into threadloom.threads (thread_id, metadata) values ($1, $2)", [
+      threadId,
+      { owner, assistant_id: MINE },
+    ]);
+  }
+  await service.records.remove(me, MINE, { withThreads: true });
+  expect(deletedThreads).toEqual([threads.me]);
+});

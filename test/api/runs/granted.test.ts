@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import { createDecisions, HandlerError } from "../../../src/access/auth/decisions.ts";
+import { userOf } from "../../../src/access/auth/users.ts";
+import { createAuthorize } from "../../../src/access/authorize.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
+import { createRunGrants } from "../../../src/api/runs/creation/granted.ts";
+import { runBody } from "../../../src/api/runs/schemas.ts";
+
+/** What becomes of a request for a run that a handler of the project's changes. */
+
+interface Given {
+  metadata: Record<string, unknown>;
+  kwargs: {
+    input: { messages: { content: string }[] };
+    config: { configurable: { model: unknown }; recursion_limit?: unknown };
+  };
+}
+const bodyOf = () =>
+  runBody.parse({
+    assistant_id: newId(),
+    input: { messages: [{ content: "hi" }] },
+    config: { configurable: { model: "small" } },
+  });
+const grant = async (body: ReturnType<typeof bodyOf>, handler: (value: Given) => void) => {
+  const answer = ({ event, value }: { event: string; value: unknown }): void => {
+    if (event === "threads:create_run") handler(value as Given);
+  };
+  const decisions = createDecisions({ handlerOf: () => answer });
+  return await createRunGrants(createAuthorize({ decisions }), undefined)(userOf("alice"), body, newId());
+};
+
+test("what is changed deep within a request is what the run is given, and the request stays as it was", async () => {
+  const body = bodyOf();
+  const before = structuredClone(body);
+  const granted = await grant(body, ({ kwargs }) => {
+    kwargs.config.configurable.model = "large";
+    kwargs.input.messages.push({ content: "be brief" });
+  });
+  expect(granted.body).toMatchObject({
+    input: { messages: [{ content: "hi" }, { content: "be brief" }] },
+    config: { configurable: { model: "large" } },
+  });
+  expect(body).toEqual(before);
+});
+
+test("what is changed deep within a request is held to what a client may send", async () => {
+  for (const change of [
+    ({ kwargs }: Given) => (kwargs.config.configurable.model = "a\0b"),
+    ({ kwargs }: Given) => (kwargs.config.recursion_limit = "many"),
+  ])
+    await expect(grant(bodyOf(), change)).rejects.toBeInstanceOf(HandlerError);
+});
+
+test("a handler that sets metadata alone leaves all else of the request as it is, without a copy", async () => {
+  const body = bodyOf();
+  const granted = await grant(body, (value) => {
+    value.metadata = { ...value.metadata, owner: "alice" };
+  });
+  expect(granted.body.metadata).toEqual({ owner: "alice" });
+  expect(granted.body.input).toBe(body.input);
+});

@@ -1,0 +1,82 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { apiOf, type Api } from "../../helpers/api.ts";
+import { startTestServer } from "../../helpers/app.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
+import { query } from "../../helpers/query.ts";
+
+/*
+ * An update of a row that changes no indexed column is "HOT": no index hears of it. PostgreSQL counts them, so the
+ * figures don't depend on the machine. See docs/decisions/011-threads-updated-in-place.md.
+ */
+
+const TURNS = 8;
+const KINDS = [
+  { metadata: { title: "A conversation" } },
+  // PostgreSQL compresses them in the row.
+  { metadata: { notes: "word ".repeat(2_000) } },
+  // It keeps them apart from the row.
+  { metadata: { notes: randomBytes(8_000).toString("base64") } },
+  { ttl: { strategy: "delete", ttl: 60 } },
+];
+
+let database: FreshDatabase;
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(() => database.drop());
+
+interface Counted {
+  updates: number;
+  hot: number;
+}
+
+const counted = async (): Promise<Counted> => {
+  const [row] = await query<Counted>(
+    database,
+    `select n_tup_upd::float8 as updates, n_tup_hot_upd::float8 as hot
+     from pg_stat_user_tables where relname = 'threads'`,
+  );
+  return row ?? { updates: 0, hot: 0 };
+};
+
+/** With a server of its own: its connections tell what they have done when they end, at the latest. */
+const withServer = async <Result>(work: (api: Api) => Promise<Result>): Promise<Result> => {
+  const server = await startTestServer({ connectionString: database.connectionString });
+  try {
+    return await work(apiOf(server));
+  } finally {
+    await server.close();
+  }
+};
+
+const turn = async (api: Api, threads: readonly string[]): Promise<void> => {
+  const body = { assistant_id: "counter", input: {} };
+  await Promise.all(threads.map((threadId) => api.aFinishedRun(threadId, body)));
+};
+
+describe("a run on a thread that has run before", () => {
+  test("changes its thread's row twice without touching an index of it", async () => {
+    const threads = await withServer(async (api) => {
+      const made = await Promise.all([...KINDS, ...KINDS].map((fields) => api.aThread(fields)));
+      await turn(api, made);
+      return made;
+    });
+    const updates = threads.length * TURNS * 2;
+    const before = await eventually("the first runs are counted", async () => {
+      const found = await counted();
+      return found.updates >= threads.length * 2 ? found : undefined;
+    });
+    await withServer(async (api) => {
+      for (let count = 0; count < TURNS; count += 1) await turn(api, threads);
+    });
+    const after = await eventually("the others are counted", async () => {
+      const found = await counted();
+      return found.updates >= before.updates + updates ? found : undefined;
+    });
+    expect(after.updates - before.updates).toBe(updates);
+    // Not all: the next ten minutes may begin meanwhile, or a page be full for a moment.
+    expect((after.hot - before.hot) / updates).toBeGreaterThan(0.8);
+  });
+});

@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { WebSocket } from "ws";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { apiOf } from "../../helpers/api.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { query } from "../../helpers/query.ts";
+
+/** What a caller is told whose runs would wait and are too many, and what is stored of that: nothing. */
+
+const [PER_THREAD, PER_CALLER, KEY_FACTOR] = [2, 4, 2];
+const KEYS = ["a", "b", "c", "d", "e", "f", "g", "h", "i"] as const;
+type Key = (typeof KEYS)[number];
+const OF_A_KEY = { onThread: PER_THREAD * KEY_FACTOR, ofCaller: PER_CALLER * KEY_FACTOR };
+
+let server: TestServer;
+/** Another process of the same deployment. */
+let replica: TestServer;
+beforeAll(async () => {
+  const limits = {
+    apiKeys: [...KEYS],
+    keyFactor: KEY_FACTOR,
+    pendingRunsPerThread: PER_THREAD,
+    pendingRunsPerCaller: PER_CALLER,
+  };
+  server = await startTestServer(limits);
+  replica = await startTestServer({ ...limits, connectionString: server.connectionString });
+});
+afterAll(async () => {
+  await replica.close();
+  await server.close();
+});
+
+const LATER = { assistant_id: "counter", input: {}, after_seconds: 3_600 };
+const NOW = { assistant_id: "counter", input: {}, multitask_strategy: "enqueue" };
+
+const ask = async (key: Key, path: string, body: unknown, { url }: TestServer = server) =>
+  await fetch(`${url}${path}`, {
+    method: "POST",
+    headers: { "x-api-key": key, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+const aThread = async (key: Key): Promise<string> =>
+  ((await (await ask(key, "/threads", {})).json()) as { thread_id: string }).thread_id;
+const stored = async (): Promise<{ runs: string; threads: string; unfinished: string }> =>
+  (
+    await query<{ runs: string; threads: string; unfinished: string }>(
+      server,
+      `select (select count(*) from threadloom.runs) as runs, count(*) as threads, sum(unfinished_runs) as unfinished
+       from threadloom.threads`,
+    )
+  )[0]!;
+
+/** A busy thread with as many runs that wait as a caller with a key may have there. */
+const aFullThread = async (key: Key): Promise<string> => {
+  const threadId = await aThread(key);
+  for (let count = 0; count < OF_A_KEY.onThread; count += 1)
+    expect((await ask(key, `/threads/${threadId}/runs`, LATER)).status).toBe(200);
+  return threadId;
+};
+/** As many runs of a caller wait as may, on threads of their own. */
+const fill = async (key: Key): Promise<void> => {
+  const runs = Array.from({ length: OF_A_KEY.ofCaller }, () => LATER);
+  expect((await ask(key, "/runs/batch", runs)).status).toBe(200);
+};
+
+const THREAD_FULL =
+  /^Thread '.*' has 4 runs or more that wait, and no more are taken; try again when some have ended\.$/;
+const CALLER_FULL = "At most 8 runs of one caller wait at the same time; try again when some have ended.";
+const expectRefused = async (answer: Response, detail: unknown): Promise<void> => {
+  expect(answer.status).toBe(429);
+  expect(answer.headers.get("retry-after")).toBe("5");
+  expect(await answer.json()).toEqual({ detail });
+};
+
+describe("a thread on which as many runs wait as may", () => {
+  test("takes no more in any way, nothing of them is stored, and others' threads take theirs", async () => {
+    const threadId = await aFullThread("a");
+    const before = await stored();
+    for (const path of ["runs", "runs/wait", "runs/stream"])
+      await expectRefused(
+        await ask("a", `/threads/${threadId}/${path}`, NOW),
+        expect.stringMatching(THREAD_FULL),
+      );
+    const batch = [LATER, { ...LATER, thread_id: threadId }];
+    await expectRefused(await ask("a", "/runs/batch", batch), expect.stringMatching(THREAD_FULL));
+    expect(await stored()).toEqual(before);
+    expect((await ask("a", `/threads/${await aThread("a")}/runs/wait`, NOW)).status).toBe(200);
+  });
+
+  test("takes a run that ends those that wait", async () => {
+    const threadId = await aFullThread("b");
+    const run = { ...NOW, multitask_strategy: "interrupt" };
+    expect((await ask("b", `/threads/${threadId}/runs/wait`, run)).status).toBe(200);
+    expect((await ask("b", `/threads/${threadId}/runs`, LATER)).status).toBe(200);
+  });
+
+  test("does not count the run that is running", async () => {
+    const threadId = await aThread("c");
+    const busy = { assistant_id: "sleep", input: { messages: [], milliseconds: 600_000 } };
+    const { run_id: runId } = (await (await ask("c", `/threads/${threadId}/runs`, busy)).json()) as {
+      run_id: string;
+    };
+    for (let count = 0; count < OF_A_KEY.onThread; count += 1)
+      expect((await ask("c", `/threads/${threadId}/runs`, NOW)).status).toBe(200);
+    expect((await ask("c", `/threads/${threadId}/runs`, NOW)).status).toBe(429);
+    expect((await ask("c", `/threads/${threadId}/runs/${runId}/cancel?wait=1`, {})).status).toBeLessThan(300);
+    await eventually("a run is taken again", async () => {
+      return (await ask("c", `/threads/${threadId}/runs`, NOW)).status === 200;
+    });
+  });
+
+  test("refuses commands of event streaming, over HTTP and over a WebSocket", async () => {
+    const threadId = await aFullThread("d");
+    const command = { id: 1, method: "run.start", params: NOW };
+    await expectRefused(
+      await ask("d", `/threads/${threadId}/commands`, command),
+      expect.stringMatching(THREAD_FULL),
+    );
+    const socket = new WebSocket(`${server.url.replace("http", "ws")}/threads/${threadId}/stream/events`, {
+      headers: { "x-api-key": "d" },
+    });
+    const answers: unknown[] = [];
+    socket.on("message", (data) => answers.push(JSON.parse(String(data))));
+    await new Promise((resolve) => socket.once("open", resolve));
+    socket.send(JSON.stringify(command));
+    await eventually("it is answered", () => answers.length > 0);
+    expect(answers).toMatchObject([
+      { type: "error", id: 1, error: "unknown_error", message: expect.stringMatching(THREAD_FULL) },
+    ]);
+    socket.terminate();
+  });
+});
+
+describe("a caller of whose runs as many wait as may, on all servers together", () => {
+  test("is refused each that would wait, whichever server is asked, and nothing of it is stored", async () => {
+    await fill("e");
+    const before = await stored();
+    for (const one of [server, replica])
+      for (const [path, body] of [
+        ["/runs", LATER],
+        ["/runs/wait", LATER],
+        ["/runs/stream", LATER],
+        ["/runs/batch", [NOW]],
+      ] as const)
+        await expectRefused(await ask("e", path, body, one), CALLER_FULL);
+    expect(await stored()).toEqual(before);
+  });
+
+  test("may create runs that start at once, and others may create what they want", async () => {
+    await fill("f");
+    expect((await ask("f", "/runs/wait", NOW)).status).toBe(200);
+    expect((await ask("f", `/threads/${await aThread("f")}/runs/wait`, NOW)).status).toBe(200);
+    expect((await ask("g", "/runs", LATER)).status).toBe(200);
+  });
+
+  test("has all of a batch refused, if one of it is too much", async () => {
+    const many = (length: number) => Array.from({ length }, () => LATER);
+    expect((await ask("h", "/runs/batch", many(OF_A_KEY.ofCaller - 1))).status).toBe(200);
+    const before = await stored();
+    await expectRefused(await ask("h", "/runs/batch", many(2)), CALLER_FULL);
+    expect(await stored()).toEqual(before);
+    expect((await ask("h", "/runs/batch", many(1))).status).toBe(200);
+  });
+
+  test("is not one of many who ask at the same time to go far beyond", async () => {
+    const answers = await Promise.all(
+      Array.from(
+        { length: 60 },
+        async (_, count) => await ask("i", "/runs", LATER, count % 2 ? server : replica),
+      ),
+    );
+    const taken = answers.filter(({ status }) => status === 200).length;
+    // Whoever is being stored at this very moment is not counted: ten connections for each of two servers.
+    expect(taken).toBeGreaterThanOrEqual(OF_A_KEY.ofCaller);
+    expect(taken).toBeLessThanOrEqual(OF_A_KEY.ofCaller + 20);
+    await expectRefused(await ask("i", "/runs", LATER), CALLER_FULL);
+  });
+});
+
+test("callers without a name are not counted, and wait on a thread as a key does", async () => {
+  const open = await startTestServer({ keyFactor: 2, pendingRunsPerThread: 1, pendingRunsPerCaller: 1 });
+  try {
+    const api = apiOf(open);
+    const threadId = await api.aThread();
+    const answers: number[] = [];
+    for (let count = 0; count < 3; count += 1)
+      answers.push((await api.post(`/threads/${threadId}/runs`, LATER)).status);
+    expect(answers).toEqual([200, 200, 429]);
+    for (let count = 0; count < 3; count += 1) expect((await api.post("/runs", LATER)).status).toBe(200);
+  } finally {
+    await open.close();
+  }
+});
+
+test("0 is no limit", async () => {
+  const open = await startTestServer({
+    apiKeys: ["a"],
+    keyFactor: 1,
+    pendingRunsPerThread: 0,
+    pendingRunsPerCaller: 0,
+  });
+  try {
+    const threadId = ((await (await ask("a", "/threads", {}, open)).json()) as { thread_id: string })
+      .thread_id;
+    for (let count = 0; count < 3; count += 1)
+      expect((await ask("a", `/threads/${threadId}/runs`, LATER, open)).status).toBe(200);
+  } finally {
+    await open.close();
+  }
+});

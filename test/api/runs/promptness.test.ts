@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { apiOf, saying, type Api } from "../../helpers/api.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { leastOf, millisecondsOf } from "../../helpers/conditions.ts";
+import { readStream } from "../../helpers/server-sent-events.ts";
+
+/** What a look at the queue, or at a run's row, twice a second would cost each of them at least. */
+const POLL_MS = 500;
+
+let server: TestServer;
+let api: Api;
+beforeAll(async () => {
+  server = await startTestServer();
+  api = apiOf(server);
+});
+afterAll(() => server.close());
+
+const RUN = { assistant_id: "two-step", input: saying("hello") };
+
+test.each<[string, (threadId: string) => Promise<unknown>]>([
+  ["waits for it", (threadId) => api.aFinishedRun(threadId, RUN)],
+  ["streams it", (threadId) => readStream(`${api.url}/threads/${threadId}/runs/stream`, { body: RUN })],
+  [
+    "creates it and joins it",
+    async (threadId) => await api.join(threadId, (await api.aRun(threadId, RUN)).run_id),
+  ],
+])("who %s is told of a run's end when it ends, not at the next look", async (_what, run) => {
+  const quickestMs = await leastOf(POLL_MS, async () => {
+    const threadId = await api.aThread();
+    return await millisecondsOf(() => run(threadId));
+  });
+  expect(quickestMs).toBeLessThan(POLL_MS);
+});

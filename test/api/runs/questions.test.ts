@@ -1,0 +1,51 @@
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { apiOf, type Api } from "../../helpers/api.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { query } from "../../helpers/query.ts";
+import { openStream } from "../../helpers/server-sent-events.ts";
+
+let server: TestServer;
+let api: Api;
+beforeAll(async () => {
+  server = await startTestServer({
+    graphConfigFile: fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url)),
+  });
+  api = apiOf(server);
+});
+afterAll(() => server.close());
+
+const isStoring = async (): Promise<boolean> => {
+  const rows = await query(
+    server,
+    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+       and query like '%checkpoint_elements%'`,
+  );
+  return rows.length > 0;
+};
+
+test("a question is shown when it is stored: whoever reads the state at once finds it there", async () => {
+  const threadId = await api.aThread();
+  const holder = new pg.Client({ connectionString: server.connectionString });
+  await holder.connect();
+  try {
+    await holder.query("begin");
+    await holder.query("lock table threadloom.checkpoints in share mode");
+    const stream = await openStream(`${server.url}/threads/${threadId}/runs/stream`, {
+      body: { assistant_id: "question", input: {}, stream_mode: "updates" },
+    });
+    let asked = false;
+    const question = stream
+      .until(({ event, data }) => event === "updates" && JSON.stringify(data).includes("__interrupt__"))
+      .then(() => (asked = true));
+    await eventually("the state waits to be stored", isStoring);
+    expect(asked).toBe(false);
+    await holder.query("commit");
+    await question;
+    expect((await api.state(threadId)).next).toEqual(["ask"]);
+  } finally {
+    await holder.end();
+  }
+});

@@ -1,0 +1,86 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { apiOf, type Api } from "../../helpers/api.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+
+/** What a graph may make: its run fails if a value, an event or an error is too large, and the server is well. */
+
+let server: TestServer;
+let api: Api;
+beforeAll(async () => {
+  server = await startTestServer({
+    graphConfigFile: fileURLToPath(new URL("./graphs/sizes.langgraph.json", import.meta.url)),
+    stateValueCharactersAtMost: 1_000_000,
+    eventCharactersAtMost: 500_000,
+    runTimeoutSecondsByGraph: new Map([["hurried", 0.3]]),
+  });
+  api = apiOf(server);
+});
+afterAll(async () => {
+  await server.close();
+});
+
+const run = (kind: string, characters: number, fields: object = {}) => ({
+  assistant_id: "sizes",
+  input: { kind, characters },
+  stream_mode: ["updates"],
+  ...fields,
+});
+
+test.each(["value", "list", "items"])("a state with too much in a %s fails its run", async (kind) => {
+  const threadId = await api.aThread();
+  const { run_id } = await api.aRun(threadId, run(kind, 1_500_000));
+  const ended = await api.untilRunIs(threadId, run_id, "error", "success");
+  expect(ended).toMatchObject({
+    status: "error",
+    error: {
+      error: "ValueTooLargeError",
+      message:
+        "A value of the state takes more than 1 MB as JSON, which is the most that is taken (STATE_VALUE_MAX_MB).",
+    },
+  });
+  // The thread can be used.
+  const result = await api.aFinishedRun(threadId, run("small", 1));
+  expect(result.made).toBe("small");
+});
+
+test("a value that is just small enough is stored", async () => {
+  const threadId = await api.aThread();
+  await api.aFinishedRun(threadId, run("value", 900_000, { stream_mode: [] }));
+  const { values } = await api.state(threadId);
+  expect((values.made as { text: string }).text).toHaveLength(900_000);
+});
+
+test("too large an event fails a run that somebody reads, and the reader is told why", async () => {
+  const threadId = await api.aThread();
+  const body = run("event", 600_000, { stream_mode: ["custom"] });
+  const answer = await fetch(`${server.url}/threads/${threadId}/runs/stream`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  const text = await answer.text();
+  expect(text).toContain("event: error");
+  expect(text).toContain("An event 'custom' takes more than 0.5 MB as JSON");
+  expect(text.length).toBeLessThan(10_000);
+  expect((await api.aFinishedRun(threadId, run("small", 1))).made).toBe("small");
+});
+
+test("an error with a message of megabytes is told in part", async () => {
+  const threadId = await api.aThread();
+  const { run_id } = await api.aRun(threadId, run("error", 20_000_000));
+  const ended = await api.untilRunIs(threadId, run_id, "error");
+  const { message } = ended.error as { message: string };
+  expect(message.length).toBeLessThan(20_000);
+  expect(message).toContain("(20000000 characters, cut)");
+  expect(JSON.stringify(await api.thread(threadId)).length).toBeLessThan(100_000);
+  expect(JSON.stringify(await api.history(threadId)).length).toBeLessThan(100_000);
+  expect(server.lines.join("").length).toBeLessThan(1_000_000);
+});
+
+test("a graph may have a time of its own for its runs", async () => {
+  const threadId = await api.aThread();
+  const { run_id } = await api.aRun(threadId, { assistant_id: "hurried", input: { milliseconds: 60_000 } });
+  const ended = await api.untilRunIs(threadId, run_id, "timeout");
+  expect(ended.error).toMatchObject({ message: "The run did not end within 0.3 seconds." });
+});

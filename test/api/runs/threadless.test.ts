@@ -1,0 +1,262 @@
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { RunRecord } from "../../../src/api/runs/schemas.ts";
+import { apiOf, saying, textsOf, type Api, type Refusal, type Result } from "../../helpers/api.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { query } from "../../helpers/query.ts";
+import { namesOf, openStream, readStream } from "../../helpers/server-sent-events.ts";
+
+const LONG = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
+const TWO_STEP = { assistant_id: "two-step", input: saying("hello") };
+
+let server: TestServer;
+let replica: TestServer;
+let api: Api;
+let other: Api;
+beforeAll(async () => {
+  server = await startTestServer();
+  replica = await startTestServer({ connectionString: server.connectionString, role: "api" });
+  api = apiOf(server);
+  other = apiOf(replica);
+});
+afterEach(async () => {
+  await api.post("/runs/cancel", { status: "all" });
+});
+afterAll(async () => {
+  await replica.close();
+  await server.close();
+});
+
+const threadOf = (headers: Headers): string => headers.get("content-location")?.split("/")[2] ?? "";
+const isGone = async (threadId: string): Promise<boolean> =>
+  (await api.get(`/threads/${threadId}`)).status === 404;
+const untilGone = (threadId: string) => eventually(`thread ${threadId} is gone`, () => isGone(threadId));
+/** What another process than the creator reads stays a minute longer: this lets the minute pass. */
+const untilRemoved = async (threadId: string): Promise<void> => {
+  await api.untilQuiet(threadId);
+  await query(
+    server,
+    "update threadloom.runs set updated_at = updated_at - interval '61 s' where thread_id = $1",
+    [threadId],
+  );
+  await untilGone(threadId);
+};
+
+describe("a threadless run", () => {
+  test("streams like one on a thread", async () => {
+    const events = await readStream(`${server.url}/runs/stream`, {
+      body: { ...TWO_STEP, stream_mode: "updates" },
+    });
+    expect(events.map(({ id, event, data }) => [id, event, data])).toEqual([
+      [0, "metadata", { run_id: expect.any(String), attempt: 1 }],
+      [1, "updates", { first: { messages: [expect.objectContaining({ type: "ai", content: "first" })] } }],
+      [2, "updates", { second: { messages: [expect.objectContaining({ type: "ai", content: "second" })] } }],
+    ]);
+  });
+
+  test.each(["wait", "stream"])("%s leaves no thread behind, and no run", async (way) => {
+    const before = (await api.post<number>("/threads/count", {})).body;
+    const answer =
+      way === "wait"
+        ? (await api.post("/runs/wait", TWO_STEP)).headers
+        : await openStream(`${server.url}/runs/stream`, { body: TWO_STEP }).then(async (stream) => {
+            await stream.rest();
+            return stream.headers;
+          });
+    expect(await isGone(threadOf(answer))).toBe(true);
+    expect((await api.post<number>("/threads/count", {})).body).toBe(before);
+    expect((await api.get(answer.get("content-location") ?? "")).status).toBe(404);
+  });
+
+  test("in the background can be read while it runs, and leaves nothing behind", async () => {
+    const { status, headers, body: run } = await api.post<RunRecord>("/runs", LONG);
+    expect(status).toBe(200);
+    expect(headers.get("content-location")).toBe(`/threads/${run.thread_id}/runs/${run.run_id}`);
+    expect(await api.run(run.thread_id, run.run_id)).toMatchObject({ run_id: run.run_id });
+    await api.cancel(run.thread_id, run.run_id);
+    expect(await isGone(run.thread_id)).toBe(true);
+  });
+
+  test.each(["success", "failing"])("on_completion keep keeps its thread (%s)", async (kind) => {
+    const body = kind === "success" ? TWO_STEP : { assistant_id: "failing", input: saying("hello") };
+    const { headers } = await api.post("/runs/wait", { ...body, on_completion: "keep" });
+    const thread = await api.thread(threadOf(headers));
+    expect(thread).toMatchObject({ status: kind === "success" ? "idle" : "error" });
+    expect(textsOf(thread.values?.messages)).toEqual(
+      kind === "success" ? ["hello", "first", "second"] : ["hello", "prepared"],
+    );
+  });
+
+  test.each(["failing", "approval"])(
+    "leaves nothing behind either when it ends otherwise (%s)",
+    async (assistant_id) => {
+      const { headers } = await api.post("/runs/wait", { assistant_id, input: saying("hello") });
+      expect(await isGone(threadOf(headers))).toBe(true);
+    },
+  );
+
+  test.each(["interrupt", "rollback"])("that is cancelled (%s) leaves nothing behind", async (action) => {
+    const running = (await api.post<RunRecord>("/runs", LONG)).body;
+    await api.untilRunIs(running.thread_id, running.run_id, "running");
+    const waiting = (await api.post<RunRecord>("/runs", { ...LONG, after_seconds: 3_600 })).body;
+    for (const run of [running, waiting]) {
+      expect((await api.cancel(run.thread_id, run.run_id, `wait=1&action=${action}`)).status).toBe(204);
+      expect(await isGone(run.thread_id)).toBe(true);
+    }
+  });
+
+  test("that is cancelled with its thread kept leaves the thread idle", async () => {
+    const run = (await api.post<RunRecord>("/runs", { ...LONG, on_completion: "keep" })).body;
+    await api.untilRunIs(run.thread_id, run.run_id, "running");
+    await api.cancel(run.thread_id, run.run_id, "wait=1&action=rollback");
+    expect(await api.thread(run.thread_id)).toMatchObject({ status: "idle", values: null });
+  });
+
+  test("is cancelled when its client leaves, if that was asked for", async () => {
+    const stream = await openStream(`${server.url}/runs/stream`, {
+      body: { ...LONG, on_disconnect: "cancel" },
+    });
+    await stream.next();
+    stream.close();
+    await untilGone(threadOf(stream.headers));
+  });
+
+  test("streams every event, and leaves nothing, where another server executes it", async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const stream = await openStream(`${replica.url}/runs/stream`, {
+        body: { ...TWO_STEP, stream_mode: ["updates", "values"] },
+      });
+      expect(namesOf(await stream.rest())).toEqual([
+        "metadata",
+        "values",
+        "updates",
+        "values",
+        "updates",
+        "values",
+      ]);
+      expect(await isGone(threadOf(stream.headers))).toBe(true);
+    }
+  });
+
+  test("streams its error where another server executes it", async () => {
+    const events = await readStream(`${replica.url}/runs/stream`, {
+      body: { assistant_id: "failing", input: { reason: "out of luck" }, stream_mode: "updates" },
+    });
+    expect(events.map(({ event, data }) => [event, data]).at(-1)).toEqual([
+      "error",
+      { error: "Error", message: "out of luck" },
+    ]);
+  });
+
+  test("answers its result and leaves nothing where another server executes it", async () => {
+    const { headers, body } = await other.post<Result>("/runs/wait", TWO_STEP);
+    expect(textsOf(body.messages)).toEqual(["hello", "first", "second"]);
+    expect(await isGone(threadOf(headers))).toBe(true);
+  });
+
+  test("that was created on another server can be joined there until it ends", async () => {
+    const run = (
+      await other.post<RunRecord>("/runs", {
+        assistant_id: "sleep",
+        input: { messages: [], milliseconds: 300 },
+      })
+    ).body;
+    const joined = await other.join(run.thread_id, run.run_id);
+    expect(textsOf(joined.messages)).toEqual(["Slept for 300 ms."]);
+    await untilRemoved(run.thread_id);
+  });
+});
+
+describe("a batch", () => {
+  test("creates its runs in order and answers all of them", async () => {
+    const { status, body } = await api.post<RunRecord[]>("/runs/batch", [
+      { ...TWO_STEP, metadata: { index: 0 }, on_completion: "keep" },
+      // As the JS SDK sends it: its own spelling beside the API's.
+      {
+        ...TWO_STEP,
+        assistantId: "two-step",
+        streamMode: ["values"],
+        metadata: { index: 1 },
+        on_completion: "keep",
+      },
+    ]);
+    expect(status).toBe(200);
+    expect(body.map((run) => run.metadata["index"])).toEqual([0, 1]);
+    expect(new Set(body.map((run) => run.thread_id)).size).toBe(2);
+    for (const run of body) {
+      expect(textsOf((await api.join(run.thread_id, run.run_id)).messages)).toEqual([
+        "hello",
+        "first",
+        "second",
+      ]);
+    }
+  });
+
+  test("creates none if one of them names a missing assistant", async () => {
+    const before = (await api.post<number>("/threads/count", {})).body;
+    const answer = await api.post<Refusal>("/runs/batch", [
+      { ...TWO_STEP, on_completion: "keep" },
+      { ...TWO_STEP, assistant_id: "nobody" },
+    ]);
+    expect(answer.status).toBe(404);
+    expect(answer.body.detail).toContain("nobody");
+    expect((await api.post<number>("/threads/count", {})).body).toBe(before);
+  });
+
+  test("stores none if the database goes away half-way", async () => {
+    await query(
+      server,
+      `create function go_away() returns trigger language plpgsql as
+       'begin raise exception using errcode = ''53300'', message = ''no connection left''; end'`,
+    );
+    await query(
+      server,
+      `create trigger go_away before insert on threadloom.runs for each row when (new.metadata ->> 'index' = 'last')
+       execute function go_away()`,
+    );
+    onTestFinished(async () => {
+      await query(server, "drop function go_away cascade");
+    });
+    const before = (await api.post<number>("/threads/count", {})).body;
+    const bodies = [{ index: "first" }, { index: "last" }].map((metadata) => ({
+      ...TWO_STEP,
+      metadata,
+      on_completion: "keep",
+    }));
+    expect((await api.post("/runs/batch", bodies)).status).toBe(503);
+    expect((await api.post<number>("/threads/count", {})).body).toBe(before);
+  });
+
+  test("creates none if they would hold too much of their assistant's configuration, each a copy", async () => {
+    const { body: assistant } = await api.post<{ assistant_id: string }>("/assistants", {
+      graph_id: "two-step",
+      context: { text: "x".repeat(900_000) },
+    });
+    const before = (await api.post<number>("/threads/count", {})).body;
+    const batchOf = (length: number) =>
+      api.post<Refusal>(
+        "/runs/batch",
+        Array.from({ length }, () => ({ assistant_id: assistant.assistant_id, after_seconds: 3_600 })),
+      );
+    const refused = await batchOf(20);
+    expect([refused.status, refused.body.detail]).toEqual([422, expect.stringContaining("send fewer")]);
+    expect((await api.post<number>("/threads/count", {})).body).toBe(before);
+    expect((await batchOf(2)).status).toBe(200);
+  });
+
+  test("creates none if one of them can't be stored", async () => {
+    const before = (await api.post<number>("/threads/count", {})).body;
+    const answer = await api.post<Refusal>("/runs/batch", [
+      { ...TWO_STEP, on_completion: "keep" },
+      { ...TWO_STEP, config: { configurable: { checkpoint_id: "1ef4a9b8-0000-6000-8000-000000000000" } } },
+    ]);
+    expect([answer.status, answer.body.detail]).toEqual([404, expect.stringContaining("Checkpoint")]);
+    expect((await api.post<number>("/threads/count", {})).body).toBe(before);
+  });
+
+  test.each([[[]], [{}], [[{ input: {} }]]])("%j is refused", async (body) => {
+    const answer = await api.post<Refusal>("/runs/batch", body);
+    expect(answer.status).toBe(422);
+    expect(answer.body.detail).toEqual(expect.any(String));
+  });
+});

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import {
+  createThreadSearcher,
+  type RowPage,
+  type RowSearch,
+} from "../../../src/api/threads/search/search.ts";
+import { EVERY_LONG_PART } from "../../../src/api/threads/record.ts";
+import { EVERY_THREAD } from "../../helpers/access.ts";
+import { openThreadsRoom, type Thread, type ThreadsRoom } from "./threads-room.ts";
+
+const MEGABYTE = 1_000_000;
+const THREADS = 20;
+/** With the seventeenth of a megabyte a page has its 16 MiB. */
+const ON_A_PAGE = 17;
+
+let room: ThreadsRoom;
+/** The newest first. */
+let ids: string[];
+beforeAll(async () => {
+  room = await openThreadsRoom();
+  const rows = await room.database.query<{ thread_id: string }>(
+    `with made as (
+       insert into threadloom.threads (thread_id, metadata, created_at)
+       select gen_random_uuid(), jsonb_build_object('kind', 'large', 'text', repeat('x', $1)),
+         now() - number * interval '1 second'
+       from generate_series(1, $2) as number returning thread_id, created_at)
+     select thread_id from made order by created_at desc`,
+    [MEGABYTE, THREADS],
+  );
+  ids = rows.map(({ thread_id: id }) => id);
+});
+afterAll(() => room.close());
+
+const pageOf = (filter: Partial<RowSearch>, limit: number, offset = 0): Promise<RowPage> =>
+  createThreadSearcher(room.database).page(EVERY_THREAD, {
+    parts: EVERY_LONG_PART,
+    metadata: undefined,
+    status: undefined,
+    ...filter,
+    limit,
+    offset,
+    sortBy: "created_at",
+    sortOrder: "desc",
+  });
+const idsOf = (rows: readonly { thread_id: string }[]): string[] => rows.map(({ thread_id: id }) => id);
+
+it.each<[string, Partial<RowSearch>]>([
+  ["all", {}],
+  ["those that match", { metadata: { kind: "large" } }],
+])("reads no more of large threads than a page has room for: %s", async (_, filter) => {
+  const first = await pageOf(filter, THREADS);
+  expect([idsOf(first.rows), first.total]).toEqual([ids.slice(0, ON_A_PAGE), THREADS]);
+  const last = await pageOf(filter, THREADS, ON_A_PAGE);
+  expect([idsOf(last.rows), last.total]).toEqual([ids.slice(ON_A_PAGE), THREADS]);
+});
+
+it("reads no more of threads that were looked for by values than a page has room for", async () => {
+  const rows = await createThreadSearcher(room.database).records(EVERY_THREAD, ids, EVERY_LONG_PART);
+  expect(idsOf(rows)).toEqual(ids.slice(0, ON_A_PAGE));
+});
+
+it("says in the answer where the next page begins", async () => {
+  const { body, headers } = await room.request<Thread[]>("POST", "/threads/search", { limit: THREADS });
+  expect(idsOf(body)).toEqual(ids.slice(0, ON_A_PAGE));
+  expect([headers["x-pagination-next"], headers["x-pagination-total"]]).toEqual([
+    String(ON_A_PAGE),
+    String(THREADS),
+  ]);
+  const rest = { limit: THREADS, cursor: headers["x-pagination-cursor"] };
+  expect(idsOf((await room.request<Thread[]>("POST", "/threads/search", rest)).body)).toEqual(
+    ids.slice(ON_A_PAGE),
+  );
+});
+
+it.each([
+  ["all", {}],
+  ["those that match", { metadata: { kind: "large" } }],
+])("weighs and reads only what is selected of large threads: %s", async (_, filter) => {
+  const search = { ...filter, limit: THREADS, select: ["thread_id", "status", "config"] };
+  const { body, headers } = await room.request<Thread[]>("POST", "/threads/search", search);
+  expect(body).toEqual(ids.map((thread_id) => ({ thread_id, status: "idle", config: {} })));
+  expect(headers["x-pagination-next"]).toBeUndefined();
+});
+
+it("weighs what is only extracted from, and does not answer it", async () => {
+  const search = { limit: THREADS, select: ["thread_id"], extract: { kind: "metadata.kind" } };
+  const { body } = await room.request<Thread[]>("POST", "/threads/search", search);
+  expect(body).toEqual(
+    ids.slice(0, ON_A_PAGE).map((thread_id) => ({ thread_id, extracted: { kind: "large" } })),
+  );
+});
+
+it("answers the values of threads of which nothing long is selected", async () => {
+  const { thread_id: id } = await room.aThread({ metadata: { kind: "small" } });
+  await room.run("counter", id, { count: 3 });
+  const search = { ids: [id], select: ["values"] };
+  const { body } = await room.request<Thread[]>("POST", "/threads/search", search);
+  expect(body).toEqual([{ values: expect.objectContaining({ count: 4 }) }]);
+});

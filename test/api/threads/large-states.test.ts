@@ -1,0 +1,225 @@
+import { randomUUID } from "node:crypto";
+import { uuid6, type Checkpoint } from "@langchain/langgraph-checkpoint";
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ANONYMOUS } from "../../../src/access/caller.ts";
+import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
+import { collected } from "../../helpers/collected.ts";
+import { threadSearchBody } from "../../../src/api/threads/schemas.ts";
+import { openThreadsRoom, type State, type Thread, type ThreadsRoom } from "./threads-room.ts";
+
+/** States of a megabyte: what is read of them at a time must not depend on how many are asked for. */
+const MEGABYTE = 1_000_000;
+const THREADS = 20;
+const STATES = 12;
+
+let room: ThreadsRoom;
+/** The newest first. */
+let ids: string[];
+let long: string;
+
+let clock = 0;
+const put = async (threadId: string, big: string, metadata: object = {}): Promise<void> => {
+  clock += 1;
+  const checkpoint: Checkpoint = {
+    v: 4,
+    id: uuid6(clock),
+    ts: new Date().toISOString(),
+    channel_values: { big, state: clock },
+    channel_versions: { big: clock, state: clock },
+    versions_seen: {},
+  };
+  await room.checkpoints.saver.put(
+    { configurable: { thread_id: threadId, checkpoint_ns: "" } },
+    checkpoint,
+    { source: "loop", step: clock, parents: {}, ...metadata },
+    checkpoint.channel_versions,
+  );
+};
+const aLargeText = () => randomUUID().padEnd(MEGABYTE, "x");
+
+beforeAll(async () => {
+  room = await openThreadsRoom();
+  ids = [];
+  for (let index = 0; index < THREADS; index += 1) {
+    const { thread_id: id } = await room.aThread({ metadata: { kind: "large" } });
+    await put(id, aLargeText());
+    ids.unshift(id);
+  }
+  await room.database.query("update threadloom.threads set updated_at = now(), state_updated_at = now()");
+  long = (await room.aThread({ metadata: { kind: "long" } })).thread_id;
+  for (let index = 0; index < STATES; index += 1) await put(long, aLargeText());
+});
+afterAll(() => room.close());
+
+/** A process that remembers nothing yet, and the statements and characters that it has read from the database. */
+const aReader = () => {
+  const read = { characters: 0, statements: 0 };
+  const database: typeof room.database = {
+    ...room.database,
+    async query<Row>(text: string, values?: unknown[]) {
+      const rows = await room.database.query<Row>(text, values);
+      read.statements += 1;
+      read.characters += JSON.stringify(rows).length;
+      return rows;
+    },
+  };
+  return { storage: createCheckpointStorage({ database, logger: pino({ level: "silent" }) }), read };
+};
+
+describe("reading states that are large", () => {
+  it("fetches no more of many threads than somebody who goes through them has come to", async () => {
+    const { storage, read } = aReader();
+    const heads = storage.readHeads(ids);
+    expect((await heads.next()).value).toMatchObject({ threadId: ids[0] });
+    expect(read.characters).toBeLessThan(3 * MEGABYTE);
+    const others = await collected(heads);
+    expect(others.map(({ threadId }) => threadId)).toEqual(ids.slice(1));
+    expect(read.characters).toBeGreaterThan(THREADS * MEGABYTE);
+  });
+
+  it("asks for room before a large state is fetched, and fetches it then; small ones need one statement", async () => {
+    const small = randomUUID();
+    await put(small, "small");
+    const threadId = randomUUID();
+    await put(threadId, aLargeText() + aLargeText());
+    const { storage, read } = aReader();
+    const asked: number[] = [];
+    const whenLarge = (bytes: number): Promise<void> => {
+      asked.push(bytes);
+      expect(read.characters).toBeLessThan(MEGABYTE / 10);
+      return Promise.resolve();
+    };
+    expect((await storage.readHead(small, "", whenLarge))?.values.get("big")).toBe('"small"');
+    expect([asked.length, read.statements]).toEqual([0, 1]);
+    const large = await storage.readHead(threadId, "", whenLarge);
+    expect(large?.values.get("big")).toHaveLength(2 * MEGABYTE + 2);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toBeGreaterThan(2 * MEGABYTE);
+    expect(read.statements).toBe(3);
+  });
+
+  it("fetches nothing large for who finds no room", async () => {
+    const threadId = randomUUID();
+    await put(threadId, aLargeText() + aLargeText());
+    const { storage, read } = aReader();
+    const full = () => Promise.reject(new Error("full"));
+    await expect(storage.readHead(threadId, "", full)).rejects.toThrow("full");
+    expect(read.characters).toBeLessThan(MEGABYTE / 10);
+    const again = await storage.readHead(threadId);
+    expect(again?.values.get("big")).toHaveLength(2 * MEGABYTE + 2);
+    // What is remembered is made into an answer, too.
+    await expect(storage.readHead(threadId, "", full)).rejects.toThrow("full");
+  });
+
+  it("asks for room before a large one of many states is fetched; small ones need no statement for that", async () => {
+    const [small, large] = [randomUUID(), randomUUID()];
+    for (const id of [small, large]) await put(id, "s".repeat(2_000));
+    await put(large, aLargeText() + aLargeText());
+    const { storage, read } = aReader();
+    const asked: number[] = [];
+    const whenLarge = (bytes: number): Promise<void> => {
+      asked.push(bytes);
+      expect(read.characters).toBeLessThan(MEGABYTE / 10);
+      return Promise.resolve();
+    };
+    expect(await collected(storage.readHeads([small], { whenLarge }))).toHaveLength(1);
+    // A statement for the rows, one for what they refer to.
+    expect([asked.length, read.statements]).toEqual([0, 2]);
+    const heads = await collected(storage.readHeads([small, large], { whenLarge }));
+    expect(heads.map(({ values }) => values.get("big")?.length)).toEqual([2_002, 2 * MEGABYTE + 2]);
+    expect([asked.length, read.statements]).toEqual([1, 5]);
+    expect(asked[0]).toBeGreaterThan(2 * MEGABYTE);
+
+    const another = aReader();
+    const note = async (bytes: number) => void (await Promise.resolve(asked.push(bytes)));
+    const states = another.storage.readHistory(large, "", { limit: 10, whenLarge: note });
+    expect((await collected(states)).map(({ values }) => values.get("big")?.length)).toEqual([
+      2 * MEGABYTE + 2,
+      2_002,
+    ]);
+    expect(asked).toHaveLength(2);
+  });
+
+  it("fetches nothing large of many states for who finds no room", async () => {
+    const threadId = randomUUID();
+    await put(threadId, aLargeText() + aLargeText());
+    const { storage, read } = aReader();
+    const whenLarge = () => Promise.reject(new Error("full"));
+    for (const read of [
+      () => storage.readHeads([threadId], { whenLarge }),
+      () => storage.readHistory(threadId, "", { limit: 10, whenLarge }),
+      () => storage.readHeads([threadId], { whenLarge, remember: false }),
+    ])
+      await expect(collected(read())).rejects.toThrow("full");
+    expect(read.characters).toBeLessThan(MEGABYTE / 10);
+    // What is remembered is made into an answer, too.
+    expect(await collected(storage.readHeads([threadId]))).toHaveLength(1);
+    await expect(collected(storage.readHeads([threadId], { whenLarge }))).rejects.toThrow("full");
+  });
+
+  it("asks for room in each read of many that comes to a large one", async () => {
+    const { thread_id: id } = await room.aThread({ metadata: { kind: "larger" } });
+    await put(id, aLargeText() + aLargeText());
+    await room.database.query("update threadloom.threads set updated_at = now() where thread_id = $1", [id]);
+    const full = () => Promise.reject(new Error("full"));
+    const search = threadSearchBody.parse({ ids: [id] });
+    const byValues = threadSearchBody.parse({ ids: [id], values: { big: "no such text" } });
+    await expect(room.service.search.page(ANONYMOUS, search, { whenLong: full })).rejects.toThrow("full");
+    await expect(room.service.search.page(ANONYMOUS, byValues, { whenLong: full })).rejects.toThrow("full");
+    await expect(room.service.search.count(ANONYMOUS, byValues, { whenLong: full })).rejects.toThrow("full");
+    await expect(room.service.states.history(ANONYMOUS, id, { limit: 1 }, full).next()).rejects.toThrow(
+      "full",
+    );
+    expect(await room.service.search.count(ANONYMOUS, byValues)).toBe(0);
+  });
+
+  it("fetches no more of a history than somebody who goes through it has come to", async () => {
+    const { storage, read } = aReader();
+    const history = storage.readHistory(long, "", { limit: 1_000 });
+    const first = (await history.next()).value;
+    expect(read.characters).toBeLessThan(3 * MEGABYTE);
+    const others = await collected(history);
+    const states = [first, ...others].map((state) => Number(state?.values.get("state")));
+    expect(states).toHaveLength(STATES);
+    expect(states).toEqual([...states].sort((one, other) => other - one));
+  });
+
+  it("fetches rows in pages, too, where it is they that are large", async () => {
+    const threadId = randomUUID();
+    const note = "n".repeat(MEGABYTE / 2);
+    for (let index = 0; index < 10; index += 1) await put(threadId, "small", { note: `${index} ${note}` });
+    const { storage, read } = aReader();
+    const history = storage.readHistory(threadId, "", { limit: 8 });
+    const first = (await history.next()).value;
+    expect(read.characters).toBeLessThan(3 * MEGABYTE);
+    const all = [first, ...(await collected(history))];
+    expect(all.map((state) => String(state?.metadata.note).slice(0, 1))).toEqual([..."98765432"]);
+  });
+
+  it("sends a history of them whole, the newest first", async () => {
+    const { body } = await room.request<State[]>("POST", `/threads/${long}/history`, { limit: 1_000 });
+    expect(body).toHaveLength(STATES);
+    expect(new Set(body.map(({ values }) => values.big)).size).toBe(STATES);
+  });
+
+  it("ends a page of threads early, and says where the next one begins", async () => {
+    const seen: string[] = [];
+    const sizes: number[] = [];
+    for (let offset: number | undefined = 0; offset !== undefined;) {
+      const search = { metadata: { kind: "large" }, limit: 1_000, offset };
+      const { body, headers } = await room.request<Thread[]>("POST", "/threads/search", search);
+      expect(headers["x-pagination-total"]).toBe(String(THREADS));
+      for (const { values } of body) expect(String(values?.big).length).toBe(MEGABYTE);
+      seen.push(...body.map(({ thread_id: id }) => id));
+      sizes.push(body.length);
+      const next: unknown = headers["x-pagination-next"];
+      offset = next === undefined ? undefined : Number(next);
+    }
+    expect(sizes).toEqual([17, 3]);
+    expect(seen).toEqual(ids);
+    const without = { metadata: { kind: "large" }, limit: 1_000, select: ["thread_id"] };
+    const { body, headers } = await room.request<Thread[]>("POST", "/threads/search", without);
+    expect([body.length, headers["x-pagination-next"]]).toEqual([THREADS, undefined]);
+  });
+});

@@ -1,0 +1,90 @@
+import { once } from "node:events";
+import http, { type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import Fastify, { type FastifyInstance } from "fastify";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { threadNotFound } from "../../../src/platform/domain/errors.ts";
+import { createLongAnswers } from "../../../src/api/threads/long-answers.ts";
+import { createReadPacer } from "../../../src/api/threads/state/read-pace.ts";
+import { eventually } from "../../helpers/conditions.ts";
+
+const MEGABYTE = 1024 * 1024;
+
+let app: FastifyInstance;
+let url: string;
+/** Items that were made, and generators that have ended, over all requests. */
+let made: number;
+let ended: number;
+
+/** `GET /:length`: so many items of half a megabyte; `?fails=n` fails in the place of the item n. */
+beforeEach(async () => {
+  [made, ended] = [0, 0];
+  app = Fastify({ forceCloseConnections: true });
+  const longAnswers = createLongAnswers(createReadPacer());
+  app.get<{ Params: { length: string }; Querystring: { fails?: string } }>("/:length", (request, reply) => {
+    const items = async function* () {
+      try {
+        for (let index = 0; index < Number(request.params.length); index += 1) {
+          await Promise.resolve();
+          if (request.query.fails === String(index)) throw threadNotFound("t");
+          made += 1;
+          yield JSON.stringify(String(index).padStart(MEGABYTE / 2, "x"));
+        }
+      } finally {
+        ended += 1;
+      }
+    };
+    return longAnswers.sendItems(reply, items);
+  });
+  await app.listen({ port: 0, host: "127.0.0.1" });
+  url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+});
+afterEach(() => app.close());
+
+/** A reader that reads nothing yet: only the head of the answer has come. */
+const open = async (path: string): Promise<IncomingMessage> => {
+  const [response] = (await once(http.get(`${url}${path}`, { agent: false }), "response")) as [
+    IncomingMessage,
+  ];
+  return response;
+};
+
+it.each([0, 1, 2, 3, 40])("sends %i items as one list", async (length) => {
+  const response = await fetch(`${url}/${length}`);
+  expect(response.headers.get("content-type")).toContain("application/json");
+  const list = (await response.json()) as string[];
+  expect(list.map((item) => Number(item.replaceAll("x", "")))).toEqual(
+    Array.from({ length }, (_, index) => index),
+  );
+});
+
+it("makes no more items than a reader takes", async () => {
+  const response = await open("/1000");
+  await eventually("more has been made than the head of the answer needs", () => made > 3);
+  const before = made;
+  expect((await fetch(`${url}/1`)).status).toBe(200); // the loop has turned meanwhile
+  expect(made).toBeLessThan(before + 40);
+  expect(made).toBeLessThan(100);
+  response.destroy();
+  await eventually("the items end with their reader", () => ended === 2);
+});
+
+it("refuses as ever what fails at the start, and cuts the connection where a part is sent already", async () => {
+  expect((await fetch(`${url}/9?fails=0`)).status).toBe(500); // no error handler of ours here
+  const response = await fetch(`${url}/40?fails=30`);
+  expect(response.status).toBe(200);
+  await expect(response.text()).rejects.toThrow();
+});
+
+it("makes four long answers at a time: the fifth begins when a reader has gone, short ones at once", async () => {
+  const readers = await Promise.all(Array.from({ length: 4 }, () => open("/1000")));
+  const fifth = open("/40");
+  expect((await fetch(`${url}/1`)).status).toBe(200);
+  let hasBegun = false;
+  void fifth.then(() => (hasBegun = true));
+  expect((await fetch(`${url}/1`)).status).toBe(200);
+  expect(hasBegun).toBe(false);
+  readers[0]?.destroy();
+  (await fifth).destroy();
+  for (const reader of readers) reader.destroy();
+});

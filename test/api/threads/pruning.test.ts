@@ -1,0 +1,152 @@
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { openThreadsRoom, type State, type ThreadsRoom } from "./threads-room.ts";
+import { collected } from "../../helpers/collected.ts";
+
+/** Pruning, and what others do with the thread at the same moment. */
+
+let room: ThreadsRoom;
+beforeAll(async () => {
+  room = await openThreadsRoom();
+});
+afterAll(() => room.close());
+
+const GATE = Symbol.for("threadloom.test.gate");
+/** So long that it is kept apart from the checkpoint, once for all that name it. */
+const LONG = "long ".repeat(1_000);
+
+const prune = (id: string) =>
+  room.request<{ pruned_count: number }>("POST", "/threads/prune", {
+    thread_ids: [id],
+    strategy: "keep_latest",
+  });
+const update = (id: string, body: Record<string, unknown>) =>
+  room.request<{ detail?: string; checkpoint_id: string }>("POST", `/threads/${id}/state`, {
+    as_node: "write",
+    ...body,
+  });
+const historyOf = async (id: string) =>
+  (await room.request<State[]>("GET", `/threads/${id}/history?limit=1000`)).body;
+
+/** What a process reads that remembers nothing of the thread. */
+const readElsewhere = async (id: string): Promise<Record<string, unknown>> => {
+  const head = await createCheckpointStorage({
+    database: room.database,
+    logger: pino({ level: "silent" }),
+  }).readHead(id);
+  return Object.fromEntries([...(head?.values ?? [])].map(([name, text]) => [name, JSON.parse(text)]));
+};
+
+/** A thread whose notes are long; `gated` lets a test act between the reading of a state and the writing. */
+const aThreadWithNotes = async (): Promise<string> => {
+  const { thread_id: id } = await room.aThread();
+  await room.run("gated", id, { text: "one", notes: LONG });
+  return id;
+};
+
+/** Does something once, while the next update of a state is between reading and writing. */
+const meanwhile = (work: () => Promise<unknown>): void => {
+  const holder = globalThis as unknown as Record<symbol, unknown>;
+  holder[GATE] = async () => {
+    delete holder[GATE];
+    await work();
+  };
+};
+
+describe("an update of a state that has read before a prune", () => {
+  it("is made anew on what is left, and names nothing that was freed", async () => {
+    const id = await aThreadWithNotes();
+    meanwhile(async () => {
+      expect((await update(id, { values: { notes: "short" } })).status).toBe(200);
+      expect((await prune(id)).body.pruned_count).toBe(1);
+    });
+    expect((await update(id, { values: { text: "two" } })).status).toBe(200);
+    expect(await readElsewhere(id)).toMatchObject({ text: "two", notes: "short" });
+    expect(await historyOf(id)).toHaveLength(2);
+  });
+
+  it("is not found if it was to start at a checkpoint that is gone", async () => {
+    const id = await aThreadWithNotes();
+    const old = (await historyOf(id))[0]?.checkpoint?.checkpoint_id;
+    await update(id, { values: { notes: "short" } });
+    meanwhile(() => prune(id));
+    const { status, body } = await update(id, { values: { text: "two" }, checkpoint_id: old });
+    expect([status, body.detail]).toEqual([404, `Checkpoint '${old}' not found.`]);
+    expect(await readElsewhere(id)).toMatchObject({ text: "one", notes: "short" });
+    expect(await historyOf(id)).toHaveLength(1);
+  });
+});
+
+it("builds an update of a state on what another one has written since it read", async () => {
+  const id = await aThreadWithNotes();
+  meanwhile(() => update(id, { values: { notes: "by the other" } }));
+  expect((await update(id, { values: { text: "two" } })).status).toBe(200);
+  expect(await readElsewhere(id)).toMatchObject({ text: "two", notes: "by the other" });
+});
+
+it("takes many updates of one state at once, and loses none", async () => {
+  const { thread_id: id } = await room.aThread({ metadata: { graph_id: "counter" } });
+  const statuses = await Promise.all(
+    Array.from(
+      { length: 12 },
+      async () => (await update(id, { values: { count: 1 }, as_node: "increment" })).status,
+    ),
+  );
+  expect(statuses).toEqual(statuses.map(() => 200));
+  expect(await readElsewhere(id)).toMatchObject({ count: 12 });
+});
+
+it("leaves a thread alone on which a run is just being created", async () => {
+  const id = await aThreadWithNotes();
+  await update(id, { values: { notes: "short" } });
+  const before = await historyOf(id);
+  let pruned: ReturnType<typeof prune> | undefined;
+  await room.database.transaction(async (creation) => {
+    await creation.query("update threadloom.threads set unfinished_runs = 1 where thread_id = $1", [id]);
+    pruned = prune(id);
+    await eventually("the prune waits for the thread", async () => {
+      const waiting = await room.database.query(
+        "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
+      return waiting.length > 0;
+    });
+  });
+  expect((await pruned)?.body).toEqual({ pruned_count: 0 });
+  expect(await historyOf(id)).toEqual(before);
+});
+
+it("stores nothing of an update that the graph refuses after it has written", async () => {
+  const { thread_id: id } = await room.aThread();
+  await room.run("throwing", id, { count: 1 });
+  const writes = async () =>
+    await room.database.query(
+      "select checkpoint_id, writes from threadloom.checkpoint_writes where thread_id = $1",
+      [id],
+    );
+  const before = await writes();
+  expect((await update(id, { values: { count: "many" }, as_node: "tick" })).status).toBe(422);
+  expect(await writes()).toEqual(before);
+});
+
+it("comes between the statements of a history without harm to its reader", async () => {
+  const id = await aThreadWithNotes();
+  await update(id, { values: { notes: "short" } });
+  let statements = 0;
+  const { readHistory } = createCheckpointStorage({
+    logger: pino({ level: "silent" }),
+    database: {
+      ...room.database,
+      async query<Row>(text: string, values?: unknown[]) {
+        const rows = await room.database.query<Row>(text, values);
+        statements += 1;
+        if (statements === 1) await prune(id);
+        return rows;
+      },
+    },
+  });
+  const history = await collected(readHistory(id, "", { limit: 10 }));
+  expect(history.map(({ values }) => values.get("notes"))).toEqual(['"short"']);
+  expect(statements).toBeGreaterThan(1);
+});

@@ -1,0 +1,110 @@
+import { setImmediate as endOfTurn } from "node:timers/promises";
+import { randomUUID } from "node:crypto";
+import { afterEach, expect, it, vi } from "vitest";
+import { CallerGoneError } from "../../../src/platform/domain/errors.ts";
+import { createThreadPages } from "../../../src/api/threads/search/pages.ts";
+import { createReadPacer } from "../../../src/api/threads/state/read-pace.ts";
+import type { PlacedCandidate, ThreadSearcher } from "../../../src/api/threads/search/search.ts";
+import { threadCountBody, threadSearchBody } from "../../../src/api/threads/schemas.ts";
+import { EVERY_THREAD } from "../../helpers/access.ts";
+
+afterEach(() => void vi.restoreAllMocks());
+
+const candidatesOf = (length: number): PlacedCandidate[] =>
+  Array.from({ length }, () => ({
+    ...{ thread_id: randomUUID(), graph_id: "agent", untouched: false },
+    place: ["1700000000000000"],
+  }));
+
+/** Pages over threads that are only listed here; `valuesOf` tells how often it was asked. */
+const pagesOver = (length: number, text: string, onBatch: (batch: number) => void = () => undefined) => {
+  const all = candidatesOf(length);
+  let batches = 0;
+  const searcher = {
+    candidates: (_visibility: unknown, _filter: unknown, limit: number) =>
+      Promise.resolve(all.length > limit ? undefined : all),
+    records: () => Promise.resolve([]),
+  } as Partial<ThreadSearcher> as ThreadSearcher;
+  const pages = createThreadPages({
+    searcher,
+    pacer: createReadPacer(),
+    async *valuesOf(_visibility, rows, { whenLarge }) {
+      batches += 1;
+      await whenLarge?.();
+      onBatch(batches);
+      for (const row of rows) yield await Promise.resolve([row.thread_id, text] as const);
+    },
+  });
+  return { pages, batches: () => batches };
+};
+const byValues = (values: unknown) => threadSearchBody.parse({ values });
+const kinds = (error: unknown) => error as { kind?: string; message: string };
+
+it("finds all threads by values that can be looked into in time, with the true total", async () => {
+  const { pages } = pagesOver(1_234, '{"count":1}');
+  expect((await pages.search(EVERY_THREAD, byValues({ count: 1 }))).total).toBe(1_234);
+  expect(await pages.count(EVERY_THREAD, threadCountBody.parse({ values: { count: 1 } }))).toBe(1_234);
+  expect(await pages.count(EVERY_THREAD, threadCountBody.parse({ values: { count: 2 } }))).toBe(0);
+});
+
+it("says at once that a search by values has to be narrowed if more threads are left than it can look into", async () => {
+  const { pages, batches } = pagesOver(50_001, '{"count":1}');
+  const refused = kinds(
+    await pages.search(EVERY_THREAD, byValues({ count: 1 })).catch((error: unknown) => error),
+  );
+  expect(refused.kind).toBe("invalid");
+  expect(refused.message).toMatch(/'values': more than 50000 threads .* narrow the search with 'metadata'/);
+  expect(batches()).toBe(0);
+});
+
+it("says that a search by values has to be narrowed when its time is over", async () => {
+  let now = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => now);
+  const { pages, batches } = pagesOver(10_000, '{"count":1}', () => (now += 400));
+  const refused = kinds(
+    await pages
+      .count(EVERY_THREAD, threadCountBody.parse({ values: { count: 1 } }))
+      .catch((error: unknown) => error),
+  );
+  expect(refused.kind).toBe("invalid");
+  expect(refused.message).toContain("takes longer than a second; narrow the search");
+  expect(batches()).toBe(3);
+});
+
+it("says so, too, when lists of lists and objects would be compared without end", async () => {
+  const long = JSON.stringify({ list: Array.from({ length: 60_000 }, (_, id) => ({ id })) });
+  const { pages } = pagesOver(2, long);
+  const list = Array.from({ length: 400 }, (_, id) => ({ id: -id - 1 }));
+  const refused = kinds(
+    await pages
+      .count(EVERY_THREAD, threadCountBody.parse({ values: { list } }))
+      .catch((error: unknown) => error),
+  );
+  expect(refused.message).toContain("too much to compare");
+});
+
+it("does not count the time in which a search by values waits for room", async () => {
+  let now = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => now);
+  const { pages, batches } = pagesOver(1_000, '{"count":1}');
+  const whenLong = async (): Promise<void> => {
+    await endOfTurn();
+    now += 10_000;
+  };
+  expect(await pages.count(EVERY_THREAD, threadCountBody.parse({ values: { count: 1 } }), { whenLong })).toBe(
+    1_000,
+  );
+  expect(batches()).toBe(4);
+});
+
+it("looks into no more threads when whoever asked has gone", async () => {
+  const caller = new AbortController();
+  const { pages, batches } = pagesOver(10_000, '{"count":1}', (batch) => {
+    if (batch === 2) caller.abort(new CallerGoneError());
+  });
+  const end = await pages
+    .search(EVERY_THREAD, byValues({ count: 1 }), { signal: caller.signal })
+    .catch((error: unknown) => error);
+  expect(end).toBeInstanceOf(CallerGoneError);
+  expect(batches()).toBe(2);
+});

@@ -1,0 +1,499 @@
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { readdir, stat } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { Command } from "@langchain/langgraph";
+import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { threadKey } from "../../../src/state/checkpoints/rows/thread-key.ts";
+import { importCommandOf } from "../../../src/cli/import/command-line.ts";
+import { importThreads, type ImporterOptions } from "../../../src/cli/import/importer.ts";
+import { createProgressLine, progressText } from "../../../src/cli/import/progress.ts";
+import { openSource, type Source } from "../../../src/cli/import/source.ts";
+import { findPlace } from "../../../src/platform/database/embedded/place.ts";
+import { reportText } from "../../../src/cli/import/report.ts";
+import { systemAssistantId } from "../../../src/platform/domain/assistant-ids.ts";
+import { EXAMPLES } from "../../graphs/helpers.ts";
+import { temporaryFolder } from "../../helpers/temporary-folder.ts";
+import { openStorage, type OpenStorage } from "../../state/checkpoints/open-storage.ts";
+import { startTestServer } from "../../helpers/app.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { freshDatabase } from "../../helpers/database.ts";
+import { openSourceDatabase, saying, SOURCE_SCHEMA, type SourceDatabase } from "./source-database.ts";
+
+const ENTRY = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
+
+/** Threads of many kinds, by id; one of them has an id that is no UUID. */
+const LONG = randomUUID();
+const THREADS: Record<string, string> = {
+  [LONG]: "counter",
+  "user-42/chat": "counter",
+  [randomUUID()]: "fan-out",
+  [randomUUID()]: "nested-approval",
+  [randomUUID()]: "research",
+  [randomUUID()]: "two-step",
+  [randomUUID()]: "delta-messages",
+  [randomUUID()]: "agent",
+};
+const NESTED = Object.keys(THREADS).find((id) => THREADS[id] === "nested-approval")!;
+
+let filled: SourceDatabase;
+let source: Source;
+beforeAll(async () => {
+  filled = await openSourceDatabase();
+  source = openSource({
+    connectionString: filled.connectionString,
+    schema: SOURCE_SCHEMA,
+    name: "source",
+    poolSize: 4,
+  });
+  for (const [id, graphId] of Object.entries(THREADS)) {
+    const turns = id === LONG ? 40 : 3;
+    if (graphId === "nested-approval") await filled.run(graphId, id, { text: "draft" });
+    else if (graphId === "research") await filled.run(graphId, id, saying("PostgreSQL"));
+    else {
+      const texts = Array.from({ length: turns }, (_, turn) =>
+        saying(`turn ${turn} ${"and more ".repeat(30)}`),
+      );
+      await filled.run(graphId, id, ...(graphId === "fan-out" ? texts.slice(0, 1) : texts));
+    }
+  }
+});
+afterAll(async () => {
+  await source.close();
+  await filled.close();
+});
+
+const importInto = ({ database, storage }: OpenStorage, options: Partial<ImporterOptions> = {}) =>
+  importThreads({
+    source,
+    here: { database, checkpoints: storage },
+    threadId: undefined,
+    graphId: undefined,
+    dryRun: false,
+    onProgress: () => undefined,
+    signal: new AbortController().signal,
+    ...options,
+  });
+
+const withTarget = async (work: (target: OpenStorage) => Promise<void>): Promise<void> => {
+  const target = await openStorage();
+  try {
+    await work(target);
+  } finally {
+    await target.close();
+  }
+};
+
+/** All that a saver holds of a thread, as plain data, without the thread's id. */
+const tuplesOf = async (saver: BaseCheckpointSaver, threadId: string): Promise<unknown[]> => {
+  const tuples: { id: string; data: unknown }[] = [];
+  for await (const tuple of saver.list({ configurable: { thread_id: threadId } })) {
+    const { config, checkpoint, metadata, parentConfig, pendingWrites } = tuple;
+    const ns = config.configurable?.checkpoint_ns as string;
+    const { v, id, ts, channel_values, channel_versions, versions_seen } = checkpoint;
+    tuples.push({
+      id: `${ns} ${id}`,
+      data: JSON.parse(
+        JSON.stringify({
+          ns,
+          ...{ v, id, ts, channel_values, channel_versions, versions_seen },
+          metadata,
+          parent: parentConfig?.configurable?.checkpoint_id as unknown,
+          writes: [...(pendingWrites ?? [])].sort(([one], [other]) =>
+            one < other ? -1 : one > other ? 1 : 0,
+          ),
+        }),
+      ),
+    });
+  }
+  return tuples.sort((one, other) => (one.id < other.id ? -1 : 1)).map(({ data }) => data);
+};
+
+/** States of the whole history as LangGraph shows them, with the state of subgraphs, without the thread's id. */
+const statesOf = async (graphId: string, saver: BaseCheckpointSaver, threadId: string): Promise<unknown> => {
+  const graph = await filled.graph(graphId, saver);
+  const config = { configurable: { thread_id: threadId } };
+  const states: unknown[] = [await graph.getState(config, { subgraphs: true })];
+  for await (const state of graph.getStateHistory(config)) states.push(state);
+  return JSON.parse(JSON.stringify(states).replaceAll(JSON.stringify(threadId), '"thread"'));
+};
+
+const countRows = async ({ database }: OpenStorage): Promise<unknown> => {
+  const [row] = await database.query(
+    `select (select count(*)::integer from threadloom.threads) as threads,
+       (select count(*)::integer from threadloom.checkpoints) as checkpoints,
+       (select count(*)::integer from threadloom.checkpoint_writes) as writes,
+       (select sum(count)::integer from threadloom.checkpoint_elements) as elements,
+       (select sum(octet_length(replace(elements, E'\n', '')))::integer from threadloom.checkpoint_elements) as bytes,
+       (select count(*)::integer from threadloom.checkpoint_contents) as contents`,
+  );
+  return row;
+};
+
+describe("an import", () => {
+  it("brings every state, every history and every pending write over as LangGraph sees them", () =>
+    withTarget(async (target) => {
+      const report = await importInto(target);
+      expect(report).toMatchObject({ copied: 8, already: 0, skipped: [], failed: [], renamed: 1 });
+      const saver = target.anotherProcess().saver;
+      for (const [id, graphId] of Object.entries(THREADS)) {
+        const key = threadKey(id);
+        expect(await tuplesOf(saver, key), graphId).toEqual(await tuplesOf(filled.saver, id));
+        expect(await statesOf(graphId, saver, key), graphId).toEqual(
+          await statesOf(graphId, filled.saver, id),
+        );
+      }
+    }));
+
+  it("stores by difference: a conversation's messages once", () =>
+    withTarget(async (target) => {
+      await importInto(target, { threadId: LONG });
+      const { total_bytes: bytes } = await target.storage.storage(LONG);
+      const [elements] = await target.database.query<{ count: number }>(
+        "select sum(count)::integer as count from threadloom.checkpoint_elements",
+      );
+      expect(elements!.count).toBe(40);
+      expect(bytes).toBeLessThan(150_000);
+    }));
+
+  it("changes nothing when it runs again, and brings what has come since", () =>
+    withTarget(async (target) => {
+      const id = randomUUID();
+      await filled.run("counter", id, saying("one"), saying("two"));
+      await importInto(target, { threadId: id });
+      const before = await countRows(target);
+      expect(await importInto(target, { threadId: id })).toMatchObject({
+        copied: 0,
+        already: 1,
+        checkpoints: 0,
+      });
+      expect(await countRows(target)).toEqual(before);
+
+      await filled.run("counter", id, saying("three"));
+      expect(await importInto(target, { threadId: id })).toMatchObject({ copied: 1, checkpoints: 3 });
+      const { saver } = target.anotherProcess();
+      expect(await tuplesOf(saver, id)).toEqual(await tuplesOf(filled.saver, id));
+    }));
+
+  it("goes on where it was stopped, and stores then what it would have stored at once", () =>
+    withTarget(async (target) => {
+      const stopping = new AbortController();
+      const first = await importInto(target, {
+        threadId: LONG,
+        signal: stopping.signal,
+        onProgress: ({ checkpoints }) => (checkpoints > 0 ? stopping.abort() : undefined),
+      });
+      expect(first).toMatchObject({ copied: 0, stopped: true });
+      expect(first.checkpoints).toBeGreaterThan(0);
+      const resumed = { ...target, storage: target.anotherProcess() };
+      expect(await importInto(resumed, { threadId: LONG })).toMatchObject({ copied: 1, stopped: false });
+      expect(await tuplesOf(target.anotherProcess().saver, LONG)).toEqual(await tuplesOf(filled.saver, LONG));
+      await withTarget(async (atOnce) => {
+        await importInto(atOnce, { threadId: LONG });
+        expect(await countRows(target)).toEqual(await countRows(atOnce));
+      });
+    }));
+
+  it("leaves threads alone that are somebody else's here, or that went on here", () =>
+    withTarget(async (target) => {
+      await target.database.query("insert into threadloom.threads (thread_id) values ($1)", [LONG]);
+      const foreign = await importInto(target, { threadId: LONG });
+      expect(foreign.skipped).toEqual([
+        { threadId: LONG, reason: expect.stringContaining("not imported") as string },
+      ]);
+
+      const id = randomUUID();
+      await filled.run("counter", id, saying("one"));
+      await importInto(target, { threadId: id });
+      const here = await filled.graph("counter", target.storage.saver);
+      await here.invoke(saying("two, here") as never, { configurable: { thread_id: id } });
+      expect(await importInto(target, { threadId: id })).toMatchObject({ already: 1 });
+      await filled.run("counter", id, saying("two, there"));
+      expect((await importInto(target, { threadId: id })).skipped).toHaveLength(1);
+    }));
+
+  it("gives threads another graph when it runs again with another, but not those that ran here", () =>
+    withTarget(async (target) => {
+      const [id, ran] = [randomUUID(), randomUUID()];
+      await filled.run("counter", id, saying("one"));
+      await filled.run("counter", ran, saying("one"));
+      const graphOf = async (of: string): Promise<unknown> => {
+        const [row] = await target.database.query<{ metadata: Record<string, unknown> }>(
+          "select metadata from threadloom.threads where thread_id = $1",
+          [of],
+        );
+        return row!.metadata;
+      };
+      for (const threadId of [id, ran]) await importInto(target, { threadId, graphId: "agnet" });
+      expect(await graphOf(id)).toMatchObject({
+        graph_id: "agnet",
+        assistant_id: systemAssistantId("agnet"),
+      });
+      const here = await filled.graph("counter", target.storage.saver);
+      await here.invoke(saying("two, here") as never, { configurable: { thread_id: ran } });
+
+      const again = { graphId: "counter" };
+      expect(await importInto(target, { threadId: id, ...again, dryRun: true })).toMatchObject({
+        corrected: 1,
+      });
+      expect(await graphOf(id)).toMatchObject({ graph_id: "agnet" });
+      const report = await importInto(target, { threadId: id, ...again });
+      expect(report).toMatchObject({ corrected: 1, already: 0, copied: 0 });
+      expect(reportText(report, { dryRun: false })).toContain(
+        "1 thread here already got the graph that --graph names.",
+      );
+      expect(await graphOf(id)).toEqual({
+        imported_thread_id: id,
+        graph_id: "counter",
+        assistant_id: systemAssistantId("counter"),
+      });
+      expect(await importInto(target, { threadId: ran, ...again })).toMatchObject({
+        corrected: 0,
+        already: 1,
+      });
+      expect(await graphOf(ran)).toMatchObject({ graph_id: "agnet" });
+      expect(await importInto(target, { threadId: id })).toMatchObject({ corrected: 0, already: 1 });
+      expect(await graphOf(id)).toMatchObject({ graph_id: "counter" });
+
+      await filled.run("counter", id, saying("two, there"));
+      await importInto(target, { threadId: id, graphId: "two-step" });
+      expect(await graphOf(id)).toMatchObject({ graph_id: "two-step" });
+    }));
+
+  it("only counts in a dry run", () =>
+    withTarget(async (target) => {
+      const report = await importInto(target, { dryRun: true, threadId: LONG });
+      expect(report).toMatchObject({ copied: 1, checkpoints: 120 });
+      expect(await countRows(target)).toMatchObject({ threads: 0, checkpoints: 0 });
+    }));
+
+  it("names the threads whose values it can't read, and brings the others", () =>
+    withTarget(async (target) => {
+      const [python, fine] = [randomUUID(), randomUUID()];
+      await filled.run("counter", python, saying("hi"));
+      await filled.run("counter", fine, saying("hi"));
+      const [client] = [
+        (filled.saver as unknown as { pool: { query(text: string, values: unknown[]): unknown } }).pool,
+      ];
+      await client!.query(
+        `update ${SOURCE_SCHEMA}.checkpoint_blobs set type = 'msgpack' where thread_id = $1 and type = 'json'`,
+        [python],
+      );
+      const report = await importInto(target);
+      expect(report.failed).toEqual([
+        { threadId: python, reason: expect.stringContaining("Python") as string },
+      ]);
+      expect((await target.storage.readHead(fine))?.values.get("count")).toBe("1");
+      await client!.query(`delete from ${SOURCE_SCHEMA}.checkpoints where thread_id = $1`, [python]);
+    }));
+});
+
+describe("imported threads", () => {
+  it("are threads like others: found, read, and carried on", async () => {
+    const server = await startTestServer();
+    const target = await openStorage();
+    await target.close();
+    const { openDatabase } = await import("../../../src/platform/database/database.ts");
+    const { createCheckpointStorage } = await import("../../../src/state/checkpoints/storage.ts");
+    const { pino } = await import("pino");
+    const logger = pino({ level: "silent" });
+    const database = openDatabase({
+      connectionString: server.connectionString,
+      poolSize: 4,
+      applicationName: "import test",
+      preparedStatements: true,
+      logger,
+    });
+    try {
+      const storage = createCheckpointStorage({ database, logger });
+      await importInto({ database, storage } as OpenStorage);
+      const search = await server.client
+        .post("/threads/search")
+        .send({ metadata: { imported_thread_id: "user-42/chat" } });
+      const [found] = search.body as { thread_id: string; status: string; values: { messages: unknown[] } }[];
+      expect(found).toMatchObject({ thread_id: threadKey("user-42/chat"), status: "idle" });
+      expect(found!.values.messages).toHaveLength(3);
+      const run = await server.client
+        .post(`/threads/${found!.thread_id}/runs/wait`)
+        .send({ assistant_id: "counter", input: saying("go on") });
+      expect((run.body as { messages: unknown[]; count: number }).messages).toHaveLength(4);
+      expect((run.body as { count: number }).count).toBe(4);
+
+      const waiting = (await server.client.get(`/threads/${NESTED}`)).body as {
+        status: string;
+        interrupts: Record<string, { value: unknown }[]>;
+      };
+      expect(waiting.status).toBe("interrupted");
+      expect(Object.values(waiting.interrupts)[0]).toHaveLength(1);
+      // Its subgraph goes on from where it asked.
+      const graph = await filled.graph(
+        "nested-approval",
+        createCheckpointStorage({ database, logger }).saver,
+      );
+      const config = { configurable: { thread_id: NESTED } };
+      const resumed = await graph.invoke(new Command({ resume: "yes" }) as never, config);
+      const there = await filled.graph("nested-approval", filled.saver);
+      expect(resumed).toEqual(await there.invoke(new Command({ resume: "yes" }) as never, config));
+    } finally {
+      await database.close();
+      await server.close();
+    }
+  });
+});
+
+describe("npm run import", () => {
+  const start = (...options: string[]) => {
+    const child = spawn(process.execPath, ["--import", "tsx", ENTRY, "import", ...options], {
+      stdio: "pipe",
+    });
+    let output = "";
+    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    return {
+      kill: () => child.kill("SIGKILL"),
+      ended: once(child, "close").then(([code]) => ({ code: code as number | null, output })),
+    };
+  };
+
+  it("goes on after a kill -9 in the middle, and ends with the same as the source", async () => {
+    const many = Array.from({ length: 16 }, () => randomUUID());
+    await Promise.all(
+      many.map((id) =>
+        filled.run("counter", id, ...Array.from({ length: 12 }, (_, turn) => saying(`turn ${turn}`))),
+      ),
+    );
+    await withTarget(async (target) => {
+      const options = ["--from", filled.connectionString, "--schema", SOURCE_SCHEMA];
+      const { connectionString } = target.database;
+      const first = start(...options, "--database-url", connectionString);
+      const stored = async (): Promise<number> => {
+        const [row] = await target.database.query<{ count: number }>(
+          "select count(*)::integer from threadloom.checkpoints",
+        );
+        return row!.count;
+      };
+      await eventually("the import has begun", async () => (await stored()) > 60);
+      first.kill();
+      expect((await first.ended).code).toBeNull();
+      expect(await stored()).toBeLessThan(700);
+
+      const { code, output } = await start(...options, "--database-url", connectionString).ended;
+      expect(output).toMatch(/\d+\/\d+ threads, [\d,]+ checkpoints/);
+      expect(output).toContain("had an id that is no UUID");
+      expect(code).toBe(0);
+      const saver = target.anotherProcess().saver;
+      for (const id of [...many, ...Object.keys(THREADS)]) {
+        expect(await tuplesOf(saver, threadKey(id))).toEqual(await tuplesOf(filled.saver, id));
+      }
+      await withTarget(async (atOnce) => {
+        await importInto(atOnce);
+        expect(await countRows(target)).toEqual(await countRows(atOnce));
+      });
+    });
+  });
+
+  it("only counts in a dry run, and leaves a database without tables as it is", () =>
+    withTarget(async ({ database }) => {
+      await database.query("drop schema public cascade");
+      await database.query("create schema public");
+      const { code, output } = await start(
+        ...["--from", filled.connectionString, "--schema", SOURCE_SCHEMA, "--dry-run"],
+        ...["--database-url", database.connectionString],
+      ).ended;
+      expect(output).toMatch(/^The source has \d+ threads with [\d,]+ checkpoints/);
+      expect(output).toMatch(/\d+ threads to copy/);
+      expect(code).toBe(0);
+      const tables = await database.query(
+        "select 1 from information_schema.tables where table_schema = 'public'",
+      );
+      expect(tables).toEqual([]);
+    }));
+
+  it("makes no embedded database in a dry run either", async () => {
+    const folder = await temporaryFolder();
+    try {
+      const { code, output } = await start(
+        ...["--from", filled.connectionString, "--schema", SOURCE_SCHEMA, "--thread", LONG, "--dry-run"],
+        ...["--data", folder.dataFolder],
+      ).ended;
+      expect(output).toMatch(/^1 thread to copy \(120 checkpoints\)/);
+      expect(code).toBe(0);
+      expect(await readdir(folder.path)).toEqual([]);
+      expect(await stat((await findPlace(folder.dataFolder)).folder).catch(() => "none")).toBe("none");
+    } finally {
+      await folder.remove();
+    }
+  });
+
+  it("refuses a graph that langgraph.json does not name, before anything is opened", async () => {
+    const { code, output } = await start(
+      ...["--from", "postgresql://127.0.0.1:1/nowhere", "--graph", "agnet", "--config", EXAMPLES],
+    ).ended;
+    expect(output).toMatch(
+      /^threadloom import: .*langgraph\.json names no graph 'agnet'\. Did you mean 'agent'\? It names agent, approval, research;/,
+    );
+    expect(code).toBe(1);
+  });
+
+  it("says so when the source has no such tables, or isn't there", async () => {
+    const fresh = await freshDatabase();
+    try {
+      const none = await start("--from", fresh.connectionString, "--database-url", fresh.connectionString)
+        .ended;
+      expect(none).toMatchObject({ code: 1 });
+      expect(none.output).toMatch(/has no tables of the official Postgres saver in the schema 'public'/);
+      const url = new URL(fresh.connectionString);
+      url.pathname = "/nowhere";
+      const away = await start("--from", url.href, "--database-url", fresh.connectionString).ended;
+      expect(away.output).toMatch(/^threadloom import: The database .*\/nowhere can't be used: .*\n$/);
+    } finally {
+      await fresh.drop();
+    }
+  });
+});
+
+describe("the command line", () => {
+  const environment = { DATABASE_URL: "postgresql://here/threadloom" };
+  it("takes this server's database from the option or the environment", () => {
+    expect(importCommandOf({ from: "postgres://there/app" }, environment)).toMatchObject({
+      from: "postgres://there/app",
+      schema: "public",
+      databaseUrl: environment.DATABASE_URL,
+      dryRun: false,
+    });
+    const given = { from: "postgres://there/app", databaseUrl: "postgres://other/db", dryRun: true } as const;
+    expect(importCommandOf(given, environment)).toMatchObject({
+      databaseUrl: "postgres://other/db",
+      dryRun: true,
+    });
+  });
+  it("prefers the connection past a pooler, which a migration needs", () => {
+    const direct = "postgresql://direct/threadloom";
+    const both = { ...environment, DATABASE_DIRECT_URL: direct };
+    expect(importCommandOf({ from: "postgres://there/app" }, both).databaseUrl).toBe(direct);
+  });
+  it("refuses what is no database in one sentence", () => {
+    expect(() => importCommandOf({ from: "mysql://x" }, environment)).toThrow(
+      /--from must be a URL like postgresql:/,
+    );
+  });
+});
+
+describe("the progress", () => {
+  const progress = { threads: 250, threadsTotal: 1_000, checkpoints: 4_321, seconds: 10 };
+  it("says threads, checkpoints, rate and what is left", () => {
+    expect(progressText(progress)).toBe("250/1,000 threads, 4,321 checkpoints, 432/s, 0:30 left");
+  });
+  it("is a bar that is drawn in place on a terminal, and plain lines elsewhere", () => {
+    const drawn: string[] = [];
+    createProgressLine({ write: (text) => drawn.push(text), terminal: true }).show(progress);
+    expect(drawn).toEqual([`\r\u001b[2K[######------------------]  25 % ${progressText(progress)}`]);
+    const lines: string[] = [];
+    const plain = createProgressLine({ write: (text) => lines.push(text), terminal: false });
+    plain.show(progress);
+    plain.end(progress);
+    expect(lines).toEqual([`${progressText(progress)}\n`]);
+  });
+});

@@ -1,0 +1,96 @@
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { apiOf, saying, type Api } from "../../helpers/api.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { query } from "../../helpers/query.ts";
+import { openStream } from "../../helpers/server-sent-events.ts";
+
+/** A reader comes to a server that does not execute the run, which ends before anybody has heard of the reader. */
+
+let server: TestServer;
+let api: Api;
+let holder: pg.Client;
+beforeAll(async () => {
+  // Executes nothing: the test does what another server would, and when.
+  server = await startTestServer({ role: "api" });
+  api = apiOf(server);
+  holder = new pg.Client({ connectionString: server.connectionString });
+  await holder.connect();
+});
+afterEach(async () => {
+  await holder.query("rollback");
+});
+afterAll(async () => {
+  await holder.end();
+  await server.close();
+});
+
+test("a reader who came while the run was waiting sees it from its first event, however late the log is looked at", async () => {
+  const threadId = await api.aThread();
+  const run = await api.aRun(threadId, { assistant_id: "two-step", input: saying("hello") });
+  // The reader's first look has to wait until the run is over.
+  await holder.query("begin; lock table threadloom.run_events in access exclusive mode");
+  const reader = await openStream(`${server.url}/threads/${threadId}/runs/${run.run_id}/stream`);
+  await eventually("the log is looked at", async () => {
+    const waiting = await query(
+      server,
+      "select 1 from pg_locks where not granted and relation = 'threadloom.run_events'::regclass",
+    );
+    return waiting.length > 0;
+  });
+  for (const [seq, event] of ["metadata", "values", "values"].entries()) {
+    await holder.query(
+      "insert into threadloom.run_events (thread_id, run_id, seq, event, data) values ($1, $2, $3, $4, '{}')",
+      [threadId, run.run_id, seq, event],
+    );
+  }
+  await holder.query("update threadloom.runs set status = 'success', attempt = 1 where run_id = $1", [
+    run.run_id,
+  ]);
+  await holder.query("commit");
+  expect((await reader.rest()).map(({ id }) => id)).toEqual([0, 1, 2]);
+});
+
+test("a reader whose run is gone before he could be announced is told so, not shown an empty stream", async () => {
+  const threadId = await api.aThread();
+  const run = await api.aRun(threadId, { assistant_id: "two-step", input: saying("hello") });
+  await holder.query("begin");
+  await holder.query("delete from threadloom.runs where run_id = $1", [run.run_id]);
+  const answer = fetch(`${server.url}/threads/${threadId}/runs/${run.run_id}/stream`);
+  await eventually("the reader is being announced", async () => {
+    const waiting = await query(
+      server,
+      "select 1 from pg_locks where not granted and locktype = 'transactionid'",
+    );
+    return waiting.length > 0;
+  });
+  await holder.query("commit");
+  expect((await answer).status).toBe(404);
+});
+
+test("a reader is cut off whose run ends before the server that executes it has heard of him; then he sees what is left", async () => {
+  // Nothing is heard but by heartbeats, and none comes.
+  const deaf = { databaseListen: false, heartbeatSeconds: 100, leaseSeconds: 300 };
+  const executing = await startTestServer(deaf);
+  const replica = await startTestServer({
+    ...deaf,
+    connectionString: executing.connectionString,
+    role: "api",
+  });
+  try {
+    const there = apiOf(executing);
+    const threadId = await there.aThread();
+    const run = await there.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 600_000 } });
+    await there.untilRunIs(threadId, run.run_id, "running");
+    const url = `${replica.url}/threads/${threadId}/runs/${run.run_id}/stream`;
+    const reader = await openStream(url);
+    await there.cancel(threadId, run.run_id);
+    await there.untilRunIs(threadId, run.run_id, "interrupted");
+    await expect(reader.rest()).rejects.toThrow();
+    expect(await (await openStream(url)).rest()).toEqual([]);
+  } finally {
+    await replica.close();
+    await executing.close();
+  }
+});

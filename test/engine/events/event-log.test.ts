@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { LeaseLostError } from "../../../src/platform/domain/errors.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
+import { createEventLog, type EventLog, type RunEvent } from "../../../src/engine/events/log.ts";
+import { forgetting } from "../../../src/engine/queue/sql/forget.ts";
+import { removeEnded } from "../../../src/engine/queue/sql/remove-ended.ts";
+import { openQueue, type OpenQueue, type QueuedRun } from "../queue/open-queue.ts";
+import { eventually } from "../../helpers/conditions.ts";
+
+let opened: OpenQueue;
+let log: EventLog;
+beforeAll(async () => {
+  opened = await openQueue();
+  log = createEventLog(opened.database);
+});
+afterAll(() => opened.close());
+beforeEach(() => opened.database.query("delete from threadloom.threads"));
+
+const ALL = { events: 100, bytes: 1_000, largeToo: true, wire: "first" } as const;
+/** Of no turn: what turns are for is shown in thread-order.test.ts. */
+const aRun = async (row?: QueuedRun) => ({ ...(await opened.aRun(row)), turn: 0 });
+const event = (seq: number, name = "values"): RunEvent => ({ seq, event: name, data: `{"at":${seq}}` });
+const seqs = (events: readonly RunEvent[] | "large"): number[] =>
+  events === "large" ? [] : events.map(({ seq }) => seq);
+
+describe("events", () => {
+  test("are kept with their run, and read in order, after the one that is named", async () => {
+    const [run, other] = [await aRun(), await aRun()];
+    await log.append(run, [event(2), event(0), event(1)]);
+    await log.append(other, [event(0), event(7)]);
+    expect(await log.read(run, -1, ALL)).toEqual([event(0), event(1), event(2)]);
+    expect(await log.read(run, 0, ALL)).toEqual([event(1), event(2)]);
+    expect(await log.read({ ...run, runId: newId() }, -1, ALL)).toEqual([]);
+    const [stored] = await opened.database.query(
+      "select distinct thread_id from threadloom.run_events where run_id = $1",
+      [run.runId],
+    );
+    expect(stored).toEqual({ thread_id: run.threadId });
+  });
+
+  test("are read so many at a time, of so many bytes, and one that alone has more by itself", async () => {
+    const run = await aRun();
+    const events = [event(0), event(1), event(2), event(3)];
+    await log.append(run, [event(3), event(2), event(1), event(0)]);
+    const bytes = events[0]?.data.length ?? 0;
+    expect(seqs(await log.read(run, -1, { ...ALL, events: 2 }))).toEqual([0, 1]);
+    expect(seqs(await log.read(run, -1, { ...ALL, bytes: 1 }))).toEqual([0]);
+    expect(seqs(await log.read(run, -1, { ...ALL, bytes: 2 * bytes }))).toEqual([0, 1]);
+    expect(seqs(await log.read(run, -1, { ...ALL, bytes: 2 * bytes + 1 }))).toEqual([0, 1]);
+    // Who has no room for it only hears of it.
+    expect(await log.read(run, -1, { ...ALL, bytes: 1, largeToo: false })).toBe("large");
+    expect(seqs(await log.read(run, -1, { ...ALL, bytes, largeToo: false }))).toEqual([0]);
+  });
+
+  test.each<[string, QueuedRun]>([
+    ["that another attempt has followed", { attempt: 2 }],
+    ["whose run waits again", { status: "pending" }],
+    ["whose run has ended", { status: "success" }],
+  ])("of an attempt %s are refused", async (_, row) => {
+    const run = await aRun(row);
+    await aRun();
+    await expect(log.append({ ...run, attempt: 1 }, [event(0)])).rejects.toThrow(LeaseLostError);
+    expect(await log.read(run, -1, ALL)).toEqual([]);
+  });
+
+  test("wait for a takeover that has begun, and are refused then", async () => {
+    const run = await aRun();
+    let appending: Promise<void> | undefined;
+    await opened.database.transaction(async (transaction) => {
+      await transaction.query("update threadloom.runs set attempt = 2 where run_id = $1", [run.runId]);
+      appending = log.append(run, [event(0)]);
+      appending.catch(() => undefined);
+      await eventually("it waits", async () => {
+        const rows = await opened.database.query(
+          "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        );
+        return rows.length > 0;
+      });
+    });
+    await expect(appending).rejects.toThrow(LeaseLostError);
+    expect(await log.read(run, -1, ALL)).toEqual([]);
+  });
+
+  test("wait for a deletion of their thread with no lock that it needs, and are refused then", async () => {
+    const run = await aRun();
+    let appending: Promise<void> | undefined;
+    await opened.database.transaction(async (transaction) => {
+      await transaction.query("select 1 from threadloom.threads where thread_id = $1 for update", [
+        run.threadId,
+      ]);
+      appending = log.append(run, [event(0)]);
+      appending.catch(() => undefined);
+      await eventually("it waits", async () => {
+        const rows = await opened.database.query(
+          "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        );
+        return rows.length > 0;
+      });
+      await transaction.query("select 1 from threadloom.runs where run_id = $1 for update nowait", [
+        run.runId,
+      ]);
+      await transaction.query("delete from threadloom.threads where thread_id = $1", [run.threadId]);
+    });
+    await expect(appending).rejects.toThrow(LeaseLostError);
+  });
+
+  test("tell their last id, and the opening of the newest attempt", async () => {
+    const [run, other] = [await aRun(), await aRun()];
+    expect(await log.lastSeq(run)).toBe(-1);
+    expect(await log.opening(run)).toBeUndefined();
+    await log.append(run, [event(0, "metadata"), event(1), event(2, "metadata"), event(3)]);
+    await log.append(other, [event(9, "metadata")]);
+    expect(await log.lastSeq(run)).toBe(3);
+    expect(await log.opening(run)).toEqual(event(2, "metadata"));
+  });
+
+  test("say whether all after one of them is there", async () => {
+    const [run, other] = [await aRun(), await aRun()];
+    expect(await log.hasAllAfter(run, 5)).toBe(false);
+    await log.append(run, [event(5), event(6)]);
+    await log.append(other, [event(3), event(9)]);
+    expect(await log.hasAllAfter(run, 5)).toBe(true);
+    expect(await log.hasAllAfter(run, 7)).toBe(true);
+    expect(await log.hasAllAfter(run, 3)).toBe(false);
+  });
+});
+
+test("events go with their run when that is removed, rolled back or deleted with its thread", async () => {
+  const runs = [await aRun(), await aRun(), await aRun(), await aRun(), await aRun()] as const;
+  for (const run of runs) await log.append(run, [event(0), event(1)]);
+  const [removed, rolledBack, together, deleted, kept] = runs;
+  await opened.database.query("update threadloom.runs set status = 'success' where run_id = $1", [
+    removed.runId,
+  ]);
+  await removeEnded(opened.database, removed);
+  // It still is in progress.
+  await removeEnded(opened.database, kept);
+  const { forgetRun, forgetRuns } = forgetting(undefined);
+  await forgetRun(opened.database, rolledBack.threadId, rolledBack.runId);
+  await forgetRuns(opened.database, [{ thread_id: together.threadId, run_id: together.runId }]);
+  await opened.database.query("delete from threadloom.threads where thread_id = $1", [deleted.threadId]);
+  const left = await opened.database.query(
+    "select run_id, seq::int as seq from threadloom.run_events order by seq",
+  );
+  expect(left).toEqual([0, 1].map((seq) => ({ run_id: kept.runId, seq })));
+});
+
+describe("expired events", () => {
+  const aged = async (status: string, seconds: number): Promise<string> => {
+    const { runId, threadId } = await opened.aRun({ status });
+    await opened.database.query(
+      `insert into threadloom.run_events (thread_id, run_id, seq, event, data, created_at)
+       values ($1, $2, 0, 'values', '{}', now() - make_interval(secs => $3))`,
+      [threadId, runId, seconds],
+    );
+    return runId;
+  };
+  const left = async (): Promise<string[]> =>
+    (
+      await opened.database.query<{ run_id: string }>(
+        "select run_id from threadloom.run_events order by run_id",
+      )
+    ).map((row) => row.run_id);
+
+  test("are removed from the oldest on, so many at a time, and only those after the last that was seen", async () => {
+    const oldest = await aged("success", 50);
+    const middle = await aged("error", 40);
+    const youngest = await aged("success", 30);
+    const kept = [await aged("success", 5), await aged("running", 60), await aged("pending", 60)];
+    const first = await log.deleteExpired(10, 1);
+    expect(first.removed).toBe(1);
+    expect(await left()).not.toContain(oldest);
+    const since = await log.deleteExpired(35, 10, first.last);
+    expect(since.removed).toBe(1);
+    expect(await left()).toEqual([youngest, ...kept].sort());
+    await aged("success", 55);
+    expect(await log.deleteExpired(10, 10, since.last)).toMatchObject({ removed: 1 });
+    expect(await left()).not.toContain(middle);
+    expect(await left()).toHaveLength(kept.length + 1);
+  });
+
+  test("of one moment are removed one batch after the other", async () => {
+    await Promise.all([aged("success", 50), aged("success", 50)]);
+    await opened.database.query("update threadloom.run_events set created_at = '2026-01-01'");
+    const first = await log.deleteExpired(10, 1);
+    expect(await log.deleteExpired(10, 1, first.last)).toMatchObject({ removed: 1 });
+    expect(await left()).toEqual([]);
+  });
+});

@@ -1,0 +1,323 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { Signal } from "../../../src/platform/database/signals.ts";
+import type { EventLog, RunEvent } from "../../../src/engine/events/log.ts";
+import { createHub } from "../../../src/engine/events/hub.ts";
+import { NO_FAULTS } from "../../../src/platform/domain/faults.ts";
+import { PATIENTLY } from "../../helpers/conditions.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
+
+/** Moments between two statements, which a whole server can't be stopped at. */
+
+const THREAD = "0199f000-0000-7000-8000-000000000001";
+const RUN = "0199f000-0000-7000-8000-000000000002";
+
+/** A hub on a log in memory, whose next answer to a reader can be held back. */
+const aHub = () => {
+  const stored: RunEvent[] = [];
+  const sent: string[] = [];
+  let listener: ((signal: Signal) => void) | undefined;
+  let held: Promise<void> | undefined;
+  let heldPhase: Promise<void> | undefined;
+  let phase: "pending" | "running" | "ended" = "pending";
+  const eventLog = {
+    append: async (_source: unknown, events: readonly RunEvent[]) => void stored.push(...events),
+    async read(_run: unknown, after: number) {
+      await held;
+      return stored.filter(({ seq }) => seq > after);
+    },
+    lastSeq: async () => stored.at(-1)?.seq ?? -1,
+    opening: async () => stored[0],
+  } as Partial<EventLog> as EventLog;
+  const hub = createHub({
+    eventLog,
+    turns: { head: async () => undefined, next: async () => undefined },
+    processId: "here",
+    signals: {
+      send: ({ kind }) => void sent.push(kind),
+      subscribeToThread: () => () => undefined,
+      subscribe(heard) {
+        listener = heard;
+        return () => (listener = undefined);
+      },
+      close: async () => undefined,
+    },
+    async phaseOf() {
+      await heldPhase;
+      return phase;
+    },
+    noteUnlogged: async () => undefined,
+    faults: NO_FAULTS,
+    logger: listeningLogger().logger,
+  });
+  return {
+    hub,
+    stored,
+    sent,
+    /** As from another process. */
+    signal: (kind: Signal["kind"], runId = RUN) => listener?.({ kind, runId } as Signal),
+    become: (next: typeof phase) => (phase = next),
+    holdReads(): () => void {
+      let release = (): void => undefined;
+      held = new Promise((resolve) => (release = resolve));
+      return release;
+    },
+    holdPhase(): () => void {
+      let release = (): void => undefined;
+      heldPhase = new Promise((resolve) => (release = resolve));
+      return release;
+    },
+  };
+};
+
+test("a reader who has read the log goes on in memory where it is, not where it began", async () => {
+  const { hub, become, holdReads } = aHub();
+  const release = holdReads();
+  // Its run waits for a slot.
+  const reader = hub.read({ threadId: THREAD, runId: RUN, after: -1, resumable: true });
+  const first = reader.next();
+  // The run starts in this very process, and its first event is logged before the log answers the reader.
+  become("running");
+  const channel = hub.open({
+    threadId: THREAD,
+    runId: RUN,
+    attempt: 1,
+    turn: 0,
+    firstSeq: 0,
+    graphId: "test",
+    keep: true,
+    resumable: true,
+    logged: false,
+  });
+  channel.emit("metadata", () => "{}");
+  await channel.seal();
+  release();
+  const ids = [await first].flat().map((event) => (typeof event === "string" ? event : event.seq));
+  channel.emit("values", () => "{}");
+  await channel.seal();
+  become("ended");
+  hub.end(channel);
+  for (;;) {
+    const events = await reader.next();
+    if (typeof events === "string") {
+      expect(events).toBe("ended");
+      break;
+    }
+    ids.push(...events.map(({ seq }) => seq));
+  }
+  hub.close();
+  expect(ids).toEqual([0, 1]);
+});
+
+test("a run that starts and ends here while the log is asked is read from memory: its reader misses nothing", async () => {
+  const { hub, become, holdPhase } = aHub();
+  const release = holdPhase();
+  // Its run waits for a slot, and the database is slow to say so.
+  const reader = hub.read({ threadId: THREAD, runId: RUN, after: -1, resumable: false });
+  const first = reader.next();
+  const channel = hub.open({
+    threadId: THREAD,
+    runId: RUN,
+    attempt: 1,
+    turn: 0,
+    firstSeq: 0,
+    graphId: "test",
+    keep: true,
+    resumable: false,
+    logged: false,
+  });
+  channel.emit("metadata", () => "{}");
+  channel.emit("values", () => "{}");
+  await channel.seal();
+  become("ended");
+  hub.end(channel);
+  release();
+  const events = [await first].flat();
+  hub.close();
+  expect(events.map((event) => (typeof event === "string" ? event : event.seq))).toEqual([0, 1]);
+});
+
+describe("a reader who waits for a run that another process executes", () => {
+  afterEach(() => void vi.useRealTimers());
+
+  /** Its own looks at the log never come: what does not wake it is not noticed. */
+  const waits = async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const made = aHub();
+    made.become("running");
+    const reader = made.hub.read({ threadId: THREAD, runId: RUN, after: -1, resumable: false });
+    const next = reader.next();
+    await vi.waitFor(() => expect(made.sent).toEqual(["watch"]), PATIENTLY);
+    let woken = false;
+    void next.then(() => (woken = true));
+    return { ...made, reader, next, isWoken: () => woken };
+  };
+  const FIRST: RunEvent = { seq: 0, event: "metadata", data: "{}" };
+
+  test("gets its events as soon as they are said to be there, and not for another run's", async () => {
+    const { next, stored, signal, isWoken } = await waits();
+    stored.push(FIRST);
+    signal("events", THREAD);
+    signal("watch");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(isWoken()).toBe(false);
+    signal("events");
+    expect(await next).toEqual([FIRST]);
+  });
+
+  test("hears of its end at once", async () => {
+    const { next, become, signal } = await waits();
+    become("ended");
+    signal("ended");
+    expect(await next).toBe("ended");
+  });
+
+  test("gets its events from memory as soon as the run goes on here", async () => {
+    const { hub, next } = await waits();
+    const channel = hub.open({
+      threadId: THREAD,
+      runId: RUN,
+      attempt: 2,
+      turn: 0,
+      firstSeq: 0,
+      graphId: "test",
+      keep: false,
+      resumable: false,
+      logged: false,
+    });
+    channel.emit("metadata", () => "{}");
+    expect(await next).toMatchObject([{ seq: 0, event: "metadata" }]);
+  });
+
+  test("is told to come back elsewhere when this process stops", async () => {
+    const { hub, next } = await waits();
+    hub.close();
+    expect(await next).toBe("lost");
+  });
+
+  test("ends when its client is gone", async () => {
+    const { reader, next } = await waits();
+    reader.close();
+    expect(await next).toBe("ended");
+  });
+});
+
+describe("the events of a run that has ended", () => {
+  afterEach(() => void vi.useRealTimers());
+  const MIB = 1024 * 1024;
+  const opened = (hub: ReturnType<typeof aHub>["hub"], runId: string, attempt = 1) => {
+    const channel = hub.open({
+      threadId: THREAD,
+      runId,
+      attempt,
+      turn: 0,
+      firstSeq: 0,
+      graphId: "test",
+      keep: true,
+      resumable: false,
+      logged: false,
+    });
+    channel.emit("values", () => "x".repeat(3 * MIB));
+    return channel;
+  };
+
+  test("stay in memory for a while, 8 MiB of all runs together: those of the last ones", () => {
+    vi.useFakeTimers();
+    const { hub } = aHub();
+    const runs = ["a", "b", "c"];
+    for (const runId of runs) hub.end(opened(hub, runId));
+    expect(runs.map((runId) => hub.holds(THREAD, runId))).toEqual([false, true, true]);
+    vi.advanceTimersByTime(60_000);
+    for (const runId of runs) {
+      expect(hub.holds(THREAD, runId)).toBe(false);
+      hub.end(opened(hub, runId));
+    }
+    expect(runs.map((runId) => hub.holds(THREAD, runId))).toEqual([false, true, true]);
+    hub.close();
+  });
+
+  test("are there for a reader who waited for the database meanwhile, though there is no room for them", async () => {
+    const { hub, become, holdPhase } = aHub();
+    const release = holdPhase();
+    const reader = hub.read({
+      threadId: THREAD,
+      runId: RUN,
+      after: -1,
+      resumable: false,
+      cameBeforeEnd: true,
+    });
+    const first = reader.next();
+    hub.end(opened(hub, RUN));
+    for (const runId of ["a", "b", "c"]) hub.end(opened(hub, runId));
+    expect(hub.holds(THREAD, RUN)).toBe(false);
+    become("ended");
+    release();
+    expect(await first).toMatchObject([{ seq: 0, event: "values" }]);
+    expect(await reader.next()).toBe("ended");
+    reader.close();
+    hub.close();
+  });
+
+  test("give way to those of its next attempt here, whose readers begin anew", async () => {
+    vi.useFakeTimers();
+    const { hub } = aHub();
+    opened(hub, RUN);
+    const reader = hub.read({ threadId: THREAD, runId: RUN, after: 0, resumable: false });
+    const next = reader.next();
+    const second = opened(hub, RUN, 2);
+    expect(await next).toBe("lost");
+    hub.end(second);
+    const third = opened(hub, RUN, 3);
+    expect(hub.holds(THREAD, RUN)).toBe(true);
+    hub.abandon(third);
+    expect(hub.holds(THREAD, RUN)).toBe(false);
+    // Nothing of them is counted any more, and nothing twice.
+    const others = ["a", "b", "c"];
+    for (const runId of others) hub.end(opened(hub, runId));
+    expect(others.map((runId) => hub.holds(THREAD, runId))).toEqual([false, true, true]);
+    hub.close();
+  });
+});
+
+test("of many readers who take nothing only some are given a large event, and the others when those have gone", async () => {
+  const large: RunEvent = { seq: 0, event: "values", data: JSON.stringify("x".repeat(1_000_000)) };
+  let given = 0;
+  const eventLog = {
+    async read(_run: unknown, _after: number, { largeToo }: { largeToo: boolean }) {
+      if (!largeToo) return "large";
+      given += 1;
+      return [large];
+    },
+  } as Partial<EventLog> as EventLog;
+  const hub = createHub({
+    eventLog,
+    turns: { head: async () => undefined, next: async () => undefined },
+    processId: "here",
+    signals: {
+      send: () => undefined,
+      subscribe: () => () => undefined,
+      subscribeToThread: () => () => undefined,
+      close: async () => undefined,
+    },
+    phaseOf: async () => "ended",
+    noteUnlogged: async () => undefined,
+    faults: NO_FAULTS,
+    logger: listeningLogger().logger,
+  });
+  const readers = Array.from({ length: 30 }, () =>
+    hub.read({ threadId: THREAD, runId: RUN, after: -1, resumable: true }),
+  );
+  // They have an event each, and its client takes nothing: nobody asks for the next.
+  const answers = readers.map((reader) => reader.next());
+  await Promise.race(answers);
+  await new Promise(setImmediate);
+  expect(given).toBe(8);
+  for (const reader of readers.slice(0, 8)) reader.close();
+  await answers[8];
+  await new Promise(setImmediate);
+  expect(given).toBe(16);
+  // One that leaves while it waits takes nobody's place.
+  for (const reader of readers.slice(8, 29)) reader.close();
+  expect(await answers[29]).toEqual([large]);
+  expect(given).toBe(17);
+  hub.close();
+});

@@ -1,0 +1,114 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { openDatabase } from "../../../src/platform/database/database.ts";
+import { createEventLog } from "../../../src/engine/events/log.ts";
+import { apiOf, type Api } from "../../helpers/api.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
+import { query } from "../../helpers/query.ts";
+
+let server: TestServer;
+let replica: TestServer;
+let api: Api;
+beforeAll(async () => {
+  const graphConfigFile = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+  server = await startTestServer({ graphConfigFile });
+  replica = await startTestServer({
+    graphConfigFile,
+    connectionString: server.connectionString,
+    role: "api",
+  });
+  api = apiOf(server);
+});
+afterEach(async () => {
+  await query(server, "drop function if exists refuse cascade");
+});
+afterAll(async () => {
+  await replica.close();
+  await server.close();
+});
+
+const MIB = 1024 * 1024;
+const bulky = (count: number, bytes: number) => ({
+  assistant_id: "bulky",
+  input: { count, bytes },
+  stream_mode: "custom",
+  stream_resumable: true,
+});
+const fromTheStart = { headers: { "last-event-id": "-1" } };
+
+test("events of many megabytes are delivered and replayed, in the run's first attempt", async () => {
+  const threadId = await api.aThread();
+  const result = await api.aFinishedRun(threadId, bulky(2, 17 * MIB));
+  expect(result.__error__).toBeUndefined();
+  const [run] = await query<{ run_id: string; status: string; attempt: number }>(
+    server,
+    "select run_id, status, attempt from threadloom.runs where thread_id = $1",
+    [threadId],
+  );
+  expect(run).toMatchObject({ status: "success", attempt: 1 });
+  for (const { url } of [server, replica]) {
+    // Read at once: the reader of the other tests looks at each piece anew.
+    const answer = await fetch(`${url}/threads/${threadId}/runs/${run?.run_id}/stream`, fromTheStart);
+    const text = (await answer.text()).replaceAll(": heartbeat\n", "");
+    const frames = text.split("\n\n").map((frame) => frame.split("\n"));
+    expect(frames.map(([id]) => id)).toEqual(["id: 0", "id: 1", "id: 2", ""]);
+    const lengths = frames.slice(1, 3).map(([, , data]) => data?.length);
+    expect(lengths).toEqual(Array(2).fill('data: ""'.length + 17 * MIB));
+  }
+});
+
+test("a page of the log has no more bytes than it should, or one event", async () => {
+  const threadId = await api.aThread();
+  await api.aFinishedRun(threadId, bulky(5, MIB));
+  const [run] = await api.runs(threadId);
+  const database = openDatabase({
+    connectionString: server.connectionString,
+    poolSize: 1,
+    applicationName: "threadloom test",
+    preparedStatements: true,
+    logger: listeningLogger().logger,
+  });
+  const log = createEventLog(database);
+  const pageAfter = async (after: number, limits: { events: number; bytes: number }): Promise<number[]> => {
+    const events = await log.read({ threadId, runId: run?.run_id ?? "" }, after, {
+      ...limits,
+      largeToo: true,
+      wire: "first",
+    });
+    return events === "large" ? [] : events.map(({ seq }) => seq);
+  };
+  try {
+    expect(await pageAfter(-1, { events: 500, bytes: 2 * MIB })).toEqual([0, 1]);
+    expect(await pageAfter(2, { events: 500, bytes: 100 })).toEqual([3]);
+    expect(await pageAfter(-1, { events: 2, bytes: 100 * MIB })).toEqual([0, 1]);
+    expect(await pageAfter(5, { events: 500, bytes: 100 })).toEqual([]);
+  } finally {
+    await database.close();
+  }
+});
+
+test("a run whose events the database refuses ends in its first attempt, and says that it was the database", async () => {
+  await query(
+    server,
+    `create function refuse() returns trigger language plpgsql as
+     $$ begin raise exception 'no' using errcode = 'P0001'; end $$`,
+  );
+  await query(
+    server,
+    "create trigger refuse before insert on threadloom.run_events for each row execute function refuse()",
+  );
+  const threadId = await api.aThread();
+  const result = await api.aFinishedRun(threadId, {
+    assistant_id: "two-step",
+    input: { messages: [] },
+    stream_resumable: true,
+  });
+  expect(result.__error__).toEqual({
+    error: "DatabaseError",
+    message: "A database refused what the run wanted; the server's log says why.",
+  });
+  expect(
+    await query(server, "select status, attempt from threadloom.runs where thread_id = $1", [threadId]),
+  ).toEqual([{ status: "error", attempt: 1 }]);
+});

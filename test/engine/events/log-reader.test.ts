@@ -1,0 +1,455 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { unavailable } from "../../../src/platform/domain/errors.ts";
+import type { EventLog, RunEvent, RunPhase } from "../../../src/engine/events/log.ts";
+import { readLog, type LogReaderOptions } from "../../../src/engine/events/readers/log-reader.ts";
+import type { RunReader } from "../../../src/engine/events/readers/channel-reader.ts";
+import { PATIENTLY } from "../../helpers/conditions.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
+
+// Its own look every half second comes when a test says so: what does not wake a reader is not noticed.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+afterEach(() => void vi.useRealTimers());
+
+const anEvent = (seq: number): RunEvent => ({ seq, event: "values", data: "{}" });
+const PASSING = Object.assign(new Error("the database restarts"), { code: "57P01" });
+
+/** All that can go on without anybody from outside has gone on. */
+const settled = async () => {
+  for (let turns = 0; turns < 4; turns += 1) await new Promise(setImmediate);
+};
+
+/** A reader of a log in memory that can be made to fail, to wait and to hold large events. */
+const reading = (options: Partial<LogReaderOptions> = {}) => {
+  const stored: RunEvent[] = [];
+  const { logger, lines } = listeningLogger();
+  const state = {
+    phase: "running" as RunPhase,
+    stopped: false,
+    unlogged: false,
+    /** What the database answers instead; undefined: what is stored. */
+    failure: undefined as Error | undefined,
+    large: false,
+    held: undefined as Promise<void> | undefined,
+    local: undefined as RunReader | undefined,
+    localAfter: [] as (number | undefined)[],
+    asked: 0,
+    looks: 0,
+    wakers: new Set<() => void>(),
+    /** Places for large events that are taken, and who waits for one. */
+    inside: 0,
+    letIn: [] as (() => void)[],
+  };
+  const eventLog = {
+    async read(_run: unknown, after: number, { largeToo }: { largeToo: boolean }) {
+      state.looks += 1;
+      await state.held;
+      if (state.failure !== undefined) throw state.failure;
+      if (state.large && !largeToo) return "large";
+      return stored.filter(({ seq }) => seq > after);
+    },
+    lastSeq: async () => stored.at(-1)?.seq ?? -1,
+    opening: async () => stored[0],
+  } as Partial<EventLog> as EventLog;
+  const reader = readLog({
+    eventLog,
+    run: { threadId: "thread", runId: "run" },
+    after: -1,
+    wire: "first",
+    resumable: false,
+    cameBeforeEnd: false,
+    phaseOf: async () => state.phase,
+    watch(wake) {
+      state.wakers.add(wake);
+      return () => state.wakers.delete(wake);
+    },
+    askForEvents: () => (state.asked += 1),
+    isUnlogged: () => state.unlogged,
+    onLocal(after) {
+      state.localAfter.push(after);
+      return state.local;
+    },
+    largeEvents: {
+      enter: (signal) =>
+        new Promise((resolve, reject) => {
+          signal?.addEventListener("abort", () => reject(signal.reason as Error));
+          state.letIn.push(() => {
+            state.inside += 1;
+            let isIn = true;
+            resolve(() => {
+              if (isIn) state.inside -= 1;
+              isIn = false;
+            });
+          });
+        }),
+    },
+    isStopped: () => state.stopped,
+    logger,
+    ...options,
+  });
+  /** The ids of what comes next, or how it ended; undefined while it waits. */
+  const next = () => {
+    const answer: { news: number[] | string | undefined } = { news: undefined };
+    void reader.next().then((news) => {
+      answer.news = typeof news === "string" ? news : news.map(({ seq }) => seq);
+    });
+    return answer;
+  };
+  const nextNow = async () => {
+    const answer = next();
+    await settled();
+    return answer.news;
+  };
+  const wake = async () => {
+    for (const waker of state.wakers) waker();
+    await settled();
+  };
+  return { state, stored, lines, reader, next, nextNow, wake };
+};
+
+/** A reader in memory, and what was done with it. */
+const aLocal = () => {
+  const done = { closed: 0 };
+  const local: RunReader = {
+    next: async () => [anEvent(7)],
+    close: () => void (done.closed += 1),
+  };
+  return { local, done };
+};
+
+describe("a reader of the log", () => {
+  test("gets what comes after the event that he has, page by page, and then the end", async () => {
+    const { state, stored, nextNow } = reading({ after: 0 });
+    stored.push(anEvent(0), anEvent(1), anEvent(2));
+    state.phase = "ended";
+    expect(await nextNow()).toEqual([1, 2]);
+    expect(await nextNow()).toBe("ended");
+    // No look is left for later.
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("waits to be woken, and looks by itself twice a second should nobody do that", async () => {
+    const { state, stored, next, wake } = reading();
+    const first = next();
+    await settled();
+    expect([state.looks, first.news]).toEqual([1, undefined]);
+    await wake();
+    expect([state.looks, first.news]).toEqual([2, undefined]);
+    // The timer of the look before it is gone.
+    expect(vi.getTimerCount()).toBe(1);
+    await vi.advanceTimersByTimeAsync(499);
+    await settled();
+    expect(state.looks).toBe(2);
+    stored.push(anEvent(0));
+    await vi.advanceTimersByTimeAsync(1);
+    await settled();
+    expect(first.news).toEqual([0]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("is not left waiting by a signal that comes while the log is being asked", async () => {
+    const { state, stored, next, wake } = reading();
+    let release = (): void => undefined;
+    state.held = new Promise((resolve) => (release = resolve));
+    const first = next();
+    await settled();
+    await wake();
+    // What was asked saw nothing yet; the signal says that there is something.
+    state.held = undefined;
+    release();
+    await Promise.resolve();
+    stored.push(anEvent(0));
+    await settled();
+    expect(first.news).toEqual([0]);
+  });
+
+  test("of a run that has no event yet begins with its first", async () => {
+    const { stored, next, wake } = reading({ after: undefined });
+    const first = next();
+    await settled();
+    expect(first.news).toBeUndefined();
+    stored.push(anEvent(0), anEvent(1));
+    await wake();
+    expect(first.news).toEqual([0, 1]);
+  });
+
+  test("who joins in the middle gets the first event, and then what is new", async () => {
+    const { stored, nextNow, next, wake } = reading({ after: undefined });
+    stored.push(anEvent(0), anEvent(1), anEvent(2));
+    expect(await nextNow()).toEqual([0]);
+    const second = next();
+    await settled();
+    expect(second.news).toBeUndefined();
+    stored.push(anEvent(3));
+    await wake();
+    expect(second.news).toEqual([3]);
+  });
+
+  test("who joins after the first event alone gets that", async () => {
+    const { stored, nextNow } = reading({ after: undefined });
+    stored.push(anEvent(0));
+    expect(await nextNow()).toEqual([0]);
+  });
+});
+
+describe("the process that executes the run", () => {
+  test("is asked for events, again and again until one comes", async () => {
+    const { state, stored, next, nextNow, wake } = reading();
+    const first = next();
+    await settled();
+    await wake();
+    expect(state.asked).toBe(2);
+    stored.push(anEvent(0));
+    await wake();
+    expect(first.news).toEqual([0]);
+    await nextNow();
+    expect(state.asked).toBe(2);
+  });
+
+  test("is not asked while the run waits: this process may come to execute it, and would log it for nobody", async () => {
+    const { state, next, wake } = reading();
+    state.phase = "pending";
+    next();
+    await settled();
+    expect(state.asked).toBe(0);
+    state.phase = "running";
+    await wake();
+    expect(state.asked).toBe(1);
+  });
+
+  test("is not asked for what it logs in any case", async () => {
+    const { state, nextNow } = reading({ resumable: true });
+    await nextNow();
+    expect([state.looks, state.asked]).toEqual([1, 0]);
+  });
+});
+
+test.each(["running", "ended"] as const)(
+  "a run whose events can't be logged (%s) is lost to its reader",
+  async (phase) => {
+    const { state, stored, next, nextNow, wake } = reading();
+    stored.push(anEvent(0));
+    expect(await nextNow()).toEqual([0]);
+    const second = next();
+    await settled();
+    expect(second.news).toBeUndefined();
+    state.phase = phase;
+    state.unlogged = true;
+    await wake();
+    expect([second.news, vi.getTimerCount()]).toEqual(["lost", 0]);
+  },
+);
+
+test("a run of which the database says that its events can't be logged is lost to its reader, while it runs and at its end", async () => {
+  for (const phase of ["running-unlogged", "ended-unlogged"] as const) {
+    const { state, stored, nextNow, next, wake } = reading();
+    stored.push(anEvent(0));
+    expect(await nextNow()).toEqual([0]);
+    const second = next();
+    await settled();
+    state.phase = phase;
+    await wake();
+    expect([second.news, vi.getTimerCount()]).toEqual(["lost", 0]);
+  }
+});
+
+test("at an end that was not logged who came before it is lost, and who came later sees what is left", async () => {
+  for (const [cameBeforeEnd, end] of [
+    [true, "lost"],
+    [false, "ended"],
+  ] as const) {
+    const { state, stored, nextNow } = reading({ cameBeforeEnd });
+    state.phase = "ended-unlogged";
+    stored.push(anEvent(0));
+    expect([await nextNow(), await nextNow()]).toEqual([[0], end]);
+  }
+});
+
+describe("a run that comes to be executed here", () => {
+  test("is read from memory, from where the reader is", async () => {
+    const { state, stored, nextNow } = reading({ after: 3 });
+    stored.push(anEvent(4));
+    expect(await nextNow()).toEqual([4]);
+    const { local, done } = aLocal();
+    state.local = local;
+    expect(await nextNow()).toEqual([7]);
+    expect(await nextNow()).toEqual([7]);
+    expect(state.localAfter).toEqual([3, 4]);
+    expect([state.looks, done.closed]).toEqual([1, 0]);
+  });
+
+  test.each(["running", "ended"] as const)(
+    "while the log is asked is read from memory, too (%s)",
+    async (phase) => {
+      const { state, next } = reading();
+      let release = (): void => undefined;
+      state.held = new Promise((resolve) => (release = resolve));
+      state.phase = phase;
+      const first = next();
+      await settled();
+      state.local = aLocal().local;
+      release();
+      await settled();
+      expect(first.news).toEqual([7]);
+      expect(vi.getTimerCount()).toBe(0);
+    },
+  );
+
+  test("is left with its reader", async () => {
+    const { state, reader, nextNow } = reading();
+    const { local, done } = aLocal();
+    state.local = local;
+    await nextNow();
+    reader.close();
+    expect(done.closed).toBe(1);
+    expect(await nextNow()).toBe("ended");
+  });
+});
+
+describe("a reader whose client is gone", () => {
+  test("ends at once, and is watched for no more", async () => {
+    const { state, reader, next, nextNow } = reading();
+    const first = next();
+    await settled();
+    reader.close();
+    await settled();
+    expect([first.news, state.wakers.size, vi.getTimerCount()]).toEqual(["ended", 0, 0]);
+    const { looks } = state;
+    expect([await nextNow(), state.looks]).toEqual(["ended", looks]);
+  });
+
+  test("ends while the database does not answer, without a word in the log", async () => {
+    const { state, lines, reader, next } = reading();
+    state.held = new Promise((_, reject) => setImmediate(() => reject(new Error("it has gone"))));
+    const first = next();
+    reader.close();
+    await settled();
+    await settled();
+    expect([first.news, lines, vi.getTimerCount()]).toEqual(["ended", [], 0]);
+  });
+});
+
+describe("a process that stops", () => {
+  test("sends its readers away", async () => {
+    const { state, next, nextNow, wake } = reading();
+    const first = next();
+    await settled();
+    state.stopped = true;
+    await wake();
+    expect([first.news, await nextNow()]).toEqual(["lost", "lost"]);
+  });
+
+  test("says nothing of a database that fails meanwhile", async () => {
+    const { state, lines, nextNow } = reading();
+    state.held = new Promise((_, reject) =>
+      setImmediate(() => {
+        state.stopped = true;
+        reject(new Error("it has gone"));
+      }),
+    );
+    expect(await nextNow()).toBe("lost");
+    expect([lines, vi.getTimerCount()]).toEqual([[], 0]);
+  });
+});
+
+describe("a database that can't be asked", () => {
+  test("is asked again if that passes, as long as there is somebody to ask for", async () => {
+    vi.useRealTimers();
+    const { state, stored, reader, next } = reading();
+    state.failure = PASSING;
+    stored.push(anEvent(0));
+    const first = next();
+    await vi.waitFor(() => expect(state.looks).toBeGreaterThan(1), PATIENTLY);
+    state.failure = undefined;
+    await vi.waitFor(() => expect(first.news).toEqual([0]), PATIENTLY);
+    state.failure = PASSING;
+    const second = next();
+    await settled();
+    reader.close();
+    await vi.waitFor(() => expect(second.news).toBe("ended"), PATIENTLY);
+    expect(state.looks).toBeLessThan(6);
+  });
+
+  test("is not asked again by a process that stops", async () => {
+    vi.useRealTimers();
+    const { state, next } = reading();
+    state.failure = PASSING;
+    const first = next();
+    await settled();
+    state.stopped = true;
+    await vi.waitFor(() => expect(first.news).toBe("lost"), PATIENTLY);
+  });
+
+  test("is said, and its readers are sent away", async () => {
+    const { state, lines, nextNow } = reading();
+    state.failure = new Error("the table is gone");
+    expect(await nextNow()).toBe("lost");
+    expect(lines.join("")).toContain("the events of a run could not be read");
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("is nobody's fault if it is too busy with others", async () => {
+    const { state, lines, nextNow } = reading();
+    state.failure = unavailable("Too many large events are being sent at the moment.");
+    expect(await nextNow()).toBe("lost");
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("a reader waited in vain");
+  });
+});
+
+describe("a large event", () => {
+  const waitsForPlace = async () => {
+    const made = reading();
+    made.state.large = true;
+    made.stored.push(anEvent(0));
+    const first = made.next();
+    await settled();
+    expect([first.news, made.state.letIn.length]).toEqual([undefined, 1]);
+    return { ...made, first };
+  };
+
+  test("is read when there is a place for it, which is given back when it was taken", async () => {
+    const { state, first, nextNow } = await waitsForPlace();
+    state.letIn[0]?.();
+    await settled();
+    expect([first.news, state.inside]).toEqual([[0], 1]);
+    state.phase = "ended";
+    state.large = false;
+    expect([await nextNow(), state.inside]).toEqual(["ended", 0]);
+  });
+
+  test("gives its place back when its client goes", async () => {
+    const { state, reader } = await waitsForPlace();
+    state.letIn[0]?.();
+    await settled();
+    reader.close();
+    expect(state.inside).toBe(0);
+  });
+
+  test("waits for no place when its client has gone", async () => {
+    const { state, first, reader } = await waitsForPlace();
+    reader.close();
+    await settled();
+    expect([first.news, state.inside]).toEqual(["ended", 0]);
+  });
+
+  test("takes no place that it gets at the very moment at which its client goes", async () => {
+    const { state, first, reader } = await waitsForPlace();
+    state.letIn[0]?.();
+    reader.close();
+    await settled();
+    expect([first.news, state.inside]).toEqual(["ended", 0]);
+  });
+
+  test("takes a place each", async () => {
+    const { state, stored, next } = await waitsForPlace();
+    state.letIn[0]?.();
+    await settled();
+    stored.push(anEvent(1));
+    const second = next();
+    await settled();
+    expect([second.news, state.inside, state.letIn.length]).toEqual([undefined, 0, 2]);
+    state.letIn[1]?.();
+    await settled();
+    expect([second.news, state.inside]).toEqual([[1], 1]);
+  });
+});

@@ -1,0 +1,63 @@
+import { openDatabase } from "../../../src/platform/database/database.ts";
+import { openSignals } from "../../../src/platform/database/signals.ts";
+import { createHub } from "../../../src/engine/events/hub.ts";
+import { createEventLog, type RunEvent } from "../../../src/engine/events/log.ts";
+import type { ThreadReader } from "../../../src/engine/events/readers/thread-reader.ts";
+import { createTurns } from "../../../src/engine/events/turns.ts";
+import { noteUnlogged } from "../../../src/engine/queue/sql/note-unlogged.ts";
+import { NO_FAULTS } from "../../../src/platform/domain/faults.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
+import { createRunRepository } from "../../../src/api/runs/repository.ts";
+import { TEST_CIPHER } from "../../helpers/encryption.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
+
+export interface Told extends RunEvent {
+  runId: string;
+}
+
+/** What is told up to the first event that is like this. */
+export const readUntil = async (reader: ThreadReader, isLast: (event: Told) => boolean): Promise<Told[]> => {
+  const told: Told[] = [];
+  for (;;) {
+    const news = await reader.next();
+    if (typeof news === "string") throw new Error(`The reader is ${news}.`);
+    told.push(...news.events.map((event) => ({ ...event, runId: news.runId })));
+    if (told.some(isLast)) return told;
+  }
+};
+
+export const idsOf = (told: readonly Told[]): number[] => told.map(({ threadSeq = -1 }) => threadSeq);
+
+/** The hub of a process that executes nothing, on the database of a server. */
+export const openHub = async (connectionString: string) => {
+  const { logger } = listeningLogger();
+  const database = openDatabase({
+    connectionString,
+    poolSize: 4,
+    applicationName: "threadloom test",
+    preparedStatements: true,
+    cipher: TEST_CIPHER,
+    logger,
+  });
+  const processId = newId();
+  const signals = await openSignals({ database, connectionString, processId, logger });
+  const repository = createRunRepository(database);
+  const hub = createHub({
+    eventLog: createEventLog(database),
+    turns: createTurns(database),
+    signals,
+    processId,
+    phaseOf: (run) => repository.phaseOf(run, processId),
+    noteUnlogged: (source) => noteUnlogged(database, source),
+    faults: NO_FAULTS,
+    logger,
+  });
+  return {
+    hub,
+    async close(): Promise<void> {
+      hub.close();
+      await signals.close();
+      await database.close();
+    },
+  };
+};

@@ -1,0 +1,138 @@
+import { expect, test } from "vitest";
+import { createBlocks, type BlockEvent } from "../../../../src/engine/events/protocol/blocks.ts";
+import type { Slice } from "../../../../src/engine/events/protocol/slices.ts";
+
+const tellBlocks = (slices: readonly Slice[]): BlockEvent[] => {
+  const told: BlockEvent[] = [];
+  const blocks = createBlocks((event) => told.push(event));
+  for (const slice of slices) blocks.add(slice);
+  blocks.end();
+  return told;
+};
+const text = (value: string): Slice => ({ key: "text", block: { type: "text", text: value } });
+const call = (index: number, args: string, fields: object = {}): Slice => ({
+  key: `tool ${index}`,
+  block: { type: "tool_call_chunk", index, args, ...fields },
+});
+const finished = (told: readonly BlockEvent[]) =>
+  told.flatMap((event) => (event.event === "content-block-finish" ? [event.content] : []));
+
+test("no block starts before the one in front of it has finished, whichever way their pieces come", () => {
+  const told = tellBlocks([
+    text("a"),
+    call(0, '{"x":', { id: "1", name: "f" }),
+    call(1, '{"y":', { id: "2", name: "g" }),
+    call(0, "1}"),
+    call(1, "2}"),
+    text("b"),
+  ]);
+  expect(told.map(({ event, index }) => `${event.slice("content-block-".length)} ${index}`)).toEqual([
+    "start 0",
+    "delta 0",
+    "finish 0",
+    "start 1",
+    "delta 1",
+    "delta 1",
+    "finish 1",
+    "start 2",
+    "delta 2",
+    "delta 2",
+    "finish 2",
+    "start 3",
+    "delta 3",
+    "finish 3",
+  ]);
+  expect(finished(told)).toEqual([
+    { type: "text", text: "a" },
+    { type: "tool_call", id: "1", name: "f", args: { x: 1 } },
+    { type: "tool_call", id: "2", name: "g", args: { y: 2 } },
+    { type: "text", text: "b" },
+  ]);
+});
+
+test("pieces without an index or an id go on with the call before", () => {
+  const told = tellBlocks([
+    { key: "tool 1", block: { type: "tool_call_chunk", id: "1", name: "f", args: '{"x"' } },
+    { key: "tool ", block: { type: "tool_call_chunk", args: ":1}" } },
+  ]);
+  expect(finished(told)).toEqual([{ type: "tool_call", id: "1", name: "f", args: { x: 1 } }]);
+});
+
+test("a call without arguments is whole", () => {
+  expect(finished(tellBlocks([call(0, "", { id: "1", name: "f" })]))).toEqual([
+    { type: "tool_call", id: "1", name: "f", args: {} },
+  ]);
+});
+
+test.each(["[1]", "1", '"text"', "{", "null"])(
+  "arguments that are no object make an invalid call: %s",
+  (args) => {
+    expect(finished(tellBlocks([call(0, args, { id: "1", name: "f" })]))).toMatchObject([
+      { type: "invalid_tool_call", id: "1", name: "f", args },
+    ]);
+  },
+);
+
+const deltas = (told: readonly BlockEvent[]) =>
+  told.flatMap((event) => (event.event === "content-block-delta" ? [event] : []));
+
+test("each piece of a call's arguments is told once, in the form of either generation of clients", () => {
+  const pieces = ['{"x":"', ...Array.from({ length: 1_000 }, () => "abcd"), '"}'];
+  const told = tellBlocks(
+    pieces.map((args, place) => call(0, args, place === 0 ? { id: "1", name: "f" } : {})),
+  );
+  expect(deltas(told)).toEqual(
+    pieces.map((args) => ({
+      event: "content-block-delta",
+      index: 0,
+      delta: { type: "tool-call-delta", args },
+      content: { type: "tool_call_chunk", args },
+    })),
+  );
+  expect(finished(told)).toMatchObject([{ args: { x: "abcd".repeat(1_000) } }]);
+});
+
+test("an id or a name that comes behind the first piece is told as it comes, without arguments", () => {
+  const told = tellBlocks([
+    call(0, "{", { id: "1" }),
+    call(0, "}", { id: "1", name: "f", index: 3 }),
+    call(0, ""),
+  ]);
+  expect(deltas(told).map(({ delta }) => delta)).toEqual([
+    { type: "tool-call-delta", args: "{" },
+    { type: "block-delta", fields: { type: "tool_call_chunk", name: "f" } },
+    { type: "tool-call-delta", args: "}" },
+  ]);
+  expect(finished(told)).toEqual([{ type: "tool_call", id: "1", name: "f", args: {} }]);
+});
+
+test("a call of a tool that the provider executes itself is told in the same pieces", () => {
+  const told = tellBlocks([
+    { key: "tool 0", block: { type: "server_tool_call_chunk", id: "1", name: "f", args: '{"x":' } },
+    { key: "tool 0", block: { type: "server_tool_call_chunk", args: "1}" } },
+  ]);
+  expect(deltas(told).map(({ delta, content }) => [delta, content?.type])).toEqual([
+    [{ type: "tool-call-delta", args: '{"x":' }, "server_tool_call_chunk"],
+    [{ type: "tool-call-delta", args: "1}" }, "server_tool_call_chunk"],
+  ]);
+  expect(finished(told)).toEqual([{ type: "server_tool_call", id: "1", name: "f", args: { x: 1 } }]);
+});
+
+test("a block that comes whole is told with its finish, and begins without what is heavy", () => {
+  expect(
+    tellBlocks([
+      { key: "image", block: { type: "image", mimeType: "image/png", data: "iVBO" } },
+      text("that is it"),
+    ]),
+  ).toMatchObject([
+    { event: "content-block-start", index: 0, content: { type: "image", mimeType: "image/png" } },
+    {
+      event: "content-block-finish",
+      index: 0,
+      content: { type: "image", mimeType: "image/png", data: "iVBO" },
+    },
+    { event: "content-block-start", index: 1 },
+    { event: "content-block-delta", index: 1 },
+    { event: "content-block-finish", index: 1 },
+  ]);
+});

@@ -1,0 +1,96 @@
+import { AIMessage } from "@langchain/core/messages";
+import { FakeListChatModel } from "@langchain/core/utils/testing";
+import { interrupt, MemorySaver, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
+import { describe, expect, test } from "vitest";
+import { requestModes } from "../../../../src/engine/events/modes.ts";
+import type { RunnableGraph } from "../../../../src/graphs/runnable-graph.ts";
+import { tellRun, type Told } from "./tell.ts";
+
+/** What the first wire shows of a run that somebody follows over the protocol wire. */
+
+const INPUT = { messages: [{ id: "hello", role: "user", content: "hello" }] };
+
+const inner = new StateGraph(MessagesAnnotation)
+  .addNode("speak", async ({ messages }, { writer }) => {
+    writer?.({ name: "inside" });
+    const answer = await new FakeListChatModel({ responses: ["abc"] }).invoke(messages);
+    return { messages: [new AIMessage({ id: "inner", content: answer.text })] };
+  })
+  .addEdge(START, "speak")
+  .compile();
+
+const aGraph = (): RunnableGraph =>
+  new StateGraph(MessagesAnnotation)
+    .addNode("team", inner)
+    .addNode("say", (_, { writer }) => {
+      writer?.("outside");
+      return { messages: [new AIMessage({ id: "said", content: "said" })] };
+    })
+    .addNode("ask", () => ({ messages: [interrupt("sure?") as string] }))
+    .addEdge(START, "team")
+    .addEdge("team", "say")
+    .addEdge("say", "ask")
+    .compile({ checkpointer: new MemorySaver() }) as unknown as RunnableGraph;
+
+/**
+ * With the same ids and times in each run: those that are made anew are numbered in the order in which they come. And without
+ * `run_name`, which LangGraph puts into the checkpoints of subgraphs as long as no stream mode listens to callbacks.
+ */
+const sameIds = ({ first }: Told): string[] => {
+  const ids = new Map<string, string>();
+  return first.map(([event, data]) =>
+    `${event} ${data}`
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}/g, (id) => {
+        ids.set(id, ids.get(id) ?? `id ${ids.size}`);
+        return ids.get(id) as string;
+      })
+      .replaceAll(/"run_name":"\w+",/g, "")
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "time"),
+  );
+};
+
+const ALL_MODES = [
+  "values",
+  "updates",
+  "messages",
+  "messages-tuple",
+  "debug",
+  "tasks",
+  "checkpoints",
+  "custom",
+  "tools",
+];
+
+describe.each([false, true])("with stream_subgraphs: %s", (stream_subgraphs) => {
+  test.each([...ALL_MODES.map((mode) => [mode]), ALL_MODES, []])(
+    "the first wire shows the same whether or not a run is told over the other one: %s",
+    async (...stream_mode) => {
+      const asked = { stream_mode, stream_subgraphs };
+      // Models stream where anybody reads messages: that is LangGraph's own doing, and what they answer is the same.
+      const [alone, followed] = await Promise.all(
+        [false, true].map((tellsProtocol) =>
+          tellRun(aGraph(), INPUT, { asked, tellsProtocol, configurable: { thread_id: "1" } }),
+        ),
+      );
+      expect(sameIds(followed as Told)).toEqual(sameIds(alone as Told));
+      expect(followed?.protocol.length).toBeGreaterThan(0);
+    },
+  );
+});
+
+test.each([...ALL_MODES.map((mode) => [mode]), ALL_MODES, []])(
+  "a run that nobody follows makes no event of the protocol, and its graph is asked for nothing more: %s",
+  async (...stream_mode) => {
+    const asked = { stream_mode, stream_subgraphs: false };
+    const told = await tellRun(aGraph(), INPUT, {
+      asked,
+      tellsProtocol: false,
+      configurable: { thread_id: "1" },
+    });
+    expect(told.protocol).toEqual([]);
+    const streamMode = requestModes(stream_mode).langGraph;
+    // Messages get their ids by a callback; no other run has one.
+    const callbacks = streamMode.includes("messages") ? { callbacks: [expect.anything()] } : {};
+    expect(told.asked).toEqual({ streamMode, subgraphs: false, ...callbacks });
+  },
+);

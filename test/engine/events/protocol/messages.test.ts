@@ -1,0 +1,270 @@
+import { FakeListChatModel } from "@langchain/core/utils/testing";
+import { AIMessage, AIMessageChunk } from "@langchain/core/messages";
+import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager";
+import { BaseChatModel, SimpleChatModel } from "@langchain/core/language_models/chat_models";
+import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
+import { entrypoint, MessagesAnnotation, pushMessage, START, StateGraph, task } from "@langchain/langgraph";
+import { expect, test } from "vitest";
+import { graph as tokens } from "../../../fixtures/tokens.ts";
+import { ofMethod, tellRun, type Told } from "./tell.ts";
+
+const INPUT = { messages: [{ role: "user", content: "hello" }] };
+
+type Fields = ConstructorParameters<typeof AIMessageChunk>[0];
+
+/** A model that streams these chunks, and fails behind them if it is to. */
+class ScriptedModel extends BaseChatModel {
+  constructor(
+    private readonly script: readonly Fields[],
+    private readonly failure?: string,
+  ) {
+    super({});
+  }
+
+  override _llmType(): string {
+    return "scripted";
+  }
+
+  override async _generate(): Promise<ChatResult> {
+    throw new Error("It only streams.");
+  }
+
+  override async *_streamResponseChunks(
+    _messages: unknown,
+    _options: unknown,
+    manager?: CallbackManagerForLLMRun,
+  ): AsyncGenerator<ChatGenerationChunk> {
+    for (const fields of this.script) {
+      const chunk = new ChatGenerationChunk({ text: "", message: new AIMessageChunk(fields) });
+      yield chunk;
+      await manager?.handleLLMNewToken("", undefined, undefined, undefined, undefined, { chunk });
+    }
+    if (this.failure !== undefined) throw new Error(this.failure);
+  }
+}
+
+/** A model that can't stream. */
+class WholeModel extends SimpleChatModel {
+  override _llmType(): string {
+    return "whole";
+  }
+
+  override async _call(): Promise<string> {
+    return "whole";
+  }
+}
+
+/** What a graph tells whose only node does this. */
+const tellNode = async (
+  work: (state: typeof MessagesAnnotation.State) => Promise<object>,
+  options: Parameters<typeof tellRun>[2] = {},
+): Promise<Told> =>
+  await tellRun(
+    new StateGraph(MessagesAnnotation).addNode("model", work).addEdge(START, "model").compile(),
+    INPUT,
+    options,
+  );
+const tellModel = (script: readonly Fields[]) =>
+  tellNode(async ({ messages }) => ({ messages: [await new ScriptedModel(script).invoke(messages)] }));
+
+/** What is told on the channel, without what is on every event. */
+const told = (all: Told) =>
+  ofMethod(all, "messages").map(({ data }) => {
+    const { id: _, run_id: __, ...fields } = data;
+    return fields;
+  });
+
+test("a model that streams tells its start, each token, and its end with all of it", async () => {
+  const all = await tellRun(tokens, { ...INPUT, tokens: 3 });
+  expect(told(all)).toEqual([
+    {
+      event: "message-start",
+      role: "ai",
+      metadata: { langgraph_node: "model", provider: "TokenModel", model_type: "chat" },
+    },
+    { event: "content-block-start", index: 0, content: { type: "text", text: "" } },
+    { event: "content-block-delta", index: 0, delta: { type: "text-delta", text: "t0 " } },
+    { event: "content-block-delta", index: 0, delta: { type: "text-delta", text: "t1 " } },
+    { event: "content-block-delta", index: 0, delta: { type: "text-delta", text: "t2 " } },
+    { event: "content-block-finish", index: 0, content: { type: "text", text: "t0 t1 t2 " } },
+    { event: "message-finish" },
+  ]);
+  const events = ofMethod(all, "messages");
+  const [{ content: [last] = [] }] = ofMethod(all, "values")
+    .slice(-1)
+    .map(({ data }) => ({ content: (data["messages"] as { id: string }[]).slice(-1) })) as [
+    { content: { id: string }[] },
+  ];
+  expect(new Set(events.map(({ data }) => data["id"]))).toEqual(new Set([last?.id]));
+  expect(new Set(events.map(({ data }) => data["run_id"])).size).toBe(1);
+  expect(new Set(events.map(({ namespace, node }) => JSON.stringify([namespace, node])))).toEqual(
+    new Set(['[[],"model"]']),
+  );
+});
+
+test("three runs at once lose none of 200 tokens, tell each once, and in order", async () => {
+  const all = await Promise.all(Array.from({ length: 3 }, () => tellRun(tokens, { ...INPUT, tokens: 200 })));
+  const expected = Array.from({ length: 200 }, (_, index) => `t${index} `);
+  for (const one of all) {
+    const texts = told(one).flatMap((data) =>
+      data["event"] === "content-block-delta" ? [(data["delta"] as { text: string }).text] : [],
+    );
+    expect(texts).toEqual(expected);
+  }
+});
+
+test("models that stream at the same time in one node are told apart by id and call", async () => {
+  const all = await tellNode(async ({ messages }) => ({
+    messages: await Promise.all(
+      ["ab", "cd"].map((text) => new FakeListChatModel({ responses: [text], sleep: 1 }).invoke(messages)),
+    ),
+  }));
+  const events = ofMethod(all, "messages");
+  const texts = new Map<string, string>();
+  for (const { data } of events) {
+    if (data["event"] !== "content-block-delta") continue;
+    const key = `${String(data["id"])} ${String(data["run_id"])}`;
+    texts.set(key, (texts.get(key) ?? "") + (data["delta"] as { text: string }).text);
+  }
+  expect([...texts.values()].sort()).toEqual(["ab", "cd"]);
+  expect(events.filter(({ data }) => data["event"] === "message-finish")).toHaveLength(2);
+});
+
+test("a message finishes when its model has, not when its node returns", async () => {
+  const order: string[] = [];
+  const graph = new StateGraph(MessagesAnnotation)
+    .addNode("model", async ({ messages }, { writer }) => {
+      const answer = await new FakeListChatModel({ responses: ["x"] }).invoke(messages);
+      writer?.({ name: "afterwards" });
+      return { messages: [answer] };
+    })
+    .addEdge(START, "model")
+    .compile();
+  for (const { method, data } of (await tellRun(graph, INPUT)).protocol) {
+    if (method === "messages" || method === "custom") order.push(String(data["event"] ?? data["name"]));
+  }
+  expect(order.slice(-2)).toEqual(["message-finish", "afterwards"]);
+});
+
+test("a model that answers whole is told once, and a message that a node merely returns is not", async () => {
+  const whole = await tellNode(async ({ messages }) => ({
+    messages: [
+      await new WholeModel({}).invoke(messages),
+      new AIMessage({ id: "returned", content: "returned" }),
+    ],
+  }));
+  expect(told(whole).map(({ event }) => event)).toEqual([
+    "message-start",
+    "content-block-start",
+    "content-block-delta",
+    "content-block-finish",
+    "message-finish",
+  ]);
+  expect(told(whole)[3]?.["content"]).toEqual({ type: "text", text: "whole" });
+});
+
+test("a message that a node pushes is told whole", async () => {
+  const all = await tellNode(async () => {
+    pushMessage({ id: "pushed", role: "assistant", content: "by hand" });
+    return {};
+  });
+  expect(told(all).map(({ event }) => event)).toContain("message-finish");
+  expect(ofMethod(all, "messages")[0]?.data["id"]).toBe("pushed");
+});
+
+test("calls of tools come in pieces, and end as objects or as invalid calls", async () => {
+  const piece = (index: number, args: string, first: { id?: string; name?: string } = {}): Fields => ({
+    content: "",
+    tool_call_chunks: [{ type: "tool_call_chunk", index, args, ...first }],
+  });
+  const all = await tellModel([
+    { content: "I look it up." },
+    piece(0, "", { id: "call_1", name: "search" }),
+    piece(0, '{"q":'),
+    piece(0, '"x"}'),
+    piece(1, "{oops", { id: "call_2", name: "search" }),
+  ]);
+  const blocks = told(all).filter(({ event }) => event === "content-block-finish");
+  expect(blocks.map(({ index, content }) => [index, content])).toEqual([
+    [0, { type: "text", text: "I look it up." }],
+    [1, { type: "tool_call", id: "call_1", name: "search", args: { q: "x" } }],
+    [2, expect.objectContaining({ type: "invalid_tool_call", id: "call_2", name: "search", args: "{oops" })],
+  ]);
+  const deltas = told(all).filter(({ event, index }) => event === "content-block-delta" && index === 1);
+  expect(deltas.map(({ delta }) => delta)).toEqual([
+    { type: "tool-call-delta", args: '{"q":' },
+    { type: "tool-call-delta", args: '"x"}' },
+  ]);
+});
+
+test("reasoning is told apart from text, in any provider's form", async () => {
+  const anthropic = { response_metadata: { model_provider: "anthropic" } };
+  const all = await tellModel([
+    { content: [{ type: "thinking", thinking: "Hm", index: 0 }], ...anthropic },
+    { content: [{ type: "thinking", thinking: "m.", index: 0 }], ...anthropic },
+    { content: [{ type: "text", text: "Yes", index: 1 }], ...anthropic },
+  ]);
+  expect(told(all).flatMap(({ delta }) => (delta === undefined ? [] : [delta]))).toEqual([
+    { type: "reasoning-delta", reasoning: "Hm" },
+    { type: "reasoning-delta", reasoning: "m." },
+    { type: "text-delta", text: "Yes" },
+  ]);
+  expect(
+    told(all)
+      .filter(({ event }) => event === "content-block-finish")
+      .map(({ content }) => content),
+  ).toMatchObject([
+    { type: "reasoning", reasoning: "Hmm." },
+    { type: "text", text: "Yes" },
+  ]);
+});
+
+test("the end of a message says what it has cost, and why it ended", async () => {
+  const usage = (input: number, output: number) => ({
+    input_tokens: input,
+    output_tokens: output,
+    total_tokens: input + output,
+  });
+  const all = await tellModel([
+    { content: "a", usage_metadata: usage(5, 1) },
+    { content: "b", usage_metadata: usage(0, 1), response_metadata: { finish_reason: "stop" } },
+  ]);
+  expect(told(all).at(-1)).toEqual({
+    event: "message-finish",
+    reason: "stop",
+    usage: usage(5, 2),
+    metadata: { finish_reason: "stop" },
+  });
+});
+
+test("a model that fails in the middle of its message ends that with the error", async () => {
+  const all = await tellNode(
+    async ({ messages }) => ({
+      messages: [await new ScriptedModel([{ content: "half" }], "overloaded").invoke(messages)],
+    }),
+    { signal: new AbortController().signal },
+  );
+  expect(told(all).at(-1)).toEqual({ event: "error", message: "overloaded" });
+});
+
+test("what is not to be streamed is not told", async () => {
+  const all = await tellNode(async ({ messages }) => ({
+    messages: [
+      await new FakeListChatModel({ responses: ["quiet"] }).invoke(messages, { tags: ["nostream"] }),
+    ],
+  }));
+  expect(told(all)).toEqual([]);
+});
+
+test("a model in a task of the functional API is told as one of the root's", async () => {
+  const ask = task("ask", async (text: string) => {
+    await new FakeListChatModel({ responses: ["hey"] }).invoke(text);
+    return text;
+  });
+  const all = await tellRun(
+    entrypoint("main", async () => await ask("a")),
+    INPUT,
+  );
+  expect(new Set(ofMethod(all, "messages").map(({ namespace }) => namespace.length))).toEqual(new Set([0]));
+  expect(ofMethod(all, "lifecycle")).toEqual([]);
+});

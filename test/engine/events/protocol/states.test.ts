@@ -1,0 +1,62 @@
+import { interrupt, MemorySaver, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
+import { expect, test } from "vitest";
+import { graph as twoStep } from "../../../fixtures/two-step.ts";
+import { ofMethod, tellRun } from "./tell.ts";
+
+const INPUT = { messages: [{ role: "user", content: "hello" }] };
+
+test("values tell the whole state after the input and after each step, with messages as everywhere", async () => {
+  const told = await tellRun(twoStep, INPUT);
+  const contents = ofMethod(told, "values").map(({ data }) =>
+    (data["messages"] as { type: string; content: string }[]).map(({ type, content }) => [type, content]),
+  );
+  const [hello, first, second] = [
+    ["human", "hello"],
+    ["ai", "first"],
+    ["ai", "second"],
+  ];
+  expect(contents).toEqual([[hello], [hello, first], [hello, first, second]]);
+});
+
+test("updates tell which node has returned what", async () => {
+  const told = await tellRun(twoStep, INPUT);
+  const updates = ofMethod(told, "updates");
+  expect(updates.map(({ node, data }) => [node, data["node"]])).toEqual([
+    ["first", "first"],
+    ["second", "second"],
+  ]);
+  expect(updates[0]?.data["values"]).toMatchObject({ messages: [{ type: "ai", content: "first" }] });
+});
+
+test("interrupts are told neither as values nor as updates", async () => {
+  const asking = new StateGraph(MessagesAnnotation)
+    .addNode("ask", () => ({ messages: [interrupt("sure?") as string] }))
+    .addEdge(START, "ask")
+    .compile({ checkpointer: new MemorySaver() });
+  const told = await tellRun(asking, INPUT, { configurable: { thread_id: "1" } });
+  expect(JSON.stringify(told.protocol.filter(({ method }) => method !== "tasks"))).not.toContain("sure?");
+  expect(ofMethod(told, "values")).toHaveLength(1);
+  expect(ofMethod(told, "updates")).toEqual([]);
+});
+
+test.each([
+  [
+    { name: "progress", percent: 50 },
+    { name: "progress", percent: 50, payload: { name: "progress", percent: 50 } },
+  ],
+  [
+    { name: "progress", payload: 50 },
+    { name: "progress", payload: 50 },
+  ],
+  ["half", { payload: "half" }],
+  [[1, 2], { payload: [1, 2] }],
+])("what a node writes is told with its name, for either client: %j", async (written, data) => {
+  const writing = new StateGraph(MessagesAnnotation)
+    .addNode("write", (_, { writer }) => {
+      writer?.(written);
+      return {};
+    })
+    .addEdge(START, "write")
+    .compile();
+  expect(ofMethod(await tellRun(writing, INPUT), "custom").map((event) => event.data)).toEqual([data]);
+});

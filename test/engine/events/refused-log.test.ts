@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { apiOf, type Api } from "../../helpers/api.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { query } from "../../helpers/query.ts";
+import { openStream } from "../../helpers/server-sent-events.ts";
+
+/** A run that can't be resumed is logged only for its readers on other servers. */
+
+let server: TestServer;
+let replica: TestServer;
+let api: Api;
+beforeAll(async () => {
+  server = await startTestServer();
+  replica = await startTestServer({ connectionString: server.connectionString, role: "api" });
+  api = apiOf(server);
+});
+afterAll(async () => {
+  await replica.close();
+  await server.close();
+});
+
+test("a reader where the run is executed misses nothing when its events can't be logged for a reader elsewhere, who is cut off", async () => {
+  await query(server, "create sequence refusals");
+  // A sequence keeps what is taken from it, whatever becomes of the transaction.
+  await query(
+    server,
+    `create function refuse() returns trigger language plpgsql as
+     $$ begin perform nextval('public.refusals'); raise exception 'no' using errcode = 'P0001'; end $$`,
+  );
+  await query(
+    server,
+    "create trigger refuse before insert on threadloom.run_events for each row execute function refuse()",
+  );
+  const threadId = await api.aThread();
+  const here = await openStream(`${server.url}/threads/${threadId}/runs/stream`, {
+    body: { assistant_id: "sleep", input: { milliseconds: 600_000 }, stream_mode: "custom" },
+  });
+  await here.until(({ event }) => event === "custom");
+  const runId = here.headers.get("content-location")?.split("/").at(-1) ?? "";
+  const elsewhere = await openStream(`${replica.url}/threads/${threadId}/runs/${runId}/stream`);
+  await eventually("an event was refused", async () => {
+    const [row] = await query<{ refused: boolean }>(server, "select is_called as refused from refusals");
+    return row?.refused === true;
+  });
+  // Who reads elsewhere is cut off: at a clean end he would take what he has for all there was.
+  await expect(elsewhere.rest()).rejects.toThrow();
+  const seen = here.seen.at(-1)?.id ?? 0;
+  await here.until(({ id = 0 }) => id > seen + 2);
+  await api.cancel(threadId, runId);
+  await here.rest();
+  expect(here.seen.map(({ id }) => id)).toEqual(here.seen.map((_, index) => index));
+  expect((await api.run(threadId, runId)).status).toBe("interrupted");
+});

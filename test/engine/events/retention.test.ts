@@ -1,0 +1,87 @@
+import { setTimeout as pause } from "node:timers/promises";
+import pg from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
+import { createEventLog, type EventLog } from "../../../src/engine/events/log.ts";
+import { sweepEvents } from "../../../src/engine/events/retention.ts";
+import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
+
+const EVENTS = 12_000;
+
+let fresh: FreshDatabase;
+let database: Database;
+let eventLog: EventLog;
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  database = openDatabase({
+    connectionString: fresh.connectionString,
+    poolSize: 3,
+    applicationName: "threadloom test",
+    preparedStatements: true,
+    logger: listeningLogger().logger,
+  });
+  eventLog = createEventLog(database);
+});
+afterAll(async () => {
+  await database.close();
+  await fresh.drop();
+});
+beforeEach(() => database.query("delete from threadloom.threads"));
+
+/** A run with so many events, written an hour ago. */
+const aRun = async (status: string, events: number): Promise<string> => {
+  const runId = newId();
+  await database.query(
+    `with thread as (insert into threadloom.threads (thread_id) values (gen_random_uuid()) returning thread_id),
+     run as (
+       insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy)
+       select $1, thread_id, gen_random_uuid(), 'none', $2, '{}', 'enqueue' from thread)
+     insert into threadloom.run_events (thread_id, run_id, seq, event, data, created_at)
+     select thread_id, $1, seq, 'values', '{}', now() - interval '1 hour' + seq * interval '1 microsecond'
+     from thread, generate_series(1, $3) as seq`,
+    [runId, status, events],
+  );
+  return runId;
+};
+const eventsOf = async (runId: string): Promise<number> => {
+  const [row] = await database.query<{ count: number }>(
+    "select count(*)::int as count from threadloom.run_events where run_id = $1",
+    [runId],
+  );
+  return row?.count ?? -1;
+};
+
+describe("a sweep of events", () => {
+  test("removes all that is older than the retention, but none of a run that goes on", async () => {
+    const goesOn = await aRun("running", 6_000);
+    const ended = await aRun("success", EVENTS);
+    expect(await sweepEvents({ eventLog, retentionSeconds: 7_200 })).toBe(0);
+    expect(await sweepEvents({ eventLog, retentionSeconds: 60 })).toBe(EVENTS);
+    expect([await eventsOf(goesOn), await eventsOf(ended)]).toEqual([6_000, 0]);
+  });
+
+  test("passes over what another process removes at this moment, and shares the work with it", async () => {
+    const first = await aRun("success", 500);
+    const second = await aRun("success", 500);
+    const other = new pg.Client({ connectionString: fresh.connectionString });
+    await other.connect();
+    try {
+      await other.query("begin");
+      await other.query("delete from threadloom.run_events where run_id = $1", [first]);
+      const swept = sweepEvents({ eventLog, retentionSeconds: 60 });
+      // It waits for nobody: 10 s are far more than it needs.
+      expect(await Promise.race([swept, pause(10_000, "it waits", { ref: false })])).toBe(500);
+      expect(await eventsOf(second)).toBe(0);
+      await other.query("commit");
+    } finally {
+      await other.end();
+    }
+  });
+
+  test("ends when it is told to", async () => {
+    await aRun("success", EVENTS);
+    expect(await sweepEvents({ eventLog, retentionSeconds: 60 }, AbortSignal.abort())).toBe(0);
+  });
+});

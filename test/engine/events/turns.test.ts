@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import { createTurns } from "../../../src/engine/events/turns.ts";
+import { apiOf } from "../../helpers/api.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
+
+let server: TestServer;
+const databases: Database[] = [];
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(async () => {
+  for (const database of databases) await database.close();
+  await server.close();
+});
+
+const databaseIn = (timeZone: string): Database => {
+  const address = new URL(server.connectionString);
+  address.searchParams.set("options", `-c TimeZone=${timeZone}`);
+  const database = openDatabase({
+    connectionString: address.href,
+    poolSize: 1,
+    applicationName: "threadloom test",
+    preparedStatements: true,
+    logger: listeningLogger().logger,
+  });
+  databases.push(database);
+  return database;
+};
+
+test("a thread is the same one, in whatever time zone a session is", async () => {
+  const threadId = await apiOf(server).aThread();
+  const here = await createTurns(databaseIn("Asia/Tokyo")).head(threadId);
+  expect(here).toMatchObject({ over: 0, running: null });
+  expect(await createTurns(databaseIn("UTC")).head(threadId)).toEqual(here);
+});

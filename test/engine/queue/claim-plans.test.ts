@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
+import { createQueue } from "../../../src/engine/queue/queue.ts";
+import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
+
+/*
+ * What a claim costs, in blocks that it reads and by the plan that PostgreSQL makes for it, with its own settings. Neither depends
+ * on the machine.
+ */
+
+/** From this cost on PostgreSQL compiles a plan, which takes longer than a thousand claims. */
+const JIT_ABOVE_COST = 100_000;
+/** A table of ten rows is read whole, and ten runs wait in ten lanes at most, not in twenty. */
+const SMALL_TABLE_BLOCKS = 120;
+const GRAPHS = ["one", "two", "three", "four", "five", "six", "seven"];
+
+let fresh: FreshDatabase;
+let database: Database;
+/** One connection, with the settings of a server's. */
+const openOne = async (): Promise<Database> =>
+  openDatabase({
+    connectionString: await withSessionSettings(fresh.connectionString),
+    poolSize: 1,
+    applicationName: "threadloom test",
+    preparedStatements: true,
+    logger: listeningLogger().logger,
+  });
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  database = await openOne();
+  // The statistics are those of the test alone.
+  const tables = await database.query<{ tablename: string }>(
+    "select tablename from pg_tables where schemaname = 'threadloom'",
+  );
+  for (const { tablename } of tables)
+    await database.query(`alter table threadloom.${tablename} set (autovacuum_enabled = false)`);
+});
+afterAll(async () => {
+  await database.close();
+  await fresh.drop();
+});
+
+interface Node {
+  "Node Type": string;
+  "Relation Name"?: string;
+  "Actual Rows": number;
+  "Actual Loops": number;
+  "Total Cost": number;
+  "Shared Hit Blocks": number;
+  "Shared Read Blocks": number;
+  Plans?: Node[];
+}
+
+const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+
+/** The plan of a claim of so many runs, for any parameters, and what it did; it takes nothing. */
+const claimPlan = async (limit: number): Promise<Node> => {
+  let plan: Node | undefined;
+  const explaining: Pick<Database, "query"> = {
+    async query<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
+      const rollBack = new Error("rolled back");
+      await database
+        .transaction(async (transaction) => {
+          await transaction.query("set local plan_cache_mode = force_generic_plan");
+          const [row] = await transaction.query<{ "QUERY PLAN": { Plan: Node }[] }>(
+            `explain (analyze, buffers, format json) ${text}`,
+            values,
+          );
+          plan = row?.["QUERY PLAN"][0]?.Plan;
+          throw rollBack;
+        })
+        .catch((error: unknown) => {
+          if (error !== rollBack) throw error;
+        });
+      return [];
+    },
+  };
+  const queue = createQueue({ ...database, ...explaining }, { maxAttempts: 3, graphIds: GRAPHS });
+  // The first reader of an index entry may have to look whether its row is dead.
+  for (let count = 0; count < 2; count += 1) await queue.claim(newId(), 10, limit);
+  if (plan === undefined) throw new Error("No plan.");
+  return plan;
+};
+const blocksOf = (plan: Node): number => plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+
+const fill = async (waiting: number, { graphs, callers }: { graphs: number; callers: number }) => {
+  await database.query(
+    `with thread as (
+      insert into threadloom.threads (thread_id, unfinished_runs, turns)
+      select gen_random_uuid(), 1, 1 from generate_series(1, $1) returning thread_id),
+    numbered as (select thread_id, row_number() over () as number from thread)
+    insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, caller)
+    select gen_random_uuid(), thread_id, gen_random_uuid(), ($2::text[])[1 + number % $3], 'pending', '{}', 'enqueue',
+      case when $4 > 0 then 'user:' || number % $4 end
+    from numbered`,
+    [waiting, GRAPHS, graphs, callers],
+    { answerMs: 120_000 },
+  );
+};
+const MANY_LANES = { graphs: GRAPHS.length, callers: 60 };
+const STATISTICS: [string, (filling: () => Promise<void>) => Promise<void>][] = [
+  ["without statistics", (filling) => filling()],
+  [
+    "after analyze",
+    async (filling) => {
+      await filling();
+      await database.query("analyze");
+    },
+  ],
+  [
+    "with statistics from a time when no run waited",
+    async (filling) => {
+      await fill(500, { graphs: 1, callers: 0 });
+      await database.query("update threadloom.runs set status = 'success'");
+      await database.query("analyze");
+      await filling();
+    },
+  ],
+  [
+    "with statistics from a time when the table was empty",
+    async (filling) => {
+      await fill(500, { graphs: 1, callers: 0 });
+      await database.query("update threadloom.runs set status = 'success'");
+      await database.query("analyze");
+      await database.query("delete from threadloom.threads");
+      await database.query("vacuum (truncate off) threadloom.runs");
+      await filling();
+    },
+  ],
+];
+
+describe.each([{ graphs: 1, callers: 0 }, { graphs: 1, callers: 60 }, MANY_LANES])(
+  "with runs of $graphs graphs and $callers callers",
+  (kinds) => {
+    test.each(STATISTICS)(
+      "a claim costs the same beside 10, 5,000 and 50,000 others, %s",
+      async (_, analyzed) => {
+        const sizes = kinds === MANY_LANES ? [10, 5_000, 50_000] : [10, 5_000];
+        const blocks = new Map<number, number[]>();
+        for (const waiting of sizes) {
+          await database.query("truncate threadloom.threads cascade");
+          await analyzed(() => fill(waiting, kinds));
+          for (const limit of [1, 10]) {
+            const plan = await claimPlan(limit);
+            blocks.set(limit, [...(blocks.get(limit) ?? []), blocksOf(plan)]);
+            expect(plan["Actual Rows"]).toBe(limit);
+            expect(plan["Total Cost"]).toBeLessThan(JIT_ABOVE_COST);
+            if (waiting === 10) continue;
+            for (const node of nodesOf(plan)) {
+              expect(`${node["Node Type"]} ${node["Relation Name"]}`).not.toBe("Seq Scan runs");
+              // Graphs and lanes are put in random order; runs are not sorted.
+              if (node["Node Type"] === "Sort") expect(node["Actual Rows"]).toBeLessThanOrEqual(20);
+              expect(node["Actual Rows"] * node["Actual Loops"]).toBeLessThan(200);
+            }
+          }
+        }
+        for (const [few = 0, ...many] of blocks.values())
+          for (const ofMany of many) expect(ofMany).toBeLessThan(2 * few + SMALL_TABLE_BLOCKS);
+      },
+    );
+  },
+);
+
+/** The first executions of a prepared statement are planned for their values, whatever the statement is. */
+const PLANNED_FOR_VALUES = 5;
+
+test.each(STATISTICS)("claims are not planned one by one, %s", async (_, analyzed) => {
+  await database.query("truncate threadloom.threads cascade");
+  await analyzed(() => fill(500, MANY_LANES));
+  const connection = await openOne();
+  try {
+    const queue = createQueue(connection, { maxAttempts: 3, graphIds: GRAPHS });
+    for (let count = 0; count < 20; count += 1) expect(await queue.claim(newId(), 10, 1)).toHaveLength(1);
+    const plans = await connection.query<{ custom: number }>(
+      "select custom_plans::int as custom from pg_prepared_statements where statement like 'with recursive lanes as%'",
+    );
+    expect(plans).toEqual([{ custom: PLANNED_FOR_VALUES }]);
+  } finally {
+    await connection.close();
+  }
+});

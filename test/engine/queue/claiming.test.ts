@@ -1,0 +1,256 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Database } from "../../../src/platform/database/database.ts";
+import type { Queue } from "../../../src/engine/queue/queue.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
+import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
+
+let opened: OpenQueue;
+let database: Database;
+let queue: Queue;
+beforeAll(async () => {
+  opened = await openQueue();
+  ({ database, queue } = opened);
+});
+afterAll(() => opened.close());
+beforeEach(() => database.query("delete from threadloom.threads"));
+
+const WORKER = newId();
+const LEASE_SECONDS = 10;
+/** How long a suspect waits after it has lost a worker. */
+const REST_SECONDS = 10;
+const waiting = (run: QueuedRun = {}) => opened.aRun({ status: "pending", attempt: 0, ...run });
+/** One that the workers' claims leave to the claim of suspects. */
+const suspect = (run: QueuedRun = {}) =>
+  waiting({ attempt: 2, lost: 2, updatedIn: -2 * REST_SECONDS, ...run });
+
+const claimed = async (limit = 10, from = queue): Promise<string[]> =>
+  (await from.claim(WORKER, LEASE_SECONDS, limit)).map((run) => run.run_id);
+const claimedSuspect = async (from = queue): Promise<string | undefined> =>
+  (await from.claimSuspect(WORKER, LEASE_SECONDS, REST_SECONDS))?.run_id;
+
+describe("a claim", () => {
+  test("takes what waits, in the order in which it could start, and no more than asked for", async () => {
+    const third = await waiting({ availableIn: -5, createdIn: -5 });
+    const second = await waiting({ availableIn: -5, createdIn: -20 });
+    const first = await waiting({ availableIn: -10, createdIn: -10 });
+    expect(new Set(await claimed(2))).toEqual(new Set([first.runId, second.runId]));
+    expect(await claimed(2)).toEqual([third.runId]);
+    expect(await claimed(2)).toEqual([]);
+  });
+
+  test("takes the oldest of a long queue, whichever of its graphs they have", async () => {
+    const oldest: string[] = [];
+    for (let age = 30; age > 0; age -= 1) {
+      for (const graph of ["test", "second"]) {
+        const { runId } = await waiting({ graph, availableIn: -age, createdIn: -age });
+        if (age === 30) oldest.push(runId);
+      }
+    }
+    expect(new Set(await claimed(2))).toEqual(new Set(oldest));
+  });
+
+  test("makes it an attempt of the worker, with a lease, and changes nothing else", async () => {
+    const run = await waiting({ attempt: 1, lost: 1 });
+    await waiting({ availableIn: 60 });
+    const before = await opened.rows();
+    const [row] = await queue.claim(WORKER, LEASE_SECONDS, 10);
+    expect(row).toMatchObject({ run_id: run.runId, status: "running", attempt: 2, worker_id: WORKER });
+    expect(row?.lease_until?.getTime()).toBeGreaterThan(Date.now() + (LEASE_SECONDS * 1_000) / 2);
+    expect(row?.started_at).toBeInstanceOf(Date);
+    const after = await opened.rows();
+    for (const [id, was] of before) if (id !== run.runId) expect(after.get(id)).toEqual(was);
+    expect(after.get(run.runId)).toMatchObject({ status: "running", attempt: 2, lost_attempts: 1 });
+  });
+
+  test("leaves the moment of the first start as it is", async () => {
+    const run = await waiting({ attempt: 1 });
+    await database.query("update threadloom.runs set started_at = '2026-01-01' where run_id = $1", [
+      run.runId,
+    ]);
+    const [row] = await queue.claim(WORKER, LEASE_SECONDS, 10);
+    expect(row?.started_at?.toISOString()).toContain("2026-01-01");
+  });
+
+  test.each<[string, QueuedRun]>([
+    ["runs", { status: "running" }],
+    ["has ended", { status: "success" }],
+    ["may not start yet", { availableIn: 60 }],
+    ["waits behind another one", { behind: true }],
+    ["has a graph that this process does not host", { graph: "elsewhere" }],
+    ["may have killed two workers", { lost: 2 }],
+  ])("leaves alone what %s", async (_, run) => {
+    await waiting(run);
+    expect(await claimed()).toEqual([]);
+  });
+
+  test("takes the oldest of a thread that could start, whatever `behind` says, and none while one runs", async () => {
+    const threadId = await opened.aThread();
+    await waiting({ threadId, createdIn: -5 });
+    const oldest = await waiting({ threadId, createdIn: -10 });
+    await waiting({ threadId, createdIn: -20, availableIn: 60 });
+    await waiting({ threadId, createdIn: -30, status: "success" });
+    expect(await claimed()).toEqual([oldest.runId]);
+    expect(await claimed()).toEqual([]);
+  });
+
+  test("takes none before an older one of the thread that another process has to take", async () => {
+    const threadId = await opened.aThread();
+    await waiting({ threadId, createdIn: -10, graph: "elsewhere" });
+    await waiting({ threadId, createdIn: -5 });
+    expect(await claimed()).toEqual([]);
+  });
+
+  test("passes over what another worker takes at this very moment, also if it asks for the same ones", async () => {
+    const runs = [
+      await waiting({ createdIn: -4 }),
+      await waiting({ createdIn: -3 }),
+      await waiting({ createdIn: -2 }),
+    ];
+    await database.transaction(async (transaction) => {
+      expect(await claimed(1, opened.queueOn(transaction))).toEqual([runs[0]?.runId]);
+      expect(await claimed(1)).toEqual([runs[1]?.runId]);
+      expect(await claimed(1)).toEqual([runs[2]?.runId]);
+    });
+    for (const { runId } of runs) expect((await opened.rows()).get(runId)).toMatchObject({ attempt: 1 });
+  });
+
+  test("gives each run to one worker, however many ask at the same time", async () => {
+    const runs: string[] = [];
+    for (let count = 0; count < 60; count += 1) runs.push((await waiting()).runId);
+    const taken: string[] = [];
+    const worker = async (): Promise<void> => {
+      for (;;) {
+        const more = await claimed(2);
+        if (more.length === 0) return;
+        taken.push(...more);
+      }
+    };
+    await Promise.all([worker(), worker(), worker(), worker(), worker(), worker()]);
+    taken.push(...(await claimed()));
+    expect(taken.sort()).toEqual(runs.sort());
+  });
+
+  test("says of a first attempt whether its thread has no state yet", async () => {
+    const withState = await waiting({ createdIn: -3 });
+    const later = await waiting({ createdIn: -2, attempt: 1 });
+    const empty = await waiting({ createdIn: -1 });
+    await database.query(
+      `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments, contents)
+       values ($1, '', $1, '{}', $1, '', '{}', '{}')`,
+      [withState.threadId],
+    );
+    const rows = await queue.claim(WORKER, LEASE_SECONDS, 10);
+    expect(new Map(rows.map((row) => [row.run_id, row.starts_empty]))).toEqual(
+      new Map([
+        [withState.runId, false],
+        [later.runId, false],
+        [empty.runId, true],
+      ]),
+    );
+  });
+});
+
+describe("a claim of a run that may have killed its workers", () => {
+  test("takes one, the oldest", async () => {
+    const second = await suspect({ createdIn: -5 });
+    const first = await suspect({ createdIn: -10 });
+    expect(await claimedSuspect()).toBe(first.runId);
+    expect(await claimedSuspect()).toBe(second.runId);
+    expect(await claimedSuspect()).toBeUndefined();
+  });
+
+  test.each<[string, QueuedRun]>([
+    ["runs", { status: "running" }],
+    ["may not start yet", { availableIn: 60 }],
+    ["has a graph that this process does not host", { graph: "elsewhere" }],
+    ["has lost one worker only", { lost: 1 }],
+    ["has lost none", { lost: 0 }],
+    ["has lost its worker just now", { updatedIn: 0 }],
+  ])("leaves alone what %s", async (_, run) => {
+    await suspect(run);
+    expect(await claimedSuspect()).toBeUndefined();
+  });
+
+  test("takes none while another run of its thread runs, or comes first", async () => {
+    const running = await opened.aRun({});
+    await suspect({ threadId: running.threadId });
+    const first = await waiting({ createdIn: -10 });
+    await suspect({ threadId: first.threadId });
+    expect(await claimedSuspect()).toBeUndefined();
+  });
+
+  test("gives each to one worker, however many ask at the same time", async () => {
+    const runs: string[] = [];
+    for (let count = 0; count < 30; count += 1) runs.push((await suspect()).runId);
+    const taken: string[] = [];
+    const worker = async (): Promise<void> => {
+      for (let run = await claimedSuspect(); run !== undefined; run = await claimedSuspect()) taken.push(run);
+    };
+    await Promise.all([worker(), worker(), worker(), worker(), worker(), worker()]);
+    expect(taken.sort()).toEqual(runs.sort());
+  });
+
+  test("passes over what another worker takes at this very moment", async () => {
+    const [first, second] = [await suspect({ createdIn: -10 }), await suspect()];
+    await database.transaction(async (transaction) => {
+      expect(await claimedSuspect(opened.queueOn(transaction))).toBe(first.runId);
+      expect(await claimedSuspect()).toBe(second.runId);
+    });
+  });
+});
+
+describe("a run that waits behind others", () => {
+  const isBehind = async ({ runId }: { runId: string }): Promise<unknown> =>
+    (await opened.rows()).get(runId)?.["behind"];
+
+  test("may start when nothing of its thread comes before it: the oldest, and only that one", async () => {
+    const threadId = await opened.aThread();
+    const second = await waiting({ threadId, createdIn: -5, behind: true });
+    const first = await waiting({ threadId, createdIn: -10, behind: true });
+    await waiting({ threadId, createdIn: -20, availableIn: 60 });
+    await opened.aRun({ threadId, createdIn: -30, behind: true, status: "success" });
+    const elsewhere = await waiting({ behind: true });
+    await queue.advance(threadId);
+    expect([await isBehind(first), await isBehind(second), await isBehind(elsewhere)]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    await queue.advance(threadId);
+    expect(await isBehind(second)).toBe(true);
+  });
+
+  test("may start before a younger one that does not wait behind others", async () => {
+    const threadId = await opened.aThread();
+    const older = await waiting({ threadId, createdIn: -10, behind: true });
+    await waiting({ threadId, createdIn: -5 });
+    await queue.advance(threadId);
+    expect(await isBehind(older)).toBe(false);
+    expect(await claimed()).toEqual([older.runId]);
+  });
+
+  test("goes on to wait while one runs", async () => {
+    const running = await opened.aRun({});
+    const run = await waiting({ threadId: running.threadId, behind: true });
+    await queue.advance(running.threadId);
+    expect(await queue.advanceForgotten()).toEqual([]);
+    expect(await isBehind(run)).toBe(true);
+  });
+
+  test("is found if nobody let it start, on whichever of many threads", async () => {
+    await database.query(
+      `with made as (insert into threadloom.threads (thread_id) select gen_random_uuid() from generate_series(1, 700)
+         returning thread_id)
+       insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, behind)
+       select gen_random_uuid(), thread_id, thread_id, 'test', status, '{}', 'enqueue', true
+       from made, (values ('pending'), ('pending'), ('success')) as two (status)`,
+    );
+    const found = [...(await queue.advanceForgotten()), ...(await queue.advanceForgotten())];
+    expect(new Set(found.map(({ threadId }) => threadId)).size).toBe(700);
+    const rows = await database.query<{ status: string; threads: number }>(
+      "select status, count(distinct thread_id)::int as threads from threadloom.runs where not behind group by status",
+    );
+    expect(rows).toEqual([{ status: "pending", threads: 700 }]);
+    expect(await queue.advanceForgotten()).toEqual([]);
+  });
+});

@@ -1,0 +1,75 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { RunOutcome } from "../../../src/engine/queue/attempts.ts";
+import { createRunEnds } from "../../../src/engine/queue/ending.ts";
+import { aRunningRun, openStorage, type OpenStorage } from "../../state/checkpoints/open-storage.ts";
+
+let opened: OpenStorage;
+beforeAll(async () => {
+  opened = await openStorage();
+});
+afterAll(() => opened.close());
+
+const SUCCESS: RunOutcome = { status: "success", error: null, threadStatus: "idle", interrupts: "{}" };
+
+const makeBusy = (threadId: string) =>
+  opened.database.query("update threadloom.threads set unfinished_runs = 1 where thread_id = $1", [threadId]);
+
+test("a run doesn't end as success on a checkpoint that a crash of the database has taken", async () => {
+  const { database } = opened;
+  const ends = createRunEnds(database, { checkpoints: opened.storage });
+  const run = await aRunningRun(database);
+  await makeBusy(run.threadId);
+  const lastCheckpoint = { checkpointNs: "", checkpointId: randomUUID() };
+  const aCheckpoint = (threadId: string, namespace: string, checkpointId: string) =>
+    database.query(
+      `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments, contents)
+       values ($1, $2, $3, '{}', $3, '', '{}', '{}')`,
+      [threadId, namespace, checkpointId],
+    );
+  // What is there is of a subgraph, of another thread, or from before.
+  await aCheckpoint(run.threadId, "subgraph", lastCheckpoint.checkpointId);
+  await aCheckpoint(randomUUID(), "", lastCheckpoint.checkpointId);
+  await aCheckpoint(run.threadId, "", randomUUID());
+  expect(await ends.finish(run, SUCCESS, lastCheckpoint)).toBeUndefined();
+  const [row] = await database.query<{ status: string }>(
+    "select status from threadloom.runs where run_id = $1",
+    [run.runId],
+  );
+  expect(row?.status).toBe("running");
+  await aCheckpoint(run.threadId, "", lastCheckpoint.checkpointId);
+  expect(await ends.finish(run, SUCCESS, lastCheckpoint)).toEqual({ waiting: 0 });
+});
+
+test("a run that has stored nothing ends without asking for a checkpoint", async () => {
+  const { database } = opened;
+  const ends = createRunEnds(database, { checkpoints: opened.storage });
+  const run = await aRunningRun(database);
+  await makeBusy(run.threadId);
+  expect(await ends.finish(run, SUCCESS)).toEqual({ waiting: 0 });
+});
+
+test("at its end a run says whether a reader on another process was left without events", async () => {
+  const { database } = opened;
+  const ends = createRunEnds(database, { checkpoints: opened.storage });
+  const markOf = async (readerId: "nobody" | "its worker" | "another", unlogged: boolean) => {
+    const run = await aRunningRun(database);
+    await makeBusy(run.threadId);
+    await database.query(
+      `update threadloom.runs set worker_id = $2,
+         reader_id = case $3 when 'its worker' then $2::uuid when 'another' then gen_random_uuid() end where run_id = $1`,
+      [run.runId, randomUUID(), readerId],
+    );
+    await ends.finish(run, { ...SUCCESS, unlogged });
+    const [row] = await database.query<{ mark: number | null; attempt: number }>(
+      "select unlogged_attempt as mark, attempt from threadloom.runs where run_id = $1",
+      [run.runId],
+    );
+    expect([null, row?.attempt]).toContain(row?.mark);
+    return row?.mark !== null;
+  };
+  expect(await markOf("another", true)).toBe(true);
+  expect(await markOf("another", false)).toBe(false);
+  expect(await markOf("its worker", true)).toBe(false);
+  expect(await markOf("nobody", true)).toBe(false);
+});

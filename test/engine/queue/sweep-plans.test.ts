@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createAssistantRepository } from "../../../src/api/assistants/repository.ts";
+import { openDatabase, type Database, type Queryable } from "../../../src/platform/database/database.ts";
+import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
+import { createQueue, type Queue } from "../../../src/engine/queue/queue.ts";
+import { EVERY_THREAD } from "../../helpers/access.ts";
+import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
+
+/* What every server asks again and again, in blocks that are read: with the statistics of a time when all runs had ended. */
+
+const RUNS = 5_000;
+/** Most of these statements read fewer than ten. Reading the runs, or those that wait, takes more. */
+const FEW_BLOCKS = 60;
+
+let fresh: FreshDatabase;
+let database: Database;
+let threadId: string;
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  database = openDatabase({
+    connectionString: await withSessionSettings(fresh.connectionString),
+    poolSize: 1,
+    applicationName: "threadloom test",
+    preparedStatements: true,
+    logger: listeningLogger().logger,
+  });
+  for (const table of ["runs", "threads", "workers"])
+    await database.query(`alter table threadloom.${table} set (autovacuum_enabled = false)`);
+  const fill = (status: string, behind: boolean) =>
+    database.query(
+      `with thread as (
+        insert into threadloom.threads (thread_id, metadata)
+        select gen_random_uuid(), jsonb_build_object('assistant_id', gen_random_uuid()) from generate_series(1, ${RUNS}) returning thread_id)
+      insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, behind)
+      select gen_random_uuid(), thread_id, gen_random_uuid(), 'agent', $1, '{}', 'enqueue', $2 from thread`,
+      [status, behind],
+    );
+  await fill("success", false);
+  await database.query("vacuum analyze");
+  await fill("pending", false);
+  const [row] = await database.query<{ thread_id: string }>("select thread_id from threadloom.runs limit 1");
+  threadId = row?.thread_id ?? "";
+});
+afterAll(async () => {
+  await database.close();
+  await fresh.drop();
+});
+
+interface Plan {
+  "Shared Hit Blocks": number;
+  "Shared Read Blocks": number;
+}
+
+/** The blocks that the statements read in `work`, of which nothing stays. */
+const blocksOf = async (work: (explaining: Database) => Promise<unknown>): Promise<number> => {
+  let blocks = 0;
+  const explain = async (queryable: Queryable, text: string, values: unknown[] = []) => {
+    const rows = await queryable.query<{ "QUERY PLAN": { Plan: Plan }[] }>(
+      `explain (analyze, buffers, format json) ${text}`,
+      values,
+    );
+    const plan = rows[0]?.["QUERY PLAN"][0]?.Plan;
+    if (plan === undefined) throw new Error("No plan.");
+    blocks += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+  };
+  const over = (queryable: Queryable) => ({
+    async query<Row>(text: string, values?: unknown[]): Promise<Row[]> {
+      await explain(queryable, text, values);
+      return [];
+    },
+    async execute(text: string, values?: unknown[]) {
+      await explain(queryable, text, values);
+      return { rows: [], rowCount: 0 };
+    },
+  });
+  await work({
+    ...database,
+    ...over(database),
+    transaction: (inTransaction, opening) =>
+      database.transaction((transaction) => inTransaction({ ...transaction, ...over(transaction) }), opening),
+  });
+  return blocks;
+};
+
+const STATEMENTS: [string, (queue: Queue) => Promise<unknown>][] = [
+  ["looks for the runs of dead servers that may not be tried again", (queue) => queue.listAbandoned(10)],
+  ["looks for the runs of dead servers that may be tried again", (queue) => queue.requeueExpired(10)],
+  ["looks for runs behind others that nobody let start", (queue) => queue.advanceForgotten()],
+  ["looks for runs of later that are in the way", (queue) => queue.putBehind()],
+  ["lets the next run of a thread start", (queue) => queue.advance(threadId)],
+];
+test.each(STATEMENTS)("%s without reading what has ended or waits", async (_, ask) => {
+  const asking = (explaining: Database) =>
+    ask(createQueue(explaining, { maxAttempts: 3, graphIds: ["agent"] }));
+  // The first reader of an index entry may have to look whether its row is dead.
+  await blocksOf(asking);
+  expect(await blocksOf(asking)).toBeLessThan(FEW_BLOCKS);
+});
+
+test("finds the threads of an assistant by the index of metadata", async () => {
+  const read = await blocksOf((explaining) =>
+    createAssistantRepository(explaining).threadsOf(EVERY_THREAD, newId(), undefined, 200),
+  );
+  expect(read).toBeLessThan(FEW_BLOCKS);
+});

@@ -1,0 +1,39 @@
+import { describe, expect, it } from "vitest";
+import { assistantDefaults } from "../../../src/graphs/project/assistant-defaults.ts";
+import { readGraphConfig } from "../../../src/graphs/project/langgraph-json.ts";
+import { aFile, failure } from "../helpers.ts";
+
+describe("the config and the context of a graph in langgraph.json", () => {
+  const read = async (graph: object) =>
+    await readGraphConfig(
+      await aFile("langgraph.json", JSON.stringify({ graphs: { agent: { path: "a:b", ...graph } } })),
+    );
+
+  it("are those of its own assistant; LANGGRAPH_CONFIG wins, field by field", async () => {
+    const { entries, warning } = await read({
+      config: { recursion_limit: 9, tags: ["a"] },
+      context: { a: 1, b: 2 },
+    });
+    expect(warning).toBeUndefined();
+    expect(assistantDefaults(entries, {})).toEqual({
+      agent: { config: { recursion_limit: 9, tags: ["a"] }, context: { a: 1, b: 2 } },
+    });
+    const configs = { agent: { recursion_limit: 10, context: { b: 3 } } };
+    expect(assistantDefaults(entries, configs)).toEqual({
+      agent: { config: { recursion_limit: 10, tags: ["a"] }, context: { a: 1, b: 3 } },
+    });
+  });
+
+  it("are empty where neither says anything, whatever the graph is called", async () => {
+    const entries = [{ id: "constructor" }, ...(await read({})).entries];
+    const nothing = { config: {}, context: {} };
+    expect(assistantDefaults(entries, {})).toEqual({ constructor: nothing, agent: nothing });
+  });
+
+  it.each([{ config: { recursion_limit: "many" } }, { context: [] }, { config: { tags: ["\0"] } }])(
+    "that can't be are refused at the start: %j",
+    async (graph) => {
+      expect((await failure(read(graph))).message).toContain("graphs.agent");
+    },
+  );
+});

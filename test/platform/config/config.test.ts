@@ -1,0 +1,303 @@
+import { describe, expect, test } from "vitest";
+import { OPTIONS } from "../../../src/platform/config/options.ts";
+import { environmentWarning } from "../../../src/platform/config/hosted-environment.ts";
+import {
+  assertMayListen,
+  type Config,
+  graphConfigFileOf,
+  isExposed,
+  parseConfig,
+  readCommandLine,
+  type Surroundings,
+} from "../../../src/platform/config/config.ts";
+import { helpText } from "../../../src/platform/config/help.ts";
+
+const SURROUNDINGS: Surroundings = {
+  terminal: false,
+  readText: (path) => {
+    throw new Error(`${path} does not exist`);
+  },
+};
+const KEY = "0123456789abcdef0123456789abcdef";
+
+const parse = (
+  argv: string[] = [],
+  environment: Record<string, string> = {},
+  around: Partial<Surroundings> = {},
+) => parseConfig(argv, environment, { ...SURROUNDINGS, ...around });
+
+describe("values", () => {
+  test("everything has a default that fits", () => {
+    expect(parse()).toMatchObject({
+      graphConfigFile: "langgraph.json",
+      host: "127.0.0.1",
+      port: 8123,
+      dataFolder: ".threadloom",
+      role: "all",
+      databaseUrl: undefined,
+      databasePoolSize: 20,
+      databasePreparedStatements: true,
+      jobsPerWorker: 10,
+      apiKeys: [],
+      corsAllowOrigins: [],
+      sourceSchemas: true,
+      allowedHosts: [],
+      bodyLimitBytes: 16_000_000,
+      bodyElementsAtMost: 250_000,
+      leaseSeconds: 10,
+      heartbeatSeconds: 2,
+      blockedLoopSeconds: 60,
+      sweepSeconds: 2,
+      maxAttempts: 3,
+    });
+  });
+
+  test("flags win over the environment", () => {
+    expect(parse(["--port", "9000"], { PORT: "9001" }).port).toBe(9000);
+    expect(parse(["--port=9000"], { PORT: "9001" }).port).toBe(9000);
+    expect(parse([], { PORT: "9001" }).port).toBe(9001);
+  });
+
+  test("an empty variable counts as not set", () => {
+    expect(parse([], { PORT: "", API_KEYS: "" })).toMatchObject({ port: 8123, apiKeys: [] });
+  });
+
+  test.each(["DATABASE_URL", "DATABASE_URI", "POSTGRES_URI"])("%s names the database", (name) => {
+    expect(parse([], { [name]: "postgres://u:p@db/x" }).databaseUrl).toBe("postgres://u:p@db/x");
+  });
+
+  test.each([
+    ["LANGGRAPH_POSTGRES_POOL_MAX_SIZE", "150", { databasePoolSize: 150 }],
+    ["BG_JOB_MAX_RETRIES", "5", { maxAttempts: 5 }],
+    ["N_JOBS_PER_WORKER", "5", { jobsPerWorker: 5 }],
+    ["BG_JOB_TIMEOUT_SECS", "60", { runTimeoutSeconds: 60 }],
+    ["BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", "180", { shutdownGraceSeconds: 180 }],
+    ["RESUMABLE_STREAM_TTL_SECONDS", "120", { eventRetentionSeconds: 120 }],
+    ["HTTP_MAX_REQUEST_BODY_BYTES", "26214400", { bodyLimitBytes: 26_214_400 }],
+    ["LOG_JSON", "true", { logFormat: "json" }],
+    ["LOG_JSON", "false", { logFormat: "pretty" }],
+    ["LOG_LEVEL", "WARNING", { logLevel: "warn" }],
+    ["LOG_LEVEL", "INFO", { logLevel: "info" }],
+  ])("%s=%s means what it means for the hosted server", (name, value, expected) => {
+    expect(parse([], { [name]: value })).toMatchObject(expected);
+  });
+
+  test("LANGGRAPH_CONFIG is a path, or the dev server's JSON of configurations by graph", () => {
+    const json = ' {"agent": {"recursion_limit": 50, "configurable": {"tenant": "a"}}, "constructor": {}}';
+    expect(parse([], { LANGGRAPH_CONFIG: json })).toMatchObject({
+      graphConfigFile: "langgraph.json",
+      assistantConfigs: { agent: { recursion_limit: 50, configurable: { tenant: "a" } } },
+    });
+    expect(parse(["--config", "other.json"], { LANGGRAPH_CONFIG: json })).toMatchObject({
+      graphConfigFile: "other.json",
+      assistantConfigs: { agent: { recursion_limit: 50 } },
+    });
+    expect(parse([], { LANGGRAPH_CONFIG: "deploy/langgraph.json" })).toMatchObject({
+      graphConfigFile: "deploy/langgraph.json",
+      assistantConfigs: {},
+    });
+    expect(graphConfigFileOf([], { LANGGRAPH_CONFIG: json })).toBe("langgraph.json");
+    expect(graphConfigFileOf([], { LANGGRAPH_CONFIG: "a.json" })).toBe("a.json");
+  });
+
+  test("our own name wins over the hosted server's", () => {
+    expect(parse([], { MAX_ATTEMPTS: "2", BG_JOB_MAX_RETRIES: "5" }).maxAttempts).toBe(2);
+    expect(parse([], { BODY_LIMIT_MB: "2", HTTP_MAX_REQUEST_BODY_BYTES: "5000" }).bodyLimitBytes).toBe(
+      2_000_000,
+    );
+  });
+
+  test("the log is pretty on a terminal and JSON elsewhere, unless LOG_FORMAT says otherwise", () => {
+    expect(parse([], {}, { terminal: true }).logFormat).toBe("pretty");
+    expect(parse([], {}, { terminal: false }).logFormat).toBe("json");
+    expect(parse([], { LOG_FORMAT: "pretty" }, { terminal: false }).logFormat).toBe("pretty");
+  });
+
+  test("lists are separated by commas, with or without spaces", () => {
+    const config = parse([], { CORS_ALLOW_ORIGINS: "https://a.example, https://b.example" });
+    expect(config.corsAllowOrigins).toEqual(["https://a.example", "https://b.example"]);
+  });
+
+  test("keys come from API_KEYS and from the file that API_KEYS_FILE names", () => {
+    const readText = (path: string) => (path === "/run/keys" ? "# ours\nthird\n\nfourth\n" : "");
+    const config = parse([], { API_KEYS: "first,second", API_KEYS_FILE: "/run/keys" }, { readText });
+    expect(config.apiKeys).toEqual(["first", "second", "third", "fourth"]);
+  });
+
+  test("a configuration can't be changed", () => {
+    const config = parse([], { API_KEYS: KEY });
+    expect(Object.isFrozen(config)).toBe(true);
+    expect(Object.isFrozen(config.apiKeys)).toBe(true);
+  });
+});
+
+describe("refusals", () => {
+  test.each([
+    [["--port", "eighty"], {}, "--port must be a whole number from 0 to 65535, not 'eighty'."],
+    [[], { PORT: "70000" }, "PORT must be a whole number from 0 to 65535, not '70000'."],
+    [[], { ROLE: "boss" }, "ROLE must be one of all, api, worker, not 'boss'."],
+    [
+      [],
+      { MAX_RUNNING_RUNS_BY_GRAPH: "agent=1.5" },
+      "whole numbers of runs from 1 to 1000000, not 'agent=1.5'.",
+    ],
+    [[], { DATABASE_PREPARED_STATEMENTS: "perhaps" }, "must be true or false, not 'perhaps'."],
+    [["--port"], {}, "--port needs a value, for example: --port 8123"],
+    [["--port", "--host", "::1"], {}, "--port needs a value"],
+    [["--prot", "80"], {}, "There is no option --prot. Did you mean --port?"],
+    [["--unsave-no-auth"], {}, "Did you mean --unsafe-no-auth?"],
+    [["--foo"], {}, "There is no option --foo. See --help for all."],
+    [["--browser"], {}, "There is no option --browser. See --help for all."],
+    [["-n", "3"], {}, "There is no option -n. See --help for all."],
+    [
+      ["--n-jobs-per-worker", "3"],
+      {},
+      "There is no option --n-jobs-per-worker. Set N_JOBS_PER_WORKER in the environment instead.",
+    ],
+    [["serve"], {}, "Unexpected argument 'serve'."],
+    [
+      ["8124"],
+      {},
+      "npm takes those for itself that don't follow a -- of their own: npm start -- --port 8124.",
+    ],
+    [
+      [],
+      { HTTP_MAX_REQUEST_BODY_BYTES: "much" },
+      "HTTP_MAX_REQUEST_BODY_BYTES must be a number of bytes from 1000 to 200000000, not 'much'.",
+    ],
+    [[], { LANGGRAPH_CONFIG: "{agent" }, "LANGGRAPH_CONFIG must be a path, or JSON like {"],
+    [[], { LANGGRAPH_CONFIG: '{"agent": 3}' }, "LANGGRAPH_CONFIG must be a path, or JSON like {"],
+    [
+      [],
+      { LANGGRAPH_CONFIG: '{"agent": {"recursion_limit": "x"}}' },
+      "LANGGRAPH_CONFIG must be a path, or JSON",
+    ],
+    [[], { LOG_JSON: "perhaps" }, "LOG_JSON must be true or false, not 'perhaps'."],
+    [[], { API_KEYS_FILE: "/nowhere" }, "API_KEYS_FILE can't be read: /nowhere does not exist."],
+  ])("%j %j is refused", (argv, environment, message) => {
+    expect(() => parse(argv, environment as Record<string, string>)).toThrow(message);
+  });
+
+  test("a wrong database URL is refused without its password in the message", () => {
+    const attempt = () => parse([], { DATABASE_URL: "mysql://root:hunter2@db/x" });
+    expect(attempt).toThrow("DATABASE_URL must be a URL like postgresql://user:password@host:5432/database.");
+    expect(attempt).not.toThrow(/hunter2/);
+  });
+
+  test("a file without keys is refused: it would leave the server open", () => {
+    expect(() => parse([], { API_KEYS_FILE: "/run/keys" }, { readText: () => "\n" })).toThrow(/holds no key/);
+  });
+});
+
+describe("relations", () => {
+  test("a way past a pooler belongs to a DATABASE_URL", () => {
+    const direct = { DATABASE_DIRECT_URL: "postgres://u:hunter2@db/x" };
+    const attempt = () => parse([], direct);
+    expect(attempt).toThrow("DATABASE_DIRECT_URL needs a DATABASE_URL beside it");
+    expect(attempt).not.toThrow(/hunter2/);
+    const config = parse([], { ...direct, DATABASE_URL: "postgres://u:p@pooler/x" });
+    expect(config.databaseDirectUrl).toBe("postgres://u:hunter2@db/x");
+  });
+
+  test("a lease outlasts two heartbeats", () => {
+    expect(() => parse([], { LEASE_SECONDS: "4", HEARTBEAT_SECONDS: "2" })).toThrow(
+      "LEASE_SECONDS (4) must be more than twice HEARTBEAT_SECONDS (2)",
+    );
+    expect(parse([], { LEASE_SECONDS: "4.1", HEARTBEAT_SECONDS: "2" }).leaseSeconds).toBe(4.1);
+  });
+
+  test("a blocked loop is given at least a lease, or nothing", () => {
+    expect(() => parse([], { LEASE_SECONDS: "90" })).toThrow(
+      "BLOCKED_LOOP_SECONDS (60) must be 0 or at least LEASE_SECONDS (90)",
+    );
+    expect(parse([], { LEASE_SECONDS: "90", BLOCKED_LOOP_SECONDS: "90" }).blockedLoopSeconds).toBe(90);
+    expect(parse([], { LEASE_SECONDS: "90", BLOCKED_LOOP_SECONDS: "0" }).blockedLoopSeconds).toBe(0);
+  });
+
+  test("a blocked graph process is given up sooner than a blocked server, but not before its lease", () => {
+    expect(parse(["--workers", "2"]).blockedLoopSeconds).toBe(15);
+    expect(parse(["--workers", "auto"]).blockedLoopSeconds).toBe(15);
+    expect(parse(["--workers", "0"]).blockedLoopSeconds).toBe(60);
+    expect(parse(["--workers", "2"], { LEASE_SECONDS: "20" }).blockedLoopSeconds).toBe(20);
+    expect(parse(["--workers", "2"], { BLOCKED_LOOP_SECONDS: "60" }).blockedLoopSeconds).toBe(60);
+    expect(parse(["--workers", "2"], { BLOCKED_LOOP_SECONDS: "0" }).blockedLoopSeconds).toBe(0);
+  });
+
+  test.each(["0.0.0.0", "::", "192.168.1.2", "example.org"])(
+    "%s is not listened on without API keys",
+    (host) => {
+      const mayListen = (config: Config, hasStoredKeys = false) =>
+        expect(() => assertMayListen(config, { hasStoredKeys }));
+      mayListen(parse(["--host", host])).toThrow(`Refusing to listen on ${host} without API keys`);
+      mayListen(parse(["--host", host]), true).not.toThrow();
+      mayListen(parse(["--host", host], { API_KEYS: KEY })).not.toThrow();
+      mayListen(parse(["--host", host, "--unsafe-no-auth"])).not.toThrow();
+      mayListen(parse(["--host", host], { UNSAFE_NO_AUTH: "true" })).not.toThrow();
+      expect(isExposed(parse(["--host", host]))).toBe(true);
+      expect(isExposed(parse(["--host", host, "--unsafe-no-auth"]))).toBe(false);
+    },
+  );
+
+  test("handlers of auth guard as keys do", () => {
+    const config = parse(["--host", "0.0.0.0"]);
+    expect(() => assertMayListen(config, { hasStoredKeys: false, hasAuth: true })).not.toThrow();
+    expect(parse(["--unsafe-ignore-auth"]).unsafeIgnoreAuth).toBe(true);
+  });
+
+  test("beyond loopback, a key that can be guessed is refused", () => {
+    expect(() => parse(["--host", "0.0.0.0"], { API_KEYS: "secret" })).toThrow(/less than 16 characters/);
+    expect(parse([], { API_KEYS: "secret" }).apiKeys).toEqual(["secret"]);
+  });
+
+  test.each(["127.0.0.1", "127.8.8.8", "localhost", "::1"])("%s needs no API keys", (host) => {
+    expect(parse(["--host", host]).host).toBe(host);
+  });
+});
+
+describe("help", () => {
+  test("--help and --version are seen", () => {
+    expect(readCommandLine(["--help"])).toMatchObject({ help: true, version: false });
+    expect(readCommandLine(["-h"])).toMatchObject({ help: true });
+    expect(readCommandLine(["--version"])).toMatchObject({ help: false, version: true });
+  });
+
+  test("the letters of langgraphjs dev say the same as the words", () => {
+    expect(parse(["-p", "8200", "-c", "elsewhere.json"])).toMatchObject({
+      port: 8200,
+      graphConfigFile: "elsewhere.json",
+    });
+    expect(parse(["-p8200"]).port).toBe(8200);
+    expect(() => parse(["-p"])).toThrow("-p needs a value, for example: -p 8123");
+  });
+
+  test("the help names every flag and every variable", () => {
+    const help = helpText({ listsEnvironment: true });
+    for (const { flag, environment, description } of Object.values(OPTIONS)) {
+      if (flag !== undefined) expect(help).toContain(`--${flag}`);
+      for (const name of environment) expect(help).toContain(name);
+      expect(help).toContain(description);
+    }
+  });
+});
+
+describe("the hosted server's environment", () => {
+  test("what means nothing here is named in one sentence, without values", () => {
+    const warning = environmentWarning({
+      REDIS_URI: "redis://me:hunter2@redis",
+      LANGGRAPH_CLOUD_LICENSE_KEY: "hunter2",
+      OTEL_SERVICE_NAME: "hunter2",
+      OTEL_EXPORTER_OTLP_ENDPOINT: "https://hunter2",
+      PORT: "80",
+      MOUNT_PREFIX: "",
+    });
+    expect(warning).toBe(
+      "variables of the hosted server that have no effect here: REDIS_URI (there is no Redis), " +
+        "LANGGRAPH_CLOUD_LICENSE_KEY (there is no license), " +
+        "OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME (the server traces nothing; graphs may)",
+    );
+  });
+
+  test("nothing is said where there is nothing to say", () => {
+    expect(environmentWarning({ PORT: "80", POSTGRES_URI: "postgres://db/x" })).toBeUndefined();
+  });
+});

@@ -1,0 +1,138 @@
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { awaitDatabase } from "../../../src/platform/database/awaiting.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { freshDatabase } from "../../helpers/database.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
+import { spawnServer } from "../../helpers/server-process.ts";
+import { temporaryFolder } from "../../helpers/temporary-folder.ts";
+
+/** The port of a database that hangs up until it is said to be there. */
+const aDatabaseToCome = async () => {
+  const { connectionString, drop } = await freshDatabase();
+  const target = new URL(connectionString);
+  let isThere = false;
+  const open = new Set<Socket>();
+  const port = createServer((client) => {
+    if (!isThere) return void client.destroy();
+    const database = connect(Number(target.port), target.hostname);
+    for (const socket of [client, database]) open.add(socket.on("error", () => socket.destroy()));
+    client.pipe(database).pipe(client);
+  }).listen(0, "127.0.0.1");
+  await once(port, "listening");
+  onTestFinished(async () => {
+    for (const socket of open) socket.destroy();
+    port.close();
+    await drop();
+  });
+  const url = new URL(connectionString);
+  url.port = String((port.address() as AddressInfo).port);
+  return { connectionString: url.href, arrives: () => void (isThere = true) };
+};
+
+const awaited = (connectionString: string, options: { seconds?: number; signal?: AbortSignal } = {}) => {
+  const { logger, lines } = listeningLogger();
+  const { seconds = 3_600, signal = new AbortController().signal } = options;
+  return {
+    lines,
+    outcome: awaitDatabase({ connectionString, name: "the one", seconds, signal, logger }),
+  };
+};
+
+test("a database that is not there yet is waited for, and the log says so", async () => {
+  const { connectionString, arrives } = await aDatabaseToCome();
+  const { lines, outcome } = awaited(connectionString);
+  await eventually("it is said", () => lines.join("").includes("the database at the one is not there yet"));
+  arrives();
+  await outcome;
+  expect(lines.join("")).toContain("the database at the one is there");
+});
+
+test("what waiting does not mend is thrown at once, and all else where nothing is waited for", async () => {
+  const { connectionString, arrives } = await aDatabaseToCome();
+  await expect(awaited(connectionString, { seconds: 0 }).outcome).rejects.toThrow();
+  arrives();
+  const other = new URL(connectionString);
+  other.pathname = "/no_such_database";
+  const { lines, outcome } = awaited(other.href);
+  await expect(outcome).rejects.toMatchObject({ code: "3D000" });
+  expect(lines).toEqual([]);
+});
+
+test("nothing is waited for any more when who waits is to end", async () => {
+  const { connectionString } = await aDatabaseToCome();
+  const ending = new AbortController();
+  const { lines, outcome } = awaited(connectionString, { signal: ending.signal });
+  const refused = expect(outcome).rejects.toThrow();
+  await eventually("it is waited for", () => lines.length > 0);
+  ending.abort();
+  await refused;
+});
+
+test("a server starts before its database, says that it is not in --data, and Ctrl-C ends the waiting", async () => {
+  const { connectionString, arrives } = await aDatabaseToCome();
+  const folder = await temporaryFolder();
+  onTestFinished(() => folder.remove());
+  const graph = fileURLToPath(new URL("../../fixtures/process.ts", import.meta.url));
+  const config = join(folder.path, "langgraph.json");
+  await writeFile(config, JSON.stringify({ graphs: { process: `${graph}:graph` } }));
+  const argv = ["--config", config, "--port", "0", "--data", "/nowhere"];
+  const [server, ended] = [1, 2].map(() =>
+    spawnServer(argv, { DATABASE_URL: connectionString, DATABASE_WAIT_SECONDS: "3600" }),
+  );
+  onTestFinished(() => Promise.all([server, ended].map((one) => one?.kill())).then(() => undefined));
+  await eventually("both wait", () =>
+    [server, ended].every((one) => one?.output().includes("is not there yet; waiting for it")),
+  );
+  expect(server?.output()).not.toMatch(/postgres(?:ql)?:\/\//);
+  ended?.child.kill("SIGINT");
+  expect(await ended?.exit()).toBe(0);
+  arrives();
+  expect((await fetch(`${await server?.address()}/ok`)).status).toBe(200);
+  expect(server?.output()).toContain("The database is not in --data");
+});
+
+test.each(["threadloom migrate", "threadloom\\0", "threadloom listener"])(
+  "a database that dies when a start connects as '%s' is waited for, as one that is not there yet",
+  async (application) => {
+    const { connectionString, drop } = await freshDatabase();
+    const target = new URL(connectionString);
+    let deaths = 0;
+    const port = createServer((client) => {
+      client.on("error", () => client.destroy());
+      client.once("data", (packet: Buffer) => {
+        const name = application.replace("\\0", "\0");
+        if (deaths < 2 && packet.includes(`application_name\0${name}`)) {
+          deaths += 1;
+          return void client.destroy();
+        }
+        const database = connect(Number(target.port), target.hostname);
+        database.on("error", () => client.destroy());
+        client.on("close", () => database.destroy());
+        database.write(packet);
+        client.pipe(database).pipe(client);
+      });
+    }).listen(0, "127.0.0.1");
+    await once(port, "listening");
+    const url = new URL(connectionString);
+    url.port = String((port.address() as AddressInfo).port);
+    const folder = await temporaryFolder();
+    const graph = fileURLToPath(new URL("../../fixtures/process.ts", import.meta.url));
+    const config = join(folder.path, "langgraph.json");
+    await writeFile(config, JSON.stringify({ graphs: { process: `${graph}:graph` } }));
+    const server = spawnServer(["--config", config, "--port", "0"], { DATABASE_URL: url.href });
+    onTestFinished(async () => {
+      await server.kill();
+      port.close();
+      await folder.remove();
+      await drop();
+    });
+    expect((await fetch(`${await server.address()}/ok`)).status).toBe(200);
+    expect(deaths).toBe(2);
+    expect(server.output()).toContain("the database was lost during the start; starting again");
+  },
+);

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { pino } from "pino";
+import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
+
+let fresh: FreshDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  database = openDatabase({
+    connectionString: fresh.connectionString,
+    poolSize: 10,
+    applicationName: "bounded reads test",
+    preparedStatements: true,
+    logger: pino({ level: "silent" }),
+  });
+});
+afterAll(async () => {
+  await database.close();
+  await fresh.drop();
+});
+
+const LOCK = 4_711;
+const waitingForLock = async () =>
+  Number(
+    (
+      await database.query<{ count: string }>(
+        "select count(*) from pg_locks where locktype = 'advisory' and objid = $1 and not granted",
+        [LOCK],
+      )
+    )[0]?.count,
+  );
+
+it("ends a statement that takes too long in the database, and says that the filter has to be narrowed", async () => {
+  const refused = await database.boundedRead("select pg_sleep(60)").catch((error: unknown) => error);
+  expect(refused).toMatchObject({ kind: "invalid", message: expect.stringContaining("narrow the filter") });
+  const left = await database.query(
+    "select from pg_stat_activity where query like '%pg_sleep(60)' and state = 'active'",
+  );
+  expect(left).toEqual([]);
+  // The limit has gone with its transaction.
+  expect(await database.query("show statement_timeout")).toEqual([{ statement_timeout: "0" }]);
+});
+
+it("refuses to write", async () => {
+  await expect(database.boundedRead("create table mine ()")).rejects.toThrow("read-only transaction");
+});
+
+it("runs two at a time, and lets go of who waits when that caller has gone", async () => {
+  await database.transaction(async (holder) => {
+    await holder.query("select pg_advisory_xact_lock($1)", [LOCK]);
+    const caller = new AbortController();
+    const lock = "select pg_advisory_xact_lock_shared($1)";
+    const two = [1, 2].map(() => database.boundedRead(lock, [LOCK]).catch(() => "ended"));
+    await eventually("two wait for the lock", async () => (await waitingForLock()) === 2);
+    const fifth = database.boundedRead(lock, [LOCK], caller.signal);
+    const reason = new Error("gone");
+    caller.abort(reason);
+    await expect(fifth).rejects.toBe(reason);
+    expect(await waitingForLock()).toBeLessThanOrEqual(4);
+    expect(await Promise.all(two)).toEqual(["ended", "ended"]);
+  });
+  expect(await database.boundedRead("select 1 as one")).toEqual([{ one: 1 }]);
+});

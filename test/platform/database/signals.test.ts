@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import { openSignals, type Signal, type Signals } from "../../../src/platform/database/signals.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
+
+/** Two processes on one database. */
+
+let fresh: FreshDatabase;
+let database: Database;
+let here: Signals;
+let elsewhere: Signals;
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  const { connectionString } = fresh;
+  const { logger } = listeningLogger();
+  database = openDatabase({
+    connectionString,
+    poolSize: 2,
+    applicationName: "threadloom test",
+    preparedStatements: true,
+    logger,
+  });
+  const open = () => openSignals({ database, connectionString, processId: newId(), logger });
+  [here, elsewhere] = [await open(), await open()];
+});
+afterAll(async () => {
+  await here.close();
+  await elsewhere.close();
+  await database.close();
+  await fresh.drop();
+});
+
+const events = (threadId = newId()): Signal => ({ kind: "events", threadId, runId: newId() });
+
+/** What was heard before `last`, which is sent after all others. */
+const heardUntil = async (heard: readonly Signal[], last: Signal): Promise<readonly Signal[]> =>
+  await eventually("the last signal has come", () => {
+    const at = heard.findIndex(({ runId }) => runId === last.runId);
+    return at === -1 ? undefined : heard.slice(0, at);
+  });
+
+test("a signal names its kind, its thread and its run, here and in another process", async () => {
+  const heard: Signal[][] = [[], []];
+  const stops = [here, elsewhere].map((signals, at) =>
+    signals.subscribe((signal) => void heard[at]?.push(signal)),
+  );
+  const signal: Signal = { kind: "available", threadId: newId(), runId: newId() };
+  here.send(signal);
+  await eventually("both have heard", () => heard.every((signals) => signals.length > 0));
+  for (const stop of stops) stop();
+  expect(heard).toEqual([[signal], [signal]]);
+});
+
+test("more signals than one notification can carry all arrive", async () => {
+  const heard: Signal[] = [];
+  const stop = elsewhere.subscribe((signal) => void heard.push(signal));
+  const sent = Array.from({ length: 500 }, (): Signal => ({ ...events(), kind: "available" }));
+  for (const signal of sent) here.send(signal);
+  await eventually("all have come", () => heard.length >= sent.length);
+  stop();
+  expect(heard).toEqual(sent);
+});
+
+test("who subscribes to a thread hears of that thread alone, and of nothing when that has ended", async () => {
+  const all: Signal[] = [];
+  const [first, second]: Signal[][] = [[], []];
+  const [thread, other] = [newId(), newId()];
+  const stops = [
+    elsewhere.subscribe((signal) => void all.push(signal)),
+    elsewhere.subscribeToThread(thread, (signal) => void first?.push(signal)),
+    elsewhere.subscribeToThread(thread, (signal) => void second?.push(signal)),
+  ];
+  const sent = [events(thread), events(other), events(thread)];
+  for (const signal of sent) here.send(signal);
+  const end = events();
+  here.send(end);
+  await heardUntil(all, end);
+  expect(first).toEqual([sent[0], sent[2]]);
+  stops[1]?.();
+  const later = [events(thread), events()];
+  for (const signal of later) here.send(signal);
+  await heardUntil(all, later[1] as Signal);
+  for (const stop of stops) stop();
+  expect(first).toHaveLength(2);
+  expect(second).toEqual([sent[0], sent[2], later[0]]);
+});

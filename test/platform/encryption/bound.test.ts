@@ -1,0 +1,362 @@
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { checkEncryption } from "../../../src/cli/doctor/encryption.ts";
+import { openDatabase } from "../../../src/platform/database/database.ts";
+import type { Cipher } from "../../../src/platform/encryption/cipher.ts";
+import { openCipher } from "../../../src/platform/encryption/setup.ts";
+import type { SealedTable } from "../../../src/server/resealing/columns.ts";
+import { SEALED_TABLES } from "../../../src/server/resealing/tables.ts";
+import { walkSealed } from "../../../src/server/resealing/walk.ts";
+import { apiOf, type Api } from "../../helpers/api.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
+import { keysOf } from "../../helpers/encryption.ts";
+import { encryptionCommand, type EncryptionStatus } from "../../helpers/encryption-command.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
+import { query } from "../../helpers/query.ts";
+
+/** Encrypted values belong to their rows: whoever can write to the database can't show one row's content in another. */
+
+const KEY = "a key of a test, of 32 bytes ...";
+const OLDER = "an old key of a test, 32 bytes .";
+const CHOSEN = ["secret"];
+const PROJECT = fileURLToPath(new URL("./project/with-users.json", import.meta.url));
+const [MINE, THEIRS] = ["canary-5e90-mine", "canary-71bd-theirs"];
+
+interface Site {
+  database: FreshDatabase;
+  server: TestServer;
+  api: Api;
+}
+
+const startOn = async (database: FreshDatabase, ...keys: string[]): Promise<Site> => {
+  const server = await startTestServer({
+    connectionString: database.connectionString,
+    graphConfigFile: PROJECT,
+    projectKeys: { webhooks: { url: { disable_loopback: false } } },
+    encryptionKeys: keys.flatMap(keysOf),
+    encryptedMetadataKeys: CHOSEN,
+  });
+  return { database, server, api: apiOf(server) };
+};
+
+const command = ({ connectionString }: FreshDatabase, keys: string[], ...argv: string[]) =>
+  encryptionCommand({ connectionString, keys, metadataKeys: CHOSEN }, ...argv);
+const status = async (
+  database: FreshDatabase,
+  ...keys: string[]
+): Promise<EncryptionStatus & { unbound: number }> =>
+  JSON.parse((await command(database, keys, "status", "--json")).written) as EncryptionStatus & {
+    unbound: number;
+  };
+
+/** All that one user has. */
+interface Conversation {
+  /** One has stopped at a question, one has ended with an error. */
+  threads: [string, string];
+  assistantId: string;
+  cronId: string;
+  /** What is said in it, and the namespace of its item. */
+  word: string;
+  side: string;
+}
+
+const aConversation = async (
+  { api, server, database }: Site,
+  word: string,
+  side: string,
+): Promise<Conversation> => {
+  const configured = { config: { configurable: { said: word } }, metadata: { secret: word, side } };
+  const { body: assistant } = await api.post<{ assistant_id: string }>("/assistants", {
+    graph_id: "whispers",
+    ...configured,
+  });
+  const words = Object.fromEntries(
+    ["message", "large", "custom", "interrupt", "answered", "error"].map((place) => [place, word]),
+  );
+  const run = {
+    assistant_id: assistant.assistant_id,
+    input: { words, messages: Array.from({ length: 4 }, () => ({ role: "user", content: word })) },
+    ...configured,
+    stream_resumable: true,
+    webhook: `http://127.0.0.1:9/${word}`,
+  };
+  const threads = [await api.aThread(configured), await api.aThread(configured)] as [string, string];
+  for (const threadId of threads) await api.aFinishedRun(threadId, run);
+  await api.aFinishedRun(threads[1], { ...run, input: undefined, command: { resume: word } });
+  const cron = await api.post<{ cron_id: string }>("/runs/crons", { ...run, schedule: "0 0 1 1 *" });
+  await server.client.put("/store/items").send({ namespace: [word], key: "one", value: { said: word } });
+  await eventually("the webhooks have failed", async () => {
+    const deliveries = await query<{ failures: number }>(
+      database,
+      "select failures from threadloom.webhook_deliveries",
+    );
+    return deliveries.every(({ failures }) => failures > 0);
+  });
+  // Not again in this test.
+  await query(database, "update threadloom.webhook_deliveries set due_at = now() + interval '1 day'");
+  return { threads, assistantId: assistant.assistant_id, cronId: cron.body.cron_id, word, side };
+};
+
+/** What the API shows of it that stands in rows of a table: an error is shown, too. */
+const shownOf = async (
+  { api, server, database }: Site,
+  { threads, assistantId, cronId, word, side }: Conversation,
+  table: string,
+): Promise<string> => {
+  const get = async (path: string) => (await api.get(path)).text;
+  const post = async (path: string, body: object) => (await api.post(path, body)).text;
+  const ofRuns = async (show: (path: string) => Promise<string>): Promise<string[]> => {
+    const runs = await query<{ path: string }>(
+      database,
+      `select '/threads/' || thread_id || '/runs/' || run_id as path from threadloom.runs
+       where thread_id = any($1::uuid[]) order by run_id`,
+      [threads],
+    );
+    return await Promise.all(runs.map(({ path }) => show(path)));
+  };
+  const all = async (): Promise<string[]> => {
+    if (table.startsWith("assistant"))
+      return [
+        await get(`/assistants/${assistantId}`),
+        await post(`/assistants/${assistantId}/versions`, {}),
+        await post("/assistants/search", { metadata: { side }, select: ["config", "context", "metadata"] }),
+      ];
+    if (table === "crons") return [await get(`/runs/crons/${cronId}`)];
+    if (table === "store_items")
+      return [
+        await get(`/store/items?namespace=${word}&key=one`),
+        await post("/store/items/search", { namespace_prefix: [word] }),
+      ];
+    if (table === "runs") return [...(await ofRuns(get)), await get(`/threads/${threads[1]}/runs`)];
+    if (table === "run_events")
+      return await ofRuns(async (path) => {
+        const headers = { "last-event-id": "-1" };
+        return await (await fetch(`${server.url}${path}/stream`, { headers })).text();
+      });
+    if (table === "webhook_deliveries")
+      return await Promise.all(threads.map((id) => post("/webhooks/deliveries/search", { thread_id: id })));
+    return [
+      ...(await Promise.all(threads.map((id) => get(`/threads/${id}`)))),
+      ...(await Promise.all(threads.map((id) => get(`/threads/${id}/history?limit=100`)))),
+      await post("/threads/search", { ids: threads }),
+    ];
+  };
+  return (await all()).join("\n");
+};
+
+/** SQL for which rows of a table are of a conversation. */
+const rowsOf = ({ name }: SealedTable, { threads, assistantId, cronId, word }: Conversation): string => {
+  if (name.startsWith("assistant")) return `assistant_id = '${assistantId}'`;
+  if (name === "crons") return `cron_id = '${cronId}'`;
+  if (name === "store_items") return `namespace = '{${word}}'`;
+  return `thread_id in ('${threads.join("', '")}')`;
+};
+
+/** Gives rows what those of another conversation hold in a column, does something, and takes it back. Answers how many. */
+const withMoved = async (
+  { database }: Site,
+  table: SealedTable,
+  column: string,
+  { from, to }: { from: Conversation; to: Conversation },
+  work: () => Promise<void>,
+): Promise<number> => {
+  const key = table.key.map(([name]) => name).join(", ");
+  const same = table.key.map(([name]) => `t.${name} = n.${name}`).join(" and ");
+  const type = table.columns.find(([name]) => name === column)?.[1];
+  const text = type === "bytea" ? `encode(${column}, 'escape')` : `${column}::text`;
+  const sealedOf = (conversation: Conversation) =>
+    `select ${key}, ${column} as value, row_number() over (order by ${key}) as place from threadloom.${table.name}
+     where ${rowsOf(table, conversation)} and ${text} like '%enc1:%'`;
+  const store = `update threadloom.${table.name} t set ${column} =`;
+  await query(database, `create table kept as ${sealedOf(to)}`);
+  const moved = await query(
+    database,
+    `${store} o.value from (${sealedOf(from)}) o join (${sealedOf(to)}) n on n.place = o.place
+     where ${same} returning 1`,
+  );
+  if (moved.length > 0) await work();
+  await query(database, `${store} n.value from kept n where ${same}`);
+  await query(database, "drop table kept");
+  return moved.length;
+};
+
+describe("an encrypted value", () => {
+  let site: Site;
+  let mine: Conversation;
+  let theirs: Conversation;
+  beforeAll(async () => {
+    site = await startOn(await freshDatabase(), KEY);
+    mine = await aConversation(site, MINE, "a");
+    theirs = await aConversation(site, THEIRS, "b");
+  });
+  afterAll(async () => {
+    await site.server.close();
+    await site.database.drop();
+  });
+
+  test("that is moved to another row is shown to nobody who reads that row, whatever column it is of", async () => {
+    const moved: string[] = [];
+    for (const table of SEALED_TABLES) {
+      expect(await shownOf(site, mine, table.name)).toContain(MINE);
+      for (const [column] of table.columns) {
+        const rows = await withMoved(site, table, column, { from: theirs, to: mine }, async () => {
+          const shown = await shownOf(site, mine, table.name);
+          expect([table.name, column, shown.includes(THEIRS)]).toEqual([table.name, column, false]);
+        });
+        if (rows > 0) moved.push(`${table.name}.${column}`);
+      }
+    }
+    // Of those that are not among them test/platform/encryption/columns.test.ts tells.
+    expect(moved).toEqual([
+      "assistants.config",
+      "assistants.metadata",
+      "assistant_versions.config",
+      "assistant_versions.metadata",
+      "crons.metadata",
+      "crons.payload",
+      "crons.user_id",
+      "crons.auth_user",
+      "store_items.value",
+      "threads.metadata",
+      "threads.config",
+      "threads.interrupts",
+      "threads.error",
+      "runs.metadata",
+      "runs.config",
+      "runs.kwargs",
+      "runs.error",
+      "runs.auth_user",
+      "runs.webhook",
+      "run_events.data",
+      "webhook_deliveries.error",
+      "webhook_deliveries.metadata",
+      "webhook_deliveries.config",
+      "webhook_deliveries.kwargs",
+      "webhook_deliveries.url",
+      "webhook_deliveries.last_error",
+      "webhook_deliveries.final_values",
+      "checkpoint_elements.elements",
+      "checkpoint_contents.content",
+      "checkpoints.metadata",
+      "checkpoints.record",
+      "checkpoint_writes.writes",
+    ]);
+    expect(await status(site.database, KEY)).toMatchObject({ unreadable: 0, unbound: 0 });
+  });
+
+  test("of a thread is encrypted for its copy, which stays when the thread is gone and the key is another", async () => {
+    const { api, database } = site;
+    const original = await api.aThread({ metadata: { secret: MINE } });
+    const run = { assistant_id: "whispers", config: { configurable: { said: MINE } } };
+    await api.aFinishedRun(original, { ...run, input: { words: { interrupt: MINE } } });
+    await api.aFinishedRun(original, { ...run, command: { resume: MINE } });
+    const record = await api.thread(original);
+    const { body: copy } = await api.post<{ thread_id: string }>(`/threads/${original}/copy`);
+    const copied = { ...record, thread_id: copy.thread_id };
+    const times = { created_at: expect.any(String) as string, updated_at: expect.any(String) as string };
+    expect(copy).toMatchObject({ ...copied, ...times });
+    expect(JSON.stringify(copied)).toContain(MINE);
+    await api.remove(`/threads/${original}`);
+    expect(await api.thread(copy.thread_id)).toEqual(copy);
+    expect(await status(database, KEY)).toMatchObject({ unreadable: 0, unbound: 0 });
+    const next = "the newest key of a test, of 32 ";
+    const resealed = await command(database, [next, KEY], "reseal", "--json");
+    expect(JSON.parse(resealed.written)).toMatchObject({ unreadable: 0, unbound: 0 });
+    // This server has the older key alone, so the rows are given back to it.
+    expect(await command(database, [KEY, next], "reseal")).toMatchObject({ code: 0 });
+    expect(await api.thread(copy.thread_id)).toEqual(copy);
+  });
+});
+
+describe("what an earlier version has encrypted, bound to no row", () => {
+  let database: FreshDatabase;
+  beforeAll(async () => {
+    database = await freshDatabase();
+  });
+  afterAll(async () => {
+    await database.drop();
+  });
+
+  const cipher = openCipher({ keys: [KEY, OLDER].flatMap(keysOf), metadataKeys: CHOSEN }) as Cipher;
+  const unbound = (place: string): string => (place.startsWith("json ") ? "json" : place);
+  /** Stores all that is there as that version did. */
+  const storeAsBefore = async (): Promise<void> => {
+    const own = openDatabase({
+      connectionString: database.connectionString,
+      poolSize: 1,
+      applicationName: "an earlier version",
+      preparedStatements: false,
+      cipher,
+      logger: listeningLogger().logger,
+    });
+    const earlier: Cipher = {
+      ...cipher,
+      seal: (text, place) => cipher.seal(text, unbound(place)),
+      sealAlike: (text, place) => cipher.sealAlike(text, unbound(place)),
+    };
+    try {
+      await walkSealed({ database: own, cipher: earlier, writes: true, acceptsUnbound: false });
+    } finally {
+      await own.close();
+    }
+    await query(database, "delete from threadloom.encryption_keys");
+    await query(database, "insert into threadloom.encryption_keys (key_id, proof) values ($1, $2)", [
+      cipher.keyId,
+      cipher.seal("threadloom", `proof ${cipher.keyId}`),
+    ]);
+  };
+
+  const doctorSays = async () => {
+    const client = new pg.Client({ connectionString: database.connectionString });
+    await client.connect();
+    try {
+      return await checkEncryption(client, "threadloom", cipher);
+    } finally {
+      await client.end();
+    }
+  };
+
+  test("is refused at the start until it is bound to its rows, and is not lost", async () => {
+    const before = await startOn(database, OLDER);
+    const mine = await aConversation(before, MINE, "a");
+    const tables = SEALED_TABLES.map(({ name }) => name);
+    const shown = async (site: Site) =>
+      await Promise.all(tables.map(async (table) => [table, await shownOf(site, mine, table)]));
+    const all = await shown(before);
+    await before.server.close();
+    await storeAsBefore();
+    await expect(startOn(database, KEY, OLDER)).rejects.toThrow("an earlier version has encrypted");
+    expect(await command(database, [KEY, OLDER], "forget", "abcdef")).toMatchObject({ code: 1 });
+    expect(await doctorSays()).toMatchObject({
+      level: "fail",
+      advice: expect.stringContaining("reseal") as string,
+    });
+    const found = await status(database, KEY, OLDER);
+    expect(found).toMatchObject({ unreadable: 0, plain: 0 });
+    expect(found.unbound).toBeGreaterThan(10);
+    const done = await command(database, [KEY, OLDER], "reseal", "--json");
+    expect(done.code).toBe(0);
+    expect(JSON.parse(done.written)).toMatchObject({ unbound: 0, unreadable: 0, resealed: found.unbound });
+    const after = await startOn(database, KEY);
+    try {
+      expect(await shown(after)).toEqual(all);
+      expect(await doctorSays()).toMatchObject({ level: "ok" });
+      // From a backup of that time.
+      const planted = cipher.seal(JSON.stringify({ said: THEIRS }), "json");
+      await query(
+        database,
+        "update threadloom.store_items set value = to_jsonb($2::text) where namespace = $1",
+        [[MINE], planted],
+      );
+      expect(await shownOf(after, mine, "store_items")).not.toContain(THEIRS);
+      await command(database, [KEY], "reseal");
+      expect(await shownOf(after, mine, "store_items")).not.toContain(THEIRS);
+      expect(await status(database, KEY)).toMatchObject({ unreadable: 1, unbound: 0 });
+    } finally {
+      await after.server.close();
+    }
+  });
+});

@@ -1,0 +1,82 @@
+import { setImmediate as turn, setTimeout as pause } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { createBreather, createPacer } from "../../../src/platform/lib/pacer.ts";
+
+/** Work of which no promise tells how long it takes: it holds the event loop. */
+const hold = (milliseconds: number): void => {
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end);
+};
+
+describe("work that is paced", () => {
+  test("goes on at once while its slice is young", async () => {
+    const breathe = createBreather(createPacer({ sliceMs: 60_000 }));
+    let turned = false;
+    setImmediate(() => (turned = true));
+    for (let round = 0; round < 100; round += 1) await breathe();
+    expect(turned).toBe(false);
+  });
+
+  test("makes room when its slice is over", async () => {
+    const breathe = createBreather(createPacer({ sliceMs: 5 }));
+    let turns = 0;
+    let over = false;
+    const others = (async () => {
+      for (; !over; turns += 1) await turn();
+    })();
+    for (let round = 0; round < 10; round += 1) {
+      await breathe();
+      hold(6);
+    }
+    over = true;
+    await others;
+    expect(turns).toBeGreaterThanOrEqual(9);
+  });
+
+  test("of many callers is done one slice at a time, with rests in which others have many turns", async () => {
+    const pacer = createPacer({ sliceMs: 5, restMs: () => 5 });
+    let inOneTurn = 0;
+    let most = 0;
+    let turns = 0;
+    let over = false;
+    const others = (async () => {
+      for (; !over; turns += 1) {
+        inOneTurn = 0;
+        await turn();
+      }
+    })();
+    const callers = Array.from({ length: 8 }, async () => {
+      const breathe = createBreather(pacer);
+      // The first rounds of all begin before anybody knows that they are long.
+      await breathe();
+      for (let round = 0; round < 5; round += 1) {
+        hold(6);
+        await breathe();
+        inOneTurn += 1;
+        most = Math.max(most, inOneTurn);
+      }
+    });
+    await Promise.all(callers);
+    over = true;
+    await others;
+    expect(most).toBe(1);
+    // With a turn between two slices it would be one for each; a rest has hundreds.
+    expect(turns).toBeGreaterThan(200);
+  });
+
+  test("ends with the signal's reason while it waits, and does not hold up the others", async () => {
+    const pacer = createPacer({ sliceMs: 1 });
+    const gone = new AbortController();
+    const leaving = createBreather(pacer, gone.signal);
+    const staying = createBreather(pacer);
+    await leaving();
+    hold(2);
+    const left = expect(leaving()).rejects.toThrow("gone");
+    const stayed = staying();
+    gone.abort(new Error("gone"));
+    await left;
+    await stayed;
+    await pause(0);
+    await staying();
+  });
+});

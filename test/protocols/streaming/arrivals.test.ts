@@ -1,0 +1,118 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { SignalHandler, SignalKind } from "../../../src/platform/database/signals.ts";
+import { createArrivals } from "../../../src/protocols/streaming/reading/arrivals.ts";
+import { openSight, type Sight } from "../../../src/protocols/streaming/sight.ts";
+import { caller, ownersOnly } from "../../helpers/access.ts";
+
+/** Waiting for threads that are not there for who reads them. */
+
+const THREAD = "thread";
+let isThere = false;
+let isAway = false;
+let asked = 0;
+const handlers = new Set<SignalHandler>();
+const repository = {
+  async isThere() {
+    asked += 1;
+    if (isAway) throw new Error("the database is away");
+    return isThere;
+  },
+  isHidden: async () => false,
+};
+const signalled = (kind: SignalKind = "events"): void => {
+  for (const handler of handlers) handler({ kind, threadId: THREAD, runId: "run" });
+};
+const arrivalsHere = () =>
+  createArrivals({
+    subscribeToThread(_threadId, handler) {
+      handlers.add(handler);
+      return () => handlers.delete(handler);
+    },
+  });
+const sightOf = async (owner: string): Promise<Sight> =>
+  await openSight({ authorize: ownersOnly, repository }, caller(owner), THREAD);
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  isThere = false;
+  isAway = false;
+  asked = 0;
+  handlers.clear();
+});
+afterEach(() => vi.useRealTimers());
+
+const waitedFor = async (arrivals: ReturnType<typeof arrivalsHere>, owner: string) => {
+  const leaving = new AbortController();
+  const wait = { isOver: false, leave: () => leaving.abort() };
+  void arrivals.untilThere(await sightOf(owner), leaving.signal).finally(() => (wait.isOver = true));
+  await vi.advanceTimersByTimeAsync(0);
+  return wait;
+};
+
+test("all who wait for a thread share its looks, and these get rare", async () => {
+  const arrivals = arrivalsHere();
+  for (let one = 0; one < 100; one += 1) await waitedFor(arrivals, "bob");
+  expect(asked).toBe(100);
+  await vi.advanceTimersByTimeAsync(60_000);
+  // From every quarter of a second to every 2.5 s at the most, and not 120 times a hundred.
+  expect(asked - 100).toBeLessThan(30);
+  expect(asked - 100).toBeGreaterThan(10);
+});
+
+test("each filter is asked for itself", async () => {
+  const arrivals = arrivalsHere();
+  for (const owner of ["ann", "bob", "ann", "bob"]) await waitedFor(arrivals, owner);
+  asked = 0;
+  await vi.advanceTimersByTimeAsync(500);
+  expect(asked % 2).toBe(0);
+  expect(asked).toBeGreaterThan(0);
+  expect(asked).toBeLessThanOrEqual(4);
+});
+
+test("a signal of the thread wakes all who wait, long after they have come", async () => {
+  const arrivals = arrivalsHere();
+  const waits = [await waitedFor(arrivals, "bob"), await waitedFor(arrivals, "bob")];
+  await vi.advanceTimersByTimeAsync(60_000);
+  isThere = true;
+  signalled();
+  await vi.advanceTimersByTimeAsync(10);
+  expect(waits.map(({ isOver }) => isOver)).toEqual([true, true]);
+  expect([handlers.size, vi.getTimerCount()]).toEqual([0, 0]);
+});
+
+test("a thread of somebody else's that tells much is not looked for each time, nor where only others read it", async () => {
+  const arrivals = arrivalsHere();
+  await waitedFor(arrivals, "bob");
+  for (let time = 0; time < 6_000; time += 1) {
+    signalled(time % 2 === 0 ? "events" : "follow");
+    await vi.advanceTimersByTimeAsync(10);
+  }
+  expect(asked).toBeLessThan(60);
+  await vi.advanceTimersByTimeAsync(60_000);
+  asked = 0;
+  for (let time = 0; time < 20; time += 1) signalled("follow-protocol");
+  await vi.advanceTimersByTimeAsync(20);
+  expect(asked).toBeLessThanOrEqual(1);
+});
+
+test("without a signal it is found within five seconds, and who has left is not told", async () => {
+  const arrivals = arrivalsHere();
+  const [stays, leaves] = [await waitedFor(arrivals, "bob"), await waitedFor(arrivals, "bob")];
+  leaves.leave();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([stays.isOver, leaves.isOver]).toEqual([false, true]);
+  isThere = true;
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(stays.isOver).toBe(true);
+});
+
+test("who waits hears that the database is away", async () => {
+  const arrivals = arrivalsHere();
+  const wait = arrivals.untilThere(await sightOf("bob"), new AbortController().signal);
+  await vi.advanceTimersByTimeAsync(0);
+  isAway = true;
+  const failure = expect(wait).rejects.toThrow("the database is away");
+  await vi.advanceTimersByTimeAsync(5_000);
+  await failure;
+  expect([handlers.size, vi.getTimerCount()]).toEqual([0, 0]);
+});

@@ -1,0 +1,320 @@
+import { Client } from "@langchain/langgraph-sdk";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { newId } from "../../../src/platform/lib/ids.ts";
+import { apiOf, saying, type Api } from "../../helpers/api.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import {
+  command,
+  EVERYTHING,
+  isInput,
+  isRoot,
+  openFrames,
+  started,
+  type Frame,
+  type FrameStream,
+} from "./frames.ts";
+
+/** How runs end over event streaming: told so that what both SDKs iterate over ends, and the same for who comes later. */
+
+let server: TestServer;
+let api: Api;
+const streams: FrameStream[] = [];
+beforeAll(async () => {
+  server = await startTestServer({ runTimeoutSecondsByGraph: new Map([["gate", 2]]) });
+  api = apiOf(server);
+});
+afterEach(() => {
+  for (const stream of streams.splice(0)) stream.close();
+});
+afterAll(() => server.close());
+
+const open = async (threadId: string, body?: object): Promise<FrameStream> => {
+  const stream = await openFrames(server.url, threadId, body);
+  streams.push(stream);
+  return stream;
+};
+const WATCHER = { channels: ["lifecycle", "input"] };
+const endsOf = (frames: readonly Frame[], runId: string): unknown[] =>
+  frames
+    .filter(({ event_id: id }) => id.startsWith(`synth:${runId}:`) && !id.endsWith(":running"))
+    .map(({ method, params: { data } }) => (method === "lifecycle" ? data : method));
+const aTurn = { assistant_id: "two-step", input: saying("hello") };
+const SLEEP = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
+const NEVER_OPENED = { assistant_id: "gate", input: { label: "never opened" } };
+
+/** What is told of a run's end to who is there, and to who comes afterwards for data: it is the same, number by number. */
+const toldOf = async (
+  threadId: string,
+  params: object,
+  act: (runId: string) => Promise<unknown>,
+  last: string,
+): Promise<unknown[]> => {
+  const stream = await open(threadId);
+  const { runId } = await started(server.url, threadId, params);
+  await stream.until(({ event_id: id }) => id === `synth:${runId}:running`);
+  await act(runId);
+  await stream.until(({ event_id: id }) => id === `synth:${runId}:${last}`);
+  const later = await open(threadId);
+  await later.until(({ event_id: id }) => id === `synth:${runId}:${last}`);
+  const placed = ({ seen }: FrameStream): unknown[] =>
+    seen.filter(({ event_id: id }) => id.startsWith("synth:")).map(({ seq, event_id: id }) => [seq, id]);
+  expect(placed(later)).toEqual(placed(stream));
+  return endsOf(stream.seen, runId);
+};
+const nothing = async (): Promise<void> => undefined;
+
+describe("a run", () => {
+  test("that fails says why", async () => {
+    const ends = await toldOf(newId(), { assistant_id: "failing", input: {} }, nothing, "failed");
+    expect(ends).toMatchObject([{ event: "failed", error: expect.stringMatching(/./) }]);
+  });
+
+  test("that takes too long says so", async () => {
+    const ends = await toldOf(newId(), NEVER_OPENED, nothing, "failed");
+    expect(ends).toMatchObject([{ event: "failed", error: "The run did not end within 2 seconds." }]);
+  });
+
+  test("that is cancelled is interrupted for JavaScript, and has failed for Python", async () => {
+    const threadId = newId();
+    const ends = await toldOf(threadId, SLEEP, (runId) => api.cancel(threadId, runId), "failed");
+    expect(ends).toMatchObject([
+      { event: "interrupted" },
+      { event: "failed", error: "The run was cancelled." },
+    ]);
+  });
+
+  test("that stops before a node is interrupted for JavaScript, and completed for Python", async () => {
+    const params = { assistant_id: "two-step", input: saying("hello"), interrupt_before: "*" };
+    const ends = await toldOf(newId(), params, nothing, "completed");
+    expect(ends).toMatchObject([{ event: "interrupted" }, { event: "completed" }]);
+  });
+
+  test("that is rolled back, or goes with its thread, is told to who reads along", async () => {
+    const threadId = newId();
+    const stream = await open(threadId);
+    const first = await started(server.url, threadId, SLEEP);
+    await stream.until(({ event_id: id }) => id === `synth:${first.runId}:running`);
+    await api.cancel(threadId, first.runId, "wait=1&action=rollback");
+    await stream.until(({ event_id: id }) => id === `synth:${first.runId}:failed`);
+    const second = await started(server.url, threadId, SLEEP);
+    await stream.until(({ event_id: id }) => id === `synth:${second.runId}:running`);
+    await api.remove(`/threads/${threadId}`);
+    await stream.until(({ event_id: id }) => id === `synth:${second.runId}:failed`);
+    expect(endsOf(stream.seen, first.runId)).toEqual(endsOf(stream.seen, second.runId));
+  });
+
+  test.each(["idle", "busy"])(
+    "of a thread that was deleted while %s, and made anew, is told whole",
+    async (how) => {
+      const threadId = newId();
+      const stream = await open(threadId);
+      const turn = { assistant_id: "two-step", input: saying("hello") };
+      for (let count = 0; count < 2; count += 1) {
+        const { runId } = await started(server.url, threadId, turn);
+        await stream.until(({ event_id: id }) => id === `synth:${runId}:completed`);
+      }
+      if (how === "busy") {
+        const { runId } = await started(server.url, threadId, SLEEP);
+        await stream.until(({ event_id: id }) => id === `synth:${runId}:running`);
+      }
+      await api.remove(`/threads/${threadId}`);
+      const before = stream.seen.length;
+      const { runId } = await started(server.url, threadId, turn);
+      await stream.until(({ event_id: id }) => id === `synth:${runId}:completed`);
+      const told = stream.seen.slice(before);
+      const own = told.slice(told.findIndex(({ event_id: id }) => id.endsWith(":failed")) + 1);
+      expect(own[0]?.event_id).toBe(`synth:${runId}:running`);
+      expect(own.filter(({ method }) => method === "values").length).toBeGreaterThan(1);
+    },
+  );
+
+  test("that never began is told to have ended, after the run that it waited for", async () => {
+    for (const how of ["cancelled", "replaced"]) {
+      const threadId = newId();
+      const stream = await open(threadId);
+      const running = await started(server.url, threadId, SLEEP);
+      const queued = { ...SLEEP, multitask_strategy: "enqueue" };
+      // Also one of the other wire, whose events would not have been kept.
+      const waiting = [
+        (await started(server.url, threadId, queued)).runId,
+        (await api.aRun(threadId, queued)).run_id,
+      ];
+      const ends = waiting.map((runId) => `synth:${runId}:failed`);
+      if (how === "cancelled") {
+        for (const runId of waiting) await api.cancel(threadId, runId);
+        await api.cancel(threadId, running.runId);
+      } else await started(server.url, threadId, { ...aTurn, multitask_strategy: "interrupt" });
+      await stream.until(({ event_id: id }) => id === ends[1]);
+      for (const runId of waiting) {
+        expect(endsOf(stream.seen, runId)).toMatchObject([
+          { event: "interrupted" },
+          { event: "failed", error: "The run was cancelled." },
+        ]);
+      }
+      const told = stream.seen.map(({ event_id: id }) => id);
+      expect(told.indexOf(`synth:${running.runId}:failed`)).toBeLessThan(told.indexOf(ends[0] ?? ""));
+      const numbers = stream.seen.map(({ seq }) => seq);
+      expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+      if (how === "replaced") {
+        await stream.until(isRoot("completed"));
+        continue;
+      }
+      // The client that was cut before it heard of them.
+      const late = await open(threadId);
+      await late.until(({ event_id: id }) => id === ends[1]);
+      expect(late.seen.filter(isRoot("failed")).map(({ seq }) => seq)).toEqual(
+        stream.seen.filter(isRoot("failed")).map(({ seq }) => seq),
+      );
+    }
+  });
+
+  test.each(["cancelled", "replaced"])(
+    "that is rolled back before it began (%s) is told to have ended, after the run that it waited for",
+    async (how) => {
+      const threadId = newId();
+      const stream = await open(threadId);
+      const running = await started(server.url, threadId, SLEEP);
+      const queued = { ...SLEEP, multitask_strategy: "enqueue" };
+      // Also one of the other wire, whose events would not have been kept.
+      const waiting = [
+        (await started(server.url, threadId, queued)).runId,
+        (await api.aRun(threadId, queued)).run_id,
+      ];
+      if (how === "cancelled") {
+        for (const runId of [...waiting, running.runId]) await api.cancel(threadId, runId, "action=rollback");
+      } else await started(server.url, threadId, { ...aTurn, multitask_strategy: "rollback" });
+      const ends = waiting.map((runId) => `synth:${runId}:failed`);
+      await stream.until(({ event_id: id }) => id === ends[1]);
+      for (const runId of waiting) {
+        expect(endsOf(stream.seen, runId)).toEqual([
+          { event: "interrupted" },
+          { event: "failed", error: "The run was rolled back." },
+        ]);
+      }
+      if (how === "replaced") await stream.until(isRoot("completed"));
+      const told = stream.seen.map(({ event_id: id }) => id);
+      expect(told.indexOf(`synth:${running.runId}:failed`)).toBeLessThan(told.indexOf(ends[0] ?? ""));
+      const numbers = stream.seen.map(({ seq }) => seq);
+      expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+    },
+  );
+
+  test("ends what JavaScript iterates over when its client cancels it", async () => {
+    const client = new Client({ apiUrl: server.url, apiKey: null });
+    const thread = client.threads.stream(newId(), { assistantId: "sleep" });
+    const { run_id: runId = "" } = await thread.run.start({ input: { milliseconds: 600_000 } });
+    const values = (async () => {
+      for await (const _value of thread.values);
+    })();
+    await client.runs.cancel(thread.threadId, runId);
+    await values;
+    await thread.close();
+  });
+});
+
+describe("who comes after a run has ended", () => {
+  test("is told its end where data come, and not where only ends and questions do", async () => {
+    const threadId = newId();
+    const { runId } = await started(server.url, threadId, aTurn);
+    await api.untilRunIs(threadId, runId, "success");
+    const watcher = await open(threadId, WATCHER);
+    const data = await open(threadId);
+    await data.until(isRoot("completed"));
+    const next = await started(server.url, threadId, aTurn);
+    await watcher.until(isRoot("completed"));
+    expect(watcher.seen.map(({ event_id: id }) => id)).toEqual([
+      `synth:${next.runId}:running`,
+      `synth:${next.runId}:completed`,
+    ]);
+  });
+
+  test("is not told the end of one that another has begun after", async () => {
+    const threadId = newId();
+    const first = await started(server.url, threadId, aTurn);
+    await api.untilRunIs(threadId, first.runId, "success");
+    const second = await started(server.url, threadId, aTurn);
+    await api.untilRunIs(threadId, second.runId, "success");
+    const data = await open(threadId);
+    await data.until(isRoot("completed"));
+    expect(endsOf(data.seen, first.runId)).toEqual([]);
+    expect(data.seen.filter(({ method }) => method === "values").length).toBeGreaterThan(4);
+  });
+
+  test("is asked what still waits, wherever he listens, also of a run of the other wire", async () => {
+    for (const wire of ["first", "protocol"]) {
+      const threadId = newId();
+      const params = { assistant_id: "approval", input: saying("tea") };
+      if (wire === "protocol") await started(server.url, threadId, params);
+      else await api.aFinishedRun(threadId, { ...params, if_not_exists: "create" });
+      await api.untilQuiet(threadId);
+      for (const body of [WATCHER, undefined]) {
+        const late = await open(threadId, body);
+        await late.until(isRoot("interrupted"));
+        expect(late.seen.filter(isInput)).toHaveLength(1);
+      }
+    }
+  });
+
+  test("is asked what still waits, also after a later run was cancelled before it began", async () => {
+    const threadId = newId();
+    await started(server.url, threadId, { assistant_id: "approval", input: saying("tea") });
+    await api.untilQuiet(threadId);
+    const later = { ...aTurn, input: null, after_seconds: 3_600 };
+    const { runId } = await started(server.url, threadId, later);
+    await api.cancel(threadId, runId);
+    for (const body of [WATCHER, undefined]) await (await open(threadId, body)).until(isInput);
+    const [interrupt] = Object.values((await api.thread(threadId)).interrupts).flat();
+    const answering = { interrupt_id: interrupt?.id, response: true };
+    expect((await command(server.url, threadId, "input.respond", answering)).answer.type).toBe("success");
+    await api.untilQuiet(threadId);
+    expect((await api.state(threadId)).values["status"]).toBe("sent");
+  });
+
+  test("is told the data of earlier runs before the question of a run that was not logged, and numbers rise", async () => {
+    const threadId = newId();
+    const first = await started(server.url, threadId, aTurn);
+    await api.untilRunIs(threadId, first.runId, "success");
+    await api.aFinishedRun(threadId, { assistant_id: "approval", input: saying("tea") });
+    // Another server has nothing of the run in memory.
+    const replica = await startTestServer({ connectionString: server.connectionString });
+    try {
+      for (const since of [undefined, 1]) {
+        const late = await openFrames(replica.url, threadId, { channels: EVERYTHING, since });
+        streams.push(late);
+        await late.until(isInput);
+        await late.until(isRoot("interrupted"));
+        const numbers = late.seen.map(({ seq }) => seq);
+        expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
+        expect(late.seen.filter(({ method }) => method === "values").length).toBeGreaterThan(1);
+        expect(late.seen.filter(isInput)).toHaveLength(1);
+        late.close();
+      }
+    } finally {
+      await replica.close();
+    }
+  });
+
+  test("is not asked what has been answered", async () => {
+    const threadId = newId();
+    await started(server.url, threadId, { assistant_id: "approval", input: saying("tea") });
+    await api.untilQuiet(threadId);
+    await started(server.url, threadId, { assistant_id: "approval", input: true });
+    await api.untilQuiet(threadId);
+    const late = await open(threadId);
+    await late.until(isRoot("completed"));
+    expect(late.seen.filter(isInput)).toEqual([]);
+  });
+
+  test("is told a question and what follows it once each, if he names what came before", async () => {
+    const threadId = newId();
+    const stream = await open(threadId);
+    await started(server.url, threadId, { assistant_id: "approval", input: saying("tea") });
+    const { seq } = await stream.until(isInput);
+    await started(server.url, threadId, { assistant_id: "approval", input: true });
+    await stream.until(isRoot("completed"));
+    const again = await open(threadId, { channels: ["values", "lifecycle", "input"], since: seq });
+    await again.until(isRoot("completed"));
+    expect(again.seen.filter(isInput)).toEqual([]);
+    expect(again.seen.filter(isRoot("interrupted", "running", "completed"))).toHaveLength(3);
+  });
+});

@@ -1,0 +1,92 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { connect, type Socket } from "node:net";
+import { randomBytes } from "node:crypto";
+import { afterEach, expect, test, vi } from "vitest";
+import { WebSocketServer, type WebSocket } from "ws";
+import { ANONYMOUS } from "../../../src/access/caller.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
+import { serveSession, type SessionParts } from "../../../src/protocols/streaming/sockets/session.ts";
+import { PATIENTLY } from "../../helpers/conditions.ts";
+
+/** How much a server takes in of a client that sends commands faster than they can be answered. */
+
+const open: (WebSocketServer | Socket)[] = [];
+afterEach(() => {
+  vi.useRealTimers();
+  for (const one of open.splice(0))
+    if ("destroy" in one) one.destroy();
+    else one.close();
+});
+
+/** A client's message as one frame; a mask of zeros leaves its text as it is. */
+const toFrame = (text: string): Buffer =>
+  Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), Buffer.from(text)]);
+
+/** A session whose commands are answered when the test says so, and its client's end of the connection. */
+const aSession = async () => {
+  const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+  open.push(server);
+  await once(server, "listening");
+  const answers: (() => void)[] = [];
+  const service = {
+    commands: {
+      overSocket: async () => {
+        await new Promise<void>((resolve) => answers.push(resolve));
+        return { type: "success", id: 1, result: {} };
+      },
+    },
+    addSocket: () => () => undefined,
+  } as unknown as SessionParts["service"];
+  const connected = once(server, "connection");
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  open.push(client);
+  client.resume();
+  client.write(
+    "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+      `Sec-WebSocket-Key: ${randomBytes(16).toString("base64")}\r\n\r\n`,
+  );
+  const [socket] = (await connected) as [WebSocket];
+  const onFault = vi.fn();
+  const onIdle = vi.fn();
+  serveSession(socket, {
+    service,
+    holdAccess: () => ({ signal: new AbortController().signal, caller: ANONYMOUS, release: () => undefined }),
+    sight: { threadId: newId() } as SessionParts["sight"],
+    headers: undefined,
+    elementsAtMost: 100,
+    spend: () => undefined,
+    openStream: () => () => undefined,
+    onFault,
+    onIdle,
+  });
+  return { client, socket, answers, onFault, onIdle };
+};
+
+test("nothing more is taken in before all that came in one piece is answered", async () => {
+  const { client, socket, answers, onFault, onIdle } = await aSession();
+  const message = toFrame(JSON.stringify({ id: 1, method: "any" }));
+  client.write(Buffer.concat([message, message, message]));
+  for (const answered of [0, 1, 2]) {
+    await vi.waitUntil(() => answers.length === answered + 1, PATIENTLY);
+    expect(socket.isPaused).toBe(true);
+    expect(onIdle).not.toHaveBeenCalled();
+    answers[answered]?.();
+  }
+  await vi.waitUntil(() => !socket.isPaused, PATIENTLY);
+  expect(onIdle).toHaveBeenCalledOnce();
+  expect(onFault).not.toHaveBeenCalled();
+});
+
+test("a client is not taken for gone while its command is worked off, and is if it answers no ping afterwards", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  const { client, socket, answers } = await aSession();
+  client.write(toFrame(JSON.stringify({ id: 1, method: "any" })));
+  await vi.waitUntil(() => answers.length === 1, PATIENTLY);
+  vi.advanceTimersByTime(100_000);
+  expect(socket.readyState).toBe(socket.OPEN);
+  answers[0]?.();
+  await vi.waitUntil(() => !socket.isPaused, PATIENTLY);
+  vi.advanceTimersByTime(40_000);
+  await vi.waitUntil(() => socket.readyState === socket.CLOSED, PATIENTLY);
+});

@@ -1,0 +1,140 @@
+import { afterEach, expect, test, vi } from "vitest";
+import type { SentEvent } from "../../../src/engine/events/transports/event-sink.ts";
+import type { ThreadEvent } from "../../../src/protocols/streaming/reading/frames.ts";
+import { mergeReaders, type Told } from "../../../src/protocols/streaming/reading/merged-reader.ts";
+
+/** What several subscriptions of one connection are told, in one order. */
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const event = (seq: number): ThreadEvent => ({
+  seq,
+  eventId: String(seq),
+  method: "values",
+  namespace: [],
+  params: "{}",
+});
+
+/** A subscription that is told what the test tells it. */
+const aSubscription = () => {
+  const news: (Told | "lost")[] = [];
+  let wake: () => void = () => undefined;
+  let isClosed = false;
+  return {
+    tell(upTo: number, ...seqs: number[]): void {
+      news.push({ events: seqs.map(event), upTo });
+      wake();
+    },
+    isClosed: () => isClosed,
+    async next(): Promise<Told | "ended" | "lost"> {
+      for (;;) {
+        if (isClosed) return "ended";
+        const told = news.shift();
+        if (told !== undefined) return told;
+        await new Promise<void>((resolve) => (wake = resolve));
+      }
+    },
+    close(): void {
+      isClosed = true;
+      wake();
+    },
+  };
+};
+
+/** The ids of what a client was told. */
+const collected = (merged: ReturnType<typeof mergeReaders>): string[] => {
+  const seen: string[] = [];
+  void (async () => {
+    for (;;) {
+      const frames: readonly SentEvent[] | "ended" | "lost" = await merged.next();
+      if (frames === "ended" || frames === "lost") return;
+      seen.push(...frames.map(({ seq }) => String(seq)));
+    }
+  })();
+  return seen;
+};
+
+const settle = async (): Promise<void> => await new Promise((resolve) => setImmediate(resolve));
+
+test("an event is told once, after all before it that another subscription may be told", async () => {
+  const [values, messages] = [aSubscription(), aSubscription()];
+  const merged = mergeReaders();
+  merged.add(values);
+  merged.add(messages);
+  const seen = collected(merged);
+  values.tell(5, 2, 5);
+  await settle();
+  expect(seen).toEqual([]);
+  messages.tell(3, 1, 2, 3);
+  await settle();
+  expect(seen).toEqual(["1", "2", "3"]);
+  messages.tell(5);
+  await settle();
+  expect(seen).toEqual(["1", "2", "3", "5"]);
+  merged.close();
+});
+
+test("a subscription that comes later is told first what it is owed, and the others wait", async () => {
+  const [first, second] = [aSubscription(), aSubscription()];
+  const merged = mergeReaders();
+  merged.add(first);
+  const seen = collected(merged);
+  first.tell(3, 1, 3);
+  await settle();
+  merged.add(second);
+  first.tell(4, 4);
+  await settle();
+  expect(seen).toEqual(["1", "3"]);
+  second.tell(4, 2, 3);
+  await settle();
+  expect(seen).toEqual(["1", "3", "2", "3", "4"]);
+  merged.close();
+});
+
+test("a subscription that has ended, or is told another thread under the same id, keeps none waiting", async () => {
+  const [first, ended, anew] = [aSubscription(), aSubscription(), aSubscription()];
+  const merged = mergeReaders();
+  merged.add(first);
+  const end = merged.add(ended);
+  merged.add(anew);
+  const seen = collected(merged);
+  first.tell(9, 9);
+  anew.tell(Infinity);
+  await settle();
+  expect(seen).toEqual([]);
+  end();
+  await settle();
+  expect([seen, ended.isClosed()]).toEqual([["9"], true]);
+  anew.tell(Infinity, 1);
+  await settle();
+  expect(seen).toEqual(["9", "1"]);
+  merged.close();
+  expect([first.isClosed(), anew.isClosed()]).toEqual([true, true]);
+});
+
+test("a subscription that is told nothing keeps the others waiting for five seconds, once", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const [first, silent] = [aSubscription(), aSubscription()];
+  const merged = mergeReaders();
+  merged.add(first);
+  merged.add(silent);
+  const seen = collected(merged);
+  first.tell(1, 1);
+  await settle();
+  vi.advanceTimersByTime(4_900);
+  await settle();
+  expect(seen).toEqual([]);
+  vi.advanceTimersByTime(200);
+  first.tell(2, 2);
+  await settle();
+  expect(seen).toEqual(["1", "2"]);
+  merged.close();
+});
+
+test("what can't be read ends the connection", async () => {
+  const merged = mergeReaders();
+  merged.add({ next: () => Promise.reject(new Error("broken")), close: () => undefined });
+  await expect(merged.next()).rejects.toThrow("broken");
+});

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { apiOf } from "../../helpers/api.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { openStream, type SentEvent } from "../../helpers/server-sent-events.ts";
+
+/** The stream of a thread on one server, whose run another one executes that hears no signals. */
+
+let server: TestServer;
+let replica: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({ databaseListen: false });
+  const { connectionString } = server;
+  replica = await startTestServer({ connectionString, databaseListen: false, role: "api" });
+});
+afterAll(async () => {
+  await replica.close();
+  await server.close();
+});
+
+test("no run is told as done of which events are missing", async () => {
+  const api = apiOf(server);
+  const threadId = await api.aThread();
+  const stream = await openStream(`${replica.url}/threads/${threadId}/stream`);
+  await api.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 1_500 }, stream_mode: "values" });
+  const seen: SentEvent[] = [];
+  const isDone = ({ data }: SentEvent): boolean => (data as { status?: string }).status === "run_done";
+  const readToTheEnd = async (): Promise<string> => {
+    for (;;) {
+      const event = await stream.next();
+      if (event === undefined) return "ended cleanly";
+      seen.push(event);
+      if (isDone(event)) return "done";
+    }
+  };
+  // The stream is cut, so that the client knows, or nothing is missing.
+  const end = await readToTheEnd().catch(() => "cut");
+  expect([end, seen.some(({ event }) => event === "values")]).toEqual(
+    end === "cut" ? ["cut", false] : ["done", true],
+  );
+});

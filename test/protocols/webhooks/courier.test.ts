@@ -1,0 +1,75 @@
+import { expect, test } from "vitest";
+import { EncryptionError } from "../../../src/platform/domain/errors.ts";
+import { createCourier, type CourierParts } from "../../../src/engine/outbox/courier.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
+
+/** How the courier goes about it, whatever lies in the outbox. What it does on a server: delivery.test.ts. */
+
+type Deliveries = CourierParts["deliveries"];
+const aCourier = (deliveries: Pick<Deliveries, "claim"> & Partial<Deliveries>) =>
+  createCourier({
+    deliveries: {
+      read: async () => undefined,
+      delivered: async () => undefined,
+      failed: async () => false,
+      handBack: async () => undefined,
+      ...deliveries,
+    },
+    send: async () => ({ kind: "delivered", status: 204 }),
+    own: true,
+    faults: { reached: () => undefined },
+    logger: listeningLogger().logger,
+  });
+const held = (runId: string) => ({
+  runId,
+  receiver: "hooks.example.com",
+  caller: "user:one",
+  attempt: 1,
+  failures: 3,
+});
+
+test("a courier that is closed claims nothing more, though more is due all the time", async () => {
+  let claims = 0;
+  const courier = aCourier({
+    async claim() {
+      await new Promise((resolve) => setImmediate(resolve));
+      claims += 1;
+      return { held: [held(`run ${claims}`)], givenUp: [] };
+    },
+  });
+  courier.open();
+  await eventually("it claims again and again", () => claims > 3);
+  const closing = courier.close();
+  const atClose = claims;
+  await closing;
+  // The one that was under way.
+  expect(claims).toBeLessThanOrEqual(atClose + 1);
+});
+
+test.each([
+  [new EncryptionError("What is stored was changed."), "What is stored was changed."],
+  [new TypeError("a secret of ours"), "The server failed to make the request; its log says why."],
+])("what can't be made is stored as a failure, and comes back as late as others: %s", async (fault, told) => {
+  const failures: Parameters<Deliveries["failed"]>[] = [];
+  const due = [held("run")];
+  const courier = aCourier({
+    claim: async () => ({ held: due.splice(0), givenUp: [] }),
+    read: () => Promise.reject(fault),
+    async failed(...failure) {
+      failures.push(failure);
+      return false;
+    },
+  });
+  courier.open();
+  await eventually("it has failed", () => failures.length > 0);
+  await courier.close();
+  expect(failures).toEqual([
+    [
+      expect.objectContaining({ runId: "run", attempt: 1 }),
+      expect.objectContaining({ reason: told, status: null }),
+    ],
+  ]);
+  // Behind three failures.
+  expect(failures[0]?.[1].pauseSeconds).toBeGreaterThanOrEqual(40);
+});

@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { createTries, LATE_ANSWER, type SendResult } from "../../../src/engine/outbox/tries.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
+
+/** What the log and the metrics say of tries to deliver webhooks. */
+
+const failed = (status: number | null, reason: string): SendResult => ({ kind: "failed", status, reason });
+const delivered: SendResult = { kind: "delivered", status: 200 };
+const aLog = () => {
+  const { logger, lines } = listeningLogger();
+  const told = () =>
+    lines
+      .join("")
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  return { tries: createTries(logger), told };
+};
+
+test("a receiver is named when it begins to fail, and when it is back", () => {
+  const { tries, told } = aLog();
+  for (let count = 0; count < 3; count += 1)
+    tries.note("a.example", failed(500, "The receiver answered 500."));
+  expect(told()).toMatchObject([
+    { receiver: "a.example", status: 500, reason: "The receiver answered 500." },
+  ]);
+  tries.note("a.example", delivered);
+  tries.note("a.example", delivered);
+  expect(told()).toHaveLength(2);
+  expect(told()[1]).toMatchObject({
+    receiver: "a.example",
+    failures: 3,
+    msg: "a receiver takes webhooks again",
+  });
+});
+
+test("tries are counted by what they came to", () => {
+  const { tries } = aLog();
+  tries.note("a", delivered);
+  tries.note("a", failed(410, "The receiver answered 410."));
+  tries.note("a", failed(null, LATE_ANSWER));
+  tries.note("a", failed(null, "The receiver refused the connection."));
+  tries.note("a", { kind: "failed", status: null, reason: "Sealed.", isOurs: true });
+  tries.note("a", { kind: "stopped" });
+  expect(tries.figures()).toEqual({
+    delivered: 1,
+    refused_status: 1,
+    time_out: 1,
+    unreachable: 1,
+    not_made: 1,
+  });
+});
+
+test("thousands of receivers write no thousands of lines", () => {
+  const { tries, told } = aLog();
+  for (let count = 0; count < 3_000; count += 1) tries.note(`${count}.example`, failed(null, LATE_ANSWER));
+  expect(told()).toHaveLength(60);
+});

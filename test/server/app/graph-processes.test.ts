@@ -1,0 +1,43 @@
+import { expect, test, vi } from "vitest";
+import {
+  awaitLoaded,
+  openGraphExecutor,
+  type GraphExecutorParts,
+} from "../../../src/server/app/graph-processes.ts";
+import type { Config } from "../../../src/platform/config/config.ts";
+import { createLogger } from "../../../src/platform/lib/logger.ts";
+
+vi.mock(import("../../../src/engine/executors/process/pool.ts"), () => ({ createGraphProcesses: vi.fn() }));
+
+/** What the log says of a start with so many processes and connections. */
+const warningsOf = (graphProcesses: number, databasePoolSize: number): string => {
+  const lines: string[] = [];
+  const logger = createLogger({
+    level: "warn",
+    destination: { write: (line: string) => void lines.push(line) },
+  });
+  const encryption = { encryptionKeys: [], encryptionFallbackKeys: [], encryptedMetadataKeys: [] };
+  const config = { graphProcesses, databasePoolSize, role: "all", ...encryption } as unknown as Config;
+  openGraphExecutor(config, { logger } as unknown as GraphExecutorParts);
+  return lines.join("");
+};
+
+test("a start with more processes than DATABASE_POOL_SIZE has connections for says so, and names both settings", () => {
+  expect(warningsOf(15, 20)).toContain(
+    "WORKERS=15 is 15 graph processes, which hold up to 34 database connections with the server, though DATABASE_POOL_SIZE is 20",
+  );
+  expect(warningsOf(8, 20)).toBe("");
+});
+
+test("a server whose graph processes never load the graphs is ready without them, and says so", async () => {
+  const lines: string[] = [];
+  const logger = createLogger({ level: "warn", destination: { write: (line) => void lines.push(line) } });
+  const never = { loaded: new Promise<void>(() => undefined) };
+  await awaitLoaded(never, { forMs: 10, logger });
+  expect(lines.join("")).toContain("no graph process has loaded the graphs within 0.01 seconds");
+  lines.length = 0;
+  await awaitLoaded(never, { signal: AbortSignal.abort(), logger });
+  await awaitLoaded({ loaded: Promise.resolve() }, { logger });
+  await awaitLoaded(undefined, { logger });
+  expect(lines).toEqual([]);
+});

@@ -1,0 +1,60 @@
+import { pino } from "pino";
+import { randomUUID } from "node:crypto";
+import { createCheckpointStorage, type CheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
+import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import { TEST_CIPHER } from "../../helpers/encryption.ts";
+import { freshDatabase } from "../../helpers/database.ts";
+
+const logger = pino({ level: "silent" });
+
+export interface OpenStorage {
+  database: Database;
+  storage: CheckpointStorage;
+  /** Another process's view: nothing remembered. */
+  anotherProcess(): CheckpointStorage;
+  close(): Promise<void>;
+}
+
+/** The room on a database of its own. */
+export const openStorage = async (cacheBytes?: number): Promise<OpenStorage> => {
+  const fresh = await freshDatabase();
+  const database = openDatabase({
+    connectionString: fresh.connectionString,
+    poolSize: 4,
+    applicationName: "test",
+    preparedStatements: true,
+    cipher: TEST_CIPHER,
+    logger,
+  });
+  const anotherProcess = () => createCheckpointStorage({ database, logger, cacheBytes });
+  return {
+    database,
+    storage: anotherProcess(),
+    anotherProcess,
+    async close() {
+      await database.close();
+      await fresh.drop();
+    },
+  };
+};
+
+/** A running run on a thread, as an attempt finds it. */
+export const aRunningRun = async (
+  database: Database,
+  threadId: string = randomUUID(),
+): Promise<{ threadId: string; runId: string; attempt: number }> => {
+  const runId = randomUUID();
+  await database.query("insert into threadloom.threads (thread_id) values ($1) on conflict do nothing", [
+    threadId,
+  ]);
+  await database.query(
+    "update threadloom.runs set status = 'success' where thread_id = $1 and status = 'running'",
+    [threadId],
+  );
+  await database.query(
+    `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, attempt)
+     values ($1, $2, $1, 'test', 'running', '{}', 'enqueue', 1)`,
+    [runId, threadId],
+  );
+  return { threadId, runId, attempt: 1 };
+};

@@ -1,0 +1,209 @@
+import { AIMessage, HumanMessage } from "@langchain/core/messages";
+import { MessagesAnnotation, StateGraph } from "@langchain/langgraph";
+import { uuid6, type Checkpoint } from "@langchain/langgraph-checkpoint";
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  checkpointPlace,
+  contentPlace,
+  elementsPlace,
+  openRecord,
+  openWrites,
+} from "../../../src/state/checkpoints/rows/sealing.ts";
+import { openText } from "../../../src/platform/encryption/cipher.ts";
+import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
+import { collected } from "../../helpers/collected.ts";
+import { TEST_CIPHER } from "../../helpers/encryption.ts";
+
+let opened: OpenStorage;
+beforeAll(async () => {
+  opened = await openStorage();
+});
+afterAll(() => opened.close());
+
+const metadata = { source: "loop" as const, step: 0, parents: {} };
+const aCheckpoint = (values: Record<string, unknown>): Checkpoint => ({
+  v: 4,
+  id: uuid6(0),
+  ts: "2026-01-02T03:04:05.678Z",
+  channel_values: values,
+  channel_versions: Object.fromEntries(Object.keys(values).map((channel) => [channel, 1])),
+  versions_seen: { node: { a: 1 } },
+});
+const at = (threadId: string, checkpointId?: string) => ({
+  configurable: { thread_id: threadId, checkpoint_ns: "", checkpoint_id: checkpointId },
+});
+
+/** How often a text stands in all that is stored of a thread. */
+const occurrences = async (threadId: string, text: string): Promise<number> => {
+  const rowsOf = (columns: string, table: string) =>
+    opened.database.query<Record<string, string>>(
+      `select ${columns} from threadloom.${table} where thread_id = $1`,
+      [threadId],
+    );
+  const texts = [
+    ...(await rowsOf("checkpoint_ns ns, checkpoint_id id, record", "checkpoints")).map((row) =>
+      openRecord(TEST_CIPHER, row.record!, checkpointPlace(row.ns!, row.id!)),
+    ),
+    ...(
+      await rowsOf(
+        "checkpoint_ns ns, checkpoint_id id, coalesce(task_name, task_id::text) task, writes",
+        "checkpoint_writes",
+      )
+    ).map((row) =>
+      openWrites(TEST_CIPHER, row.writes!, {
+        checkpointNs: row.ns!,
+        checkpointId: row.id!,
+        taskId: row.task!,
+      }),
+    ),
+    ...(await rowsOf("list_id list, position, elements", "checkpoint_elements")).map((row) =>
+      openText(
+        TEST_CIPHER,
+        row.elements!,
+        elementsPlace({ list: Number(row.list), position: Number(row.position) }),
+      ),
+    ),
+    ...(await rowsOf("hash, content", "checkpoint_contents")).map((row) =>
+      openText(TEST_CIPHER, row.content!, contentPlace(row.hash!)),
+    ),
+  ];
+  return texts.reduce((sum, each) => sum + each.split(text).length - 1, 0);
+};
+
+describe("what a turn stores", () => {
+  // Lists of less than 256 characters stand in the checkpoints' rows themselves.
+  const QUESTION = `How long is a question${", if nobody asks it twice".repeat(15)}?`;
+  const answers = {
+    "a message without an id": () => new AIMessage("An answer that a node has given, with no id of its own."),
+    "a message with an id": () =>
+      new AIMessage({ content: "An answer that a node has given, under its own id.", id: randomUUID() }),
+    "a long message": () => new AIMessage(`An answer ${"that goes on and on, ".repeat(500)}and ends.`),
+  };
+
+  it.each(Object.entries(answers))(
+    "holds %s once, and the question as it came and as a message",
+    async (_, answer) => {
+      const message = answer();
+      const graph = new StateGraph(MessagesAnnotation)
+        .addNode("answer", () => ({ messages: [message] }))
+        .addEdge("__start__", "answer");
+      const run = await aRunningRun(opened.database);
+      const saver = opened.storage.saverForAttempt(run);
+      const input = { messages: [{ role: "user", content: QUESTION }] };
+      await graph.compile({ checkpointer: saver }).invoke(input, at(run.threadId));
+      await saver.flush();
+
+      expect(await occurrences(run.threadId, QUESTION)).toBe(2);
+      expect(await occurrences(run.threadId, message.content as string)).toBe(1);
+      const history = await collected(opened.anotherProcess().readHistory(run.threadId, "", { limit: 10 }));
+      const written = history
+        .flatMap(({ pendingWrites }) => pendingWrites)
+        .filter(({ channel }) => channel === "messages");
+      expect(written.map(({ value }) => JSON.parse(value ?? "") as unknown)).toMatchObject([
+        [{ type: "ai", content: message.content }],
+        input.messages,
+      ]);
+      // What was written had no id unless the node gave it one; the list's message has.
+      const [[writtenMessage]] = written.map(({ value }) => JSON.parse(value ?? "") as [{ id?: string }]) as [
+        [{ id?: string }],
+      ];
+      const [, kept] = JSON.parse(history[0]?.values.get("messages") ?? "") as [unknown, { id: string }];
+      expect(kept.id).toBe(message.id);
+      expect(writtenMessage.id ?? undefined).toBe(_ === "a message with an id" ? message.id : undefined);
+    },
+  );
+
+  it("refers to nothing that a later statement brings", async () => {
+    const run = await aRunningRun(opened.database);
+    const saver = opened.storage.saverForAttempt({ ...run, durability: "sync" });
+    const message = new HumanMessage("It is written by a task first, and becomes part of the list later.");
+    const first = aCheckpoint({ messages: [] });
+    await saver.put(at(run.threadId), first, metadata, first.channel_versions);
+    await saver.putWrites(at(run.threadId, first.id), [["messages", [message]]], randomUUID());
+    const [pending] = (await opened.anotherProcess().readHead(run.threadId))?.pendingWrites ?? [];
+    expect(JSON.parse(pending?.value ?? "")).toMatchObject([{ type: "human", content: message.content }]);
+  });
+});
+
+describe("what a task wrote", () => {
+  it("comes back as it was, whatever stands in it", async () => {
+    const run = await aRunningRun(opened.database);
+    const saver = opened.storage.saverForAttempt(run);
+    const checkpoint = aCheckpoint({ a: 1 });
+    const written = ["\u2028", "\u2029", "\r", "\n", "\u0085"].map(
+      (end) => `like a reference,@0,3${end}there,@0,3`,
+    );
+    await saver.put(at(run.threadId), checkpoint, metadata, checkpoint.channel_versions);
+    await saver.putWrites(
+      at(run.threadId, checkpoint.id),
+      written.map((text) => ["a", text]),
+      "task",
+    );
+    await saver.flush();
+    const tuple = await opened.anotherProcess().saver.getTuple(at(run.threadId));
+    expect(tuple?.pendingWrites).toEqual(written.map((text) => ["task", "a", text]));
+  });
+
+  it.each(["$type", "lc"])(
+    "comes back as a message also with a field '%s', before it had an id",
+    async (field) => {
+      const run = await aRunningRun(opened.database);
+      const saver = opened.storage.saverForAttempt(run);
+      const message = new AIMessage({ content: "x".repeat(300), [field]: "date" } as { content: string });
+      const first = aCheckpoint({ a: 1 });
+      await saver.put(at(run.threadId), first, metadata, first.channel_versions);
+      await saver.putWrites(at(run.threadId, first.id), [["messages", [message]]], "task");
+      message.id = "given later";
+      const second = aCheckpoint({ messages: [message] });
+      await saver.put(at(run.threadId, first.id), second, metadata, second.channel_versions);
+      await saver.flush();
+      const tuple = await opened.anotherProcess().saver.getTuple(at(run.threadId, first.id));
+      const [[, , [found]]] = tuple?.pendingWrites as [[string, string, [AIMessage]]];
+      expect(found).toBeInstanceOf(AIMessage);
+      expect(found.content).toBe(message.content);
+      expect(found.id).toBeUndefined();
+    },
+  );
+});
+
+describe("a checkpoint that is put again", () => {
+  it("keeps what its tasks wrote", async () => {
+    const { saver } = opened.storage;
+    const threadId = randomUUID();
+    const run = await aRunningRun(opened.database);
+    const attempt = opened.storage.saverForAttempt(run);
+    const input = "an input that is long enough to be referred to by the task that reads it";
+    const one = aCheckpoint({ a: input });
+    for (const writer of [saver, attempt]) {
+      const thread = writer === saver ? threadId : run.threadId;
+      const stored = writer.put(at(thread), one, metadata, one.channel_versions);
+      const written = writer.putWrites(at(thread, one.id), [["a", input]], "task");
+      await Promise.all([stored, written]);
+      await attempt.flush();
+      const other = { ...one, channel_values: { a: "shorter" } };
+      await writer.put(at(thread), other, { ...metadata, step: 1 }, one.channel_versions);
+      await attempt.flush();
+
+      const tuple = await opened.anotherProcess().saver.getTuple(at(thread));
+      expect(tuple?.checkpoint.channel_values).toEqual({ a: "shorter" });
+      expect(tuple?.metadata).toMatchObject({ step: 1 });
+      expect(tuple?.pendingWrites).toEqual([["task", "a", input]]);
+    }
+  });
+});
+
+describe("messages with fields that have a meaning in what is stored", () => {
+  it.each(["$type", "lc"])("come back with their field '%s'", async (field) => {
+    const { saver } = opened.storage;
+    const threadId = randomUUID();
+    const message = new HumanMessage({ content: "hello", id: "1", [field]: "date" } as { content: string });
+    const stored = aCheckpoint({ messages: [message] });
+    await saver.put(at(threadId), stored, metadata, stored.channel_versions);
+    const tuple = await opened.anotherProcess().saver.getTuple(at(threadId));
+    const [found] = tuple?.checkpoint.channel_values.messages as [HumanMessage];
+    expect(found).toBeInstanceOf(HumanMessage);
+    expect(found).toMatchObject({ content: "hello", id: "1" });
+    expect((found.lc_kwargs as Record<string, unknown>)[field]).toBe("date");
+  });
+});

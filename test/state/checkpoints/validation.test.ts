@@ -1,0 +1,52 @@
+import * as vitest from "vitest";
+import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
+import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Cipher } from "../../../src/platform/encryption/cipher.ts";
+import { cipherOf } from "../../helpers/encryption.ts";
+import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
+import { pino } from "pino";
+
+// The suite uses the test functions as globals.
+Object.assign(globalThis, vitest);
+const { deltaChannelHistoryTests, specTest } = await import("@langchain/langgraph-checkpoint-validation");
+
+let fresh: FreshDatabase;
+let database: Database;
+
+const initializerWith = (cipher: Cipher | undefined) => ({
+  checkpointerName: "Threadloom",
+  async beforeAll() {
+    fresh = await freshDatabase();
+    database = openDatabase({
+      connectionString: fresh.connectionString,
+      poolSize: 2,
+      applicationName: "validation",
+      preparedStatements: true,
+      cipher,
+      logger: pino({ level: "silent" }),
+    });
+  },
+  async afterAll() {
+    await database.close();
+    await fresh.drop();
+  },
+  /** The suite expects each to be empty. */
+  async createCheckpointer() {
+    await database.query(
+      "truncate threadloom.checkpoints, threadloom.checkpoint_writes, threadloom.checkpoint_elements, threadloom.checkpoint_contents",
+    );
+    return createCheckpointStorage({ database, logger: pino({ level: "silent" }) }).saver;
+  },
+});
+
+const initializers = [
+  ["", initializerWith(undefined)],
+  [", encrypted", initializerWith(cipherOf("a key of a test, of 32 bytes ..."))],
+] as const;
+
+vitest.describe.each(initializers)("the official validation suite of checkpointers%s", (_, initializer) => {
+  vitest.beforeAll(() => initializer.beforeAll());
+  vitest.afterAll(() => initializer.afterAll());
+  specTest({ ...initializer, beforeAll: undefined, afterAll: undefined });
+  deltaChannelHistoryTests(initializer);
+});

@@ -1,0 +1,451 @@
+import { Document } from "@langchain/core/documents";
+import {
+  AIMessage,
+  AIMessageChunk,
+  ChatMessage,
+  FunctionMessage,
+  HumanMessage,
+  RemoveMessage,
+  SystemMessage,
+  ToolMessage,
+} from "@langchain/core/messages";
+import { ChatPromptTemplate } from "@langchain/core/prompts";
+import { Command, Overwrite, Send } from "@langchain/langgraph";
+import { DeltaSnapshot, uuid6, type Checkpoint } from "@langchain/langgraph-checkpoint";
+import fc from "fast-check";
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FULLY_COMPARED } from "../../../src/state/checkpoints/lists/stored-list.ts";
+import { encode, treeText } from "../../../src/state/values/encoding.ts";
+import { equalsTree } from "../../../src/state/values/comparing.ts";
+import { reviveFully } from "../../../src/state/values/reviving.ts";
+import { openStorage, type OpenStorage } from "./open-storage.ts";
+import { collected } from "../../helpers/collected.ts";
+import { IS_ENCRYPTED } from "../../helpers/encryption.ts";
+
+let opened: OpenStorage;
+beforeAll(async () => {
+  opened = await openStorage();
+});
+afterAll(() => opened.close());
+
+const metadata = { source: "loop" as const, step: 0, parents: {} };
+const aCheckpoint = (values: Record<string, unknown>, version = 1): Checkpoint => ({
+  v: 4,
+  id: uuid6(version),
+  ts: new Date().toISOString(),
+  channel_values: values,
+  channel_versions: Object.fromEntries(Object.keys(values).map((channel) => [channel, version])),
+  versions_seen: {},
+});
+const at = (threadId: string, checkpointId?: string) => ({
+  configurable: { thread_id: threadId, checkpoint_ns: "", checkpoint_id: checkpointId },
+});
+/** Through the database and back, read by a process that remembers nothing. */
+const stored = async (values: Record<string, unknown>): Promise<Record<string, unknown>> => {
+  const threadId = randomUUID();
+  const checkpoint = aCheckpoint(values);
+  await opened.storage.saver.put(at(threadId), checkpoint, metadata, checkpoint.channel_versions);
+  const tuple = await opened.anotherProcess().saver.getTuple(at(threadId));
+  return tuple?.checkpoint.channel_values ?? {};
+};
+
+const allMessages = () => [
+  new HumanMessage("hello"),
+  new HumanMessage({
+    content: [
+      { type: "text", text: "hi" },
+      { type: "image_url", image_url: "data:" },
+    ],
+    name: "Ann",
+  }),
+  new SystemMessage({ content: "be kind", id: "s", additional_kwargs: { deep: { when: new Date(0) } } }),
+  new AIMessage({
+    id: "a",
+    content: "",
+    tool_calls: [{ id: "c", name: "search", args: { q: ["x"] }, type: "tool_call" }],
+    invalid_tool_calls: [{ id: "d", name: "bad", args: "{", error: "no" }],
+    usage_metadata: { input_tokens: 1, output_tokens: 2, total_tokens: 3 },
+    response_metadata: { model: "m" },
+  }),
+  new AIMessageChunk({
+    id: "k",
+    content: "part",
+    tool_call_chunks: [{ index: 0, id: "t", name: "s", args: "{" }],
+  }),
+  new AIMessage({ content: [{ type: "text", text: "v1" }], response_metadata: { output_version: "v1" } }),
+  new ToolMessage({ content: "found", tool_call_id: "c", artifact: { rows: [1] }, status: "error" }),
+  new FunctionMessage({ content: "r", name: "f" }),
+  new ChatMessage("hm", "critic"),
+  new RemoveMessage({ id: "gone" }),
+];
+
+describe("values of any kind", () => {
+  it("come back as they were", async () => {
+    const values = {
+      nothing: undefined,
+      null: null,
+      deepUndefined: { a: undefined, b: [undefined, 1] },
+      numbers: [0, -0, 1.5, Number.NaN, Infinity, -Infinity, Number.MAX_SAFE_INTEGER],
+      big: 12345678901234567890n,
+      date: new Date("2024-05-06T07:08:09.010Z"),
+      noDate: [new Date(Number.NaN)],
+      map: new Map<unknown, unknown>([
+        ["a", new Map([[1, new Date(1)]])],
+        [{ key: true }, undefined],
+      ]),
+      set: new Set([1, "a", new HumanMessage("in a set")]),
+      bytes: new Uint8Array([0, 1, 255]),
+      buffer: Buffer.from("abc"),
+      floats: new Float32Array([1.5, -2]),
+      regexp: /a+b/giu,
+      url: new URL("https://example.com/a?b=c"),
+      send: [new Send("node", { message: new HumanMessage("x") })],
+      command: new Command({
+        goto: ["a", new Send("b", { c: 1 })],
+        update: { d: 1 },
+        resume: "yes",
+        graph: "__parent__",
+      }),
+      overwrite: new Overwrite([1, 2]),
+      interrupt: [{ id: "i", value: { question: "sure?" } }],
+      lookalikes: [
+        {
+          lc: 1,
+          type: "constructor",
+          id: ["langchain_core", "messages", "HumanMessage"],
+          kwargs: { content: "no" },
+        },
+        { $type: "date", value: "2024" },
+        { $type: "object", value: { $type: "map", value: [] } },
+        { lc: { $type: 1 } },
+      ],
+      text: 'NUL \u0000, lone \ud800 and \udc00, pair 🙂, quotes " \\ \\u0000, lines \n \r \u2028, \u001e \u001f',
+      long: "x\u0000y".repeat(10_000),
+    };
+    const back = await stored(values);
+    expect(back).toStrictEqual(values);
+    expect(back.buffer).toBeInstanceOf(Buffer);
+  });
+
+  it("includes messages of every type, with all their fields and classes", async () => {
+    for (const message of allMessages()) {
+      const { one, list } = (await stored({ one: message, list: [message, ...allMessages()] })) as {
+        one: unknown;
+        list: unknown[];
+      };
+      for (const back of [one, list[0]]) {
+        expect(back).toBeInstanceOf(message.constructor);
+        expect(Object.getPrototypeOf(back)).toBe(Object.getPrototypeOf(message));
+        expect((back as HumanMessage).toDict()).toEqual(message.toDict());
+      }
+    }
+  });
+
+  it("includes errors by name and message, but not their stack, which names paths", async () => {
+    const error = Object.assign(new TypeError("no", { cause: new RangeError("deep") }), { code: 42 });
+    class OwnError extends Error {
+      override name = "OwnError";
+    }
+    const back = (await stored({ errors: [error, new OwnError("own")] })).errors as Array<
+      Error & { code?: number }
+    >;
+    expect(back[0]).toBeInstanceOf(TypeError);
+    expect(back[0]).toMatchObject({ name: "TypeError", message: "no", code: 42 });
+    expect(back[0]?.cause).toMatchObject({ name: "RangeError", message: "deep" });
+    expect(back[1]).toMatchObject({ name: "OwnError", message: "own" });
+    expect(back[0]?.stack).not.toContain("values.test");
+  });
+
+  it("includes other classes that LangChain serializes, wherever they stand", async () => {
+    const prompt = ChatPromptTemplate.fromMessages([["human", "{question}"]]);
+    const back = await stored({ prompt, nested: { map: new Map([["p", prompt]]), list: [prompt, prompt] } });
+    const nested = back.nested as { map: Map<string, unknown>; list: unknown[] };
+    for (const revived of [back.prompt, nested.map.get("p"), ...nested.list]) {
+      expect(revived).toBeInstanceOf(ChatPromptTemplate);
+      expect((await (revived as ChatPromptTemplate).invoke({ question: "why?" })).toString()).toBe(
+        "Human: why?",
+      );
+    }
+    const document = new Document({ pageContent: "page", metadata: { a: 1 }, id: "1" });
+    expect((await stored({ document })).document).toEqual({ ...document });
+  });
+
+  it("stores a subclass of a message as the class that it extends", async () => {
+    class OwnMessage extends AIMessage {
+      static override lc_name() {
+        return "OwnMessage";
+      }
+    }
+    const back = (await stored({ own: new OwnMessage({ content: "x", id: "1" }) })).own;
+    expect(back).toBeInstanceOf(AIMessage);
+    expect(back).toMatchObject({ content: "x", id: "1" });
+  });
+
+  it("keeps keys named __proto__ as data, and nothing is polluted", async () => {
+    const hostile = JSON.parse(
+      '{"__proto__": {"polluted": true}, "constructor": {"prototype": 1}}',
+    ) as object;
+    const values = Object.defineProperty({ hostile, list: [hostile, "x".repeat(600)] }, "__proto__", {
+      value: { polluted: true },
+      enumerable: true,
+    });
+    const back = await stored(values);
+    expect(Object.keys(back).sort()).toEqual(["__proto__", "hostile", "list"]);
+    expect(JSON.stringify(back.hostile)).toBe(JSON.stringify(hostile));
+    expect(JSON.stringify((back.list as unknown[])[0])).toBe(JSON.stringify(hostile));
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+    expect((back as { polluted?: boolean }).polluted).toBeUndefined();
+  });
+
+  it("writes what contains itself as the official savers do, and refuses what is too deep with a sentence", async () => {
+    const cyclic: Record<string, unknown> = { a: 1 };
+    cyclic.self = cyclic;
+    expect((await stored({ cyclic })).cyclic).toEqual({ a: 1, self: "[Circular]" });
+    const twice: Record<string, unknown> = {};
+    Object.assign(twice, { left: twice, right: { up: twice } });
+    expect((await stored({ twice })).twice).toEqual({ left: "[Circular]", right: { up: "[Circular]" } });
+    let deep: unknown = 1;
+    for (let level = 0; level < 3_000; level++) deep = [deep];
+    await expect(stored({ deep })).rejects.toThrow("nested deeper than 1000 levels");
+  });
+
+  it("keeps metadata that jsonb can't hold, and still finds them by the rest", async (context) => {
+    context.skip(IS_ENCRYPTED, "Nothing is found by metadata that are encrypted.");
+    const threadId = randomUUID();
+    const odd = { ...metadata, writes: { text: "NUL \u0000 and \ud83d" }, user: "ann", when: undefined };
+    await opened.storage.saver.put(at(threadId), aCheckpoint({ a: 1 }), odd as never, { a: 1 });
+    const found = [];
+    for await (const tuple of opened.storage.saver.list(at(threadId), { filter: { user: "ann" } }))
+      found.push(tuple);
+    expect(found.map((tuple) => tuple.metadata)).toEqual([odd]);
+    for await (const _ of opened.storage.saver.list(at(threadId), { filter: { user: "bob" } }))
+      expect.unreachable();
+    expect((await opened.storage.readHead(threadId))?.metadata).toMatchObject({ writes: odd.writes });
+  });
+
+  it("keeps pending writes of any kind", async () => {
+    const threadId = randomUUID();
+    const { saver } = opened.storage;
+    const checkpoint = aCheckpoint({ a: 1 });
+    await saver.put(at(threadId), checkpoint, metadata, { a: 1 });
+    const value = { message: new HumanMessage("NUL \u0000"), date: new Date(3), nothing: undefined };
+    await saver.putWrites(at(threadId, checkpoint.id), [["a", value]], "no uuid");
+    await saver.putWrites(at(threadId, checkpoint.id), [["__interrupt__", [value]]], "no uuid");
+    const tuple = await opened.anotherProcess().saver.getTuple(at(threadId));
+    expect(tuple?.pendingWrites).toEqual([
+      ["no uuid", "__interrupt__", [value]],
+      ["no uuid", "a", value],
+    ]);
+  });
+
+  it("are for clients what they are in a stream", async () => {
+    const threadId = randomUUID();
+    const values = {
+      list: allMessages(),
+      date: new Date(5),
+      map: new Map([["a", 1]]),
+      empty: [],
+      none: undefined,
+    };
+    const checkpoint = aCheckpoint(values);
+    await opened.storage.saver.put(at(threadId), checkpoint, metadata, checkpoint.channel_versions);
+    const head = await opened.storage.readHead(threadId);
+    const parsed = Object.fromEntries(
+      [...head!.values].map(([channel, text]) => [channel, JSON.parse(text)]),
+    );
+    expect(parsed).toMatchObject({ date: "1970-01-01T00:00:00.005Z", map: { a: 1 }, empty: [] });
+    expect(parsed.list[0]).toEqual({
+      type: "human",
+      content: "hello",
+      additional_kwargs: {},
+      response_metadata: {},
+    });
+    expect(parsed.list.map(({ type }: { type: string }) => type)).toEqual(
+      allMessages().map((m) => m.getType()),
+    );
+  });
+
+  it("never builds anything that stored text names but LangChain doesn't allow", async () => {
+    const records = [
+      { lc: 1, type: "constructor", id: ["langchain_core", "nonsense", "Thing"], kwargs: {} },
+      { lc: 1, type: "secret", id: ["DATABASE_URL"] },
+      { lc: 1, type: "constructor", id: ["node", "child_process", "exec"], kwargs: {} },
+      { $type: "bytes", of: "constructor", value: "AQI=" },
+      { $type: "error", name: "constructor", message: "x" },
+      { $type: "whatever", value: 1 },
+    ];
+    const [nonsense, secret, exec, bytes, error, whatever] = (await reviveFully(records)) as unknown[];
+    expect([nonsense, secret, exec, whatever]).toEqual([records[0], records[1], records[2], records[5]]);
+    expect(bytes).toEqual(new Uint8Array([1, 2]));
+    expect(Object.getPrototypeOf(error)).toBe(Error.prototype);
+  });
+
+  it("are the same for any JSON, and resemble their own text", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.anything({ withDate: true, withMap: true, withSet: true, withBigInt: true }),
+        async (value) => {
+          const text = treeText(encode(value));
+          expect(await reviveFully(JSON.parse(text))).toEqual(value);
+          expect(equalsTree(value, JSON.parse(text))).toBe(true);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it("includes a snapshot of a delta channel", async () => {
+    const back = (await stored({ delta: new DeltaSnapshot(allMessages()) })).delta as DeltaSnapshot;
+    expect(back).toBeInstanceOf(DeltaSnapshot);
+    expect((back.value as HumanMessage[]).map((m) => m.toDict())).toEqual(
+      allMessages().map((m) => m.toDict()),
+    );
+  });
+});
+
+describe("what this process remembers", () => {
+  const conversation = (count: number) =>
+    Array.from(
+      { length: count },
+      (_, index) => new HumanMessage({ id: String(index), content: `message ${index} `.repeat(5) }),
+    );
+
+  it("is never handed out: whatever is done to a state that was read, the next reader finds what was stored", async () => {
+    const threadId = randomUUID();
+    const { saver } = opened.storage;
+    const value = () => ({
+      messages: [
+        ...conversation(20),
+        new AIMessage({
+          content: "x",
+          id: "t",
+          tool_calls: [{ id: "c", name: "n", args: { deep: { list: [1] } } }],
+        }),
+      ],
+      object: { deep: { list: [1, 2] }, text: "y".repeat(3_000) },
+      map: new Map([["a", { b: 1 }]]),
+    });
+    const checkpoint = aCheckpoint(value());
+    await saver.put(at(threadId), checkpoint, metadata, checkpoint.channel_versions);
+    await saver.putWrites(at(threadId, checkpoint.id), [["object", value().object]], "task");
+    const read = async () => (await saver.getTuple(at(threadId)))!;
+    const listed = async () => {
+      for await (const tuple of saver.list(at(threadId))) return tuple;
+      return expect.unreachable();
+    };
+    for (const reader of [read, listed, read, listed]) {
+      const { checkpoint: found, pendingWrites, metadata: foundMetadata } = await reader();
+      const values = found.channel_values as ReturnType<typeof value>;
+      expect(values).toEqual(value());
+      expect(pendingWrites).toEqual([["task", "object", value().object]]);
+      values.messages[3]!.content = "changed";
+      values.messages[20]!.additional_kwargs.changed = true;
+      (values.messages[20] as AIMessage).tool_calls![0]!.args.deep.list.push(2);
+      values.messages.splice(5, 3);
+      values.object.deep.list.push(3);
+      values.map.get("a")!.b = 2;
+      (pendingWrites![0]![2] as ReturnType<typeof value>["object"]).deep.list.length = 0;
+      foundMetadata!.parents.changed = "x";
+      found.channel_versions.messages = 99;
+      found.versions_seen.changed = {};
+    }
+    expect((await read()).metadata).toEqual(metadata);
+    expect((await read()).checkpoint.channel_versions).toEqual(checkpoint.channel_versions);
+  });
+
+  it("is not changed by what is done to values after they were stored", async () => {
+    const threadId = randomUUID();
+    const values = { messages: conversation(20), object: { list: [1] } };
+    const checkpoint = aCheckpoint(values);
+    await opened.storage.saver.put(at(threadId), checkpoint, metadata, checkpoint.channel_versions);
+    values.messages[0]!.content = "changed";
+    values.messages[1]!.additional_kwargs.changed = true;
+    values.object.list.push(2);
+    for (const { saver } of [opened.storage, opened.anotherProcess()]) {
+      const found = await saver.getTuple(at(threadId));
+      expect(found?.checkpoint.channel_values).toEqual({ messages: conversation(20), object: { list: [1] } });
+    }
+  });
+
+  /** Changes one of many messages in place, adds one, and says what the checkpoint after holds of the changed one. */
+  const afterChange = async (
+    index: number,
+    change: (message: HumanMessage) => void,
+  ): Promise<HumanMessage> => {
+    const threadId = randomUUID();
+    const { saver } = opened.storage;
+    const first = aCheckpoint({ messages: conversation(FULLY_COMPARED + 50) });
+    await saver.put(at(threadId), first, metadata, first.channel_versions);
+    const found = await saver.getTuple(at(threadId));
+    const messages = found?.checkpoint.channel_values.messages as HumanMessage[];
+    change(messages[index]!);
+    const second = aCheckpoint({ messages: [...messages, new HumanMessage("new")] }, 2);
+    await saver.put(found!.config, second, metadata, second.channel_versions);
+    const after = await opened.anotherProcess().saver.getTuple(at(threadId));
+    const before = await opened.anotherProcess().saver.getTuple(at(threadId, first.id));
+    expect(before?.checkpoint.channel_values.messages).toEqual(conversation(FULLY_COMPARED + 50));
+    return (after?.checkpoint.channel_values.messages as HumanMessage[])[index]!;
+  };
+
+  it("notices a message that was changed in place: its content, id or name anywhere, anything in the last 64", async () => {
+    expect((await afterChange(3, (message) => void (message.content = "changed"))).content).toBe("changed");
+    expect((await afterChange(0, (message) => message._updateId("changed"))).id).toBe("changed");
+    expect((await afterChange(7, (message) => void (message.name = "changed"))).name).toBe("changed");
+    const deep = await afterChange(
+      FULLY_COMPARED,
+      (message) => void (message.additional_kwargs.changed = { a: 1 }),
+    );
+    expect(deep.additional_kwargs).toEqual({ changed: { a: 1 } });
+  });
+
+  it("does not notice a change deep inside an older one: that stays as it was stored, whole", async () => {
+    const message = await afterChange(3, (message) => void (message.additional_kwargs.changed = true));
+    expect(message.additional_kwargs).toEqual({});
+  });
+
+  it("may be too small to remember anything: then all is read", async () => {
+    const small = await openStorage(1);
+    try {
+      const threadId = randomUUID();
+      const checkpoint = aCheckpoint({ messages: conversation(50), big: "x".repeat(5_000) });
+      await small.storage.saver.put(at(threadId), checkpoint, metadata, checkpoint.channel_versions);
+      for (let round = 0; round < 3; round++) {
+        const found = await small.storage.saver.getTuple(at(threadId));
+        expect(found?.checkpoint.channel_values).toEqual({
+          messages: conversation(50),
+          big: "x".repeat(5_000),
+        });
+        expect((await collected(small.storage.readHistory(threadId, "", { limit: 5 }))).length).toBe(1);
+      }
+    } finally {
+      await small.close();
+    }
+  });
+});
+
+describe("ids that can't be there", () => {
+  it("are not found, and never an error", async () => {
+    const { saver } = opened.storage;
+    const threadId = randomUUID();
+    for (const [ns, id] of [
+      ["\u0000", undefined],
+      ["a\u0000b", randomUUID()],
+      ["", "no uuid"],
+      ["", "'; drop table checkpoints; --"],
+    ] as Array<[string, string | undefined]>) {
+      const config = { configurable: { thread_id: threadId, checkpoint_ns: ns, checkpoint_id: id } };
+      expect(await saver.getTuple(config)).toBeUndefined();
+      for await (const _ of saver.list(config)) expect.unreachable();
+      expect(await opened.storage.readAt(threadId, ns, id ?? randomUUID())).toBeUndefined();
+      expect(
+        await collected(opened.storage.readHistory(threadId, ns, { limit: 1, beforeCheckpointId: id })),
+      ).toEqual([]);
+    }
+    expect(
+      await collected(
+        opened.storage.readHistory(threadId, "", { limit: 1, metadataFilter: { run_id: "x" } }),
+      ),
+    ).toEqual([]);
+  });
+});

@@ -1,0 +1,80 @@
+import { randomUUID } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ElementCache } from "../../../src/state/checkpoints/lists/element-cache.ts";
+import { ThreadLists } from "../../../src/state/checkpoints/lists/thread-lists.ts";
+import { KnownShapes } from "../../../src/state/checkpoints/rows/known-shapes.ts";
+import { WriteQueue } from "../../../src/state/checkpoints/write/write-queue.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
+
+/** What an answer of the database is, beside one that takes what it is given. */
+type Answer = Error | undefined;
+const SECOND_MS = 1_000;
+/** Far more than a queue tries that gives up at all. */
+const TRIES_AT_MOST = 1_000;
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
+afterEach(() => void vi.useRealTimers());
+
+const failing = (code: string) => Object.assign(new Error(`refused with ${code}`), { code });
+/** Another writer has taken the place. */
+const TAKEN = failing("23505");
+
+/** A queue on a database that takes a second for each answer. */
+const aQueue = (answer: (tries: number) => Answer) => {
+  const made = { tries: 0, lists: [] as unknown[] };
+  const database = {
+    async query(_text: string, values: unknown[]) {
+      made.tries += 1;
+      made.lists.push((values[1] as unknown[])[0]);
+      // It tries for ever: without an answer the test ends, where an error would be one more reason to try.
+      if (made.tries > TRIES_AT_MOST) await new Promise(() => undefined);
+      vi.advanceTimersByTime(SECOND_MS);
+      const failure = answer(made.tries);
+      if (failure !== undefined) throw failure;
+      return [{ held: true, version: null }];
+    },
+  } as Partial<Database> as Database;
+  const threadId = randomUUID();
+  const elements = new ElementCache(1_000_000);
+  const queue = new WriteQueue({
+    database,
+    threadId,
+    fence: undefined,
+    asynchronous: false,
+    threadLists: new ThreadLists(),
+    elements: () => elements.thread(threadId),
+    shapes: new KnownShapes(),
+  });
+  const add = () =>
+    queue.add({
+      elements: [{ list: 1, position: 0, texts: ['"a"'], trees: ["a"] }],
+      contents: [],
+      shapes: [],
+    });
+  return { made, queue, add };
+};
+
+describe("a place in a list that another writer has taken", () => {
+  test("is left to him: what is stored goes to a list of its own", async () => {
+    const { made, add } = aQueue((tries) => (tries === 1 ? TAKEN : undefined));
+    await add();
+    expect(made.tries).toBe(2);
+    expect(made.lists[0]).toBe(1);
+    expect(made.lists[1]).not.toBe(1);
+  });
+
+  test("is not looked for anew for longer than 15 s", async () => {
+    const { made, queue, add } = aQueue(() => TAKEN);
+    await expect(add()).rejects.toBe(TAKEN);
+    expect(made.tries).toBe(16);
+    expect(queue.failed.reason).toBe(TAKEN);
+  });
+});
+
+test("what the database refuses for another reason is not tried again, and nothing is stored after it", async () => {
+  const refused = failing("23502");
+  const { made, add } = aQueue(() => refused);
+  await expect(add()).rejects.toBe(refused);
+  expect(() => add()).toThrow(refused);
+  expect(made.tries).toBe(1);
+});
