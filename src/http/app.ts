@@ -157,7 +157,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
     genReqId: () => newId(),
     rewriteUrl: createRewriteUrl(mountPrefix),
-    // Streams are ended by the server itself before it closes; see events/transports/.
+    // Streams are ended by the server itself before it closes; see engine/events/transports/.
     forceCloseConnections: true,
     // Fastify's own answer while closing has another form than our errors; see the hook below.
     return503OnClosing: false,
@@ -212,7 +212,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   boundAnswers(app, options.answerRoom, options.callerLimits);
   app.addHook("onRequest", (request, reply, done) => authenticate(request, reply, done));
   answerBeforeClosing(app, openAnswers);
-  // Its own heartbeat would end in a blank line; see engine/events/transports/server-sent-events.ts.
+  // Its own heartbeat would end in a blank line; see events/transports/server-sent-events.ts.
   await app.register(fastifySSE, { heartbeatInterval: 0 });
   await acceptWebSockets(app, {
     bytesAtMost: options.bodyLimits.bytes,

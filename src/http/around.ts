@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 
-/** An application of the project's own around the API; made in custom-app/. */
+/** An application of the project's own around the API; made in server/custom-app/. */
 export interface AroundApi {
   /**
    * Whether the caller of a request has to be known before the application is asked. `as the API does`: nobody is asked where its

@@ -54,7 +54,7 @@ const REQUESTS: Record<string, { path?: () => Promise<string>; body?: object }> 
   "POST /store/namespaces": {},
 };
 
-/** They take what a sibling takes, or what is no JSON record: MCP, A2A, commands (test/streaming). */
+/** They take what a sibling takes, or what is no JSON record: MCP, A2A, commands (test/protocols/streaming). */
 const ELSEWHERE = /\/(latest|cancel|batch|checkpoint|stream|wait|events|commands|mcp\/|a2a\/.*)$/;
 
 test("no operation with a body is forgotten", () => {

@@ -103,7 +103,7 @@ const commandOf = async (words: readonly string[]): Promise<Command | undefined>
   return command;
 };
 
-/** Options of `start` and `dev` come from the tables of `config/`. */
+/** Options of `start` and `dev` come from the tables of `platform/config/`. */
 const SERVER_COMMANDS = ["start", "dev"];
 const serverFlags = Object.values(OPTIONS).flatMap(({ flag }: { flag?: string }) =>
   flag === undefined ? [] : [`--${flag}`],

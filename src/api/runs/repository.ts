@@ -94,7 +94,7 @@ const createSurroundings = (database: Database) => ({
 
 /**
  * Reads of single runs, as callers of the API see them: what a visibility hides is as if it were not there. All that writes
- * the table `runs` is in queue/sql. Raw statements: most are asked for with each run, or with each second that one is waited
+ * the table `runs` is in engine/queue/sql. Raw statements: most are asked for with each run, or with each second that one is waited
  * for.
  */
 export const createRunRepository = (database: Database) => ({

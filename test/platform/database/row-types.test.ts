@@ -198,7 +198,7 @@ const columnsOf = async (text: string): Promise<Columns> => {
 
 const ROWS = `
   import type { Selectable } from "kysely";
-  import type { Tables } from "./database/tables.ts";
+  import type { Tables } from "./platform/database/tables.ts";
   export type Rows = { [Table in keyof Tables]: Selectable<Tables[Table]> };
   export interface Misspelt { run_id: string; statu: string }
   export interface NeverNull { worker_id: string }
@@ -222,7 +222,9 @@ describe("the types of rows", () => {
 
   test("are those of the tables: no column is missing, none is too many, and null is where it may be", async () => {
     const found: string[] = [];
-    for (const table of typeNamed("Rows").getProperties()) {
+    const tables = typeNamed("Rows").getProperties();
+    expect(tables.length).toBeGreaterThan(10);
+    for (const table of tables) {
       const row = checker.getTypeOfSymbolAtLocation(table, madeUp);
       const columns = await columnsOf(`select * from threadloom.${table.name}`);
       const faults = misfits(checker, row, columns, madeUp);
