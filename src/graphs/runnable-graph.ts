@@ -113,8 +113,6 @@ export interface GraphBindings {
   store?: BaseStore;
   /** Asked before each step of the graph itself, not of its subgraphs: what the step has to wait for. */
   beforeStep?: () => Promise<void> | undefined;
-  /** Called with each event that a node writes (`config.writer`), in subgraphs, too. What it throws is thrown in the node. */
-  beforeWritten?: () => void;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -159,7 +157,7 @@ type PregelFields = RunnableGraph & { autoValidate?: boolean; triggerToNodes?: R
  */
 export function boundCopy(
   graph: RunnableGraph,
-  { checkpointer, store, beforeStep, beforeWritten }: GraphBindings,
+  { checkpointer, store, beforeStep }: GraphBindings,
 ): RunnableGraph {
   const { autoValidate, triggerToNodes } = graph as PregelFields;
   const Constructor = graph.constructor as new (fields: Partial<PregelFields>) => RunnableGraph;
@@ -173,23 +171,7 @@ export function boundCopy(
     ...(store ? { store } : {}),
   });
   growIds(copy);
-  if (beforeStep !== undefined)
-    beforeRunning(copy as RunnableGraph & RunningGraph, ({ loop }) => {
-      const tick = loop.tick.bind(loop);
-      loop.tick = async (options) => {
-        await beforeStep();
-        return await tick(options);
-      };
-    });
-  if (beforeWritten !== undefined)
-    beforeRunning(copy as RunnableGraph & RunningGraph, ({ loop: { stream } }) => {
-      if (stream?.modes?.has("custom") !== true) return;
-      const push = stream.push.bind(stream);
-      stream.push = (chunk) => {
-        if (chunk[1] === "custom") beforeWritten();
-        push(chunk);
-      };
-    });
+  if (beforeStep !== undefined) paceSteps(copy as RunnableGraph & SteppingGraph, beforeStep);
   return copy;
 }
 
@@ -204,23 +186,21 @@ export const withBoundCallbacks = (graph: RunnableGraph, options: GraphRunOption
   return { ...options, callbacks: [...options.callbacks, ...bound] };
 };
 
-interface LoopParameters {
-  loop: {
-    tick(options: unknown): Promise<boolean>;
-    stream?: { modes?: ReadonlySet<string>; push(chunk: readonly unknown[]): void };
-  };
+/** Not LangGraph's public interface (1.4.18): where it is missing, nothing is asked before a step. */
+interface SteppingGraph {
+  _runLoop?(parameters: { loop: { tick(options: unknown): Promise<boolean> } }): Promise<unknown>;
 }
 
-/** Not LangGraph's public interface (1.4.18): where it is missing, nothing is done before the graph runs. */
-interface RunningGraph {
-  _runLoop?(parameters: LoopParameters): Promise<unknown>;
-}
-
-const beforeRunning = (graph: RunningGraph, prepare: (parameters: LoopParameters) => void): void => {
+const paceSteps = (graph: SteppingGraph, beforeStep: () => Promise<void> | undefined): void => {
   const runLoop = graph._runLoop;
   if (typeof runLoop !== "function") return;
   graph._runLoop = function (parameters) {
-    prepare(parameters);
+    const { loop } = parameters;
+    const tick = loop.tick.bind(loop);
+    loop.tick = async (options) => {
+      await beforeStep();
+      return await tick(options);
+    };
     return runLoop.call(this, parameters);
   };
 };

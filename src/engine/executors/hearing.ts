@@ -1,5 +1,5 @@
 import type { AttemptEvents } from "./executor.ts";
-import { TooManyEventsError, ValueTooLargeError } from "../../platform/domain/errors.ts";
+import { ValueTooLargeError } from "../../platform/domain/errors.ts";
 import type { Failure } from "../events/lifecycle.ts";
 import type { StreamChunk } from "../events/modes.ts";
 import type { GraphEnd } from "../events/protocol/subgraphs.ts";
@@ -25,31 +25,17 @@ const observe = (observed: Observed, [namespace, mode, payload]: StreamChunk): v
   } else observed.values = payload;
 };
 
-/**
- * Events that a node may write before they are heard. LangGraph keeps them, and hands them on by promises alone: 100,000 took 17 s of a
- * busy machine, in which nothing else had its turn, and a million ended a graph process with a heap of 96 MB.
- */
-const WRITTEN_AT_MOST = 100_000;
-
 /** Hears what a graph streams until the attempt is over: tells it, and notes the result. */
 export const createHearing = (telling: Telling) => {
   const observed: Observed = { values: undefined, interrupted: false, interrupts: [] };
   let isOver = false;
-  /** By nodes, and not heard yet. */
-  let written = 0;
   return {
     observed: observed as Readonly<Observed>,
     hear(chunk: unknown): void {
       if (isOver) return;
       const whole = telling.wholeOf(chunk);
-      if (whole[1] === "custom") written -= 1;
       observe(observed, whole);
       telling.tell(whole);
-    },
-    /** A node is about to write an event. Throws `TooManyEventsError`, in the node. */
-    beforeWritten(): void {
-      if (written >= WRITTEN_AT_MOST) throw new TooManyEventsError(WRITTEN_AT_MOST);
-      written += 1;
     },
     /** What comes from now on is not heard. `undefined`: the run goes on elsewhere, and its next attempt tells more. */
     end(how: GraphEnd | undefined, why?: Failure): void {

@@ -128,7 +128,6 @@ const startAttempt = (
     saver = own;
     const bindings = {
       checkpointer: own,
-      beforeWritten: hearing.beforeWritten,
       // No checkpoint is made between its steps.
       ...(kwargs.durability === "exit" ? { beforeStep: beforeNextStep } : {}),
     };

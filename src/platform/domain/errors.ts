@@ -141,17 +141,6 @@ export class ValueTooLargeError extends ThreadloomError {
   }
 }
 
-/** A graph has written more events at once than are held until they are told; its run ends with this. */
-export class TooManyEventsError extends ThreadloomError {
-  constructor(eventsAtMost: number) {
-    super(
-      "too_large",
-      `A node has written more than ${eventsAtMost.toLocaleString("en")} events without a pause, which is the most that is held until they are told: let it wait now and then, for instance for a timer.`,
-    );
-    this.name = "TooManyEventsError";
-  }
-}
-
 /** Whoever asked has closed the connection: the work ends, and nobody is told. */
 export class CallerGoneError extends Error {
   constructor() {
