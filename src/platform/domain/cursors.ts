@@ -3,8 +3,16 @@ import { invalid } from "./errors.ts";
 /** Longer than any cursor that a list gives. */
 export const CURSOR_CHARACTERS = 500;
 
-/** Shapes of keys, for `readCursor`. Times are from 1653 on: before, JavaScript and PostgreSQL write years differently. */
-export const MICROSECONDS = /^(-\d{1,16}|\d{1,17})$/;
+/** The shape of a key, for `readCursor`. */
+export interface Shape {
+  test(key: string): boolean;
+}
+
+const YEAR_10000 = 253_402_300_800_000_000n;
+/** Times from 1653 to 9999: JavaScript and PostgreSQL write the years of others differently. */
+export const MICROSECONDS: Shape = {
+  test: (key) => /^(-\d{1,16}|\d{1,18})$/.test(key) && BigInt(key) < YEAR_10000,
+};
 export const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
@@ -28,7 +36,7 @@ const partsOf = (cursor: string): unknown => {
  * @param shapes of the keys, one each
  * @throws invalid if the cursor is none of a list in this order
  */
-export const readCursor = (cursor: string, order: string, shapes: readonly RegExp[]): string[] => {
+export const readCursor = (cursor: string, order: string, shapes: readonly Shape[]): string[] => {
   const [name, ...keys] = [partsOf(cursor)].flat() as unknown[];
   const fits =
     name === order &&

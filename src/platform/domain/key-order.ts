@@ -1,4 +1,4 @@
-import { ID, MICROSECONDS, microsecondsOf, readCursor, timeOf, writeCursor } from "./cursors.ts";
+import { ID, MICROSECONDS, microsecondsOf, readCursor, timeOf, writeCursor, type Shape } from "./cursors.ts";
 import { invalid } from "./errors.ts";
 
 /** The order of a list by one column, then by id. Rows without a value come last in both directions. */
@@ -19,10 +19,8 @@ export interface KeyColumns {
 }
 
 const NO_VALUE = "none";
-const SHAPES = {
-  times: new RegExp(`${MICROSECONDS.source}|^${NO_VALUE}$`),
-  ids: new RegExp(`${ID.source}|^${NO_VALUE}$`),
-};
+const orNone = (shape: Shape): Shape => ({ test: (key) => key === NO_VALUE || shape.test(key) });
+const SHAPES = { times: orNone(MICROSECONDS), ids: orNone(ID) };
 const nameOf = ({ list, key, direction }: KeyOrder): string => `${list} ${key} ${direction}`;
 
 /** SQL for the key of a row, as a cursor has it. */

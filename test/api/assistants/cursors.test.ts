@@ -34,7 +34,7 @@ const LISTS = [
     insert: `insert into threadloom.crons
         (cron_id, assistant_id, thread_id, schedule, payload, enabled, next_run_date, end_time, created_at, updated_at)
       select gen_random_uuid(), assistant_id, case when n % 2 = 0 then thread_id end, n::text, '{}', true,
-        case when n % 5 > 1 then at end, case when n % 4 > 1 then at end, at, at + n % 7 * interval '1 microsecond'
+        case when n % 5 > 1 then at end, case n % 4 when 2 then at when 3 then timestamptz '9999-12-31 23:59:59+00' end, at, at + n % 7 * interval '1 microsecond'
       from numbers, (select assistant_id from threadloom.assistants limit 1) assistants,
         (select thread_id from threadloom.threads limit 1) threads`,
   },

@@ -6,6 +6,7 @@ import {
   readCursor,
   timeOf,
   writeCursor,
+  type Shape,
 } from "../../../platform/domain/cursors.ts";
 import type { ThreadSearch } from "../schemas.ts";
 
@@ -70,7 +71,7 @@ export const cursorBehind = (order: RowOrder, row: PlaceColumn & { thread_id: st
 /** @throws invalid if it is no cursor of a search in this order */
 export const placeOf = (order: RowOrder, cursor: string): Place => {
   const { sortBy } = order;
-  const shapes = [ID];
+  const shapes: Shape[] = [ID];
   if (sortBy !== "thread_id") shapes.unshift(MICROSECONDS);
   if (sortBy === "status") shapes.unshift(new RegExp(`^(${STATUSES.join("|")})$`));
   const keys = readCursor(cursor, nameOf(order), shapes);
