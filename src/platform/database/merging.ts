@@ -18,8 +18,8 @@ export const hasRoomFor = (merged: string): string => `case
 
 /** Elements that metadata may grow to: twice what one request may bring. */
 export const MERGED_ELEMENTS_AT_MOST = 2 * METADATA_ELEMENTS_AT_MOST;
-/** A member of an object takes eight bytes and its key: no metadata of so few have too many. */
-const BYTES_OF_FEW = 8 * MERGED_ELEMENTS_AT_MOST;
+/** An item of a list takes four bytes at least: no metadata of so few bytes have too many. */
+const BYTES_OF_FEW = 4 * MERGED_ELEMENTS_AT_MOST;
 
 /** SQL: the same for metadata, whose elements are counted where they may be many. */
 export const hasRoomForMetadata = (merged: string): string => `case

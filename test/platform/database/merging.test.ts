@@ -86,6 +86,13 @@ test.each<[string, () => Promise<string>]>([
   expect((await patch({ deep: null, two: "more" })).status).toBe(200);
 });
 
+test("items of lists, which take few bytes, are counted as well", async () => {
+  const path = `/threads/${await api.aThread()}`;
+  const patch = (name: string) => api.patch(path, { metadata: { [name]: Array(1_990).fill(true) } });
+  const statuses = [(await patch("a")).status, (await patch("b")).status, (await patch("c")).status];
+  expect(statuses).toEqual([200, 200, 422]);
+});
+
 test("a thread keeps what the newest run was given if it has no room for all that its runs were given", async () => {
   const threadId = await api.aThread();
   await query(
