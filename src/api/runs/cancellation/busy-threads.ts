@@ -1,25 +1,34 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import type { BoundedReads } from "../../../platform/database/bounded-reads.ts";
+import { ThreadloomError } from "../../../platform/domain/errors.ts";
 import { matchesMany } from "../../threads/search/estimate.ts";
+
+/** More are found by reading what is unfinished. */
+const THREADS_AT_MOST = 20_000;
 
 /**
  * The visible threads that have unfinished runs, so that everybody else's runs are not read for a caller who has few threads.
- * Undefined: all threads, or so many that the caller's runs are found by reading what is unfinished.
- * Rejects like `boundedReads`. Index: threads_by_metadata.
+ * Undefined: all threads, or so many that the caller's runs are found by reading what is unfinished; also where this read is
+ * refused, since a cancellation has no filter that a caller could narrow. Index: threads_by_metadata.
  */
 export const busyThreads = async (
   database: Pick<BoundedReads, "boundedReads">,
   visibility: Visibility<"threads">,
 ): Promise<string[] | undefined> => {
   if (visibility.hidesNothing) return undefined;
-  return await database.boundedReads(async (read) => {
-    const values: unknown[] = [];
-    const where = `where ${visibility.condition("metadata", values)}`;
-    if (await matchesMany(read, { where, values })) return undefined;
-    const rows = await read<{ thread_id: string }>(
-      `select thread_id from threadloom.threads ${where} and unfinished_runs > 0 order by thread_id`,
-      values,
-    );
-    return rows.map((row) => row.thread_id);
-  });
+  try {
+    return await database.boundedReads(async (read) => {
+      const values: unknown[] = [];
+      const where = `where ${visibility.condition("metadata", values)}`;
+      if (await matchesMany(read, { where, values })) return undefined;
+      const rows = await read<{ thread_id: string }>(
+        `select thread_id from threadloom.threads ${where} and unfinished_runs > 0 order by thread_id limit ${THREADS_AT_MOST + 1}`,
+        values,
+      );
+      return rows.length > THREADS_AT_MOST ? undefined : rows.map((row) => row.thread_id);
+    });
+  } catch (error) {
+    if (error instanceof ThreadloomError) return undefined;
+    throw error;
+  }
 };
