@@ -11,7 +11,7 @@ import { SILENT_SECONDS } from "../../engine/queue/hosting.ts";
 const LIVES = `select from pg_stat_activity a join pg_locks l on l.pid = a.pid
   where a.application_name = $1 and a.datname = current_database() and l.locktype = 'advisory' and l.mode = 'ShareLock' limit 1`;
 
-/** Also of one that holds no such lock (DATABASE_LISTEN, DATABASE_ADVISORY_LOCKS), or has lost it for a moment. */
+/** Also of one that executes runs and holds no such lock (DATABASE_LISTEN, DATABASE_ADVISORY_LOCKS), or has lost it for a moment. */
 const SEEN = `select ceil(extract(epoch from now() - max(seen_at)))::int as seconds from threadloom.workers
   where seen_at > now() - interval '${SILENT_SECONDS} seconds'`;
 

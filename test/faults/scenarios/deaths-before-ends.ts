@@ -3,6 +3,7 @@ import { complaintsWhere, type Scenario } from "../scenario.ts";
 
 const DURABILITIES = ["sync", "async", "exit"] as const;
 const STEPS = 3;
+const TRIES = 10;
 const SOON = { LEASE_SECONDS: "3", HEARTBEAT_SECONDS: "0.5", SWEEP_SECONDS: "0.5" };
 
 /** 26: deaths between the last checkpoint and the end of a run. */
@@ -20,7 +21,8 @@ export const deathsBeforeEnds = (): Scenario => ({
       });
       const { child } = victim.process;
       // Seldom a run is taken by the survivor, and the victim lives on.
-      while (child.signalCode === null) {
+      for (let tries = 0; child.signalCode === null; tries += 1) {
+        if (tries === TRIES) throw new Error("The victim does not die.");
         const threadId = await victim.api.aThread();
         const { run_id: runId } = await victim.api.aRun(threadId, {
           assistant_id: "ledger",
