@@ -145,11 +145,22 @@ export const TARGETS: readonly Target[] = [
   {
     file: "src/engine/events/log.ts",
     kind: "sql",
-    tests: ["engine/events/event-log", "engine/events/retention", "engine/events/resuming", "engine/events/coming-back"],
+    tests: [
+      "engine/events/event-log",
+      "engine/events/retention",
+      "engine/events/resuming",
+      "engine/events/coming-back",
+    ],
   },
   ...sql(
     ["forget"],
-    ["engine/queue/ending", "api/runs/forgetting", "api/runs/rollback", "api/runs/configuration", "api/runs/concurrency"],
+    [
+      "engine/queue/ending",
+      "api/runs/forgetting",
+      "api/runs/rollback",
+      "api/runs/configuration",
+      "api/runs/concurrency",
+    ],
   ),
   ...sql(["create", "create-on-idle-thread", "create-with-thread", "create-behind-others"], CREATION),
   ...sql(["lock-threads", "lock-unfinished", "announce-reader", "remove-ended"], CREATION),
@@ -211,5 +222,9 @@ export const TARGETS: readonly Target[] = [
     ["engine/lease/heartbeat", "engine/lease/loop-renewals", "engine/lease/watched-thread"],
     ["engine/renewals", "engine/heartbeats", "platform/database/outages"],
   ),
-  { file: "src/engine/queue/hosting.ts", kind: "sql", tests: ["engine/queue/unhosted", "engine/queue/hosting"] },
+  {
+    file: "src/engine/queue/hosting.ts",
+    kind: "sql",
+    tests: ["engine/queue/unhosted", "engine/queue/hosting"],
+  },
 ];

@@ -93,16 +93,19 @@ const socketAt = async (
 const socketOf = async (threadId: string, token: string): Promise<Connection> =>
   await socketAt(server.url, threadId, by(token));
 
-const joining = (threadId: string, runId: string, token: string): Connection => {
+/** Waits for the head of the answer: before it, a caller who has lost access is refused. */
+const joining = async (threadId: string, runId: string, token: string): Promise<Connection> => {
   const connection: Connection = { told: "", end: undefined };
   const leave = new AbortController();
   leaving.push(() => leave.abort());
-  void fetch(`${server.url}/threads/${threadId}/runs/${runId}/join`, {
+  const answer = await fetch(`${server.url}/threads/${threadId}/runs/${runId}/join`, {
     headers: by(token),
     signal: leave.signal,
-  })
-    .then(async (answer) => {
-      connection.told = await answer.text();
+  });
+  void answer
+    .text()
+    .then((text) => {
+      connection.told = text;
       connection.end = String(answer.status);
     })
     .catch(() => (connection.end = "left"));
@@ -131,7 +134,7 @@ const openAll = async (token: string) => {
   await eventually("the run to tell something", () => created.told.includes("tick"));
   const [run] = await clientOf(token).runs.list(threadId);
   const runId = run?.run_id ?? "";
-  const waiting = joining(threadId, runId, token);
+  const waiting = await joining(threadId, runId, token);
   const joined = await streaming(`${path}/runs/${runId}/stream`, token);
   const telling = { created, joined, thread, events, socket };
   await eventually("each connection to be told something", () =>
