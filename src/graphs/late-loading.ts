@@ -11,8 +11,8 @@ export interface LoadingWatch {
 }
 
 /**
- * What loading a graph answers. An `await` at the top level of a module may never end, and nothing but its name in the log
- * would tell why a server does not start.
+ * Waits for a graph to load, and names it in the log if that takes long. An `await` at the top level of a module may never end.
+ * Rejects with the signal's reason.
  */
 export const watchLoading = async <Loaded>(
   { id, file }: GraphEntry,

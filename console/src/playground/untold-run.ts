@@ -5,8 +5,8 @@ import type { Turns } from "./turns.ts";
 const TOLD_WITHIN_MS = 1_000;
 
 /**
- * A run that another client started while nobody followed the thread is told to who joins it by its beginning and its end alone
- * (docs/decisions/033-one-log-for-two-wires.md). So what it has stored is read when it has ended, once.
+ * Reads the stored state once when a run has ended whose stream had no state. A reader who joins late gets only the beginning and the
+ * end of a run of the other wire (docs/decisions/033-one-log-for-two-wires.md).
  */
 export const useUntoldRun = (isLoading: boolean, turns: Turns, readAnew: () => void): void => {
   const wasLoading = useRef(false);

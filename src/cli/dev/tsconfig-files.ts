@@ -45,8 +45,8 @@ const syntaxFault = async (file: string): Promise<string | undefined> => {
 };
 
 /**
- * What is wrong with a tsconfig.json or those that it extends, in a sentence. Loaders read what they can of a broken one and say
- * nothing, so that its `paths` are gone.
+ * Checks a tsconfig.json and the files that it extends; answers the fault in a sentence. Loaders ignore the broken parts without a
+ * message, and then `paths` do not work.
  */
 export const tsconfigFault = async (file: string | undefined): Promise<string | undefined> => {
   if (file === undefined) return undefined;

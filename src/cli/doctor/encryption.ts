@@ -27,7 +27,7 @@ const rowsByMissingKey = async (
       await client.query(`set local statement_timeout = ${leftMs}`);
       return (await client.query(qualified(text), values)).rows as Row[];
     } catch (cause) {
-      // Of a kind that is not tried again.
+      // A plain Error, since the walk tries a fault of the database again.
       throw new Error("The rows could not be counted.", { cause });
     }
   };

@@ -32,7 +32,7 @@ const answer = async (request: LoadingRequest): Promise<LoadingAnswer> => {
   }
 };
 
-// Who has asked may end first, and what loads may hang.
+// The parent process may end first, while a module never finishes loading.
 process.once("disconnect", () => process.exit(1));
 process.once("message", (request: LoadingRequest) => {
   // Not by itself: something that was opened meanwhile would keep the process.

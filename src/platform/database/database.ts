@@ -30,8 +30,8 @@ export interface DatabaseOptions {
 /** Runs one statement with positional parameters; what a pool, a client and a transaction have in common. */
 export interface Queryable {
   /**
-   * Whoever writes what users gave seals it with this, if it is there. Whoever reads a row opens it (platform/encryption/columns.ts):
-   * `json` and `jsonb` that hold sealed values are read as `SealedJson`.
+   * Encrypts what users gave, if there is a key. Writers and readers of rows call it (platform/encryption/columns.ts); encrypted `json` and
+   * `jsonb` are read as `SealedJson`.
    */
   readonly cipher?: Cipher | undefined;
   query<Row>(text: string, values?: unknown[]): Promise<Row[]>;

@@ -6,7 +6,7 @@ type NullableJson = ColumnType<JsonObject | null, JsonObject | string | null, Js
 type Timestamp = ColumnType<Date, Date | string | undefined, Date | string>;
 type NullableTimestamp = ColumnType<Date | null, Date | string | null | undefined, Date | string | null>;
 
-/** What is to be told of a run that ended, and what became of that; see src/engine/outbox/README.md. */
+/** Webhooks of runs that ended, and the result of each delivery; see src/engine/outbox/README.md. */
 export interface WebhookDeliveriesTable {
   run_id: string;
   thread_id: string;

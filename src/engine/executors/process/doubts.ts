@@ -28,7 +28,7 @@ export const createDoubts = () => {
   const suspect = (member: Member, reason: DeathReason): string | undefined => {
     const { culprit, here } = member;
     if (culprit !== undefined) return here.get(culprit.id)?.run.run_id;
-    // What ends a process from outside is no doubt about the only run there, but a full heap is.
+    // A signal may come from outside, so it says nothing of a run that was alone. A full heap does.
     return here.size < 2 && reason !== "memory" ? undefined : idsOf(member).at(-1);
   };
 

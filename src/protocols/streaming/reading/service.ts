@@ -63,7 +63,7 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
     ): Promise<SubscriptionReader> {
       const { threadId } = sight;
       const since = request.since ?? lastEventId;
-      // A database that is away is waited for once the client is answered.
+      // If the database fails here, `untilSeen` below asks again.
       const isSeen = sight.hidesNothing || (await sight.isThere().catch(() => false));
       // Before the client is answered: he may start a run at once.
       const unfollow = isSeen ? hub.followThread(threadId, "protocol") : () => undefined;
