@@ -64,8 +64,6 @@ export const keepingSkipped = (run: Table, written: Table | undefined): Table =>
 
 const HEAD = `# Compatibility
 
-For whoever has a client of the hosted Agent Server, or is to choose a server.
-
 This page shows which clients work, what differs from the hosted service, and what differs from the local JavaScript server
 (\`langgraphjs dev\`). Details come last. Each cell is the result of a test, which ran an official client, or a request, against the
 real server and a real PostgreSQL. [Moving from the hosted service](migrating/from-the-hosted-service.md) has the differences in short.
