@@ -209,7 +209,9 @@ export const sqlChanges = (sql: string): Change[] => {
   return changes.sort((a, b) => a.start - b.start);
 };
 
-const isStatement = (text: string): boolean => /^\s*(?:with|select|insert|update|delete)\b/.test(text);
+/** A statement, or a named subquery (`next as (select …)`) that statements are made of. */
+const isStatement = (text: string): boolean =>
+  /^\s*(?:\w+ as (?:materialized )?\()?(?:with|select|insert|update|delete)\b/.test(text);
 
 /** Whether a text of the source is SQL: a statement, or a condition that statements are made of. */
 export const isSql = (text: string): boolean =>
