@@ -1,5 +1,10 @@
 import type { Option } from "../../src/platform/config/option.ts";
+import { DATABASE_OPTIONS } from "../../src/platform/config/database-options.ts";
+import { ENCRYPTION_OPTIONS } from "../../src/platform/config/encryption-options.ts";
+import { EXECUTION_OPTIONS } from "../../src/platform/config/execution-options.ts";
+import { LIMIT_OPTIONS } from "../../src/platform/config/limit-options.ts";
 import { OPTIONS } from "../../src/platform/config/options.ts";
+import { WEBHOOK_OPTIONS } from "../../src/platform/config/webhook-options.ts";
 
 /** What a section of a page tells its reader to run, and what the page says that comes out. */
 export interface Step {
@@ -115,22 +120,62 @@ export const createNormalizer = (): ((text: string) => string) => {
 
 const code = (text: string): string => `\`${text}\``;
 
-/** The table of the options, as the page on configuration shows it. */
-export const configurationTable = (): string => {
-  const rows = (Object.values(OPTIONS) as Option<unknown>[]).map((option) => [
-    option.environment.map(code).join(", "),
-    option.flag === undefined ? "" : code(`--${option.flag}`),
+/** The options that most deployments set: they come first, and no group below repeats them. */
+const COMMON: readonly string[] = [
+  "port",
+  "host",
+  "databaseUrl",
+  "apiKeys",
+  "corsAllowOrigins",
+  "jobsPerWorker",
+  "graphProcesses",
+  "encryptionKeys",
+];
+const GROUPS: Readonly<Record<string, object>> = {
+  "### Database": DATABASE_OPTIONS,
+  "### Encryption": ENCRYPTION_OPTIONS,
+  "### Runs": EXECUTION_OPTIONS,
+  "### Limits": LIMIT_OPTIONS,
+  "### Webhooks": WEBHOOK_OPTIONS,
+};
+
+/** "a whole number from 1 to 9" as "1 to 9". */
+const shortly = (expected: string): string =>
+  expected
+    .replace(/^(?:an?|one of) /, "")
+    .replace(/^(?:whole )?number (?:of \w+ )?from (\S+ to \S+)$/, "$1")
+    .replace(/^list separated by commas$/, "comma-separated");
+
+const optionTable = (options: readonly Option<unknown>[]): string => {
+  const rows = options.map((option) => [
+    [...option.environment, ...(option.flag === undefined ? [] : [`--${option.flag}`])].map(code).join(", "),
     (option.default ?? "") === "" ? "" : code(option.default ?? ""),
-    option.expected,
+    shortly(option.expected),
     option.description,
   ]);
-  return [
-    ["Environment", "Flag", "Default", "A value is", "Meaning"],
-    ["---", "---", "---", "---", "---"],
-    ...rows,
-  ]
+  return [["Name", "Default", "Value", "Meaning"], ["---", "---", "---", "---"], ...rows]
     .map((cells) => `| ${cells.join(" | ")} |`)
     .join("\n");
+};
+
+/** The tables of the options by the heading that the page on configuration has over each. */
+export const configurationTables = (): Record<string, string> => {
+  const names = Object.keys(OPTIONS).filter((name) => !COMMON.includes(name));
+  const grouped = new Set(Object.values(GROUPS).flatMap(Object.keys));
+  const groups = {
+    "### Common options": COMMON,
+    "### Server": names.filter((name) => !grouped.has(name)),
+    ...Object.fromEntries(
+      Object.entries(GROUPS).map(([heading, options]) => [heading, names.filter((name) => name in options)]),
+    ),
+  };
+  const options: Readonly<Record<string, Option<unknown>>> = OPTIONS;
+  return Object.fromEntries(
+    Object.entries(groups).map(([heading, members]) => [
+      heading,
+      optionTable(members.flatMap((name) => options[name] ?? [])),
+    ]),
+  );
 };
 
 /** The first table of a section; the document with another in its place, if one is given. */

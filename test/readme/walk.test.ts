@@ -4,10 +4,11 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { OPTIONS } from "../../src/platform/config/options.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { temporaryFolder, type TemporaryFolder } from "../helpers/temporary-folder.ts";
 import {
-  configurationTable,
+  configurationTables,
   createNormalizer,
   readSteps,
   sectionTable,
@@ -29,7 +30,7 @@ const CRONS: Place = { page: "docs/crons.md", heading: "# Crons" };
 const ORIGINS: Place = { page: "docs/access.md", heading: "## Pages of other origins" };
 const INTERFACES: Place = { page: "docs/generative-ui.md", heading: "# Generative user interfaces" };
 const JAVASCRIPT: Place = { page: "docs/clients.md", heading: "## JavaScript" };
-const OPTIONS: Place = { page: "docs/configuration.md", heading: "## Options" };
+const CONFIGURATION = "docs/configuration.md";
 /** Where the server of the pages is. */
 const ADDRESS = "http://127.0.0.1:8123";
 /** Stands before the exit code behind each block's output; no answer contains it. */
@@ -165,13 +166,17 @@ describe("the documentation", () => {
     await settle(JAVASCRIPT, "js", steps, [printed.trimEnd()]);
   });
 
-  test("lists every option with its names, default and meaning", async () => {
-    const { table, document } = sectionTable(
-      await pageOf(OPTIONS),
-      OPTIONS.heading,
-      updating ? configurationTable() : undefined,
-    );
-    if (updating) await writeFile(ROOT + OPTIONS.page, document);
-    else expect(table).toBe(configurationTable());
+  test("lists every option once, in its group, with its names, default and meaning", async () => {
+    const tables = Object.entries(configurationTables());
+    let page = await readFile(ROOT + CONFIGURATION, "utf8");
+    for (const [heading, expected] of tables) {
+      const { table, document } = sectionTable(page, heading, updating ? expected : undefined);
+      if (!updating) expect(table, heading).toBe(expected);
+      page = document;
+    }
+    if (updating) await writeFile(ROOT + CONFIGURATION, page);
+    const names = tables.flatMap(([, table]) => table.split("\n").slice(2));
+    expect(names).toHaveLength(Object.keys(OPTIONS).length);
+    expect(new Set(names).size).toBe(names.length);
   });
 });

@@ -31,34 +31,35 @@ export const DATABASE_OPTIONS: { readonly [Key in keyof DatabaseConfig]: Option<
     secret: true,
     expected: "a URL like postgresql://user:password@host:5432/database",
     schema: z.string().refine(isPostgresUrl).optional(),
-    description: "PostgreSQL server to use. Not set: an embedded one is started.",
+    description: "PostgreSQL to use. Not set: the server starts an embedded PostgreSQL.",
   },
   databaseDirectUrl: {
     environment: ["DATABASE_DIRECT_URL"],
     secret: true,
     expected: "a URL like postgresql://user:password@host:5432/database",
     schema: z.string().refine(isPostgresUrl).optional(),
-    description: "The same database past a transaction pooler, for what needs a session (docs/scaling.md).",
+    description:
+      "Address of the same database without the transaction pooler, for work that needs a session (docs/scaling.md).",
   },
   databaseWaitSeconds: {
     environment: ["DATABASE_WAIT_SECONDS"],
     default: "60",
     ...seconds(0, 3_600),
     description:
-      "How long a start waits for a database that is not there yet, as one that is started beside it. What waiting does not mend, " +
-      "like a wrong password, ends it at once; 0 waits for nothing.",
+      "Seconds that a start waits for a database that is not reachable yet. Errors that waiting can't fix, such as a " +
+      "wrong password, end the start at once. 0: do not wait.",
   },
   databasePoolSize: {
     environment: ["DATABASE_POOL_SIZE", "LANGGRAPH_POSTGRES_POOL_MAX_SIZE"],
     default: "20",
     ...wholeNumber(2, 1_000),
-    description: "Database connections that this process and those of WORKERS hold at most, together.",
+    description: "Most database connections of this process and its graph processes together.",
   },
   databasePreparedStatements: {
     environment: ["DATABASE_PREPARED_STATEMENTS"],
     default: "true",
     ...flag,
-    description: "Set to false behind a transaction pooler that doesn't know prepared statements.",
+    description: "false: for a transaction pooler without prepared statements.",
   },
   databaseSchema: {
     environment: ["DATABASE_SCHEMA"],
@@ -66,26 +67,26 @@ export const DATABASE_OPTIONS: { readonly [Key in keyof DatabaseConfig]: Option<
     expected: "a name of at most 40 lower case letters, digits and _ that does not begin with a digit or pg_",
     schema: z.string().refine(isSchemaName),
     description:
-      "Schema of the tables, made at the first start. Deployments may share a database, a schema each.",
+      "Schema of the tables. The first start creates it. Deployments can share a database, each with its own schema.",
   },
   databaseListen: {
     environment: ["DATABASE_LISTEN"],
     default: "true",
     ...flag,
-    description: "Set to false on a database without LISTEN: processes find each other's work by polling.",
+    description: "false: for a database without LISTEN. Processes then poll for new work.",
   },
   databaseAdvisoryLocks: {
     environment: ["DATABASE_ADVISORY_LOCKS"],
     default: "true",
     ...flag,
     description:
-      "Set to false on a database without advisory locks: a dead worker is noticed by its lease alone.",
+      "false: for a database without advisory locks. Only an expired lease then shows that a worker is dead.",
   },
   databaseSessions: {
     environment: ["DATABASE_SESSIONS"],
     default: "true",
     ...flag,
-    description: "Set to false on a database whose pg_locks and pg_stat_activity do not list all sessions.",
+    description: "false: for a database whose pg_locks and pg_stat_activity do not list all sessions.",
   },
 };
 

@@ -34,8 +34,8 @@ export const ENCRYPTION_OPTIONS: { readonly [Key in keyof EncryptionConfig]: Opt
       default: "",
       ...KEYS,
       description:
-        "Encrypts what users say, AES-256-GCM: states, events, inputs, configurations, items of the store. Several keys, " +
-        "separated by commas: the first encrypts, all decrypt. Make one with: openssl rand -hex 32",
+        "Encrypts user data with AES-256-GCM: states, events, inputs, configurations, store items. With several keys, " +
+        "separated by commas, the first encrypts and all decrypt. Make a key with: openssl rand -hex 32",
     },
     encryptionFallbackKeys: {
       environment: ["LANGGRAPH_AES_FALLBACK_KEYS"],
@@ -54,6 +54,6 @@ export const ENCRYPTION_OPTIONS: { readonly [Key in keyof EncryptionConfig]: Opt
         .transform(list)
         .refine((names) => !names.some((name) => ALWAYS_OPEN.test(name))),
       description:
-        "Keys of metadata whose values are encrypted, too, separated by commas. Nothing is found by them.",
+        "Metadata keys whose values are encrypted too, separated by commas. Searches can't find records by these values.",
     },
   };

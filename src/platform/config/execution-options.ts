@@ -55,19 +55,20 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
         z.union([z.literal("auto"), z.coerce.number<string>().int().min(0).max(GRAPH_PROCESSES_AT_MOST)]),
       ),
     description:
-      "Processes in which graphs are executed; 0: in the server's own; auto: one per core but one, at least one.",
+      "Number of graph processes, which execute graphs outside the server's process. 0: execute graphs in the server's " +
+      "process. auto: one less than the cores, at least one.",
   },
   graphProcessHeapMegabytes: {
     environment: ["WORKER_HEAP_MB"],
     default: "512",
     ...wholeNumber(64, 1_000_000),
-    description: "With WORKERS: megabytes of heap that such a process may fill before it ends.",
+    description: "Heap of a graph process in megabytes. A graph process with a full heap ends.",
   },
   graphProcessRuns: {
     environment: ["WORKER_RUNS"],
     default: "10000",
     ...wholeNumber(1, 1_000_000_000),
-    description: "With WORKERS: runs after which such a process is replaced.",
+    description: "Runs after which a graph process is replaced.",
   },
   graphProcessResidentBytes: {
     environment: ["WORKER_MEMORY_MB"],
@@ -78,41 +79,41 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
       .pipe(z.coerce.number<string>().min(100).max(1_000_000))
       .transform((megabytes) => Math.round(megabytes * BYTES_PER_MEGABYTE)),
     description:
-      "With WORKERS: megabytes of memory above which such a process is replaced. If it takes WORKER_HEAP_MB more, it is killed.",
+      "Memory in megabytes above which a graph process is replaced. With WORKER_HEAP_MB more than that, it is killed.",
   },
   runTimeoutSeconds: {
     environment: ["BG_JOB_TIMEOUT_SECS"],
     default: "3600",
     ...seconds(1, 604_800),
-    description: "Seconds that a run may take.",
+    description: "Longest time of a run, in seconds.",
   },
   runTimeoutSecondsByGraph: {
     environment: ["RUN_TIMEOUT_BY_GRAPH"],
     default: "",
     ...byGraph("seconds", "agent=600,research=7200", 1, 604_800),
     description:
-      "Seconds that a run of a graph may take, where that is not BG_JOB_TIMEOUT_SECS: agent=600,research=7200.",
+      "Longest time of a run by graph, in seconds, in place of BG_JOB_TIMEOUT_SECS: agent=600,research=7200.",
   },
   recursionLimitMax: {
     environment: ["RECURSION_LIMIT_MAX"],
     // What the largest agents in use ask for; each step is a checkpoint that is stored.
     default: "10000",
     ...wholeNumber(1, 2_147_483_647),
-    description: "The highest recursion_limit (steps of a run) that is accepted.",
+    description: "Highest recursion_limit (steps of a run) that the server accepts.",
   },
   shutdownGraceSeconds: {
     environment: ["BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS"],
     // Docker kills ten seconds after it asked; the hosted service's default (180) would never be reached there.
     default: "8",
     ...seconds(0, 3_600),
-    description: "Seconds that runs are given to finish on shutdown; then another worker continues them.",
+    description: "Seconds that runs have to finish on shutdown. Another worker continues the rest.",
   },
   eventRetentionSeconds: {
     environment: ["RESUMABLE_STREAM_TTL_SECONDS"],
     // The hosted service keeps them in memory, for 120 s. Here they are on disk, and a laptop may sleep an hour.
     default: "3600",
     ...seconds(1, 2_592_000),
-    description: "Seconds that the events of an ended run can be replayed.",
+    description: "Seconds for which the events of an ended run can be replayed.",
   },
   leaseSeconds: {
     environment: ["LEASE_SECONDS"],
@@ -124,27 +125,27 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
     environment: ["HEARTBEAT_SECONDS"],
     default: "2",
     ...seconds(0.05, 600),
-    description: "Seconds between two heartbeats; less than half of LEASE_SECONDS.",
+    description: "Seconds between two heartbeats. Must be less than half of LEASE_SECONDS.",
   },
   blockedLoopSeconds: {
     // What it is if it is not set depends on WORKERS; see config.ts.
     environment: ["BLOCKED_LOOP_SECONDS"],
     ...seconds(0, 604_800),
     description:
-      "Seconds that a node may block the event loop before its process counts as dead; 0: only the lease. " +
-      "Not set: 60, with WORKERS 15 (or LEASE_SECONDS, if that is more).",
+      "Seconds for which a node may block the event loop before its process counts as dead. 0: only the lease decides. " +
+      "Not set: 60, or with WORKERS the larger of 15 and LEASE_SECONDS.",
   },
   sweepSeconds: {
     environment: ["SWEEP_SECONDS"],
     default: "2",
     ...seconds(0.05, 600),
-    description: "Seconds between two looks for runs of dead workers.",
+    description: "Seconds between two searches for runs of dead workers.",
   },
   maxAttempts: {
     // The hosted service's counts attempts, too, whatever its name says.
     environment: ["MAX_ATTEMPTS", "BG_JOB_MAX_RETRIES"],
     default: "3",
     ...wholeNumber(1, 100),
-    description: "Attempts after which a run whose workers died each time ends as an error.",
+    description: "Attempts of a run. If the worker died in each of them, the run ends as an error.",
   },
 };

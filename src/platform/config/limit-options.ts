@@ -49,7 +49,7 @@ const perMinute = (what: string, standard: string, name: string): Option<number>
   environment: [name],
   default: standard,
   ...wholeNumber(0, 1_000_000_000),
-  description: `${what} a minute that a user or an address may make; 0: no limit.`,
+  description: `${what} a minute for each user or address. 0: no limit.`,
 });
 
 /** Names of ranges that are no addresses. */
@@ -58,106 +58,104 @@ const isProxy = (text: string): boolean =>
   RANGES.includes(text) || ipaddr.isValid(text) || ipaddr.isValidCIDR(text);
 
 export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitConfig[Key]> } = {
-  readsPerMinute: perMinute("Requests that read", "3000", "RATE_LIMIT_READS"),
+  readsPerMinute: perMinute("Read requests", "3000", "RATE_LIMIT_READS"),
   searchesPerMinute: perMinute("Searches, counts and histories", "600", "RATE_LIMIT_SEARCHES"),
-  writesPerMinute: perMinute("Requests that change something", "1200", "RATE_LIMIT_WRITES"),
+  writesPerMinute: perMinute("Write requests", "1200", "RATE_LIMIT_WRITES"),
   runsPerMinute: perMinute("Runs", "600", "RATE_LIMIT_RUNS"),
   streamsPerMinute: perMinute("Streams, WebSockets and joins", "600", "RATE_LIMIT_STREAMS"),
   failedLoginsPerMinute: {
     environment: ["RATE_LIMIT_FAILED_LOGINS"],
     default: "600",
     ...wholeNumber(0, 1_000_000_000),
-    description:
-      "Requests a minute of an address that are refused since they show wrong credentials or none; 0: no limit.",
+    description: "Requests a minute from one address with wrong or missing credentials. 0: no limit.",
   },
   keyFactor: {
     environment: ["LIMITS_KEY_FACTOR"],
     default: "20",
     ...wholeNumber(1, 1_000_000),
     description:
-      "How many times the limits of a user hold for an API key, which stands for an application with many users.",
+      "An API key has this many times the limits of a user, because a key stands for an application with many users.",
   },
   pendingRunsPerThread: {
     environment: ["PENDING_RUNS_PER_THREAD"],
     default: "100",
     ...wholeNumber(0, 1_000_000),
     description:
-      "Runs of a user that may wait on one thread; for an API key, and without one, so many times LIMITS_KEY_FACTOR; " +
-      "0: no limit.",
+      "Waiting runs of a user on one thread. For an API key, or without one, multiplied by LIMITS_KEY_FACTOR. 0: no " +
+      "limit.",
   },
   pendingRunsPerCaller: {
     environment: ["PENDING_RUNS_PER_CALLER"],
     default: "1000",
     ...wholeNumber(0, 1_000_000),
-    description: "Runs of a user that may wait on all threads and servers together; 0: no limit.",
+    description: "Waiting runs of a user on all threads and servers together. 0: no limit.",
   },
   runningRunsPerCaller: {
     environment: ["MAX_RUNNING_RUNS_PER_CALLER"],
     default: "0",
     ...wholeNumber(0, 1_000_000),
     description:
-      "Runs of a user that are executed at the same time on all servers; the others wait. Set it alike on all servers. 0: no limit.",
+      "Runs of a user that all servers execute at the same time; more runs wait. Set the same value on all servers. 0: " +
+      "no limit.",
   },
   runningRunsByGraph: {
     environment: ["MAX_RUNNING_RUNS_BY_GRAPH"],
     default: "",
     ...byGraph("runs", "agent=20,research=2", 1, 1_000_000),
     description:
-      "Runs of a graph that are executed at the same time on all servers: agent=20,research=2. Set it alike on all servers.",
+      "Runs of a graph that all servers execute at the same time: agent=20,research=2. Set the same value on all " +
+      "servers.",
   },
   cronsPerCaller: {
     environment: ["MAX_CRONS_PER_CALLER"],
     default: "100",
     ...wholeNumber(0, 1_000_000),
-    description: "Crons that a user may have; 0: no limit.",
+    description: "Crons of a user. 0: no limit.",
   },
   streamsPerCaller: {
     environment: ["STREAMS_PER_CALLER"],
     default: "100",
     ...wholeNumber(0, 1_000_000),
     description:
-      "Streams, WebSockets, their subscriptions and waiting requests that a user or an address may have open at once; 0: no limit.",
+      "Open streams, WebSockets, WebSocket subscriptions and waiting requests of a user or an address. 0: no limit.",
   },
   accessCheckSeconds: {
     environment: ["ACCESS_CHECK_SECONDS"],
     default: "60",
     ...wholeNumber(1, 86_400),
     description:
-      "Seconds after which users with a stream, a WebSocket or a waiting request open are authenticated and asked about " +
-      "again, at the latest.",
+      "The server checks again at least this often, in seconds, whether users with an open stream, WebSocket or waiting " +
+      "request still have access.",
   },
   streamsAtMost: {
     environment: ["STREAMS_MAX"],
     default: "10000",
     ...wholeNumber(1, 1_000_000),
-    description: "Streams, WebSockets and waiting requests that this process has open at once.",
+    description: "Open streams, WebSockets and waiting requests of this process.",
   },
   connectionsAtMost: {
     environment: ["CONNECTIONS_MAX"],
     default: "15000",
     ...wholeNumber(10, 1_000_000),
-    description: "Connections that this process takes; further ones are closed at once.",
+    description: "Open connections of this process. Further connections are closed at once.",
   },
   listenBacklog: {
     environment: ["LISTEN_BACKLOG"],
     default: "4096", // Linux's own bound since 5.4; Node's 511 refused 304 to 444 of 2,000 at once
     ...wholeNumber(1, 65_535),
-    description:
-      "New connections that the kernel holds until this process takes them; Linux holds no more than net.core.somaxconn.",
+    description: "New connections that wait in the kernel. Linux holds at most net.core.somaxconn.",
   },
   stateValueCharactersAtMost: {
     environment: ["STATE_VALUE_MAX_MB"],
     default: "64",
     ...megabytes(0.001, 200), // beyond it nothing is taken, see state/values/encoding.ts
-    description:
-      "Megabytes that one value of a thread's state may take as JSON; a run that makes a larger one fails.",
+    description: "Largest value in a thread's state, in megabytes of JSON. A run with a larger value fails.",
   },
   eventCharactersAtMost: {
     environment: ["EVENT_MAX_MB"],
     default: "64",
     ...megabytes(0.001, 200),
-    description:
-      "Megabytes that one event of a run may take; a run that tells a larger one to somebody fails.",
+    description: "Largest event of a run, in megabytes. A run that sends a larger event to a reader fails.",
   },
   trustedProxies: {
     environment: ["TRUSTED_PROXIES"],
@@ -169,25 +167,25 @@ export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitC
       .refine((text) => list(text).every(isProxy))
       .pipe(commaSeparated.schema),
     description:
-      "Addresses or networks of proxies whose X-Forwarded-For is believed, separated by commas; also loopback, linklocal, " +
-      "uniquelocal. Not set: callers without a name are counted by the address that connects.",
+      "Proxies whose X-Forwarded-For is trusted: addresses or networks, or loopback, linklocal, uniquelocal, separated " +
+      "by commas. Not set: callers without a name are counted by the address that connects.",
   },
   headersTimeoutSeconds: {
     environment: ["HEADERS_TIMEOUT_SECONDS"],
     default: "20",
     ...seconds(1, 3_600),
-    description: "Seconds in which a new connection must have sent a request's headers.",
+    description: "Seconds in which the headers of a request must arrive.",
   },
   requestTimeoutSeconds: {
     environment: ["REQUEST_TIMEOUT_SECONDS"],
     default: "60",
     ...seconds(1, 3_600),
-    description: "Seconds in which a request must have arrived whole; no less than HEADERS_TIMEOUT_SECONDS.",
+    description: "Seconds in which a whole request must arrive. At least HEADERS_TIMEOUT_SECONDS.",
   },
   keepAliveSeconds: {
     environment: ["KEEP_ALIVE_SECONDS"],
     default: "72", // longer than the minute that balancers keep theirs, or they send into a closed one
     ...seconds(1, 3_600),
-    description: "Seconds that a connection stays open between two requests.",
+    description: "Seconds that an idle connection stays open between two requests.",
   },
 };

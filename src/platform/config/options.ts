@@ -70,7 +70,7 @@ export const OPTIONS: {
     },
     default: "langgraph.json",
     ...text("a path"),
-    description: "The file that names the graphs.",
+    description: "File that names the graphs.",
   },
   assistantConfigs: {
     // The dev server's meaning of that name. No path begins like an object.
@@ -95,8 +95,8 @@ export const OPTIONS: {
       })
       .pipe(z.record(z.string(), storableConfig)),
     description:
-      "As JSON: the config of each graph's own assistant, by graph id; with a field context, if it has one. It wins over " +
-      "langgraph.json.",
+      "JSON: the config of each graph's own assistant, by graph id. A field context in such a config is the assistant's " +
+      "context. Overrides langgraph.json.",
   },
   sourceSchemas: {
     environment: ["SOURCE_SCHEMAS"],
@@ -104,15 +104,15 @@ export const OPTIONS: {
     expected: "true, false or kept",
     schema: z.string().pipe(z.union([z.literal("kept"), z.stringbool()])),
     description:
-      "Whether the schemas of Annotation graphs are read from TypeScript source, by a process that is started after the server; " +
-      "kept: only those that 'threadloom schemas' has kept are told, as in an image.",
+      "Whether a separate process reads the schemas of Annotation graphs from TypeScript source after the start. kept: " +
+      "use only the schemas that 'threadloom schemas' stored, as in an image.",
   },
   host: {
     flag: "host",
     environment: ["HOST"],
     default: "127.0.0.1",
     ...text("an address"),
-    description: "Address to listen on. Anything but loopback needs API keys.",
+    description: "Address to listen on. Any address but loopback needs API keys or auth.",
   },
   port: {
     flag: "port",
@@ -120,7 +120,7 @@ export const OPTIONS: {
     environment: ["PORT"],
     default: "8123",
     ...wholeNumber(0, 65_535),
-    description: "Port to listen on; 0 takes a free one.",
+    description: "Port to listen on. 0: any free port.",
   },
   dataFolder: {
     flag: "data",
@@ -128,14 +128,15 @@ export const OPTIONS: {
     default: ".threadloom",
     ...text("a path"),
     description:
-      "Folder of the embedded PostgreSQL, when DATABASE_URL is not set, and of the schemas that were read from source.",
+      "Folder of the embedded PostgreSQL (without DATABASE_URL) and of the schemas read from source.",
   },
   role: {
     flag: "role",
     environment: ["ROLE"],
     default: "all",
     ...oneOf(["all", "api", "worker"]),
-    description: "all; api answers requests only; worker executes runs only.",
+    description:
+      "all: answer requests and execute runs. api: only answer requests. worker: only execute runs.",
   },
   unsafeNoAuth: {
     flag: "unsafe-no-auth",
@@ -143,7 +144,7 @@ export const OPTIONS: {
     environment: ["UNSAFE_NO_AUTH"],
     default: "false",
     ...flag,
-    description: "Listen beyond loopback without API keys: something in front checks access.",
+    description: "Listen beyond loopback without API keys. Use it only behind something that checks access.",
   },
   noConsole: {
     flag: "no-console",
@@ -152,8 +153,8 @@ export const OPTIONS: {
     default: "false",
     ...flag,
     description:
-      "Without the page at /console. There is none, either, where http.disable_ui of langgraph.json says so, and beyond loopback " +
-      "where nobody has to say who he is.",
+      "Do not serve the console at /console. Without this option the console is still off with http.disable_ui, and " +
+      "beyond loopback without API keys or auth.",
   },
   unsafeIgnoreAuth: {
     flag: "unsafe-ignore-auth",
@@ -161,7 +162,8 @@ export const OPTIONS: {
     environment: ["UNSAFE_IGNORE_AUTH"],
     default: "false",
     ...flag,
-    description: "Start without the handlers of auth in langgraph.json: something in front checks access.",
+    description:
+      "Start without the auth handlers of langgraph.json. Use it only behind something that checks access.",
   },
   apiKeys: {
     environment: ["API_KEYS"],
@@ -169,8 +171,8 @@ export const OPTIONS: {
     secret: true,
     ...commaSeparated,
     description:
-      "Keys that callers send as X-Api-Key, separated by commas, beside those of 'keys create'. No key at all: open to " +
-      "whoever can connect.",
+      "API keys, separated by commas, beside those of 'threadloom keys create'. Callers send a key as X-Api-Key. " +
+      "Without any key or auth the server is open to everyone who can connect.",
   },
   ...DATABASE_OPTIONS,
   ...ENCRYPTION_OPTIONS,
@@ -181,16 +183,16 @@ export const OPTIONS: {
     default: "", // then langgraph.json decides, or whether there are keys; see originsOf
     ...commaSeparated,
     description:
-      "Origins whose pages may call the API, separated by commas; * is all, loopback all on this machine. " +
-      "Not set: as http.cors of langgraph.json says, else * with API keys, loopback without.",
+      "Origins whose pages may call the API, separated by commas. *: all. loopback: all on this machine. Not set: " +
+      "http.cors of langgraph.json, else * with API keys and loopback without.",
   },
   allowedHosts: {
     environment: ["ALLOWED_HOSTS"],
     default: "",
     ...commaSeparated,
     description:
-      "Without API keys: names by which this server may be called beside loopback's, separated by commas; " +
-      ".example.com is all below it, * any.",
+      "Without API keys: host names of this server beside those of loopback, separated by commas. .example.com: all " +
+      "names below it. *: any name.",
   },
   bodyLimitBytes: {
     environment: ["BODY_LIMIT_MB", "HTTP_MAX_REQUEST_BODY_BYTES"],
@@ -207,13 +209,13 @@ export const OPTIONS: {
       .pipe(z.coerce.number<string>().min(0.001).max(200))
       .transform((megabytes) => Math.round(megabytes * BYTES_PER_MEGABYTE)),
     description:
-      "Megabytes that a request's body may have; large ones may take four times as much at the same time.",
+      "Largest request body in megabytes. All large bodies together may take four times as much at the same time.",
   },
   bodyElementsAtMost: {
     environment: ["BODY_ELEMENTS"],
     default: "250000",
     ...wholeNumber(1_000, 10_000_000),
-    description: "Items of lists and members of objects that a request's body may have, all levels together.",
+    description: "Most list items and object members in a request body, at all levels together.",
   },
   ...LIMIT_OPTIONS,
   logLevel: {
@@ -225,14 +227,15 @@ export const OPTIONS: {
       .string()
       .transform((level) => PYTHON_LEVELS.get(level.toLowerCase()) ?? level.toLowerCase())
       .pipe(z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])),
-    description: "The least severe log lines that are written.",
+    description: "Least severe level that is logged.",
   },
   logContents: {
     environment: ["LOG_CONTENTS"],
     default: "false",
     ...flag,
     description:
-      "true logs the messages of graphs' errors, which may hold what users say; dev does. false: class, code and stack only.",
+      "true: log the messages of graph errors, which may contain user data. threadloom dev does. false: log class, code " +
+      "and stack only.",
   },
   logFormat: {
     environment: ["LOG_FORMAT", "LOG_JSON"],
@@ -243,6 +246,6 @@ export const OPTIONS: {
       },
     },
     ...oneOf(["pretty", "json"]),
-    description: "pretty or json. Not set: pretty on a terminal and in dev, otherwise json.",
+    description: "pretty or json. Not set: pretty on a terminal and in threadloom dev, otherwise json.",
   },
 };

@@ -23,14 +23,13 @@ export const WEBHOOK_OPTIONS: { readonly [Key in keyof WebhookOptions]: Option<W
       .transform(list)
       .pipe(z.array(z.string().min(SECRET_LENGTH_AT_LEAST)).max(10)),
     description:
-      "Secrets that sign webhooks as Standard Webhooks does (whsec_ and base64, or any text), separated by commas; " +
-      "each signs, so that one can take another's place. None: webhooks are not signed.",
+      "Secrets that sign webhooks as in Standard Webhooks (whsec_ and base64, or any text), separated by commas. Every " +
+      "secret signs, which allows rotation. Not set: webhooks are not signed.",
   },
   webhookRetentionSeconds: {
     environment: ["WEBHOOK_RETENTION_SECONDS"],
     default: "604800",
     ...wholeNumber(0, 31_536_000),
-    description:
-      "How long a webhook's delivery can be looked at and replayed after it was delivered or given up.",
+    description: "Seconds for which a finished webhook delivery can be shown and replayed.",
   },
 };
