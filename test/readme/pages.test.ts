@@ -7,10 +7,11 @@ import { createProgram } from "../../src/cli/program.ts";
 import { PROJECT_VARIABLES } from "../../src/platform/config/project-keys.ts";
 import { OPTIONS } from "../../src/platform/config/options.ts";
 import { GRAPH_KEYS, LANGGRAPH_JSON_KEYS, type Keys } from "../../src/graphs/project/known-keys.ts";
-import { anchorsOf, codeOf, linksOf, proseOf, sourceText, userPages } from "./pages.ts";
+import { anchorsOf, codeOf, decisionPages, linksOf, proseOf, sourceText, userPages } from "./pages.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const pages = userPages();
+const decisions = decisionPages();
 const textOf = (path: string): string => pages.find((page) => page.path === path)?.text ?? "";
 
 describe("the README", () => {
@@ -68,8 +69,20 @@ test("the index of the documentation leads to every page", () => {
   expect(missing).toEqual([]);
 });
 
+test("the index of the decisions leads to every decision", () => {
+  const INDEX = "docs/decisions/README.md";
+  const reached = new Set(
+    decisions
+      .filter(({ path }) => path === INDEX)
+      .flatMap(linksOf)
+      .map(({ path }) => path),
+  );
+  const missing = decisions.map(({ path }) => path).filter((path) => path !== INDEX && !reached.has(path));
+  expect(missing).toEqual([]);
+});
+
 test("every link of a page leads to something that is there, and its anchor to a heading", () => {
-  const links = pages.flatMap(linksOf);
+  const links = [...pages, ...decisions].flatMap(linksOf);
   expect(links.length).toBeGreaterThan(100);
   const broken = links
     .filter(({ path, anchor }) => {

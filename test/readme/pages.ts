@@ -13,13 +13,18 @@ export interface Page {
 
 const pageOf = (path: string): Page => ({ path, text: readFileSync(join(ROOT, path), "utf8") });
 
-/** Every page that is written for users, decisions apart: those tell what was true when they were made. */
+/** Every page that is written for users; decisions are for contributors. */
 export const userPages = (): Page[] => {
   const inDocs = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".md") && !path.startsWith("decisions"))
     .map((path) => join("docs", path));
   return ["README.md", "SECURITY.md", "CONTRIBUTING.md", ...inDocs.toSorted()].map(pageOf);
 };
+
+export const decisionPages = (): Page[] =>
+  readdirSync(join(ROOT, "docs/decisions"))
+    .toSorted()
+    .map((name) => pageOf(join("docs/decisions", name)));
 
 const FENCE = /^ *```(\w*)\n([^]*?)^ *```$/gm;
 
