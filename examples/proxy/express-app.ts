@@ -2,7 +2,7 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import { createProxyMiddleware } from "http-proxy-middleware";
 import { agentToken, sessionOf } from "./agent-token.ts";
 
-/** Lets in who has signed in here, and tells the agent server who that is. */
+/** Admits signed-in users, and replaces their cookie by a token for the agent server. */
 const authorize = async (request: Request, response: Response, next: NextFunction): Promise<void> => {
   if (request.headers["sec-fetch-site"] === "cross-site") {
     response.status(403).json({ detail: "Pages of other sites may not call this." });
@@ -13,7 +13,7 @@ const authorize = async (request: Request, response: Response, next: NextFunctio
     response.status(401).json({ detail: "Sign in first." });
     return;
   }
-  // The browser's own are for this application: the agent server gets none of them.
+  // The agent server must not get the browser's credentials: they are for this application.
   for (const name of ["cookie", "origin", "x-api-key"]) delete request.headers[name];
   request.headers.authorization = `Bearer ${await agentToken(session)}`;
   next();
@@ -26,14 +26,14 @@ export const createApp = (target: string): Express => {
     target,
     changeOrigin: true,
     on: {
-      // A client that leaves ends its request at the agent server, too: `on_disconnect: "cancel"` depends on it.
+      // When the client leaves, end the request to the agent server: `on_disconnect: "cancel"` depends on it.
       proxyReq: (onward, _request, response) => {
         response.on("close", () => onward.destroy());
       },
     },
   });
   app.use("/agents", authorize, proxy);
-  // Behind the proxy: in front of it, a parser would read the bodies that are to be handed on.
+  // After the proxy: before it, a parser would read the bodies that the proxy forwards.
   app.use(express.json());
   return app;
 };
