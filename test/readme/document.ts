@@ -139,21 +139,13 @@ const GROUPS: Readonly<Record<string, object>> = {
   "### Webhooks": WEBHOOK_OPTIONS,
 };
 
-/** "a whole number from 1 to 9" as "1 to 9". */
-const shortly = (expected: string): string =>
-  expected
-    .replace(/^(?:an?|one of) /, "")
-    .replace(/^(?:whole )?number (?:of \w+ )?from (\S+ to \S+)$/, "$1")
-    .replace(/^list separated by commas$/, "comma-separated");
-
 const optionTable = (options: readonly Option<unknown>[]): string => {
   const rows = options.map((option) => [
     [...option.environment, ...(option.flag === undefined ? [] : [`--${option.flag}`])].map(code).join(", "),
     (option.default ?? "") === "" ? "" : code(option.default ?? ""),
-    shortly(option.expected),
     option.description,
   ]);
-  return [["Name", "Default", "Value", "Meaning"], ["---", "---", "---", "---"], ...rows]
+  return [["Name", "Default", "Meaning"], ["---", "---", "---"], ...rows]
     .map((cells) => `| ${cells.join(" | ")} |`)
     .join("\n");
 };

@@ -31,23 +31,22 @@ export const DATABASE_OPTIONS: { readonly [Key in keyof DatabaseConfig]: Option<
     secret: true,
     expected: "a URL like postgresql://user:password@host:5432/database",
     schema: z.string().refine(isPostgresUrl).optional(),
-    description: "PostgreSQL to use. Not set: the server starts an embedded PostgreSQL.",
+    description:
+      "PostgreSQL to use: postgresql://user:password@host:5432/database. Not set: an embedded PostgreSQL.",
   },
   databaseDirectUrl: {
     environment: ["DATABASE_DIRECT_URL"],
     secret: true,
     expected: "a URL like postgresql://user:password@host:5432/database",
     schema: z.string().refine(isPostgresUrl).optional(),
-    description:
-      "Address of the same database without the transaction pooler, for work that needs a session (docs/scaling.md).",
+    description: "The same database past a transaction pooler (docs/scaling.md).",
   },
   databaseWaitSeconds: {
     environment: ["DATABASE_WAIT_SECONDS"],
     default: "60",
     ...seconds(0, 3_600),
     description:
-      "Seconds that a start waits for a database that is not reachable yet. Errors that waiting can't fix, such as a " +
-      "wrong password, end the start at once. 0: do not wait.",
+      "Seconds that a start waits for an unreachable database. Errors such as a wrong password end the start at once.",
   },
   databasePoolSize: {
     environment: ["DATABASE_POOL_SIZE", "LANGGRAPH_POSTGRES_POOL_MAX_SIZE"],
@@ -67,20 +66,20 @@ export const DATABASE_OPTIONS: { readonly [Key in keyof DatabaseConfig]: Option<
     expected: "a name of at most 40 lower case letters, digits and _ that does not begin with a digit or pg_",
     schema: z.string().refine(isSchemaName),
     description:
-      "Schema of the tables. The first start creates it. Deployments can share a database, each with its own schema.",
+      "Schema of the tables, created at the first start. Deployments can share a database, each with its own schema.",
   },
   databaseListen: {
     environment: ["DATABASE_LISTEN"],
     default: "true",
     ...flag,
-    description: "false: for a database without LISTEN. Processes then poll for new work.",
+    description: "false: for a database without LISTEN. Processes then poll.",
   },
   databaseAdvisoryLocks: {
     environment: ["DATABASE_ADVISORY_LOCKS"],
     default: "true",
     ...flag,
     description:
-      "false: for a database without advisory locks. Only an expired lease then shows that a worker is dead.",
+      "false: for a database without advisory locks. Only an expired lease then shows a dead worker.",
   },
   databaseSessions: {
     environment: ["DATABASE_SESSIONS"],

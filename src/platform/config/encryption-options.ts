@@ -34,8 +34,8 @@ export const ENCRYPTION_OPTIONS: { readonly [Key in keyof EncryptionConfig]: Opt
       default: "",
       ...KEYS,
       description:
-        "Encrypts user data with AES-256-GCM: states, events, inputs, configurations, store items. With several keys, " +
-        "separated by commas, the first encrypts and all decrypt. Make a key with: openssl rand -hex 32",
+        "Encrypts states, events, inputs, configurations and store items (AES-256-GCM). With several keys, separated by " +
+        "commas, the first encrypts and all decrypt. Make one with: openssl rand -hex 32",
     },
     encryptionFallbackKeys: {
       environment: ["LANGGRAPH_AES_FALLBACK_KEYS"],
@@ -54,6 +54,6 @@ export const ENCRYPTION_OPTIONS: { readonly [Key in keyof EncryptionConfig]: Opt
         .transform(list)
         .refine((names) => !names.some((name) => ALWAYS_OPEN.test(name))),
       description:
-        "Metadata keys whose values are encrypted too, separated by commas. Searches can't find records by these values.",
+        "Metadata keys whose values are encrypted too, separated by commas. Searches can't use these values.",
     },
   };

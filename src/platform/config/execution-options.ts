@@ -55,14 +55,14 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
         z.union([z.literal("auto"), z.coerce.number<string>().int().min(0).max(GRAPH_PROCESSES_AT_MOST)]),
       ),
     description:
-      "Number of graph processes, which execute graphs outside the server's process. 0: execute graphs in the server's " +
-      "process. auto: one less than the cores, at least one.",
+      "Graph processes, which execute graphs outside the server's process. 0: the server's process executes them. auto: " +
+      "one less than the cores, at least one.",
   },
   graphProcessHeapMegabytes: {
     environment: ["WORKER_HEAP_MB"],
     default: "512",
     ...wholeNumber(64, 1_000_000),
-    description: "Heap of a graph process in megabytes. A graph process with a full heap ends.",
+    description: "Heap of a graph process in megabytes.",
   },
   graphProcessRuns: {
     environment: ["WORKER_RUNS"],
@@ -79,27 +79,26 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
       .pipe(z.coerce.number<string>().min(100).max(1_000_000))
       .transform((megabytes) => Math.round(megabytes * BYTES_PER_MEGABYTE)),
     description:
-      "Memory in megabytes above which a graph process is replaced. With WORKER_HEAP_MB more than that, it is killed.",
+      "Memory in megabytes above which a graph process is replaced. With WORKER_HEAP_MB more, it is killed.",
   },
   runTimeoutSeconds: {
     environment: ["BG_JOB_TIMEOUT_SECS"],
     default: "3600",
     ...seconds(1, 604_800),
-    description: "Longest time of a run, in seconds.",
+    description: "Seconds that a run may take.",
   },
   runTimeoutSecondsByGraph: {
     environment: ["RUN_TIMEOUT_BY_GRAPH"],
     default: "",
     ...byGraph("seconds", "agent=600,research=7200", 1, 604_800),
-    description:
-      "Longest time of a run by graph, in seconds, in place of BG_JOB_TIMEOUT_SECS: agent=600,research=7200.",
+    description: "The same by graph: agent=600,research=7200.",
   },
   recursionLimitMax: {
     environment: ["RECURSION_LIMIT_MAX"],
     // What the largest agents in use ask for; each step is a checkpoint that is stored.
     default: "10000",
     ...wholeNumber(1, 2_147_483_647),
-    description: "Highest recursion_limit (steps of a run) that the server accepts.",
+    description: "Highest recursion_limit (steps of a run).",
   },
   shutdownGraceSeconds: {
     environment: ["BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS"],
@@ -113,7 +112,7 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
     // The hosted service keeps them in memory, for 120 s. Here they are on disk, and a laptop may sleep an hour.
     default: "3600",
     ...seconds(1, 2_592_000),
-    description: "Seconds for which the events of an ended run can be replayed.",
+    description: "Seconds for which events of an ended run can be replayed.",
   },
   leaseSeconds: {
     environment: ["LEASE_SECONDS"],
@@ -132,8 +131,8 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
     environment: ["BLOCKED_LOOP_SECONDS"],
     ...seconds(0, 604_800),
     description:
-      "Seconds for which a node may block the event loop before its process counts as dead. 0: only the lease decides. " +
-      "Not set: 60, or with WORKERS the larger of 15 and LEASE_SECONDS.",
+      "Seconds of a blocked event loop after which the process counts as dead. 0: only the lease decides. Not set: 60, " +
+      "or with WORKERS the larger of 15 and LEASE_SECONDS.",
   },
   sweepSeconds: {
     environment: ["SWEEP_SECONDS"],
@@ -146,6 +145,6 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
     environment: ["MAX_ATTEMPTS", "BG_JOB_MAX_RETRIES"],
     default: "3",
     ...wholeNumber(1, 100),
-    description: "Attempts of a run. If the worker died in each of them, the run ends as an error.",
+    description: "Attempts of a run whose workers die. After the last, the run ends as an error.",
   },
 };

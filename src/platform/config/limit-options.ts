@@ -73,38 +73,33 @@ export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitC
     environment: ["LIMITS_KEY_FACTOR"],
     default: "20",
     ...wholeNumber(1, 1_000_000),
-    description:
-      "An API key has this many times the limits of a user, because a key stands for an application with many users.",
+    description: "An API key, which stands for an application, has this many times the limits of a user.",
   },
   pendingRunsPerThread: {
     environment: ["PENDING_RUNS_PER_THREAD"],
     default: "100",
     ...wholeNumber(0, 1_000_000),
     description:
-      "Waiting runs of a user on one thread. For an API key, or without one, multiplied by LIMITS_KEY_FACTOR. 0: no " +
-      "limit.",
+      "Waiting runs of a user on one thread; for an API key, or without one, times LIMITS_KEY_FACTOR. 0: no limit.",
   },
   pendingRunsPerCaller: {
     environment: ["PENDING_RUNS_PER_CALLER"],
     default: "1000",
     ...wholeNumber(0, 1_000_000),
-    description: "Waiting runs of a user on all threads and servers together. 0: no limit.",
+    description: "Waiting runs of a user on all servers. 0: no limit.",
   },
   runningRunsPerCaller: {
     environment: ["MAX_RUNNING_RUNS_PER_CALLER"],
     default: "0",
     ...wholeNumber(0, 1_000_000),
     description:
-      "Runs of a user that all servers execute at the same time; more runs wait. Set the same value on all servers. 0: " +
-      "no limit.",
+      "Running runs of a user on all servers; more wait. Set it alike on all servers. 0: no limit.",
   },
   runningRunsByGraph: {
     environment: ["MAX_RUNNING_RUNS_BY_GRAPH"],
     default: "",
     ...byGraph("runs", "agent=20,research=2", 1, 1_000_000),
-    description:
-      "Runs of a graph that all servers execute at the same time: agent=20,research=2. Set the same value on all " +
-      "servers.",
+    description: "Running runs of a graph on all servers: agent=20,research=2. Set it alike on all servers.",
   },
   cronsPerCaller: {
     environment: ["MAX_CRONS_PER_CALLER"],
@@ -117,15 +112,14 @@ export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitC
     default: "100",
     ...wholeNumber(0, 1_000_000),
     description:
-      "Open streams, WebSockets, WebSocket subscriptions and waiting requests of a user or an address. 0: no limit.",
+      "Open streams, WebSockets, their subscriptions and waiting requests of a user or an address. 0: no limit.",
   },
   accessCheckSeconds: {
     environment: ["ACCESS_CHECK_SECONDS"],
     default: "60",
     ...wholeNumber(1, 86_400),
     description:
-      "The server checks again at least this often, in seconds, whether users with an open stream, WebSocket or waiting " +
-      "request still have access.",
+      "Seconds between two checks whether a user still has access to an open stream, WebSocket or waiting request.",
   },
   streamsAtMost: {
     environment: ["STREAMS_MAX"],
@@ -137,7 +131,7 @@ export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitC
     environment: ["CONNECTIONS_MAX"],
     default: "15000",
     ...wholeNumber(10, 1_000_000),
-    description: "Open connections of this process. Further connections are closed at once.",
+    description: "Open connections of this process. More are closed at once.",
   },
   listenBacklog: {
     environment: ["LISTEN_BACKLOG"],
@@ -149,13 +143,13 @@ export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitC
     environment: ["STATE_VALUE_MAX_MB"],
     default: "64",
     ...megabytes(0.001, 200), // beyond it nothing is taken, see state/values/encoding.ts
-    description: "Largest value in a thread's state, in megabytes of JSON. A run with a larger value fails.",
+    description: "Largest value in a thread's state, in megabytes of JSON. A run with a larger one fails.",
   },
   eventCharactersAtMost: {
     environment: ["EVENT_MAX_MB"],
     default: "64",
     ...megabytes(0.001, 200),
-    description: "Largest event of a run, in megabytes. A run that sends a larger event to a reader fails.",
+    description: "Largest event that a run may send, in megabytes. A run with a larger one fails.",
   },
   trustedProxies: {
     environment: ["TRUSTED_PROXIES"],
@@ -167,8 +161,8 @@ export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitC
       .refine((text) => list(text).every(isProxy))
       .pipe(commaSeparated.schema),
     description:
-      "Proxies whose X-Forwarded-For is trusted: addresses or networks, or loopback, linklocal, uniquelocal, separated " +
-      "by commas. Not set: callers without a name are counted by the address that connects.",
+      "Proxies whose X-Forwarded-For is trusted: addresses, networks (10.0.0.0/8), loopback, linklocal or uniquelocal, " +
+      "separated by commas.",
   },
   headersTimeoutSeconds: {
     environment: ["HEADERS_TIMEOUT_SECONDS"],

@@ -95,7 +95,7 @@ export const OPTIONS: {
       })
       .pipe(z.record(z.string(), storableConfig)),
     description:
-      "JSON: the config of each graph's own assistant, by graph id. A field context in such a config is the assistant's " +
+      "As JSON: the config of each graph's own assistant, by graph id. A field context in it is the assistant's " +
       "context. Overrides langgraph.json.",
   },
   sourceSchemas: {
@@ -104,8 +104,8 @@ export const OPTIONS: {
     expected: "true, false or kept",
     schema: z.string().pipe(z.union([z.literal("kept"), z.stringbool()])),
     description:
-      "Whether a separate process reads the schemas of Annotation graphs from TypeScript source after the start. kept: " +
-      "use only the schemas that 'threadloom schemas' stored, as in an image.",
+      "true: a separate process reads schemas from TypeScript source after the start. kept: use only those that " +
+      "'threadloom schemas' stored. false: neither.",
   },
   host: {
     flag: "host",
@@ -127,8 +127,7 @@ export const OPTIONS: {
     environment: ["THREADLOOM_DATA"],
     default: ".threadloom",
     ...text("a path"),
-    description:
-      "Folder of the embedded PostgreSQL (without DATABASE_URL) and of the schemas read from source.",
+    description: "Folder of the embedded PostgreSQL and of the schemas read from source.",
   },
   role: {
     flag: "role",
@@ -153,8 +152,8 @@ export const OPTIONS: {
     default: "false",
     ...flag,
     description:
-      "Do not serve the console at /console. Without this option the console is still off with http.disable_ui, and " +
-      "beyond loopback without API keys or auth.",
+      "No console at /console. http.disable_ui switches it off too, as does an address beyond loopback without API keys " +
+      "or auth.",
   },
   unsafeIgnoreAuth: {
     flag: "unsafe-ignore-auth",
@@ -171,8 +170,8 @@ export const OPTIONS: {
     secret: true,
     ...commaSeparated,
     description:
-      "API keys, separated by commas, beside those of 'threadloom keys create'. Callers send a key as X-Api-Key. " +
-      "Without any key or auth the server is open to everyone who can connect.",
+      "API keys, separated by commas, beside those of 'threadloom keys create'. Callers send one as X-Api-Key. Without " +
+      "keys and auth the server is open to everyone who can connect.",
   },
   ...DATABASE_OPTIONS,
   ...ENCRYPTION_OPTIONS,
@@ -184,15 +183,15 @@ export const OPTIONS: {
     ...commaSeparated,
     description:
       "Origins whose pages may call the API, separated by commas. *: all. loopback: all on this machine. Not set: " +
-      "http.cors of langgraph.json, else * with API keys and loopback without.",
+      "http.cors of langgraph.json; else * with API keys, loopback without.",
   },
   allowedHosts: {
     environment: ["ALLOWED_HOSTS"],
     default: "",
     ...commaSeparated,
     description:
-      "Without API keys: host names of this server beside those of loopback, separated by commas. .example.com: all " +
-      "names below it. *: any name.",
+      "Host names of this server without API keys, separated by commas, beside those of loopback. .example.com: all " +
+      "names below it. *: any.",
   },
   bodyLimitBytes: {
     environment: ["BODY_LIMIT_MB", "HTTP_MAX_REQUEST_BODY_BYTES"],
@@ -208,14 +207,13 @@ export const OPTIONS: {
       .string()
       .pipe(z.coerce.number<string>().min(0.001).max(200))
       .transform((megabytes) => Math.round(megabytes * BYTES_PER_MEGABYTE)),
-    description:
-      "Largest request body in megabytes. All large bodies together may take four times as much at the same time.",
+    description: "Largest request body in megabytes. All large bodies at one time: four times as much.",
   },
   bodyElementsAtMost: {
     environment: ["BODY_ELEMENTS"],
     default: "250000",
     ...wholeNumber(1_000, 10_000_000),
-    description: "Most list items and object members in a request body, at all levels together.",
+    description: "Most list items and object members in a request body, on all levels together.",
   },
   ...LIMIT_OPTIONS,
   logLevel: {
@@ -227,15 +225,15 @@ export const OPTIONS: {
       .string()
       .transform((level) => PYTHON_LEVELS.get(level.toLowerCase()) ?? level.toLowerCase())
       .pipe(z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])),
-    description: "Least severe level that is logged.",
+    description: "Least severe level in the log: trace, debug, info, warn, error, fatal or silent.",
   },
   logContents: {
     environment: ["LOG_CONTENTS"],
     default: "false",
     ...flag,
     description:
-      "true: log the messages of graph errors, which may contain user data. threadloom dev does. false: log class, code " +
-      "and stack only.",
+      "true: log messages of graph errors, which may contain user data. threadloom dev does. false: log only class, " +
+      "code and stack.",
   },
   logFormat: {
     environment: ["LOG_FORMAT", "LOG_JSON"],

@@ -23,13 +23,13 @@ export const WEBHOOK_OPTIONS: { readonly [Key in keyof WebhookOptions]: Option<W
       .transform(list)
       .pipe(z.array(z.string().min(SECRET_LENGTH_AT_LEAST)).max(10)),
     description:
-      "Secrets that sign webhooks as in Standard Webhooks (whsec_ and base64, or any text), separated by commas. Every " +
-      "secret signs, which allows rotation. Not set: webhooks are not signed.",
+      "Secrets that sign webhooks as in Standard Webhooks (whsec_ and base64, or any text), separated by commas. Each " +
+      "signs. Not set: no signature.",
   },
   webhookRetentionSeconds: {
     environment: ["WEBHOOK_RETENTION_SECONDS"],
     default: "604800",
     ...wholeNumber(0, 31_536_000),
-    description: "Seconds for which a finished webhook delivery can be shown and replayed.",
+    description: "Seconds for which a finished delivery can be shown and replayed.",
   },
 };
