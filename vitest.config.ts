@@ -7,6 +7,7 @@ import { defineConfig } from "vitest/config";
  */
 export const WITH_PROCESSES = [
   "test/abuse/**/*.test.ts",
+  "test/bench/counts/**/*.test.ts",
   "test/clients/browser/**/*.test.ts",
   "test/clients/python/**/*.test.ts",
   "test/commands/**/*.test.ts",

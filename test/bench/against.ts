@@ -1,10 +1,8 @@
-import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { mkdtemp, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
+import { checkOut } from "./checkout.ts";
+import { ROW_RECORDS } from "./counts/database-writes.ts";
 import { median, run, WIDTH } from "./load.ts";
-import { formatNumber } from "./report.ts";
+import { formatNumber, tableOf } from "./report.ts";
 import { createThreads, HELLO } from "./scenario.ts";
 import { createServerUnderTest, ROOT, type ServerUnderTest } from "./server-process.ts";
 import { readEvents } from "./server-sent-events.ts";
@@ -69,9 +67,6 @@ const LABELS: Readonly<Record<keyof Cost, string>> = {
   walWithoutImages: "WAL without full-page images, KB",
 };
 
-/** A row is written by one of these records, whether it has a table's name in a statement or not. */
-const ROW_RECORDS = "^Heap/(INSERT|UPDATE|HOT_UPDATE|DELETE)|^Heap2/MULTI_INSERT";
-
 const EXTENSIONS = ["pg_stat_statements", "pg_walinspect"];
 
 interface Sample {
@@ -131,49 +126,7 @@ const report = (name: string, commit: string, there: readonly Cost[], here: read
     return [LABELS[key], range(values(there)), range(values(here)), range(ratios)];
   });
   const heading = [`${name}, per run`, commit, "here", "here ÷ there, by turns"];
-  const widths = heading.map((text, column) =>
-    Math.max(text.length, ...lines.map((cells) => cells[column]!.length)),
-  );
-  const format = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join(" | ")} |`;
-  const rule = `|${widths.map((width, column) => (column === 0 ? "-".repeat(width + 2) : `${"-".repeat(width + 1)}:`)).join("|")}|`;
-  return [format(heading), rule, ...lines.map(format)].join("\n");
-};
-
-const git = (...args: string[]): string =>
-  execFileSync("git", args, { cwd: ROOT, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }).trim();
-
-interface Checkout {
-  root: string;
-  close(): Promise<void>;
-}
-
-/** Puts a commit into a folder of its own, with the packages that its lock file names. A folder is taken as it is. */
-const checkOut = async (commit: string, progress: (text: string) => void): Promise<Checkout> => {
-  if (existsSync(join(commit, "package.json")))
-    return { root: resolve(commit), close: async () => undefined };
-  const parent = await mkdtemp(join(tmpdir(), "threadloom-against-"));
-  const root = join(parent, "commit");
-  git("worktree", "add", "--detach", root, commit);
-  const close = async (): Promise<void> => {
-    git("worktree", "remove", "--force", root);
-    await rm(parent, { recursive: true, force: true });
-  };
-  try {
-    if (git("diff", "--name-only", commit, "--", "package-lock.json") === "")
-      await symlink(join(ROOT, "node_modules"), join(root, "node_modules"));
-    else {
-      progress(`against: installing the packages of ${commit}`);
-      execFileSync("npm", ["ci", "--no-audit", "--no-fund"], {
-        cwd: root,
-        stdio: ["ignore", "ignore", "inherit"],
-      });
-    }
-  } catch (error) {
-    await close();
-    throw error;
-  }
-  return { root, close };
+  return tableOf([heading, ...lines]);
 };
 
 const start = async (root: string, nodeOptions: readonly string[]): Promise<ServerUnderTest> => {

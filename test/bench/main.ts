@@ -10,6 +10,7 @@ import { createBareLibraries, OFFICIAL_DATABASE } from "./bare-library.ts";
 import { background } from "./burst.ts";
 import { CHARTS, drawCharts } from "./charts/draw.ts";
 import { checkpoints } from "./checkpoints.ts";
+import { printedCounts } from "./counts/print.ts";
 import { now } from "./load.ts";
 import { longThread } from "./long-thread.ts";
 import { currentLoad, describeMachine, formatMachine } from "./machine.ts";
@@ -64,6 +65,7 @@ const HELP = `npm run bench -- [options]
   --profile folder Write a CPU profile of the server there (open it in a browser's developer tools).
   --against commit What a run costs here and in another commit, by turns (of wait, stream, ten-steps).
                    Also a folder with a checkout of it.
+  --counts         Measure no time: count statements, rows, WAL and calls of a request, with --against also of another commit.
   --statements     After each scenario, show what the server asked of the database.
 
 Scenarios:
@@ -86,6 +88,7 @@ const { values: options } = parseArgs({
     draw: { type: "string" },
     profile: { type: "string" },
     against: { type: "string" },
+    counts: { type: "boolean", default: false },
     statements: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
@@ -167,6 +170,15 @@ const against = (commit: string): Promise<void> =>
       `\n${await compareAgainst({ commit, only, quick, statements, profileFolder, closers, progress })}`,
     );
     console.log(`Load before: ${loadBefore.toFixed(1)}.`);
+  });
+
+const COUNTED_TRIES = 24;
+
+const counts = (): Promise<void> =>
+  closingAll(async (closers) => {
+    const tries = options.quick ? Math.ceil(COUNTED_TRIES / 4) : COUNTED_TRIES;
+    const table = await printedCounts({ commit: options.against, tries, closers, progress });
+    console.log(`\n${table}\n\nLower quartiles of ${tries} tries; Node ${process.version}.`);
   });
 
 const main = (): Promise<void> =>
@@ -274,5 +286,6 @@ const drawOnly = async (file: string): Promise<void> =>
 
 if (options.help) console.log(HELP);
 else if (options.draw !== undefined) await drawOnly(options.draw);
+else if (options.counts) await counts();
 else if (options.against !== undefined) await against(options.against);
 else await main();

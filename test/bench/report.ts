@@ -59,6 +59,16 @@ const ratio = (figure: Figure): string => {
   return Number.isFinite(own / official) ? `${(own / official).toFixed(2)}x` : "";
 };
 
+/** A Markdown table whose columns align in a terminal. The first row is the heading. */
+export const tableOf = (rows: readonly (readonly string[])[]): string => {
+  const [heading = [], ...body] = rows;
+  const widths = heading.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join(" | ")} |`;
+  const rule = `|${widths.map((width, column) => (column === 0 ? "-".repeat(width + 2) : `${"-".repeat(width + 1)}:`)).join("|")}|`;
+  return [line(heading), rule, ...body.map(line)].join("\n");
+};
+
 /** The figures as a Markdown table that is also readable in a terminal. */
 export const formatTable = (figures: readonly Figure[]): string => {
   const present = CONTENDERS.filter((name) => figures.some((figure) => figure.values[name] !== undefined));
@@ -78,11 +88,5 @@ export const formatTable = (figures: readonly Figure[]): string => {
     ...(withRatio ? [ratio(figure)] : []),
     figure.wanted ?? "",
   ]);
-  const widths = heading.map((text, column) =>
-    Math.max(text.length, ...rows.map((row) => row[column]!.length)),
-  );
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join(" | ")} |`;
-  const rule = `|${widths.map((width, column) => (column === 0 ? "-".repeat(width + 2) : `${"-".repeat(width + 1)}:`)).join("|")}|`;
-  return [line(heading), rule, ...rows.map(line)].join("\n");
+  return tableOf([heading, ...rows]);
 };

@@ -1,0 +1,120 @@
+import { existsSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { createHttpClient } from "../http-client.ts";
+import { pause } from "../load.ts";
+import { createThreads } from "../scenario.ts";
+import { spawnProcess } from "../server-process.ts";
+import { openCoverage } from "./coverage.ts";
+import { startCountingProxy } from "./counting-proxy.ts";
+import { openWrites } from "./database-writes.ts";
+import { REQUESTS, type RequestName } from "./requests.ts";
+
+/** What a request costs, from its start until the server rests. */
+export interface Counts {
+  statements: number;
+  /** Rows inserted, updated and deleted. */
+  rows: number;
+  /** Bytes of WAL without full-page images. */
+  walBytes: number;
+  /** Calls of functions of the server's own code. */
+  calls: number;
+  /** Different functions among them. */
+  functions: number;
+  /** Files that hold these functions. */
+  files: number;
+}
+
+/** Before that, caches are empty and connections have not prepared their statements. */
+const WARM_UP_REQUESTS = 10;
+const MOMENT_MS = 20;
+/** The longest interval at which an idle server asks the database something. */
+export const IDLE_SECONDS = 2;
+
+export interface CountedServerOptions {
+  /** The package, or a checkout of the project: its server runs. */
+  root: string;
+  /** The `langgraph.json` that it serves. */
+  config: string;
+  /** An empty database, as a superuser. */
+  connectionString: string;
+}
+
+/** Starts a server in a process of its own, whose statements, writes and calls are counted. */
+export const startCountedServer = async ({ root, config, connectionString }: CountedServerOptions) => {
+  const proxy = await startCountingProxy(connectionString);
+  const child = spawnProcess(
+    [
+      process.execPath,
+      "--inspect=127.0.0.1:0",
+      join(root, "bin/threadloom.js"),
+      "start",
+      ...["--config", config, "--host", "127.0.0.1", "--port", "0"],
+    ],
+    { cwd: root, environment: { DATABASE_URL: proxy.connectionString, LOG_FORMAT: "json" } },
+  );
+  const closers = [() => child.stop(), () => proxy.close()];
+  const close = async (): Promise<void> => {
+    for (const closer of closers) await closer();
+  };
+  try {
+    const inspectorUrl = (await child.said(/Debugger listening on (ws:\S+)/))[1]!;
+    const address = (await child.said(/"msg":"listening on ([^"]+)"/))[1]!;
+    const http = createHttpClient(address, {});
+    closers.unshift(async () => http.close());
+    const writes = await openWrites(connectionString);
+    closers.unshift(() => writes.close());
+    const code = join(realpathSync(root), existsSync(join(root, "src/main.ts")) ? "src/" : "dist/");
+    const coverage = await openCoverage(inspectorUrl, pathToFileURL(code).href);
+    closers.unshift(async () => coverage.close());
+
+    /** Waits until the server does nothing for a moment. Answers what it called until then. */
+    const settled = async (): Promise<Pick<Counts, "calls" | "functions" | "files">> => {
+      let calls = 0;
+      const functions = new Set<string>();
+      const files = new Set<string>();
+      for (;;) {
+        await pause(MOMENT_MS);
+        const taken = await coverage.take();
+        if (taken.calls === 0) return { calls, functions: functions.size, files: files.size };
+        calls += taken.calls;
+        for (const name of taken.functions) functions.add(name);
+        for (const name of taken.files) files.add(name);
+      }
+    };
+
+    const count = async (name: RequestName): Promise<Counts> => {
+      const [threadId] = await createThreads({ http }, 1);
+      await settled();
+      const before = { position: await writes.position(), statements: proxy.statements() };
+      await REQUESTS[name](http, threadId!);
+      const called = await settled();
+      const statements = proxy.statements() - before.statements;
+      return {
+        statements,
+        ...(await writes.between(before.position, await writes.position())),
+        ...called,
+      };
+    };
+
+    return {
+      async warmUp(name: RequestName): Promise<void> {
+        const threads = await createThreads({ http }, WARM_UP_REQUESTS);
+        for (const threadId of threads) await REQUESTS[name](http, threadId);
+      },
+      /** What one request costs, together with what the server does at intervals of its own meanwhile. */
+      count,
+      /** What a server that is asked nothing costs in `IDLE_SECONDS`. */
+      async countIdle(): Promise<Pick<Counts, "statements">> {
+        await settled();
+        const before = proxy.statements();
+        await pause(IDLE_SECONDS * 1_000);
+        return { statements: proxy.statements() - before };
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+};

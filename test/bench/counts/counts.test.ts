@@ -1,0 +1,86 @@
+import { writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { format, resolveConfig } from "prettier";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { programOf } from "../../helpers/compiled-package.ts";
+import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
+import { ROOT } from "../server-process.ts";
+import { startCountedServer } from "./counted-server.ts";
+import { MAXIMA } from "./maxima.ts";
+import { REQUESTS, type RequestName } from "./requests.ts";
+import { typicalOf } from "./typical.ts";
+
+/*
+ * Figures that do not depend on the speed of the machine. The test passes at the first tries that are, figure by figure, within
+ * the maxima: work at intervals and a busy machine only raise figures.
+ */
+
+const isUpdating = (process.env["UPDATE_COUNTS"] ?? "") !== "";
+const TRIES_AT_MOST = 100;
+const TRIES_OF_AN_UPDATE = 24;
+/** An index on metadata grows with each thread of the test, and its entries with the index. */
+const WAL_MARGIN = 1.05;
+
+let fresh: FreshDatabase | undefined;
+let server: Awaited<ReturnType<typeof startCountedServer>> | undefined;
+const updated: Record<string, Record<string, number>> = {};
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  server = await startCountedServer({
+    root: dirname(dirname(programOf())),
+    config: join(ROOT, "test/bench/graphs/langgraph.json"),
+    connectionString: fresh.connectionString,
+  });
+});
+afterAll(async () => {
+  await server?.close();
+  await fresh?.drop();
+  if (!isUpdating) return;
+  const file = fileURLToPath(new URL("maxima.ts", import.meta.url));
+  const text = `/** What a request may cost. \`UPDATE_COUNTS=1 npx vitest run test/bench/counts\` writes this file. */
+export const MAXIMA = ${JSON.stringify(updated)};`;
+  await writeFile(file, await format(text, { ...(await resolveConfig(file)), filepath: file }));
+});
+
+/** Counts until each figure was within its maximum once. Answers the least of each figure. */
+const expectWithin = async (
+  name: string,
+  maxima: Readonly<Record<string, number>>,
+  count: () => Promise<object>,
+): Promise<void> => {
+  const tries: Record<string, number>[] = [];
+  const countHeld = async (): Promise<void> => {
+    const counted = new Map<string, number>(Object.entries(await count()));
+    tries.push(Object.fromEntries(Object.keys(maxima).map((figure) => [figure, counted.get(figure)!])));
+  };
+  if (isUpdating) {
+    while (tries.length < TRIES_OF_AN_UPDATE) await countHeld();
+    updated[name] = typicalOf(tries);
+    return;
+  }
+  const allowed = ([figure, maximum]: [string, number]): [string, number] => [
+    figure,
+    figure === "walBytes" ? Math.round(maximum * WAL_MARGIN) : maximum,
+  ];
+  const limits = Object.entries(maxima).map(allowed);
+  const exceeded = (): string[] =>
+    limits.flatMap(([figure, limit]) => {
+      const least = Math.min(...tries.map((figures) => figures[figure]!));
+      return least <= limit ? [] : [`${figure}: ${least} instead of ${limit} at most`];
+    });
+  do await countHeld();
+  while (exceeded().length > 0 && tries.length < TRIES_AT_MOST);
+  expect(exceeded()).toEqual([]);
+};
+
+describe("costs no more statements, rows, WAL and calls than before", () => {
+  test.each(Object.keys(REQUESTS) as RequestName[])("%s", async (name) => {
+    await server!.warmUp(name);
+    await expectWithin(name, MAXIMA[name], () => server!.count(name));
+  });
+
+  test("a server that is asked nothing", async () => {
+    await expectWithin("idle", MAXIMA.idle, () => server!.countIdle());
+  });
+});

@@ -1,0 +1,47 @@
+import pg from "pg";
+
+export interface Writes {
+  rows: number;
+  /** Without full-page images: they depend on when the database has made its last checkpoint. */
+  walBytes: number;
+}
+
+/** A row is written by one of these records, whichever statement or foreign key wrote it. */
+export const ROW_RECORDS = "^Heap/(INSERT|UPDATE|HOT_UPDATE|DELETE)|^Heap2/MULTI_INSERT";
+
+/**
+ * Reads from the WAL what is written to one database. Other databases of the same PostgreSQL may be written to meanwhile.
+ * @param connectionString of a superuser
+ */
+export const openWrites = async (connectionString: string) => {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  // Only what was flushed can be read: the commit below flushes all that precedes it.
+  await client.query("set synchronous_commit = on");
+  await client.query("create extension if not exists pg_walinspect");
+  return {
+    async position(): Promise<string> {
+      const { rows } = await client.query<{ position: string }>(
+        "select pg_current_wal_insert_lsn()::text as position",
+      );
+      return rows[0]!.position;
+    },
+    /** What was written from one position of the WAL to another. */
+    async between(from: string, to: string): Promise<Writes> {
+      await client.query("select pg_logical_emit_message(true, 'count', '')");
+      const { rows } = await client.query<Writes>(
+        `with records as materialized (
+           select nullif(xid::text, '0') as xid, record_length - fpi_length as bytes,
+             resource_manager || '/' || record_type as type,
+             coalesce(block_ref ~ (select format('rel \\d+/%s/', oid) from pg_database where datname = current_database()), false) as is_here
+           from pg_get_wal_records_info($1, $2))
+         select count(*) filter (where is_here and type ~ $3)::int as rows,
+           coalesce(sum(bytes) filter (where is_here or xid in (select xid from records where is_here)), 0)::int as "walBytes"
+         from records`,
+        [from, to, ROW_RECORDS],
+      );
+      return rows[0]!;
+    },
+    close: () => client.end(),
+  };
+};
