@@ -92,7 +92,7 @@ export const startCountedServer = async ({ root, config, connectionString }: Cou
       const statements = proxy.statements() - before.statements;
       return {
         statements,
-        ...(await writes.between(before.position, await writes.position())),
+        ...(await writes.since(before.position)),
         ...called,
       };
     };

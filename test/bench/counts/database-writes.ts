@@ -26,19 +26,19 @@ export const openWrites = async (connectionString: string) => {
       );
       return rows[0]!.position;
     },
-    /** What was written from one position of the WAL to another. */
-    async between(from: string, to: string): Promise<Writes> {
+    /** What was written from this position of the WAL to here. */
+    async since(position: string): Promise<Writes> {
       await client.query("select pg_logical_emit_message(true, 'count', '')");
       const { rows } = await client.query<Writes>(
         `with records as materialized (
            select nullif(xid::text, '0') as xid, record_length - fpi_length as bytes,
              resource_manager || '/' || record_type as type,
              coalesce(block_ref ~ (select format('rel \\d+/%s/', oid) from pg_database where datname = current_database()), false) as is_here
-           from pg_get_wal_records_info($1, $2))
-         select count(*) filter (where is_here and type ~ $3)::int as rows,
+           from pg_get_wal_records_info($1, pg_current_wal_flush_lsn()))
+         select count(*) filter (where is_here and type ~ $2)::int as rows,
            coalesce(sum(bytes) filter (where is_here or xid in (select xid from records where is_here)), 0)::int as "walBytes"
          from records`,
-        [from, to, ROW_RECORDS],
+        [position, ROW_RECORDS],
       );
       return rows[0]!;
     },

@@ -83,5 +83,8 @@ export const printedCounts = async ({
   }
 
   const heading = ["per request", ...columns.map((column) => column.heading)];
-  return tableOf([heading, ...[...rows].map(([label, values]) => [label, ...values.map((value) => value.toLocaleString("en-US"))])]);
+  return tableOf([
+    heading,
+    ...[...rows].map(([label, values]) => [label, ...values.map((value) => value.toLocaleString("en-US"))]),
+  ]);
 };
