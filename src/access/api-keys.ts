@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { keyNeeded, unknownKey } from "../platform/domain/errors.ts";
 import { ANONYMOUS, KEY_SCOPES, type Caller } from "./caller.ts";
-import type { KeyBook, KeyCaller } from "./keys/key-book.ts";
+import type { KeyBook, KeyCaller } from "./keys/api-key-cache.ts";
 import { hashOf, idOf, looksLikeKey } from "./keys/key-text.ts";
 
 /** What of a request decides about access. */

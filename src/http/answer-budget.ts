@@ -1,5 +1,5 @@
 import { LARGE_ANSWER_BYTES } from "../platform/lib/large-answers.ts";
-import { tooManyLargeAnswers, type AnswerRoom } from "./answer-room.ts";
+import { tooManyLargeAnswers, type AnswerRoom } from "./response-budget.ts";
 import type { CallerLimits } from "./limits/caller-limits.ts";
 import { attended, WHOLE_ANSWER_PATIENCE } from "./attended.ts";
 import { Readable } from "node:stream";

@@ -1,4 +1,4 @@
-import type { AnswerRoom } from "./answer-room.ts";
+import type { AnswerRoom } from "./response-budget.ts";
 import { fastifySSE } from "@fastify/sse";
 import Fastify, {
   LogController,
@@ -15,7 +15,7 @@ import { refuseOwnWebhooks } from "./own-webhooks.ts";
 import type { RoutePlugin } from "./route-plugin.ts";
 import { callerGone } from "./caller-gone.ts";
 import { holdAccess } from "./held-access.ts";
-import type { AskingAgain } from "../access/asking-again.ts";
+import type { AskingAgain } from "../access/reauthorization.ts";
 import type { AroundApi } from "./around.ts";
 import type { Caller } from "../access/caller.ts";
 import { boundAnswers } from "./answer-budget.ts";

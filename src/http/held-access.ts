@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import type { AskingAgain } from "../access/asking-again.ts";
+import type { AskingAgain } from "../access/reauthorization.ts";
 
 /** Lets routes hold the access of what stays open. `askingAgain` undefined: nobody asks, and it is never lost. */
 export const holdAccess = (

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import type { ChosenHeaders } from "./header-choice.ts";
-import type { HeldAccess } from "../access/asking-again.ts";
-import type { AskAgain } from "../access/asking/groups.ts";
+import type { HeldAccess } from "../access/reauthorization.ts";
+import type { AskAgain } from "../access/reauthorization/groups.ts";
 import type { Caller } from "../access/caller.ts";
 
 /** What a room's `routes.ts` makes: a Fastify plugin whose handlers' types come from the zod schemas. */

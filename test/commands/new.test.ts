@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { packageNameOf } from "../../src/cli/new/manifest.ts";
 import { findPackageManager, scriptCommand } from "../../src/cli/new/installing.ts";
 import { serverVersion } from "../../src/platform/lib/package-versions.ts";
-import { isThere } from "../../src/platform/lib/is-there.ts";
+import { isThere } from "../../src/platform/lib/file-exists.ts";
 import { commandHere } from "../helpers/command-here.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { commandOf, startCommand } from "../helpers/command-process.ts";

@@ -1,4 +1,4 @@
-import type { AnswerRoom } from "../../src/http/answer-room.ts";
+import type { AnswerRoom } from "../../src/http/response-budget.ts";
 import supertest from "supertest";
 import type { Authorize } from "../../src/access/authorize.ts";
 import type { Config } from "../../src/platform/config/config.ts";

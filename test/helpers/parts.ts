@@ -1,5 +1,5 @@
 import { corsRulesOf, corsSchema } from "../../src/graphs/project/cors.ts";
-import { createAnswerRoom } from "../../src/http/answer-room.ts";
+import { createAnswerRoom } from "../../src/http/response-budget.ts";
 import { fileURLToPath } from "node:url";
 import { Writable } from "node:stream";
 import supertest from "supertest";

@@ -1,4 +1,4 @@
-import { createAnswerRoom } from "../../src/http/answer-room.ts";
+import { createAnswerRoom } from "../../src/http/response-budget.ts";
 import { connect, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { startTestServer } from "../helpers/app.ts";

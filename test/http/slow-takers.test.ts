@@ -1,4 +1,4 @@
-import { createAnswerRoom } from "../../src/http/answer-room.ts";
+import { createAnswerRoom } from "../../src/http/response-budget.ts";
 import type { TakersPatience } from "../../src/http/attended.ts";
 import { once } from "node:events";
 import http, { type IncomingMessage } from "node:http";
@@ -8,7 +8,7 @@ import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, expect, it } from "vitest";
 import { boundAnswers } from "../../src/http/answer-budget.ts";
 import { createLongAnswers } from "../../src/api/threads/long-answers.ts";
-import { createReadPacer } from "../../src/api/threads/state/read-pace.ts";
+import { createReadPacer } from "../../src/api/threads/state/read-yielder.ts";
 import { eventually } from "../helpers/conditions.ts";
 
 /** Large answers to those who take them slowly, or not at all. */

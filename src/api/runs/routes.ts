@@ -1,4 +1,4 @@
-import type { AnswerRoom } from "../../http/answer-room.ts";
+import type { AnswerRoom } from "../../http/response-budget.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { createCancellationRoutes } from "./cancellation/routes.ts";
 import { createCreationRoutes } from "./creation/routes.ts";

@@ -1,4 +1,4 @@
-import type { AnswerRoom } from "../../http/answer-room.ts";
+import type { AnswerRoom } from "../../http/response-budget.ts";
 import { z } from "zod";
 import { callerGone } from "../../http/caller-gone.ts";
 import { errorAnswer } from "../../platform/domain/json-schemas.ts";

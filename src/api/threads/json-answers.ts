@@ -1,5 +1,5 @@
 import type { FastifyReply } from "fastify";
-import type { AnswerRoom } from "../../http/answer-room.ts";
+import type { AnswerRoom } from "../../http/response-budget.ts";
 import type { WhenLarge } from "../../platform/lib/large-answers.ts";
 
 export const NO_CONTENT = 204;

@@ -6,7 +6,7 @@ import { callerGone } from "../../http/caller-gone.ts";
 import { unavailable } from "../../platform/domain/errors.ts";
 import { createGate } from "../../platform/lib/gate.ts";
 import type { WhenLarge } from "../../platform/lib/large-answers.ts";
-import { createBreather, type Pacer } from "../../platform/lib/pacer.ts";
+import { createBreather, type Pacer } from "../../platform/lib/yielder.ts";
 
 /** An answer that is longer is sent piece by piece, and only so many are in the making at a time. */
 export const LONG_ANSWER_BYTES = 1024 * 1024;

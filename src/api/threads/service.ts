@@ -10,7 +10,7 @@ import { createRecordService } from "./records/service.ts";
 import { createThreadRepository } from "./repository.ts";
 import { createSearchService } from "./search/service.ts";
 import { createThreadConfigurations } from "./state/configuration.ts";
-import { createReadPacer } from "./state/read-pace.ts";
+import { createReadPacer } from "./state/read-yielder.ts";
 import { createStateRepository } from "./state/repository.ts";
 import { createStateService } from "./state/service.ts";
 import { createStateReader } from "./state/state.ts";

@@ -4,7 +4,7 @@ import { graphConfigFileOf, readCommandLine } from "../../platform/config/config
 import { optionsText } from "../../platform/config/help.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
 import { StartError } from "../../platform/domain/errors.ts";
-import { isThere } from "../../platform/lib/is-there.ts";
+import { isThere } from "../../platform/lib/file-exists.ts";
 import { DEFAULTS } from "../dev/defaults.ts";
 import { isAttended, openingIn } from "../dev/opening.ts";
 import { EXIT_CODES, NotDoneError } from "../run-command.ts";

@@ -20,7 +20,7 @@ import { START_AGAIN, type Ready } from "./launch.ts";
 import { exitCodeOf } from "../run-command.ts";
 import { loadElsewhere } from "../doctor/loading.ts";
 import { missingFiles } from "./missing-files.ts";
-import { createTelling, type Telling } from "./telling.ts";
+import { createTelling, type Telling } from "./reload-log.ts";
 import { tsconfigFault, tsconfigFilesOf } from "./tsconfig-files.ts";
 
 /** What the server has taken out of its environment stays out of that of graphs. */

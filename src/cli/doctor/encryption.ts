@@ -3,7 +3,7 @@ import { areUnbound } from "../../platform/database/encryption-keys.ts";
 import { inSchema } from "../../platform/database/schema.ts";
 import type { Cipher } from "../../platform/encryption/cipher.ts";
 import { newCipher } from "../../platform/encryption/setup.ts";
-import { walkSealed } from "../../server/resealing/walk.ts";
+import { walkSealed } from "../../server/key-rotation/walk.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 
 /** Reading all rows of a large database takes long: then no number is told. */

@@ -10,7 +10,7 @@ import type { Database } from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import type { Cipher } from "../../platform/encryption/cipher.ts";
 import { newCipher } from "../../platform/encryption/setup.ts";
-import { walkSealed, type TableCount, type WalkOptions } from "../../server/resealing/walk.ts";
+import { walkSealed, type TableCount, type WalkOptions } from "../../server/key-rotation/walk.ts";
 import { answeringJson } from "../flags.ts";
 import { onDatabase, type DatabaseFlags } from "../own-database.ts";
 

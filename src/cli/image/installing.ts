@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { StartError } from "../../platform/domain/errors.ts";
-import { isThere } from "../../platform/lib/is-there.ts";
+import { isThere } from "../../platform/lib/file-exists.ts";
 
 /** How the packages of a project get into its image. */
 export interface Installation {

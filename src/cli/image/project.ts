@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, relative, resolve } from "node:pat
 import { z } from "zod";
 import { StartError } from "../../platform/domain/errors.ts";
 import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
-import { isThere } from "../../platform/lib/is-there.ts";
+import { isThere } from "../../platform/lib/file-exists.ts";
 import { JsonFileError, readJsonFile } from "../../graphs/project/json-file.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { installationOf, lockFilesOf, type Installation } from "./installing.ts";

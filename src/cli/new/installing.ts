@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { platform } from "node:os";
 import { dirname, join } from "node:path";
-import { isThere } from "../../platform/lib/is-there.ts";
+import { isThere } from "../../platform/lib/file-exists.ts";
 import { copyPackagesOfNpx } from "./npx-packages.ts";
 
 export const PACKAGE_MANAGERS = ["npm", "pnpm", "yarn", "bun"] as const;

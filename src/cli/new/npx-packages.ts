@@ -1,7 +1,7 @@
 import { constants, cp, rename, rm, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { isThere } from "../../platform/lib/is-there.ts";
+import { isThere } from "../../platform/lib/file-exists.ts";
 
 /** Where this package is installed: three folders above, in `src/` as in `dist/`. */
 const OWN_PACKAGE = fileURLToPath(new URL("../../../", import.meta.url));

@@ -6,9 +6,9 @@ import { withBoundCallbacks, type RunnableGraph } from "../../graphs/runnable-gr
 import { LeaseLostError } from "../../platform/domain/errors.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
-import { createPacer, type Pacer } from "../../platform/lib/pacer.ts";
+import { createPacer, type Pacer } from "../../platform/lib/yielder.ts";
 import type { GraphEnd } from "../events/protocol/subgraphs.ts";
-import { createTelling } from "../events/telling.ts";
+import { createTelling } from "../events/event-publisher.ts";
 import type { RunKwargs } from "../queue/kwargs.ts";
 import type {
   GraphResult,
@@ -18,7 +18,7 @@ import type {
   GraphExecutor,
   StopReason,
 } from "./executor.ts";
-import { boundEvents, createHearing, createPauses, hearGraph } from "./hearing.ts";
+import { boundEvents, createHearing, createPauses, hearGraph } from "./event-intake.ts";
 import { errorForClients } from "./error-for-clients.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
 import { answeredBy, assertAnswersWhatWaits, RefusedResumeError } from "./strict-resume.ts";

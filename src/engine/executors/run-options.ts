@@ -9,7 +9,7 @@ import {
 } from "../../graphs/configuration.ts";
 import type { GraphRunOptions } from "../../graphs/runnable-graph.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
-import type { Telling } from "../events/telling.ts";
+import type { Telling } from "../events/event-publisher.ts";
 import type { ValueClasses } from "../../state/values/classes.ts";
 import type { Goto, RunKwargs } from "../queue/kwargs.ts";
 

@@ -7,7 +7,7 @@ import type { ThreadExpiry } from "./thread-expiry.ts";
 import type { GraphDefaults } from "./assistant-defaults.ts";
 import { authConfigOf, authSchema, type AuthConfig } from "./auth.ts";
 import { httpRulesOf, httpSchema, httpWarnings, type HttpRules } from "./http.ts";
-import { isThere } from "../../platform/lib/is-there.ts";
+import { isThere } from "../../platform/lib/file-exists.ts";
 import { JsonFileError, readJsonFile } from "./json-file.ts";
 import { keyWarning, reviewKeys } from "./known-keys.ts";
 import { withKeys } from "./keys-given.ts";

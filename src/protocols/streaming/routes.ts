@@ -3,7 +3,7 @@ import { errorAnswer } from "../../platform/domain/json-schemas.ts";
 import { deliver } from "../../engine/events/transports/event-sink.ts";
 import { shareSocket } from "../../engine/events/transports/websocket.ts";
 import { createEventStream } from "../../engine/events/transports/server-sent-events.ts";
-import type { AnswerRoom } from "../../http/answer-room.ts";
+import type { AnswerRoom } from "../../http/response-budget.ts";
 import { answerUnknownRoute, refusalOf } from "../../http/errors.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { validated } from "../../http/validation.ts";

@@ -1,6 +1,6 @@
 import { OWN_WEBHOOK_HEADER } from "../../http/own-webhooks.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
-import { SEND_SECONDS_AT_MOST } from "../../engine/outbox/courier.ts";
+import { SEND_SECONDS_AT_MOST } from "../../engine/outbox/dispatcher.ts";
 import type { SentDelivery } from "../../engine/outbox/deliveries.ts";
 import type { SendResult } from "../../engine/outbox/tries.ts";
 import type { WebhookConfig } from "../../graphs/project/webhooks.ts";

@@ -1,4 +1,4 @@
-import { createAnswerRoom } from "../../http/answer-room.ts";
+import { createAnswerRoom } from "../../http/response-budget.ts";
 import { createApp } from "../../http/app.ts";
 import { originsOf } from "../../http/origins.ts";
 import type { Config } from "../../platform/config/config.ts";

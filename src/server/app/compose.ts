@@ -1,13 +1,13 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
-import { createAskingAgain } from "../../access/asking-again.ts";
+import { createAskingAgain } from "../../access/reauthorization.ts";
 import type { Authorize } from "../../access/authorize.ts";
 import { THE_SERVER } from "../../access/caller.ts";
 import { createAssistantRoutes } from "../../api/assistants/routes.ts";
 import { createConsoleRoutes } from "../console/routes.ts";
 import { createCronRoutes } from "../../api/crons/routes.ts";
 import { isLoopback, type Config } from "../../platform/config/config.ts";
-import { createAnswerRoom, type AnswerRoom } from "../../http/answer-room.ts";
+import { createAnswerRoom, type AnswerRoom } from "../../http/response-budget.ts";
 import { createApp } from "../../http/app.ts";
 import type { CallerLimits } from "../../http/limits/caller-limits.ts";
 import { originsOf } from "../../http/origins.ts";

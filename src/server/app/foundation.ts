@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { createApiKeys } from "../../access/api-keys.ts";
 import type { Authorize } from "../../access/authorize.ts";
 import { THE_SERVER } from "../../access/caller.ts";
-import { openKeyBook } from "../../access/keys/key-book.ts";
+import { openKeyBook } from "../../access/keys/api-key-cache.ts";
 import { createKeyRepository } from "../../access/keys/repository.ts";
 import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { assertMayListen, isExposed, type Config } from "../../platform/config/config.ts";

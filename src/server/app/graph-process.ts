@@ -13,7 +13,7 @@ import { isPassing } from "../../platform/database/passing-faults.ts";
 import { openCipher } from "../../platform/encryption/setup.ts";
 import { createInlineExecutor } from "../../engine/executors/inline.ts";
 import { createHost, type CurrentExecution } from "../../engine/executors/process/host.ts";
-import { sayLastWord } from "../../engine/executors/process/last-word.ts";
+import { sayLastWord } from "../../engine/executors/process/exit-report.ts";
 import type { FromGraphProcess, ToGraphProcess } from "../../engine/executors/process/messages.ts";
 import { createLogConsole } from "../../graphs/console.ts";
 import { loadGraphs } from "../../graphs/graphs.ts";

@@ -1,6 +1,6 @@
 import type { Faults } from "../../platform/domain/faults.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
-import { createCourier, type Courier } from "../../engine/outbox/courier.ts";
+import { createCourier, type Courier } from "../../engine/outbox/dispatcher.ts";
 import { createDeliveries, type Deliveries } from "../../engine/outbox/deliveries.ts";
 import { toFinalValues } from "../../engine/queue/final-values.ts";
 import { recordDeliveries } from "../../engine/outbox/record.ts";

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createAnswerRoom, type AnswerRoom } from "../../../src/http/answer-room.ts";
+import { createAnswerRoom, type AnswerRoom } from "../../../src/http/response-budget.ts";
 import { answerPatiently } from "../../../src/api/runs/joining/patient-answer.ts";
 import { eventually } from "../../helpers/conditions.ts";
 

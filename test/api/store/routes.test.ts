@@ -1,4 +1,4 @@
-import { createAnswerRoom } from "../../../src/http/answer-room.ts";
+import { createAnswerRoom } from "../../../src/http/response-budget.ts";
 import { Client } from "@langchain/langgraph-sdk";
 import type { FastifyInstance } from "fastify";
 import request from "supertest";

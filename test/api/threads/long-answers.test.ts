@@ -5,7 +5,7 @@ import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { threadNotFound } from "../../../src/platform/domain/errors.ts";
 import { createLongAnswers } from "../../../src/api/threads/long-answers.ts";
-import { createReadPacer } from "../../../src/api/threads/state/read-pace.ts";
+import { createReadPacer } from "../../../src/api/threads/state/read-yielder.ts";
 import { eventually } from "../../helpers/conditions.ts";
 
 const MEGABYTE = 1024 * 1024;

@@ -1,4 +1,4 @@
-import { createAnswerRoom } from "../../../src/http/answer-room.ts";
+import { createAnswerRoom } from "../../../src/http/response-budget.ts";
 import { createRunEnds } from "../../../src/engine/queue/ending.ts";
 import { fileURLToPath } from "node:url";
 import type { FastifyInstance } from "fastify";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ClaimedRunRow } from "../../../src/platform/database/tables.ts";
 import type { WatchedSink } from "../../../src/engine/executors/executor.ts";
 import { createEventPipe } from "../../../src/engine/executors/process/event-pipe.ts";
-import { ExecutionThere } from "../../../src/engine/executors/process/execution-there.ts";
+import { ExecutionThere } from "../../../src/engine/executors/process/remote-execution.ts";
 import { WINDOW_CHARACTERS, type EventPair } from "../../../src/engine/executors/process/messages.ts";
 import { eventually } from "../../helpers/conditions.ts";
 

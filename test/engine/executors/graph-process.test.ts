@@ -6,7 +6,7 @@ import {
   startGraphProcess,
   type GraphProcessOptions,
 } from "../../../src/engine/executors/process/graph-process.ts";
-import { LAST_WORD_DESCRIPTOR } from "../../../src/engine/executors/process/last-word.ts";
+import { LAST_WORD_DESCRIPTOR } from "../../../src/engine/executors/process/exit-report.ts";
 import { createLogger } from "../../../src/platform/lib/logger.ts";
 
 /** What the system may answer to a fork, and a child that does nothing. */

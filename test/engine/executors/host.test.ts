@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, test, vi } from "vitest";
 import type { ClaimedRunRow } from "../../../src/platform/database/tables.ts";
 import type { GraphExecutor, GraphResult, WatchedSink } from "../../../src/engine/executors/executor.ts";
-import { ExecutionThere } from "../../../src/engine/executors/process/execution-there.ts";
+import { ExecutionThere } from "../../../src/engine/executors/process/remote-execution.ts";
 import { createHost } from "../../../src/engine/executors/process/host.ts";
 
 const SINK: WatchedSink = {

@@ -2,7 +2,7 @@ import { IncomingMessage, request as httpRequest, ServerResponse, type ClientReq
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createAnswerRoom, type AnswerRoom } from "../../../src/http/answer-room.ts";
+import { createAnswerRoom, type AnswerRoom } from "../../../src/http/response-budget.ts";
 import { createBodyBudget } from "../../../src/http/body-budget.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";

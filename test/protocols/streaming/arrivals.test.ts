@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { SignalHandler, SignalKind } from "../../../src/platform/database/signals.ts";
 import { createArrivals } from "../../../src/protocols/streaming/reading/arrivals.ts";
-import { openSight, type Sight } from "../../../src/protocols/streaming/sight.ts";
+import { openSight, type Sight } from "../../../src/protocols/streaming/read-access.ts";
 import { caller, ownersOnly } from "../../helpers/access.ts";
 
 /** Waiting for threads that are not there for who reads them. */

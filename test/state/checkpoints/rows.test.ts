@@ -9,7 +9,7 @@ import {
   elementsPlace,
   openRecord,
   openWrites,
-} from "../../../src/state/checkpoints/rows/sealing.ts";
+} from "../../../src/state/checkpoints/rows/encryption.ts";
 import { openText } from "../../../src/platform/encryption/cipher.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 import { collected } from "../../helpers/collected.ts";

@@ -11,7 +11,7 @@ import type { StoreScheduledRuns } from "../../runs/creation/scheduled.ts";
 import { readSchedule } from "../schedule.ts";
 import type { Advance, ClaimOptions, DueCron, DueCrons } from "./due.ts";
 import { requestOf } from "./requests.ts";
-import { createTelling } from "./telling.ts";
+import { createTelling } from "./firing-log.ts";
 
 export interface FiringParts {
   database: Database;

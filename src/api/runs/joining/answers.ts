@@ -1,10 +1,10 @@
-import type { HeldAccess } from "../../../access/asking-again.ts";
+import type { HeldAccess } from "../../../access/reauthorization.ts";
 import type { Caller } from "../../../access/caller.ts";
-import type { AnswerRoom } from "../../../http/answer-room.ts";
+import type { AnswerRoom } from "../../../http/response-budget.ts";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { callerGone } from "../../../http/caller-gone.ts";
 import type { RunReader } from "../../../engine/events/readers/channel-reader.ts";
-import { lossOf } from "../../../engine/events/transports/farewell.ts";
+import { lossOf } from "../../../engine/events/transports/closing-event.ts";
 import { sendRunEvents, wasDropped } from "../../../engine/events/transports/server-sent-events.ts";
 import { answerPatiently } from "./patient-answer.ts";
 import { toRunRecord } from "../record.ts";

@@ -1,5 +1,5 @@
 import { LARGE_ANSWER_BYTES } from "../../../platform/lib/large-answers.ts";
-import type { AnswerRoom } from "../../../http/answer-room.ts";
+import type { AnswerRoom } from "../../../http/response-budget.ts";
 import { attended, WHOLE_ANSWER_PATIENCE } from "../../../http/attended.ts";
 import { PassThrough, Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -7,7 +7,7 @@ import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyReply } from "fastify";
 import { isLossOfAccess } from "../../../access/auth/refusals.ts";
 import { CallerGoneError } from "../../../platform/domain/errors.ts";
-import { lossOf } from "../../../engine/events/transports/farewell.ts";
+import { lossOf } from "../../../engine/events/transports/closing-event.ts";
 
 /** Proxies and clients give a silent connection up after a minute or more; a line break keeps it warm. */
 const WARMTH_MS = 5_000;

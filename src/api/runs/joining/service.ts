@@ -1,4 +1,4 @@
-import type { Once } from "../../../access/asking/groups.ts";
+import type { Once } from "../../../access/reauthorization/groups.ts";
 import type { Authorize } from "../../../access/authorize.ts";
 import type { Caller } from "../../../access/caller.ts";
 import type { Visibility } from "../../../access/visibility.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { AnswerRoom } from "../../../http/answer-room.ts";
+import type { AnswerRoom } from "../../../http/response-budget.ts";
 import { callerGone } from "../../../http/caller-gone.ts";
 import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { conflicts, refusals, tags } from "../descriptions.ts";

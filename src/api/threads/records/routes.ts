@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { AnswerRoom } from "../../../http/answer-room.ts";
+import type { AnswerRoom } from "../../../http/response-budget.ts";
 import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
 import { NO_CONTENT, roomAfterChange, roomToRead, sendJson } from "../json-answers.ts";

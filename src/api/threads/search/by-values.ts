@@ -1,6 +1,6 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import type { Pacer } from "../../../platform/lib/pacer.ts";
+import type { Pacer } from "../../../platform/lib/yielder.ts";
 import { matcherOf } from "./containment.ts";
 import { createEffort, tooMuchToLookInto } from "./effort.ts";
 import type { OrderedFilter } from "./conditions.ts";

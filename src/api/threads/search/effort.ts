@@ -1,4 +1,4 @@
-import { createBreather, type Pacer } from "../../../platform/lib/pacer.ts";
+import { createBreather, type Pacer } from "../../../platform/lib/yielder.ts";
 import { invalid, unavailable } from "../../../platform/domain/errors.ts";
 import type { Spend } from "./containment.ts";
 

@@ -1,6 +1,6 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import { PAGE_BYTES_AT_MOST } from "../../../platform/database/bounded-reads.ts";
-import { createBreather } from "../../../platform/lib/pacer.ts";
+import { createBreather } from "../../../platform/lib/yielder.ts";
 import { createValueFinder, type PageAsking, type ValueFinderOptions } from "./by-values.ts";
 import { assertOnePlace } from "../../../platform/domain/cursors.ts";
 import { cursorBehind, placeOf, type PlaceColumn, type RowOrder } from "./order.ts";

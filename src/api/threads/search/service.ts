@@ -2,7 +2,7 @@ import type { Authorize } from "../../../access/authorize.ts";
 import type { Caller } from "../../../access/caller.ts";
 import type { Visibility } from "../../../access/visibility.ts";
 import type { Database } from "../../../platform/database/database.ts";
-import type { Pacer } from "../../../platform/lib/pacer.ts";
+import type { Pacer } from "../../../platform/lib/yielder.ts";
 import type { ThreadFilter, ThreadSearch } from "../schemas.ts";
 import type { StateReader } from "../state/state.ts";
 import type { PageAsking } from "./by-values.ts";

@@ -3,7 +3,7 @@ import { invalid, ThreadChangedError } from "../../../platform/domain/errors.ts"
 import type { StateUpdate, Superstep, UpdatedState } from "../schemas.ts";
 import type { StateRepository } from "./repository.ts";
 import type { StateReader } from "./state.ts";
-import { createOneAfterTheOther } from "./one-after-the-other.ts";
+import { createOneAfterTheOther } from "./keyed-mutex.ts";
 import { outcomeOf, type StateWriter } from "./update.ts";
 
 export interface StateUpdatesOptions {

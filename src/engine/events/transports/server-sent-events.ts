@@ -1,10 +1,10 @@
 import type { FastifyReply } from "fastify";
-import type { HeldAccess } from "../../../access/asking-again.ts";
+import type { HeldAccess } from "../../../access/reauthorization.ts";
 import { isSelected, type EventSelection } from "../selection.ts";
 import { PassThrough, type Writable } from "node:stream";
 import { deliver, type DeliveryEnd, type EventReader, type EventSink, type SentEvent } from "./event-sink.ts";
-import { farewell } from "./farewell.ts";
-import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./pace.ts";
+import { farewell } from "./closing-event.ts";
+import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./backpressure.ts";
 
 /** Time between the comments that keep a stream alive; SDKs take two of them as the measure of silence. */
 const HEARTBEAT_MS = 5_000;

@@ -1,6 +1,6 @@
 import type { WebSocket } from "ws";
 import type { EventSink, SentEvent } from "./event-sink.ts";
-import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./pace.ts";
+import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./backpressure.ts";
 
 /** Several writers of one socket: each writes a message at a time, whole. */
 export interface SharedSocket {

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import type { DeathReason } from "./deaths.ts";
-import { hearLastWord, LAST_WORD_DESCRIPTOR } from "./last-word.ts";
+import { hearLastWord, LAST_WORD_DESCRIPTOR } from "./exit-report.ts";
 import type { Culprit, FromGraphProcess, GraphProcessSetup, ToGraphProcess } from "./messages.ts";
 import { logOutput } from "./output.ts";
 

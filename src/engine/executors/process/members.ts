@@ -1,6 +1,6 @@
 import type { DeathReason } from "./deaths.ts";
-import { createEndTelling } from "./telling-ends.ts";
-import type { ExecutionThere } from "./execution-there.ts";
+import { createEndTelling } from "./exit-log.ts";
+import type { ExecutionThere } from "./remote-execution.ts";
 import { startGraphProcess, type GraphProcessOptions } from "./graph-process.ts";
 import { isRegular, isSpare, newMember, type Member } from "./member.ts";
 import type { FromGraphProcess, GraphProcessSetup } from "./messages.ts";

@@ -1,5 +1,5 @@
-import { createDoubts } from "./doubts.ts";
-import type { ExecutionThere } from "./execution-there.ts";
+import { createDoubts } from "./health-tracker.ts";
+import type { ExecutionThere } from "./remote-execution.ts";
 import { leastBusy, type Member } from "./member.ts";
 import type { Members, MembersOptions } from "./members.ts";
 import { relieve } from "./relief.ts";

@@ -1,6 +1,6 @@
 import type { GraphExecutor } from "../executor.ts";
 import { NO_DEATHS, type DeathReason } from "./deaths.ts";
-import { ExecutionThere } from "./execution-there.ts";
+import { ExecutionThere } from "./remote-execution.ts";
 import { isRegular, type Member } from "./member.ts";
 import { createMembers, type Members, type MembersOptions } from "./members.ts";
 import type { FromGraphProcess } from "./messages.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "../../../platform/lib/logger.ts";
-import type { ExecutionThere } from "./execution-there.ts";
+import type { ExecutionThere } from "./remote-execution.ts";
 import { idsOf, type Member } from "./member.ts";
 import type { Members } from "./members.ts";
 

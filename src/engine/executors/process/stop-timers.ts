@@ -1,4 +1,4 @@
-import type { ExecutionThere } from "./execution-there.ts";
+import type { ExecutionThere } from "./remote-execution.ts";
 import type { GraphProcess } from "./graph-process.ts";
 
 /**

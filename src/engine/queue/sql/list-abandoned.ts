@@ -3,7 +3,7 @@ import { nameParameters } from "../../../platform/database/named-parameters.ts";
 import type { ExecutedRunRow } from "../../../platform/database/tables.ts";
 import { EXECUTED_COLUMNS, openRuns } from "../columns.ts";
 import { HOSTED_GRAPHS } from "../hosting.ts";
-import { isSilent, SILENCE_PARAMETERS, type Silence } from "./silence.ts";
+import { isSilent, SILENCE_PARAMETERS, type Silence } from "./missed-heartbeats.ts";
 
 interface Abandoned extends Silence {
   /** The graphs that this process hosts. */

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { nameParameters } from "../../../platform/database/named-parameters.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
-import { isSilent, SILENCE_PARAMETERS, type Silence } from "./silence.ts";
+import { isSilent, SILENCE_PARAMETERS, type Silence } from "./missed-heartbeats.ts";
 
 const mayBeTriedAgain = (
   sql: Readonly<Record<keyof typeof SILENCE_PARAMETERS, string>>,

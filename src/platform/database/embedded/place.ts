@@ -18,7 +18,7 @@ import { arch, platform, userInfo } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { StartError } from "../../domain/errors.ts";
-import { isThere } from "../../lib/is-there.ts";
+import { isThere } from "../../lib/file-exists.ts";
 import { ensureOwnFolder } from "../../lib/own-folder.ts";
 
 /**

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { invalid } from "../../../platform/domain/errors.ts";
 import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
 import { deliver } from "../../../engine/events/transports/event-sink.ts";
-import { farewell } from "../../../engine/events/transports/farewell.ts";
+import { farewell } from "../../../engine/events/transports/closing-event.ts";
 import { createEventStream } from "../../../engine/events/transports/server-sent-events.ts";
 import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { threadPath } from "../schemas.ts";

@@ -7,7 +7,7 @@ import type { EventReader } from "../../../engine/events/transports/event-sink.t
 import type { Turns } from "../../../engine/events/turns.ts";
 import type { ThreadService } from "../../../api/threads/service.ts";
 import type { StreamingRepository } from "../repository.ts";
-import { openSight, type Sight } from "../sight.ts";
+import { openSight, type Sight } from "../read-access.ts";
 import { readThreadStream } from "./reader.ts";
 import type { ThreadStreamMode } from "./schemas.ts";
 

@@ -1,7 +1,7 @@
-import type { Once } from "../../../access/asking/groups.ts";
+import type { Once } from "../../../access/reauthorization/groups.ts";
 import type { Signals } from "../../../platform/database/signals.ts";
 import { createBackOff, type BackOff } from "../../../platform/lib/back-off.ts";
-import type { Sight } from "../sight.ts";
+import type { Sight } from "../read-access.ts";
 
 /**
  * A thread that is waited for is looked for by itself, should a signal have been lost: soon while its client is about to make it,

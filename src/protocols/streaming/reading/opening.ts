@@ -1,6 +1,6 @@
 import { beforeTurn, turnOf } from "../../../engine/events/event-ids.ts";
 import type { StreamingRepository } from "../repository.ts";
-import { JUST_NOW_MS } from "./audiences.ts";
+import { JUST_NOW_MS } from "./connections.ts";
 import { attemptRunning, END_EVENTS_AT_MOST, lastSeqOf } from "./ends.ts";
 
 /** Where a connection begins, and what of the runs before it is told. */

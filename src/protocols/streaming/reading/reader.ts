@@ -6,10 +6,10 @@ import type { ThreadEvents, ThreadReader } from "../../../engine/events/readers/
 import type { BegunRun } from "../../../engine/events/turns.ts";
 import { INTERRUPTED_EVENT, PROTOCOL_EVENT_PREFIX } from "../../../engine/events/wires.ts";
 import type { EndedRow, StreamingRepository } from "../repository.ts";
-import type { Attendance, Audiences, Seat } from "./audiences.ts";
+import type { Attendance, Audiences, Seat } from "./connections.ts";
 import { endedRun } from "./ended-run.ts";
 import { lastSeqOf, runningId, type EndedRun } from "./ends.ts";
-import { createEndTelling, isTold, type EndTelling } from "./end-telling.ts";
+import { createEndTelling, isTold, type EndTelling } from "./end-publisher.ts";
 import type { EventFilter } from "./filter.ts";
 import { namespaceOf, type ThreadEvent } from "./frames.ts";
 import type { SubscriptionReader, Told } from "./merged-reader.ts";

@@ -1,6 +1,6 @@
 import type { WebSocket } from "ws";
-import type { HeldAccess } from "../../../access/asking-again.ts";
-import type { AskAgain } from "../../../access/asking/groups.ts";
+import type { HeldAccess } from "../../../access/reauthorization.ts";
+import type { AskAgain } from "../../../access/reauthorization/groups.ts";
 import { deliver } from "../../../engine/events/transports/event-sink.ts";
 import { createSocketSink, shareSocket } from "../../../engine/events/transports/websocket.ts";
 import { parseBody } from "../../../http/bodies.ts";
@@ -10,7 +10,7 @@ import { newId } from "../../../platform/lib/ids.ts";
 import { CommandError, refusalOf } from "../commands/envelope.ts";
 import { mergeReaders } from "../reading/merged-reader.ts";
 import type { StreamingService } from "../service.ts";
-import type { Sight } from "../sight.ts";
+import type { Sight } from "../read-access.ts";
 import {
   commandEnvelope,
   eventStreamBody,

@@ -5,7 +5,7 @@ import { openText, type Cipher } from "../../../platform/encryption/cipher.ts";
 import { LARGE_ANSWER_BYTES } from "../../../platform/lib/large-answers.ts";
 import type { Coverage, StoredElements } from "../lists/element-cache.ts";
 import { ELEMENTS_PER_ROW_AT_MOST } from "../rows/new-rows.ts";
-import { contentPlace, elementsPlace } from "../rows/sealing.ts";
+import { contentPlace, elementsPlace } from "../rows/encryption.ts";
 import { LINE, RECORD } from "../rows/separators.ts";
 import { COLUMNS, SHAPE_OF_C, toRow, WRITES, type CheckpointRow, type RawRow } from "./row-statements.ts";
 

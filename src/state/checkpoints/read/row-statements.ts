@@ -6,10 +6,10 @@ import { CHECKPOINT_JSON } from "../../../platform/encryption/columns.ts";
 import { assertSearchable, openJson } from "../../../platform/encryption/json.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { toJsonb } from "../../../platform/lib/jsonb.ts";
-import { checkpointPlace, openRecord, openWrites } from "../rows/sealing.ts";
+import { checkpointPlace, openRecord, openWrites } from "../rows/encryption.ts";
 import { RECORD } from "../rows/separators.ts";
 import { parseTaskWrites, type TaskWrites } from "../rows/row-text.ts";
-import { assertFilterOpen } from "./sealed-filter.ts";
+import { assertFilterOpen } from "./encrypted-filter.ts";
 
 /** A checkpoint's row with the writes of its tasks. */
 export interface CheckpointRow {

@@ -1,7 +1,7 @@
 /** What checkpoints refer to, for a writer that knows one by its id only. */
 
 import type { Queryable } from "../../../platform/database/database.ts";
-import { checkpointPlace, openRecord } from "../rows/sealing.ts";
+import { checkpointPlace, openRecord } from "../rows/encryption.ts";
 import { SHAPE_OF_C, toNumbers, type CheckpointRow, type RawRow } from "./row-statements.ts";
 
 /** What a checkpoint refers to, without the values themselves. */

@@ -3,7 +3,7 @@ import { setProperty } from "../../../platform/lib/properties.ts";
 import { toSegments } from "../lists/segments.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
 import { parseRowText, writesOf } from "../rows/row-text.ts";
-import { checkpointPlace, openRecord } from "../rows/sealing.ts";
+import { checkpointPlace, openRecord } from "../rows/encryption.ts";
 import { LINE } from "../rows/separators.ts";
 import type { ValueRecord } from "../rows/stored-value.ts";
 import type { ThreadStorage } from "../types.ts";

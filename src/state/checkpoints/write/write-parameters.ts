@@ -7,7 +7,7 @@ import type { Parameter } from "../../../platform/database/named-parameters.ts";
 import type { Cipher } from "../../../platform/encryption/cipher.ts";
 import { isUuid } from "../../../platform/lib/ids.ts";
 import type { Batch, NewWrites } from "../rows/new-rows.ts";
-import { checkpointPlace, contentPlace, elementsPlace, sealWrites } from "../rows/sealing.ts";
+import { checkpointPlace, contentPlace, elementsPlace, sealWrites } from "../rows/encryption.ts";
 import { LINE, RECORD, UNIT } from "../rows/separators.ts";
 import { threadKey } from "../rows/thread-key.ts";
 

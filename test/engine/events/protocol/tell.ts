@@ -1,4 +1,4 @@
-import { createTelling, type AskedModes } from "../../../../src/engine/events/telling.ts";
+import { createTelling, type AskedModes } from "../../../../src/engine/events/event-publisher.ts";
 import { methodOf } from "../../../../src/engine/events/protocol/events.ts";
 import { isProtocolEvent } from "../../../../src/engine/events/wires.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../../../src/graphs/runnable-graph.ts";

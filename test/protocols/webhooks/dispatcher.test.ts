@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { EncryptionError } from "../../../src/platform/domain/errors.ts";
-import { createCourier, type CourierParts } from "../../../src/engine/outbox/courier.ts";
+import { createCourier, type CourierParts } from "../../../src/engine/outbox/dispatcher.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 

@@ -5,7 +5,7 @@ import {
   elementsPlace,
   resealRecord,
   resealWrites,
-} from "../../state/checkpoints/rows/sealing.ts";
+} from "../../state/checkpoints/rows/encryption.ts";
 import { CHECKPOINT_JSON, type CheckpointKey } from "../../platform/encryption/columns.ts";
 import { openKnownJson, sealEach, sealMetadata } from "../../platform/encryption/json.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";

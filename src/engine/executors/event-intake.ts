@@ -3,9 +3,9 @@ import { ValueTooLargeError } from "../../platform/domain/errors.ts";
 import type { Failure } from "../events/lifecycle.ts";
 import type { StreamChunk } from "../events/modes.ts";
 import type { GraphEnd } from "../events/protocol/subgraphs.ts";
-import type { Telling } from "../events/telling.ts";
+import type { Telling } from "../events/event-publisher.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
-import type { Pacer } from "../../platform/lib/pacer.ts";
+import type { Pacer } from "../../platform/lib/yielder.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
 interface Observed {
   values: unknown;

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import type { AccessRequest } from "../../src/access/api-keys.ts";
-import { createAskingAgain, type AskingAgain, type HeldAccess } from "../../src/access/asking-again.ts";
+import { createAskingAgain, type AskingAgain, type HeldAccess } from "../../src/access/reauthorization.ts";
 import { userOf } from "../../src/access/auth/users.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { listeningLogger } from "../helpers/parts.ts";

@@ -1,6 +1,6 @@
 import { setImmediate as turn, setTimeout as pause } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { createBreather, createPacer } from "../../../src/platform/lib/pacer.ts";
+import { createBreather, createPacer } from "../../../src/platform/lib/yielder.ts";
 
 /** Work of which no promise tells how long it takes: it holds the event loop. */
 const hold = (milliseconds: number): void => {

@@ -1,5 +1,5 @@
 import type { DeathReason } from "./deaths.ts";
-import type { ExecutionThere } from "./execution-there.ts";
+import type { ExecutionThere } from "./remote-execution.ts";
 import { idsOf, type Member } from "./member.ts";
 
 /** Runs may be taken by another server, which does not know of the doubt. */

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SEALED_TABLES } from "../../../src/server/resealing/tables.ts";
+import { SEALED_TABLES } from "../../../src/server/key-rotation/tables.ts";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../../helpers/app.ts";
 import { cipherOf, keysOf } from "../../helpers/encryption.ts";

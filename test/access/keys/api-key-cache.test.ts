@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { openKeyBook, type KeyBook } from "../../../src/access/keys/key-book.ts";
+import { openKeyBook, type KeyBook } from "../../../src/access/keys/api-key-cache.ts";
 import { hashOf, idOf, makeKey } from "../../../src/access/keys/key-text.ts";
 import type { KeysAsStored, UsableKey } from "../../../src/access/keys/repository.ts";
 import { listeningLogger } from "../../helpers/parts.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { NewestRun } from "../repository.ts";
-import type { Seat } from "./audiences.ts";
+import type { Seat } from "./connections.ts";
 import { endEventsOf, type EndedRun } from "./ends.ts";
 import type { EventFilter } from "./filter.ts";
 import type { ThreadEvent } from "./frames.ts";

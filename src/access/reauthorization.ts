@@ -1,7 +1,7 @@
 import type { Logger } from "../platform/lib/logger.ts";
 import type { AccessRequest, Authenticate } from "./api-keys.ts";
-import { createGroups, loseAll, type AskAgain, type Group, type Member } from "./asking/groups.ts";
-import { createRounds } from "./asking/rounds.ts";
+import { createGroups, loseAll, type AskAgain, type Group, type Member } from "./reauthorization/groups.ts";
+import { createRounds } from "./reauthorization/rounds.ts";
 import type { Caller } from "./caller.ts";
 
 /** What a connection that is open is held by. */

@@ -3,7 +3,7 @@ import {
   createAudiences,
   type Audiences,
   type Seat,
-} from "../../../src/protocols/streaming/reading/audiences.ts";
+} from "../../../src/protocols/streaming/reading/connections.ts";
 
 /** When a question is told to a connection that only watches, by what the others of its thread have taken. */
 

@@ -1,4 +1,4 @@
-import { createPacer, type Pacer } from "../../../platform/lib/pacer.ts";
+import { createPacer, type Pacer } from "../../../platform/lib/yielder.ts";
 
 /** Work of this length delays others no more than an ordinary request does. */
 const SLICE_MS = 10;
