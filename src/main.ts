@@ -9,7 +9,7 @@ const unread = new AbortController();
 const surroundings: CommandSurroundings = {
   environment: process.env,
   write: writingTo(process.stdout, () => unread.abort()),
-  tell: writingTo(process.stderr),
+  note: writingTo(process.stderr),
   terminal: process.stdout.isTTY === true,
   canAsk: process.stdout.isTTY === true && process.stdin.isTTY === true,
   columns: process.stdout.isTTY ? process.stdout.columns : undefined,

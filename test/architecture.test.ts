@@ -221,7 +221,7 @@ test("the README of a room names only files that are there", () => {
 const EXAMPLES = /^(agent|graph|graphs|embeddings|support)\.ts$/;
 
 test("comments and sentences name only files that are there", () => {
-  const isThere = (name: string): boolean =>
+  const exists = (name: string): boolean =>
     files.some((file) => `/${file}`.endsWith(`/${name}`)) ||
     existsSync(join(SOURCE, "..", name)) ||
     existsSync(join(SOURCE, name));
@@ -234,7 +234,7 @@ test("comments and sentences name only files that are there", () => {
     );
     return [...comments, ...[...text.matchAll(/docs\/[\w/.-]+\.md/g)].map(([name]) => name)]
       .map((name) => name.replace(/^src\//, ""))
-      .filter((name) => !EXAMPLES.test(name) && !isThere(name))
+      .filter((name) => !EXAMPLES.test(name) && !exists(name))
       .map((name) => `${file}: ${name}`);
   });
   expect(missing).toEqual([]);

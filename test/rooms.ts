@@ -11,7 +11,7 @@ const DISTRICTS = {
   engine: ["queue", "events", ".", "outbox"],
   api: ["threads", "assistants", "runs", "crons", "status", "store"],
   protocols: ["streaming", "webhooks", "ui"],
-  server: ["console", "custom-app", "resealing", "app", "embedding"],
+  server: ["console", "custom-app", "key-rotation", "app", "embedding"],
   cli: ["import", "."],
   "main.ts": ["."],
 } as const;

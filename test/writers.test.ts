@@ -11,7 +11,7 @@ const SOURCE = join(ROOT, "src");
 
 const WRITERS: Record<string, readonly string[]> = {
   // Whatever holds what is sealed: resealing/ stores it as it was, sealed with another key.
-  $: ["resealing"],
+  $: ["key-rotation"],
   // A trigger of its migration.
   api_key_changes: [],
   api_keys: ["access"],

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { keyNeeded, unknownKey } from "../platform/domain/errors.ts";
 import { ANONYMOUS, KEY_SCOPES, type Caller } from "./caller.ts";
-import type { KeyBook, KeyCaller } from "./keys/api-key-cache.ts";
+import type { ApiKeyCache, KeyCaller } from "./keys/api-key-cache.ts";
 import { hashOf, idOf, looksLikeKey } from "./keys/key-text.ts";
 
 /** What of a request decides about access. */
@@ -69,7 +69,7 @@ export interface ApiKeysOptions {
   /** `API_KEYS`. */
   configured: readonly string[];
   /** Left out: there is no table. */
-  stored?: Pick<KeyBook, "find" | "holds" | "isInUse">;
+  stored?: Pick<ApiKeyCache, "find" | "holds" | "isInUse">;
   /** Nobody is let in without a key, though there be none: the server can be reached by strangers. */
   neverOpen?: boolean;
 }

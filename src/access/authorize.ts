@@ -60,7 +60,7 @@ export const createAuthorize = ({
 }: AuthorizeOptions = {}): Authorize => {
   const assertKnown = createAssertKnown({ keys, decisions });
   let isTold = false;
-  const tellOfValues = (action: string): void => {
+  const logValuesFilter = (action: string): void => {
     if (isTold) return;
     isTold = true;
     const text =
@@ -76,7 +76,7 @@ export const createAuthorize = ({
   ): Condition | undefined => {
     if (filter === undefined || filter.condition === undefined) return undefined;
     const { condition } = filter;
-    if (resource === "store" && !filter.namesAddress) tellOfValues(action);
+    if (resource === "store" && !filter.namesAddress) logValuesFilter(action);
     if (resource !== "assistants" || !isReading(action)) return condition;
     return (metadata, parameter) => {
       const assistantId = metadata.replace(/metadata$/, "assistant_id");

@@ -1,6 +1,12 @@
 import type { Logger } from "../platform/lib/logger.ts";
 import type { AccessRequest, Authenticate } from "./api-keys.ts";
-import { createGroups, loseAll, type AskAgain, type Group, type Member } from "./reauthorization/groups.ts";
+import {
+  createGroups,
+  loseAll,
+  type Reauthorize,
+  type Group,
+  type Member,
+} from "./reauthorization/groups.ts";
 import { createRounds } from "./reauthorization/rounds.ts";
 import type { Caller } from "./caller.ts";
 
@@ -17,12 +23,12 @@ export interface HeldAccess {
  * Asks again about what stays open (streams, WebSockets, requests that wait), for keys are revoked, tokens expire, and threads
  * change hands while somebody reads.
  */
-export interface AskingAgain {
-  hold(request: AccessRequest, caller: Caller, ask: AskAgain): HeldAccess;
+export interface Reauthorization {
+  hold(request: AccessRequest, caller: Caller, ask: Reauthorize): HeldAccess;
   close(): void;
 }
 
-export interface AskingAgainOptions {
+export interface ReauthorizationOptions {
   authenticate: Authenticate;
   /** Whether a caller without a user of its own may go on: throws if not. It is asked each second, so from memory. */
   assertKnown: (caller: Caller) => void;
@@ -31,18 +37,18 @@ export interface AskingAgainOptions {
   logger: Pick<Logger, "warn">;
 }
 
-const LOOK_EVERY_MS = 1_000;
+const POLL_EVERY_MS = 1_000;
 /** What ends before costs a timer and no more: most runs that are streamed or waited for do. */
 const SHORT_MS = 500;
 
-export const createAskingAgain = (options: AskingAgainOptions): AskingAgain => {
+export const createReauthorization = (options: ReauthorizationOptions): Reauthorization => {
   const { authenticate, assertKnown, logger } = options;
   const shortMs = Math.min(SHORT_MS, options.everyMs / 4);
   const groups = createGroups();
   const rounds = createRounds({ authenticate, everyMs: options.everyMs - shortMs, logger });
-  let looking: NodeJS.Timeout | undefined;
+  let checking: NodeJS.Timeout | undefined;
 
-  const look = (): void => {
+  const check = (): void => {
     for (const group of groups) {
       if (group.caller.kind === "user") continue;
       try {
@@ -56,7 +62,7 @@ export const createAskingAgain = (options: AskingAgainOptions): AskingAgain => {
 
   const join = (group: Group, member: Member): void => {
     group.members.add(member);
-    looking ??= setInterval(look, LOOK_EVERY_MS).unref();
+    checking ??= setInterval(check, POLL_EVERY_MS).unref();
     if (group.caller.kind === "user" && group.members.size === 1) rounds.begin(group);
   };
 
@@ -64,8 +70,8 @@ export const createAskingAgain = (options: AskingAgainOptions): AskingAgain => {
     if (!group.members.delete(member) || group.members.size > 0) return;
     groups.remove(group);
     if (groups.size > 0) return;
-    clearInterval(looking);
-    looking = undefined;
+    clearInterval(checking);
+    checking = undefined;
   };
 
   return {
@@ -98,7 +104,7 @@ export const createAskingAgain = (options: AskingAgainOptions): AskingAgain => {
     },
     close() {
       for (const group of groups) groups.remove(group);
-      clearInterval(looking);
+      clearInterval(checking);
       rounds.close();
     },
   };

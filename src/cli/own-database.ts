@@ -46,11 +46,11 @@ export interface OwnDatabase {
 /** With what `env` of langgraph.json adds, as for a server. A command needs no langgraph.json; one that is there has to be right. */
 const completed = async (flags: DatabaseFlags, environment: Environment): Promise<Environment> => {
   const file = flags.config ?? graphConfigFileOf([], environment);
-  const isThere = await readFile(file).then(
+  const fileExists = await readFile(file).then(
     () => true,
     (error: NodeJS.ErrnoException) => error.code !== "ENOENT",
   );
-  if (!isThere && flags.config === undefined) return environment;
+  if (!fileExists && flags.config === undefined) return environment;
   const project = await readGraphConfig(file);
   return { ...project.environment, ...environment };
 };

@@ -41,7 +41,7 @@ export interface RunOptions {
   /** Arguments behind the name of the program. */
   argv: readonly string[];
   /** For what a person reads beside the answer: errors, and the help of wrong usage. */
-  tell: (text: string) => void;
+  note: (text: string) => void;
   write: (text: string) => void;
 }
 
@@ -56,8 +56,8 @@ const asked = (program: Command, argv: readonly string[]): readonly string[] => 
   const command = program.commands.find((one) => one.name() === name);
   if (command === undefined) return [name];
   if (inner === undefined || command.commands.length === 0) return argv;
-  const isThere = command.commands.some((one) => one.name() === inner);
-  return isThere ? [name, inner, "--help"] : [name, inner];
+  const fileExists = command.commands.some((one) => one.name() === inner);
+  return fileExists ? [name, inner, "--help"] : [name, inner];
 };
 
 /** Runs the command of the program that the arguments name, and answers the exit code. Without one it prints the help. */
@@ -68,20 +68,20 @@ export const runProgram = async (program: Command, options: RunOptions): Promise
   const argv = options.argv.length === 0 ? [first] : asked(program, options.argv);
   const code = await run(program, name, { ...options, argv });
   if (code !== EXIT_CODES.done && first.startsWith("-"))
-    options.tell(`Options follow their command: ${program.name()} start ${first}\n`);
+    options.note(`Options follow their command: ${program.name()} start ${first}\n`);
   return code;
 };
 
 /** An error is one sentence; only a fault of ours has a stack. */
-const run = async (command: Command, name: string, { argv, tell, write }: RunOptions): Promise<number> => {
+const run = async (command: Command, name: string, { argv, note, write }: RunOptions): Promise<number> => {
   // Arguments stand in it as they were given.
-  const named = (text: string): void => tell(`${name}: ${printableLines(text)}`);
+  const named = (text: string): void => note(`${name}: ${printableLines(text)}`);
   // Commander ends the process by itself unless each command is told not to.
   const prepare = (one: Command): void => {
     one.exitOverride();
     one.configureOutput({
       writeOut: write,
-      writeErr: tell,
+      writeErr: note,
       outputError: (text) => named(text.replace(/^error: /, "")),
     });
     one.commands.forEach(prepare);

@@ -21,7 +21,7 @@ const POLL_MS = 1_000;
 export interface EndedHere {
   ending: RunEnding;
   /** Whether somebody on another process may wait for the run, so that a signal is worth its price. */
-  isHeardElsewhere: boolean;
+  isAwaitedElsewhere: boolean;
 }
 
 export interface EndingsParts {
@@ -49,14 +49,14 @@ export const createEndings = ({ signals, outbox, logger }: EndingsParts) => {
 
   return {
     /** `here`: undefined if no attempt of this process ended the run; it may run, or be waited for, anywhere. */
-    tell(end: RunEnd, here?: EndedHere): void {
+    publish(end: RunEnd, here?: EndedHere): void {
       const { run_id: runId } = end.run;
       writeEndedLine(logger, end, here?.ending.execMs);
       settle(runId, here?.ending ?? "elsewhere");
       // Cancelled while they waited, replaced, deleted: few, so each may look once whether there is something to send.
       if (here === undefined) outbox?.onRecorded();
       const threadId = end.run.thread_id;
-      if (here?.isHeardElsewhere ?? true) signals.send({ kind: "ended", threadId, runId });
+      if (here?.isAwaitedElsewhere ?? true) signals.send({ kind: "ended", threadId, runId });
       if (end.turn !== undefined) signals.send({ kind: "gone", threadId, runId, turn: end.turn });
     },
 
@@ -67,9 +67,9 @@ export const createEndings = ({ signals, outbox, logger }: EndingsParts) => {
           cancel();
           resolve("silence");
         }, POLL_MS);
-        const listener = (heard: RunEnding | "elsewhere"): void => {
+        const listener = (received: RunEnding | "elsewhere"): void => {
           clearTimeout(timer);
-          resolve(heard);
+          resolve(received);
         };
         const listeners = waits.get(runId) ?? new Set();
         listeners.add(listener);

@@ -11,7 +11,7 @@ import type { Queue } from "./queue/queue.ts";
 export interface RecoveryOptions {
   queue: Queue;
   executor: Executor;
-  endings: Pick<Endings, "tell">;
+  endings: Pick<Endings, "publish">;
   signals: Signals;
   leaseSeconds: number;
   sweepSeconds: number;
@@ -67,7 +67,7 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
         logger.error({ err: error, run_id: run.run_id }, "a run that lost its worker could not be ended");
       }
       if (ending === undefined) continue;
-      endings.tell({ run, status: ending.status, error: ending.error });
+      endings.publish({ run, status: ending.status, error: ending.error });
       logger.warn({ run_id: run.run_id, status: ending.status }, "a run that lost its worker was ended");
       signals.send({ kind: "available", threadId: run.thread_id, runId: run.run_id });
     }

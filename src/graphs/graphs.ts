@@ -96,7 +96,7 @@ interface LoadedGraph {
 }
 
 class NoGraphError extends Error implements WithoutContents {
-  readonly saysNoContents = true;
+  readonly hidesContents = true;
 }
 
 /**

@@ -171,7 +171,7 @@ export function boundCopy(
     ...(store ? { store } : {}),
   });
   growIds(copy);
-  if (beforeStep !== undefined) paceSteps(copy as RunnableGraph & SteppingGraph, beforeStep);
+  if (beforeStep !== undefined) delaySteps(copy as RunnableGraph & SteppingGraph, beforeStep);
   return copy;
 }
 
@@ -191,7 +191,7 @@ interface SteppingGraph {
   _runLoop?(parameters: { loop: { tick(options: unknown): Promise<boolean> } }): Promise<unknown>;
 }
 
-const paceSteps = (graph: SteppingGraph, beforeStep: () => Promise<void> | undefined): void => {
+const delaySteps = (graph: SteppingGraph, beforeStep: () => Promise<void> | undefined): void => {
   const runLoop = graph._runLoop;
   if (typeof runLoop !== "function") return;
   graph._runLoop = function (parameters) {

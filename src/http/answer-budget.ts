@@ -1,5 +1,5 @@
 import { LARGE_ANSWER_BYTES } from "../platform/lib/large-answers.ts";
-import { tooManyLargeAnswers, type AnswerRoom } from "./response-budget.ts";
+import { tooManyLargeAnswers, type ResponseBudget } from "./response-budget.ts";
 import type { CallerLimits } from "./limits/caller-limits.ts";
 import { attended, WHOLE_ANSWER_PATIENCE } from "./attended.ts";
 import { Readable } from "node:stream";
@@ -13,7 +13,7 @@ import type { FastifyInstance } from "fastify";
  */
 export const boundAnswers = (
   app: FastifyInstance,
-  room: AnswerRoom,
+  room: ResponseBudget,
   callerLimits?: Pick<CallerLimits, "counted">,
   patience = WHOLE_ANSWER_PATIENCE,
 ): void => {

@@ -1,4 +1,4 @@
-import type { AnswerRoom } from "./response-budget.ts";
+import type { ResponseBudget } from "./response-budget.ts";
 import { fastifySSE } from "@fastify/sse";
 import Fastify, {
   LogController,
@@ -15,7 +15,7 @@ import { refuseOwnWebhooks } from "./own-webhooks.ts";
 import type { RoutePlugin } from "./route-plugin.ts";
 import { callerGone } from "./caller-gone.ts";
 import { holdAccess } from "./held-access.ts";
-import type { AskingAgain } from "../access/reauthorization.ts";
+import type { Reauthorization } from "../access/reauthorization.ts";
 import type { AroundApi } from "./around.ts";
 import type { Caller } from "../access/caller.ts";
 import { boundAnswers } from "./answer-budget.ts";
@@ -47,7 +47,7 @@ export interface AppOptions {
   /** Undefined: nobody is limited. */
   callerLimits?: CallerLimits | undefined;
   /** Left out: who has got in reads to the end. */
-  askingAgain?: Pick<AskingAgain, "hold"> | undefined;
+  reauthorization?: Pick<Reauthorization, "hold"> | undefined;
   /** Undefined: credentials may be wrong as often as somebody likes. */
   failedLogins?: FailedLogins | undefined;
   /** Proxies whose `X-Forwarded-For` is believed. */
@@ -56,7 +56,7 @@ export interface AppOptions {
   /** Left out: it doesn't matter where callers come from. */
   siteCheck?: SiteCheck;
   /** Of answers that are large. */
-  answerRoom: AnswerRoom;
+  responseBudget: ResponseBudget;
   /** How clients authenticate, for the description of the API. */
   security?: ApiSecurity | undefined;
   routes: RoutePlugin[];
@@ -198,7 +198,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   await allowOrigins(app, options.cors);
   app.decorateRequest("caller", undefined as never);
   app.decorateRequest("isWrapped", false);
-  holdAccess(app, options.askingAgain);
+  holdAccess(app, options.reauthorization);
   app.decorateRequest("isCounted", false);
   const authenticate = callerHook(app, options.authenticate, options.failedLogins);
   const { around } = options;
@@ -209,7 +209,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     around.install(app);
   }
   const budget = acceptBodies(app, options.bodyLimits, options.callerLimits);
-  boundAnswers(app, options.answerRoom, options.callerLimits);
+  boundAnswers(app, options.responseBudget, options.callerLimits);
   app.addHook("onRequest", (request, reply, done) => authenticate(request, reply, done));
   answerBeforeClosing(app, openAnswers);
   // Its own heartbeat would end in a blank line; see events/transports/server-sent-events.ts.

@@ -17,7 +17,7 @@ export const WHOLE_ANSWER_PATIENCE: TakersPatience = { stalledMs: 60_000, takenW
  */
 const PIECE_CHARACTERS = 256 * 1024;
 /** A blocked event loop delays a timer and the pieces alike: only several looks in turn tell who is late. */
-const LOOKS = 4;
+const CHECKS_AT_MOST = 4;
 
 /**
  * The pieces of an answer, cut smaller, for a stream that is piped to the response. Closes the connection of who takes no
@@ -31,27 +31,27 @@ export async function* attended(
 ): AsyncGenerator<string, void, undefined> {
   if (response.destroyed) return;
   let isOffered = false;
-  let looks = 0;
-  const look = setInterval(() => {
+  let checks = 0;
+  const timer = setInterval(() => {
     if (!isOffered) return;
-    looks += 1;
-    if (looks > LOOKS) response.destroy();
-  }, stalledMs / LOOKS);
+    checks += 1;
+    if (checks > CHECKS_AT_MOST) response.destroy();
+  }, stalledMs / CHECKS_AT_MOST);
   const end = takenWithinMs === undefined ? undefined : setTimeout(() => response.destroy(), takenWithinMs);
   response.once("close", () => {
-    clearInterval(look);
+    clearInterval(timer);
     clearTimeout(end);
   });
   for await (const piece of pieces) {
     for (const part of partsOf(piece)) {
-      looks = 0;
+      checks = 0;
       isOffered = true;
       yield part;
     }
     // The next one is being made, which is nothing that the taker could hurry.
     isOffered = false;
   }
-  looks = 0;
+  checks = 0;
   isOffered = true;
 }
 

@@ -87,26 +87,26 @@ export const refusalOf = (error: unknown): Refusal | undefined => {
 };
 
 /** An outage, a stop or too much at once refuses all requests alike, health checks included. */
-const TOLD_EVERY_MS = 10_000;
+const LOG_EVERY_MS = 10_000;
 /** Sentences that are remembered as told; there are a dozen. */
-const TOLD_AT_MOST = 100;
+const LOGGED_AT_MOST = 100;
 
 /**
  * Tells of refusals that pass, each sentence once in ten seconds, with the number of those that were not told since:
  * a line with its stack for each were 91 KB in 17 seconds of an outage, with a single caller.
  */
 const createRefusalLog = () => {
-  const told = new Map<string, { at: number; untold: number }>();
+  const known = new Map<string, { at: number; suppressed: number }>();
   return (request: FastifyRequest, error: unknown, detail: string): void => {
     const now = performance.now();
-    const before = told.get(detail);
-    if (before !== undefined && now - before.at < TOLD_EVERY_MS) {
-      before.untold += 1;
+    const before = known.get(detail);
+    if (before !== undefined && now - before.at < LOG_EVERY_MS) {
+      before.suppressed += 1;
       return;
     }
-    if (told.size >= TOLD_AT_MOST) told.clear();
-    told.set(detail, { at: now, untold: 0 });
-    const since = before === undefined || before.untold === 0 ? {} : { others_since: before.untold };
+    if (known.size >= LOGGED_AT_MOST) known.clear();
+    known.set(detail, { at: now, suppressed: 0 });
+    const since = before === undefined || before.suppressed === 0 ? {} : { others_since: before.suppressed };
     // Where this server itself refuses, as while it starts, the stack of the refusal says nothing.
     const own = error instanceof ThreadloomError && error.cause === undefined;
     const logged = error instanceof HandlerRefusal ? ofGraph(error) : error;
@@ -124,7 +124,7 @@ export type AnswerError = (error: unknown, request: FastifyRequest, reply: Fasti
  * hidden from the caller.
  */
 export const createAnswerError = (): AnswerError => {
-  const tellRefusal = createRefusalLog();
+  const logRefusal = createRefusalLog();
   return (error, request, reply) => {
     if (error instanceof CallerGoneError) {
       reply.hijack();
@@ -144,7 +144,7 @@ export const createAnswerError = (): AnswerError => {
       void reply.header("retry-after", error.retryAfterSeconds);
     if (refusal.headers !== undefined) void reply.headers(refusal.headers);
     else if (refusal.status === 503) {
-      tellRefusal(request, error, refusal.detail);
+      logRefusal(request, error, refusal.detail);
       void reply.header("retry-after", RETRY_AFTER_SECONDS);
     }
     void reply.code(refusal.status);

@@ -7,7 +7,7 @@ import type { CountedCaller } from "./limits/counted-callers.ts";
  * The memory that large answers may take, those that are being made and those that wait to be taken together. Who asks
  * for one waits for room before it is made: what was counted only when it was there let 120 callers make 14 MB each.
  */
-export interface AnswerRoom {
+export interface ResponseBudget {
   /** Says whose a response is, which is asked once it is large. Others are not told apart: they have no share, and one turn together. */
   belongsTo(response: ServerResponse, caller: () => CountedCaller | undefined): void;
   /**
@@ -25,7 +25,7 @@ export interface AnswerRoom {
   send(response: ServerResponse, bytes: number, options: { isRefusable: boolean }): boolean;
 }
 
-export interface AnswerRoomOptions {
+export interface ResponseBudgetOptions {
   bytesAtMost?: number;
   /** How long a refusable answer waits. */
   waitMs?: number;
@@ -38,7 +38,7 @@ const WAIT_MS = 30_000;
 const MAKING_FACTOR = 4;
 
 /** The name of all who are not told apart. */
-const NOBODY = "";
+const ANONYMOUS = "";
 
 interface Owner {
   name: string;
@@ -55,10 +55,10 @@ interface Place {
 export const tooManyLargeAnswers = (): Error =>
   unavailable("Too many large answers are being sent at the moment.");
 
-export const createAnswerRoom = ({
+export const createResponseBudget = ({
   bytesAtMost = BYTES_AT_MOST,
   waitMs = WAIT_MS,
-}: AnswerRoomOptions = {}): AnswerRoom => {
+}: ResponseBudgetOptions = {}): ResponseBudget => {
   let taken = 0;
   const held = new WeakMap<ServerResponse, number>();
   const callers = new WeakMap<ServerResponse, () => CountedCaller | undefined>();
@@ -69,7 +69,7 @@ export const createAnswerRoom = ({
 
   const ownerOf = (response: ServerResponse): Owner => {
     const caller = callers.get(response)?.();
-    if (caller === undefined) return { name: NOBODY, share: Infinity };
+    if (caller === undefined) return { name: ANONYMOUS, share: Infinity };
     return { name: caller.name, share: (bytesAtMost / 2) * caller.times };
   };
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import type { ChosenHeaders } from "./header-choice.ts";
 import type { HeldAccess } from "../access/reauthorization.ts";
-import type { AskAgain } from "../access/reauthorization/groups.ts";
+import type { Reauthorize } from "../access/reauthorization/groups.ts";
 import type { Caller } from "../access/caller.ts";
 
 /** What a room's `routes.ts` makes: a Fastify plugin whose handlers' types come from the zod schemas. */
@@ -20,7 +20,7 @@ declare module "fastify" {
     /** Who makes this request; known before any handler is called (app.ts). */
     caller: Caller;
     /** For what stays open: has it asked again whether the caller may go on. Its owner releases it. */
-    holdAccess(ask: AskAgain): HeldAccess;
+    holdAccess(ask: Reauthorize): HeldAccess;
     /**
      * For a handler that goes on for long: says that it needs the body no more. It is gone then, and no longer counts
      * among what this server has taken in at the moment.

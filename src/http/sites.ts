@@ -41,7 +41,7 @@ export interface SiteCheckOptions {
 const QUOTED_AT_MOST = 100;
 
 /** Different refusals that are told in the log. A page may make up names for ever. */
-const TOLD_AT_MOST = 20;
+const LOGGED_AT_MOST = 20;
 
 /** A link that somebody follows: a page of ours, which no other page can look into. A frame is none. */
 const isFollowedLink = (method: string, headers: IncomingHttpHeaders): boolean =>
@@ -72,11 +72,11 @@ export const createSiteCheck = ({
   const isOwnPage = (origin: string, hostHeader: string | undefined): boolean =>
     hostHeader !== undefined && (origin === `http://${hostHeader}` || origin === `https://${hostHeader}`);
 
-  const told = new Set<string>();
+  const known = new Set<string>();
   /** Told in the log, too: to the author of a page its browser says no more than that the request failed. */
   const refusal = (sentence: string): Error => {
-    if (told.size < TOLD_AT_MOST && !told.has(sentence)) {
-      told.add(sentence);
+    if (known.size < LOGGED_AT_MOST && !known.has(sentence)) {
+      known.add(sentence);
       logger.warn({ text: sentence }, "a request was refused");
     }
     return forbidden(sentence);

@@ -4,7 +4,7 @@ import type { OpenAnswers } from "./open-answers.ts";
 
 /** What a server that stops gives to requests that it has taken; those that are not for a run's end take milliseconds. */
 const ANSWERING_MS = 1_000;
-const LOOK_EVERY_MS = 10;
+const POLL_EVERY_MS = 10;
 
 /**
  * Has a server that stops answer what it was asked before it cuts its connections: whoever is cut off does not know whether
@@ -16,6 +16,6 @@ export const answerBeforeClosing = (app: FastifyInstance, open: OpenAnswers): vo
     [...open].some(([response, { ws }]) => !ws && !response.headersSent && !response.destroyed);
   app.addHook("preClose", async () => {
     const until = performance.now() + ANSWERING_MS;
-    while (isSomeUnanswered() && performance.now() < until) await pause(LOOK_EVERY_MS);
+    while (isSomeUnanswered() && performance.now() < until) await pause(POLL_EVERY_MS);
   });
 };

@@ -25,7 +25,7 @@ const GONE_AFTER: Record<Kind, number> = {
 };
 const LOOKS_SECONDS = 25;
 const PATIENCE_MS = 120_000;
-const LOOK_MS = 500;
+const POLL_MS = 500;
 /** Connections to the database and of the sender come and go. */
 const DESCRIPTORS_APART = 20;
 
@@ -77,7 +77,7 @@ export const holdMany = async (server: {
     const beside = await server.normalLoad();
     const until = performance.now() + PATIENCE_MS;
     while (performance.now() < until && (await descriptorsOf(server.pid)) > before + DESCRIPTORS_APART)
-      await pause(LOOK_MS);
+      await pause(POLL_MS);
     const allGone = Math.round((performance.now() - openedAt) / 1_000);
     child.stdin.end();
     const held = JSON.parse((await said.next()).value ?? "") as HeldConnections;

@@ -218,16 +218,16 @@ describe("a handler of an event", () => {
   });
 
   test("that filters by a key whose values are sealed is at fault: it would hide everything", async () => {
-    const sealedKeys = new Set(["owner", "floor"]);
+    const encryptedKeys = new Set(["owner", "floor"]);
     for (const filter of [
       { owner: "alice" },
       { $or: [{ team: "blue" }, { $and: [{ owner: { $contains: "alice" } }] }] },
       { place: { floor: 2 } },
     ]) {
-      const error = await thrown(deciding(() => filter, { sealedKeys }));
+      const error = await thrown(deciding(() => filter, { encryptedKeys }));
       expect(((error as Error).cause as Error).message).toMatch(/LANGGRAPH_AES_JSON_KEYS/);
     }
-    expect((await deciding(() => ({ team: "owner" }), { sealedKeys })())?.filter).toBeDefined();
+    expect((await deciding(() => ({ team: "owner" }), { encryptedKeys })())?.filter).toBeDefined();
   });
 
   test("may change in place what it is given, at any depth: that is granted, and what was asked for stays as it is", async () => {

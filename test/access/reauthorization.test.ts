@@ -1,6 +1,10 @@
 import { afterEach, expect, test } from "vitest";
 import type { AccessRequest } from "../../src/access/api-keys.ts";
-import { createAskingAgain, type AskingAgain, type HeldAccess } from "../../src/access/reauthorization.ts";
+import {
+  createReauthorization,
+  type Reauthorization,
+  type HeldAccess,
+} from "../../src/access/reauthorization.ts";
 import { userOf } from "../../src/access/auth/users.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -8,7 +12,7 @@ import { listeningLogger } from "../helpers/parts.ts";
 /** Rounds of many callers, with a provider of identities that answers when a test lets it. */
 
 const EVERY_MS = 200;
-const closing: AskingAgain[] = [];
+const closing: Reauthorization[] = [];
 afterEach(() => {
   for (const one of closing.splice(0)) one.close();
 });
@@ -19,7 +23,7 @@ const aProvider = (everyMs = EVERY_MS) => {
   const open = new Map<string, (() => void)[]>();
   const answered: string[] = [];
   let hangs: (user: string) => boolean = () => false;
-  const askingAgain = createAskingAgain({
+  const reauthorization = createReauthorization({
     async authenticate({ headers }: AccessRequest) {
       const user = String(headers["x-user"]);
       if (hangs(user)) {
@@ -34,7 +38,7 @@ const aProvider = (everyMs = EVERY_MS) => {
     everyMs,
     logger,
   });
-  closing.push(askingAgain);
+  closing.push(reauthorization);
   return {
     lines,
     open,
@@ -43,7 +47,7 @@ const aProvider = (everyMs = EVERY_MS) => {
       hangs = which;
     },
     hold: (user: string, more: Record<string, string> = {}): HeldAccess =>
-      askingAgain.hold(
+      reauthorization.hold(
         { method: "GET", url: "/x", headers: { "x-user": user, ...more } },
         userOf(user),
         async () => undefined,

@@ -26,7 +26,7 @@ interface Heard {
   heardAt: number;
 }
 
-const hear = async (http: HttpClient, path: string): Promise<Heard> => {
+const receive = async (http: HttpClient, path: string): Promise<Heard> => {
   let event: Announced | undefined;
   let failure = "";
   let joinedAt = NaN;
@@ -68,7 +68,7 @@ export const firstEvents = async (bench: Bench, second: Replica): Promise<void> 
       stream_resumable: true,
     });
     const path = `/threads/${thread}/runs/${run_id}/stream?stream_mode=custom`;
-    const [byA, byB] = await Promise.all([hear(a, path), hear(second.http, path)]);
+    const [byA, byB] = await Promise.all([receive(a, path), receive(second.http, path)]);
     const { pid, sent_at } = byA.event;
     // Any process may claim a run, and a busy machine lets a reader come too late: neither is what is measured.
     if (pid === second.pid) elsewhere += 1;

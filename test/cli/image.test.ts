@@ -33,7 +33,7 @@ const within = async (config: object, files: Record<string, unknown>, ...argv: s
   const surroundings = {
     environment: {},
     write: (text: string): void => void (out += text),
-    tell: (text: string): void => void (told += text),
+    note: (text: string): void => void (told += text),
     terminal: false,
     canAsk: false,
     unread: new AbortController().signal,

@@ -9,7 +9,7 @@ const within = async (...argv: string[]): Promise<{ code: number; out: string; t
   const surroundings = {
     environment: {},
     write: (text: string): void => void (out += text),
-    tell: (text: string): void => void (told += text),
+    note: (text: string): void => void (told += text),
     terminal: false,
     canAsk: false,
     unread: new AbortController().signal,

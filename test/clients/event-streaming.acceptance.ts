@@ -56,9 +56,9 @@ describe.each(NEWEST)("SDK $version", (line) => {
         const thread = sessionOf(client, "SSE", "tokens");
         const events = await thread.subscribe({ channels: ["messages", "lifecycle"] });
         await thread.run.start({ input: { messages: [], tokens: 200 } });
-        const told = (await eventsUntilPause(events)).map(deltaOf).join("");
+        const sent = (await eventsUntilPause(events)).map(deltaOf).join("");
         await thread.close();
-        return told;
+        return sent;
       }),
     );
     const right = texts.filter((text) => text === tokensOf(200)).length;

@@ -184,11 +184,11 @@ test("rows of a key that was forgotten are told of, though a start does without 
   const project = await aProject(GOOD);
   const url = await aDatabase();
   const forgotten = cipherOf("an old key of a test, 32 bytes .");
-  for (const sealed of [forgotten.seal("{}", "json"), cipherOf(key).seal("{}", "json")])
+  for (const encrypted of [forgotten.encrypt("{}", "json"), cipherOf(key).encrypt("{}", "json")])
     await query(
       { connectionString: url },
       "insert into threadloom.threads (thread_id, metadata) values (gen_random_uuid(), jsonb_build_object('a', $1::text))",
-      [sealed],
+      [encrypted],
     );
   const { of } = await doctor(project, url, [], { LANGGRAPH_AES_KEY: key });
   expect(of("Encryption")).toMatchObject({

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { packageNameOf } from "../../src/cli/new/manifest.ts";
 import { findPackageManager, scriptCommand } from "../../src/cli/new/installing.ts";
 import { serverVersion } from "../../src/platform/lib/package-versions.ts";
-import { isThere } from "../../src/platform/lib/file-exists.ts";
+import { fileExists } from "../../src/platform/lib/file-exists.ts";
 import { commandHere } from "../helpers/command-here.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { commandOf, startCommand } from "../helpers/command-process.ts";
@@ -148,7 +148,7 @@ test("an installation that is stopped takes the package manager with it, and say
   await writeFile(`${cwd}/npm`, "#!/bin/sh\necho begun > begun\nexec sleep 600\n", { mode: 0o755 });
   const environment = { PATH: `${cwd}:${process.env["PATH"]}` };
   const { child, ended } = startCommand(["new", "x"], { cwd, environment });
-  await eventually("npm has begun", async () => (await isThere(`${cwd}/x/begun`)) || undefined);
+  await eventually("npm has begun", async () => (await fileExists(`${cwd}/x/begun`)) || undefined);
   child.kill("SIGINT");
   const { code, told } = await ended;
   expect(code).toBe(1);

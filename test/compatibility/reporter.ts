@@ -106,12 +106,12 @@ const update = (run: readonly Table[], written: readonly Table[], ran: ReadonlyS
   const kept = written.filter(
     (table) => !run.some(({ name }) => name === table.name) && absent(table, ran).length > 0,
   );
-  const anew = run.map((table) =>
+  const recreated = run.map((table) =>
     keepingSkipped(
       table,
       written.find(({ name }) => name === table.name),
     ),
   );
-  writeFileSync(DOCUMENT, render([...anew, ...kept]));
+  writeFileSync(DOCUMENT, render([...recreated, ...kept]));
   process.stderr.write(`\nWrote docs/compatibility.md.\n`);
 };

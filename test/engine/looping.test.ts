@@ -58,7 +58,7 @@ describe("a graph that goes round without waiting for anything", () => {
           return (state.values.rounds ?? 0) > 20;
         });
       }
-      for (let look = 0; look < 5; look += 1) expect((await answer("/ok")).status).toBe(200);
+      for (let poll = 0; poll < 5; poll += 1) expect((await answer("/ok")).status).toBe(200);
       const other = await answer("/runs/wait", { assistant_id: "counter", input: { count: 1 } });
       expect(await other.json()).toMatchObject({ count: 2 });
       const cancelled = await answer(`/threads/${threadId}/runs/${run.run_id}/cancel?wait=1`, {});

@@ -24,7 +24,7 @@ const slotsWith = (atOnce: number) => {
     heartbeat: { begun: () => undefined, ended: () => undefined },
     endings: { tell: () => undefined },
     suspects,
-    waitersElsewhere: { left: () => false, endedUnheard: () => undefined },
+    waitersElsewhere: { left: () => false, endedUnnoticed: () => undefined },
     faults: { reached: () => undefined },
     onGraphEnded: () => undefined,
     onReleased: () => undefined,

@@ -15,7 +15,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 const SWEEP_MS = 2_000;
-const LOOK_EVERY_MS = 10;
+const POLL_EVERY_MS = 10;
 const AWAY = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
 
 interface Found {
@@ -69,7 +69,7 @@ const startSweeping = (
   const recovery = startRecovery({
     queue,
     executor,
-    endings: { tell: ({ run }) => void did.push(`ended ${run.run_id}`) },
+    endings: { publish: ({ run }) => void did.push(`ended ${run.run_id}`) },
     signals: {
       send: ({ kind, runId }) => void did.push(`${kind} ${runId}`),
       subscribe: () => () => undefined,
@@ -101,10 +101,10 @@ const startSweeping = (
     /** Moves the clock until something was done, and answers how far, in milliseconds. */
     async untilSomethingWasDone(): Promise<number> {
       did.length = 0;
-      for (let passedMs = 0; ; passedMs += LOOK_EVERY_MS) {
+      for (let passedMs = 0; ; passedMs += POLL_EVERY_MS) {
         if (did.length > 0) return passedMs;
         if (passedMs > 60 * SWEEP_MS) throw new Error("Nothing was done for two minutes.");
-        await vi.advanceTimersByTimeAsync(LOOK_EVERY_MS);
+        await vi.advanceTimersByTimeAsync(POLL_EVERY_MS);
       }
     },
     /** So many sweeps that are due; answers what they did. */
@@ -216,8 +216,8 @@ describe("leases are old, and not taken for lost,", () => {
       expect(did).toEqual(["asked whether it takes writes"]);
       const sparedMs = await untilSomethingWasDone();
       expect(did).toEqual(SWEEP);
-      expect(sparedMs).toBeGreaterThanOrEqual(5_000 - LOOK_EVERY_MS);
-      expect(sparedMs).toBeLessThanOrEqual(5_000 + SWEEP_MS + LOOK_EVERY_MS);
+      expect(sparedMs).toBeGreaterThanOrEqual(5_000 - POLL_EVERY_MS);
+      expect(sparedMs).toBeLessThanOrEqual(5_000 + SWEEP_MS + POLL_EVERY_MS);
       expect(await sweeps(2)).toEqual([...SWEEP, ...SWEEP]);
     };
     expect(await sweeps()).toEqual(SWEEP);

@@ -4,7 +4,7 @@ import {
   aWorker,
   ending,
   FASTER,
-  LOOK_MS,
+  POLL_MS,
   opened,
   REFUSED,
   RESET,
@@ -48,7 +48,7 @@ describe("a claim", () => {
     const one = aWorker();
     one.fail(...Array<Error>(6).fill(REFUSED));
     one.worker.open();
-    await vi.advanceTimersByTimeAsync(LOOK_MS * 5);
+    await vi.advanceTimersByTimeAsync(POLL_MS * 5);
     one.fail(REFUSED);
     one.worker.wake();
     await settled();
@@ -74,7 +74,7 @@ describe("a claim", () => {
     one.fail(new Error("out of order"));
     one.waiting.push(aRun("a"));
     one.worker.open();
-    await vi.advanceTimersByTimeAsync(LOOK_MS - 1);
+    await vi.advanceTimersByTimeAsync(POLL_MS - 1);
     expect(one.worker.active).toBe(0);
     expect(one.loud()).toEqual(["runs could not be claimed"]);
     await vi.advanceTimersByTimeAsync(1);
@@ -90,7 +90,7 @@ describe("the answer to a claim was lost:", () => {
     await settled();
     return one;
   };
-  const looked = (did: string[]): number => did.filter((what) => what.startsWith("looked")).length;
+  const found = (did: string[]): number => did.filter((what) => what.startsWith("looked")).length;
 
   test("what this process holds without knowing it is executed, once", async () => {
     const one = await withLostAnswer();
@@ -161,11 +161,11 @@ describe("the answer to a claim was lost:", () => {
   test("it is looked for three seconds long, and again after another lost answer", async () => {
     const one = await withLostAnswer();
     await one.looks(10);
-    expect(looked(one.did)).toBe(4);
+    expect(found(one.did)).toBe(4);
     one.fail(RESET);
     one.worker.wake();
     await one.looks(10);
-    expect(looked(one.did)).toBe(8);
+    expect(found(one.did)).toBe(8);
   });
 
   test("it is looked for on while the database can't be asked", async () => {

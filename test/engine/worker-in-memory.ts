@@ -10,7 +10,7 @@ import { listeningLogger } from "../helpers/parts.ts";
 
 /** A worker between a queue in memory and graphs that end when a test says so; the clock is vitest's. */
 
-export const LOOK_MS = 1_000;
+export const POLL_MS = 1_000;
 export const RESET = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
 export const REFUSED = Object.assign(new Error("connect ECONNREFUSED"), {
   code: "ECONNREFUSED",
@@ -51,7 +51,7 @@ export const aWorker = (concurrency = 2) => {
   const handingBack: { failure?: Error } = {};
   let unknown: ClaimedRunRow[] | Error = [];
   let held: Promise<void> | undefined;
-  let hear: ((signal: Signal) => void) | undefined;
+  let receive: ((signal: Signal) => void) | undefined;
   const queue = {
     graphIds: ["test"],
     isSuspect: (run: ClaimedRunRow) => run.lost_attempts >= 2,
@@ -125,15 +125,15 @@ export const aWorker = (concurrency = 2) => {
       send: ({ kind, runId }) => void did.push(`said ${kind} ${runId}`),
       subscribeToThread: () => () => undefined,
       subscribe(listener) {
-        hear = listener;
-        return () => (hear = undefined);
+        receive = listener;
+        return () => (receive = undefined);
       },
       close: () => Promise.resolve(),
     },
     endings: {
-      tell({ run }, here) {
+      publish({ run }, here) {
         did.push(`settled ${run.run_id}`);
-        if (here?.isHeardElsewhere ?? true) did.push(`said ended ${run.run_id}`);
+        if (here?.isAwaitedElsewhere ?? true) did.push(`said ended ${run.run_id}`);
       },
     },
     processId: "here",
@@ -164,8 +164,8 @@ export const aWorker = (concurrency = 2) => {
     here,
     handingBack,
     runOf,
-    hears: (kind: Signal["kind"], runId: string) => hear?.({ kind, runId } as Signal),
-    isListening: () => hear !== undefined,
+    hears: (kind: Signal["kind"], runId: string) => receive?.({ kind, runId } as Signal),
+    isListening: () => receive !== undefined,
     fail: (...errors: Error[]) => void (failures = errors),
     holdUnknown: (runs: ClaimedRunRow[] | Error) => void (unknown = runs),
     /** Claims have no answer before the returned function is called. */
@@ -180,7 +180,7 @@ export const aWorker = (concurrency = 2) => {
         .filter(({ level }) => level >= 50)
         .map(({ msg }) => msg),
     async looks(count = 1): Promise<void> {
-      await vi.advanceTimersByTimeAsync(count * LOOK_MS);
+      await vi.advanceTimersByTimeAsync(count * POLL_MS);
     },
   };
 };

@@ -1,4 +1,4 @@
-import type { AnswerRoom } from "../../src/http/response-budget.ts";
+import type { ResponseBudget } from "../../src/http/response-budget.ts";
 import supertest from "supertest";
 import type { Authorize } from "../../src/access/authorize.ts";
 import type { Config } from "../../src/platform/config/config.ts";
@@ -90,7 +90,7 @@ const TEST_CONFIG: Config = {
 export interface TestServerOptions extends Partial<Config> {
   /** A replica: the database of another test server, which then outlives this one. */
   connectionString?: string;
-  answerRoom?: AnswerRoom;
+  responseBudget?: ResponseBudget;
   /** What callers may do; everything if left out. */
   authorize?: Authorize;
   /** For what the headers of webhooks name. */
@@ -103,7 +103,7 @@ export interface TestServerOptions extends Partial<Config> {
  */
 export const startTestServer = async ({
   connectionString,
-  answerRoom,
+  responseBudget,
   authorize,
   environment,
   ...overrides
@@ -115,7 +115,7 @@ export const startTestServer = async ({
   try {
     const server = await createServer(
       { ...TEST_CONFIG, ...overrides },
-      { connectionString: address, logger, answerRoom, authorize, ...(environment && { environment }) },
+      { connectionString: address, logger, responseBudget, authorize, ...(environment && { environment }) },
     );
     const { address: url } = await server.listen();
     return {

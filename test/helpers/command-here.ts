@@ -11,7 +11,7 @@ export const commandHere = async (argv: string[], { cwd, environment }: CommandO
   const surroundings = {
     environment: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...environment },
     write: (text: string): void => void (out += text),
-    tell: (text: string): void => void (told += text),
+    note: (text: string): void => void (told += text),
     terminal: false,
     canAsk: false,
     unread: new AbortController().signal,

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 
-const LOOK_EVERY_MS = 10;
+const POLL_EVERY_MS = 10;
 /** Nothing that comes takes this long, however busy the machine is: only what never comes. */
 const PATIENCE_MS = 120_000;
 /** For `vi.waitFor` and `vi.waitUntil`, which give up after a second otherwise. */
@@ -20,7 +20,7 @@ export const eventually = async <T>(
     const found = await look();
     if (found !== undefined && found !== false) return found;
     if (performance.now() > end) throw new Error(`Waited ${withinMs} ms in vain: ${what}.`);
-    await pause(LOOK_EVERY_MS);
+    await pause(POLL_EVERY_MS);
   }
 };
 

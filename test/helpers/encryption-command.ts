@@ -9,7 +9,7 @@ import { listeningLogger } from "./parts.ts";
 export interface EncryptionStatus {
   keys: { id: string; encrypts: boolean; configured: boolean; rows: number }[];
   plain: number;
-  resealed: number;
+  reencrypted: number;
   busy: number;
   unreadable: number;
 }
@@ -28,8 +28,8 @@ export const encryptionCommand = async (
 ): Promise<{ code: number; written: string; told: string }> => {
   const out = { written: "", told: "" };
   const write = (text: string): void => void (out.written += text);
-  const tell = (text: string): void => void (out.told += text);
-  const withSealed: Parameters<typeof createEncryptionCommand>[0]["withSealed"] = async (_, work) => {
+  const note = (text: string): void => void (out.told += text);
+  const withEncrypted: Parameters<typeof createEncryptionCommand>[0]["withEncrypted"] = async (_, work) => {
     const cipher = openCipher({ keys: keys.flatMap(keysOf), metadataKeys });
     const own = openDatabase({
       connectionString,
@@ -45,6 +45,10 @@ export const encryptionCommand = async (
       await own.close();
     }
   };
-  const code = await runCommand(createEncryptionCommand({ withSealed, write, tell }), { argv, write, tell });
+  const code = await runCommand(createEncryptionCommand({ withEncrypted, write, note }), {
+    argv,
+    write,
+    note,
+  });
   return { code, ...out };
 };

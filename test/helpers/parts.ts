@@ -1,5 +1,5 @@
 import { corsRulesOf, corsSchema } from "../../src/graphs/project/cors.ts";
-import { createAnswerRoom } from "../../src/http/response-budget.ts";
+import { createResponseBudget } from "../../src/http/response-budget.ts";
 import { fileURLToPath } from "node:url";
 import { Writable } from "node:stream";
 import supertest from "supertest";
@@ -58,7 +58,7 @@ export const aBareApp = async (options: TestAppOptions = {}) => {
   const rules = corsRulesOf(corsSchema.parse(options.cors));
   const named = options.corsAllowOrigins ?? [];
   const app = await createApp({
-    answerRoom: createAnswerRoom(),
+    responseBudget: createResponseBudget(),
     logger,
     authenticate: createAuthenticate(options.apiKeys ?? []),
     bodyLimits: { bytes: options.bodyLimit ?? BODY_LIMIT, elements: options.bodyElements ?? BODY_ELEMENTS },
@@ -93,7 +93,7 @@ export const startAssistants = async (options: TestAppOptions = {}) => {
   await assistants.system.ensure(THE_SERVER, graphs.ids);
   const status = createStatusService({ database, repository: createStatusRepository(database) });
   const app = await createApp({
-    answerRoom: createAnswerRoom(),
+    responseBudget: createResponseBudget(),
     logger,
     authenticate: createAuthenticate(options.apiKeys ?? []),
     bodyLimits: { bytes: options.bodyLimit ?? BODY_LIMIT, elements: options.bodyElements ?? BODY_ELEMENTS },

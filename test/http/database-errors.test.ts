@@ -144,12 +144,12 @@ test("a refusal of the server's own, as while it starts, is told by its sentence
   });
   onTestFinished(() => starting.app.close());
   for (const path of ["/starting", "/away"]) expect((await starting.client.get(path)).status).toBe(503);
-  const told = starting.lines
+  const logged = starting.lines
     .map((line) => JSON.parse(line) as Record<string, unknown>)
     .filter(({ level }) => level === 40);
-  expect(told).toMatchObject([
+  expect(logged).toMatchObject([
     { reason: "This server is starting or stopping." },
     { err: { message: expect.stringContaining("The database does not answer.") as string } },
   ]);
-  expect(told[0]).not.toHaveProperty("err");
+  expect(logged[0]).not.toHaveProperty("err");
 });

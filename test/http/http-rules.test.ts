@@ -130,10 +130,10 @@ describe("below a mount prefix", () => {
       expect(values.configurable).not.toHaveProperty("x-other");
       expect(values.context ?? {}).not.toHaveProperty("x-request-id");
 
-      const told = JSON.stringify(
+      const logged = JSON.stringify(
         events.map(({ data }) => (data as { payload?: { config?: unknown } }).payload?.config),
       );
-      expect(told).not.toContain("acme");
+      expect(logged).not.toContain("acme");
       const [record] = await client.runs.list(threadId);
       expect(JSON.stringify(record)).not.toContain("acme");
       const [state] = await client.threads.getHistory(threadId);

@@ -1,4 +1,4 @@
-import { createAnswerRoom } from "../../src/http/response-budget.ts";
+import { createResponseBudget } from "../../src/http/response-budget.ts";
 import { connect, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { startTestServer } from "../helpers/app.ts";
@@ -13,7 +13,7 @@ let server: Awaited<ReturnType<typeof startTestServer>>;
 const sockets: Socket[] = [];
 /** `waitMs`: how long reads wait for room. */
 const start = async (waitMs: number): Promise<void> => {
-  server = await startTestServer({ answerRoom: createAnswerRoom({ waitMs }) });
+  server = await startTestServer({ responseBudget: createResponseBudget({ waitMs }) });
 };
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();

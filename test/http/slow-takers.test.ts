@@ -1,4 +1,4 @@
-import { createAnswerRoom } from "../../src/http/response-budget.ts";
+import { createResponseBudget } from "../../src/http/response-budget.ts";
 import type { TakersPatience } from "../../src/http/attended.ts";
 import { once } from "node:events";
 import http, { type IncomingMessage } from "node:http";
@@ -8,7 +8,7 @@ import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, expect, it } from "vitest";
 import { boundAnswers } from "../../src/http/answer-budget.ts";
 import { createLongAnswers } from "../../src/api/threads/long-answers.ts";
-import { createReadPacer } from "../../src/api/threads/state/read-yielder.ts";
+import { createReadYielder } from "../../src/api/threads/state/read-yielder.ts";
 import { eventually } from "../helpers/conditions.ts";
 
 /** Large answers to those who take them slowly, or not at all. */
@@ -27,8 +27,8 @@ let closed: string[];
 const serve = async (patience: TakersPatience): Promise<void> => {
   closed = [];
   app = Fastify({ forceCloseConnections: true });
-  boundAnswers(app, createAnswerRoom(), undefined, patience);
-  const longAnswers = createLongAnswers(createReadPacer(), patience);
+  boundAnswers(app, createResponseBudget(), undefined, patience);
+  const longAnswers = createLongAnswers(createReadYielder(), patience);
   app.addHook("onRequest", (request, reply, done) => {
     reply.raw.once("close", () => closed.push(request.url));
     done();

@@ -34,11 +34,11 @@ export const baseImage = async (): Promise<string> => {
   const { NODE_IMAGE } = process.env;
   if (NODE_IMAGE !== undefined) return NODE_IMAGE;
   const tag = `localhost/threadloom-test-base:node-${process.versions.node}`;
-  const isThere = await run("podman", "image", "exists", tag).then(
+  const exists = await run("podman", "image", "exists", tag).then(
     () => true,
     () => false,
   );
-  if (!isThere) await run(fileURLToPath(new URL("base.sh", import.meta.url)), tag);
+  if (!exists) await run(fileURLToPath(new URL("base.sh", import.meta.url)), tag);
   return tag;
 };
 

@@ -77,7 +77,7 @@ test("a key is made, listed and revoked while a server runs, which knows it at o
 const within = async (argv: string[]): Promise<Ended> => {
   let [out, told] = ["", ""];
   const write = (text: string): void => void (out += text);
-  const tell = (text: string): void => void (told += text);
+  const note = (text: string): void => void (told += text);
   const { logger } = listeningLogger();
   const command = createKeysCommand({
     async withKeys({ databaseUrl = server.connectionString }, work) {
@@ -89,9 +89,9 @@ const within = async (argv: string[]): Promise<Ended> => {
       }
     },
     write,
-    tell,
+    note,
   });
-  return { code: await runCommand(command, { argv, write, tell }), out, told };
+  return { code: await runCommand(command, { argv, write, note }), out, told };
 };
 
 test.each<[string[], number, string]>([

@@ -101,7 +101,7 @@ const commandOf = async (words: readonly string[]): Promise<Command | undefined>
   const program = await createProgram([first], {
     environment: {},
     write: () => undefined,
-    tell: () => undefined,
+    note: () => undefined,
     terminal: false,
     canAsk: false,
     unread: new AbortController().signal,
@@ -239,12 +239,12 @@ test("every message that troubleshooting explains is one that the server says", 
     ...[...page.matchAll(/^\| \d+ \| `([^`]+)`/gm)].map(([, text]) => text ?? ""),
   ].filter((text) => !FOREIGN_SENTENCES.includes(text));
   expect(quoted.length).toBeGreaterThan(60);
-  const unsaid = quoted.flatMap((text) =>
+  const uncounted = quoted.flatMap((text) =>
     text
       .split("…")
       .map((part) => part.trim())
       .filter((part) => /[a-z]{3}/i.test(part) && !source.includes(part))
       .map((part) => `${text}: ${part}`),
   );
-  expect(unsaid).toEqual([]);
+  expect(uncounted).toEqual([]);
 });

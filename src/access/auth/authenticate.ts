@@ -49,11 +49,11 @@ export const createUserAuthentication = (
 ): ((request: AccessRequest) => UserCaller | Promise<UserCaller>) => {
   const { handlers, letsStudioIn, logger, handlerSeconds = HANDLER_SECONDS } = options;
   const known = options.cache === undefined ? undefined : createKnownCallers(options.cache);
-  const tellThrown = createTelling(
+  const logThrown = createThrottledLog(
     logger,
     "'authenticate' threw an error that is no HTTPException; the request was answered 401",
   );
-  const tellNobody = createTelling(logger, "'authenticate' returned no user; the request was answered 401");
+  const ignore = createThrottledLog(logger, "'authenticate' returned no user; the request was answered 401");
 
   const ask = async (request: AccessRequest): Promise<UserCaller> => {
     const { callerGone } = request;
@@ -65,13 +65,13 @@ export const createUserAuthentication = (
     } catch (error) {
       if (gone?.aborted) throw error;
       if (error instanceof NoIdentityError) {
-        tellNobody(error, request);
+        ignore(error, request);
         throw notAuthenticated();
       }
       if (error instanceof ThreadloomError && error.kind === "unavailable") throw error;
       const refusal = refusalIn(error);
       if (refusal !== undefined) throw refusal;
-      tellThrown(ofGraph(error), request);
+      logThrown(ofGraph(error), request);
       throw new UnexplainedRefusal(error);
     }
   };
@@ -97,22 +97,25 @@ export const createUserAuthentication = (
 };
 
 /** Strangers can make a handler throw as often as they like. */
-const TELL_EVERY_MS = 10_000;
+const LOG_EVERY_MS = 10_000;
 const PATH_AT_MOST = 500;
 
-const createTelling = (logger: Logger, message: string) => {
-  let toldAt = Number.NEGATIVE_INFINITY;
-  let untold = 0;
+const createThrottledLog = (logger: Logger, message: string) => {
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  let suppressed = 0;
   return (error: unknown, { method, url }: AccessRequest): void => {
     const now = performance.now();
-    if (now - toldAt < TELL_EVERY_MS) {
-      untold += 1;
+    if (now - loggedAt < LOG_EVERY_MS) {
+      suppressed += 1;
       return;
     }
-    toldAt = now;
+    loggedAt = now;
     // Without the query, which may hold a token.
     const path = boundedText(url.split("?")[0] ?? "", PATH_AT_MOST);
-    logger.warn({ err: error, method, path, ...(untold === 0 ? {} : { others_since: untold }) }, message);
-    untold = 0;
+    logger.warn(
+      { err: error, method, path, ...(suppressed === 0 ? {} : { others_since: suppressed }) },
+      message,
+    );
+    suppressed = 0;
   };
 };

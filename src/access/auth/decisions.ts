@@ -37,7 +37,7 @@ const checked = <Value>(event: AuthEvent, value: Value): Value => {
 const decisionOf = (
   event: AuthEvent,
   answer: unknown,
-  sealedKeys: ReadonlySet<string> | undefined,
+  encryptedKeys: ReadonlySet<string> | undefined,
 ): ReadFilter | undefined => {
   if (answer === undefined || answer === null || answer === true) return undefined;
   if (answer === false) throw forbidden("You may not do this.");
@@ -47,7 +47,7 @@ const decisionOf = (
     );
   }
   try {
-    return readFilter(answer, sealedKeys);
+    return readFilter(answer, encryptedKeys);
   } catch (cause) {
     throw new HandlerError(`The handler of ${event} answered a filter that can't be understood.`, { cause });
   }
@@ -56,13 +56,13 @@ const decisionOf = (
 export interface DecisionOptions {
   handlerSeconds?: number;
   /** Keys of metadata whose values are sealed: a filter by one of them is the handler's fault. */
-  sealedKeys?: ReadonlySet<string> | undefined;
+  encryptedKeys?: ReadonlySet<string> | undefined;
 }
 
 /** Asks the project's handlers what a user may do. */
 export const createDecisions = (
   handlers: Pick<AuthHandlers, "handlerOf">,
-  { handlerSeconds = HANDLER_SECONDS, sealedKeys }: DecisionOptions = {},
+  { handlerSeconds = HANDLER_SECONDS, encryptedKeys }: DecisionOptions = {},
 ) => {
   const ask = async (
     handler: NonNullable<ReturnType<AuthHandlers["handlerOf"]>>,
@@ -94,8 +94,8 @@ export const createDecisions = (
     const { value, settle } = giveValue<ValueOf<R, A>>(asked);
     const argument = { event, resource, action, value, permissions: [...permissions], user: { ...user } };
     // Items of the store have no metadata.
-    const sealed = resource === "store" ? undefined : sealedKeys;
-    const filter = decisionOf(event, await ask(handler, argument), sealed);
+    const encrypted = resource === "store" ? undefined : encryptedKeys;
+    const filter = decisionOf(event, await ask(handler, argument), encrypted);
     settle();
     // The handler may have put another object in the place of the one that it was given.
     return { value: checked(event, argument.value), filter };

@@ -18,7 +18,7 @@ type Filter =
 
 /** A handler answered a filter that can't be understood: ours to log, and nobody is let in by it. */
 export class FilterError extends Error implements WithoutContents {
-  readonly saysNoContents = true;
+  readonly hidesContents = true;
   override readonly name = "FilterError";
 }
 
@@ -134,17 +134,17 @@ export interface ReadFilter {
 /**
  * A filter as `Auth`'s handlers answer it, as a condition on `jsonb`: `{key: value}` or `{key: {$eq: value}}`,
  * `{key: {$contains: value | [values]}}`, several keys at once, `$or` and `$and` of such. Falsy values count like all others,
- * and an empty filter holds for everything. `sealedKeys`: of metadata, whose values the database can't compare. Throws `FilterError`,
+ * and an empty filter holds for everything. `encryptedKeys`: of metadata, whose values the database can't compare. Throws `FilterError`,
  * with a sentence for the log.
  */
-export const readFilter = (answer: unknown, sealedKeys: ReadonlySet<string> = NO_KEYS): ReadFilter => {
+export const readFilter = (answer: unknown, encryptedKeys: ReadonlySet<string> = NO_KEYS): ReadFilter => {
   const filter = createReader()(answer, 1);
   const storable = storableObject.safeParse(answer);
   if (!storable.success) throw new FilterError(`the filter ${storable.error.issues[0]?.message ?? ""}`);
-  const sealed = sealedKeys.size === 0 ? undefined : namedIn(answer, sealedKeys);
-  if (sealed !== undefined) {
+  const encrypted = encryptedKeys.size === 0 ? undefined : namedIn(answer, encryptedKeys);
+  if (encrypted !== undefined) {
     throw new FilterError(
-      `the filter has '${sealed}', whose values LANGGRAPH_AES_JSON_KEYS seals: it would find nothing`,
+      `the filter has '${encrypted}', whose values LANGGRAPH_AES_JSON_KEYS seals: it would find nothing`,
     );
   }
   const namesAddress = namedIn(answer, ADDRESS_KEYS) !== undefined;

@@ -12,7 +12,7 @@ import { isScope } from "./scopes.ts";
  * no statement, and an unknown key costs nothing but its hash, however many are tried. What was read is `READ_EVERY_MS` old at
  * most, and never used for a key when it is older than `TRUSTED_MS`: that long a key is not known yet, or accepted still.
  */
-export interface KeyBook {
+export interface ApiKeyCache {
   /** Whether the table holds a key or held one. Revoking the last does not open a server. */
   readonly isInUse: boolean;
   /** The caller with a key of this hash. A promise where the database has to be asked; rejects with `unavailable`. */
@@ -24,7 +24,7 @@ export interface KeyBook {
 
 export type KeyCaller = Extract<Caller, { kind: "key" }>;
 
-export interface KeyBookOptions {
+export interface ApiKeyCacheOptions {
   repository: Pick<KeyRepository, "readSince" | "recordUse">;
   logger: Logger;
 }
@@ -55,7 +55,7 @@ const entryOf = ({ id, hash, scopes, expiresInSeconds }: UsableKey, readAtMs: nu
 });
 
 /** Reads the keys, then resolves. Rejects if the database can't be asked. */
-export const openKeyBook = async ({ repository, logger }: KeyBookOptions): Promise<KeyBook> => {
+export const openApiKeyCache = async ({ repository, logger }: ApiKeyCacheOptions): Promise<ApiKeyCache> => {
   let version = 0;
   let entries = new Map<string, Entry>();
   let isInUse = false;

@@ -6,11 +6,11 @@ import { callerName, type Caller } from "../caller.ts";
 export type Once = <Answer>(subject: string, ask: () => Promise<Answer>) => Promise<Answer>;
 
 /** What a connection asks of the caller as it is now. Rejects as a request would be refused, if it may not go on. */
-export type AskAgain = (caller: Caller, once: Once) => Promise<unknown>;
+export type Reauthorize = (caller: Caller, once: Once) => Promise<unknown>;
 
 /** A connection that is open. */
 export interface Member {
-  ask: AskAgain;
+  ask: Reauthorize;
   caller: Caller;
   lose(error: unknown): void;
 }

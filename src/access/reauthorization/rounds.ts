@@ -18,7 +18,7 @@ const FAILURES_AT_MOST = 3;
 const RETRY_PART = 0.25;
 /** Intervals for which a round may be due and say nothing, since it waits for its turn or for an answer. */
 const LATE_AT_MOST = 2;
-const TELL_EVERY_MS = 10_000;
+const LOG_EVERY_MS = 10_000;
 
 export interface RoundsOptions {
   authenticate: Authenticate;
@@ -37,7 +37,7 @@ export interface Rounds {
 }
 
 export const createRounds = ({ authenticate, everyMs, logger }: RoundsOptions): Rounds => {
-  let toldAt = Number.NEGATIVE_INFINITY;
+  let loggedAt = Number.NEGATIVE_INFINITY;
   let isClosed = false;
 
   const refuse = (group: Group, error: unknown): void => {
@@ -89,8 +89,8 @@ export const createRounds = ({ authenticate, everyMs, logger }: RoundsOptions): 
         ended += group.members.size;
         loseAll(group, unavailable("Nobody could say in time whether you may go on reading; try again."));
       }
-      if (late === 0 || now - toldAt < TELL_EVERY_MS) return;
-      toldAt = now;
+      if (late === 0 || now - loggedAt < LOG_EVERY_MS) return;
+      loggedAt = now;
       logger.warn(
         { callers: late, ended_connections: ended },
         "asking again who may read takes longer than ACCESS_CHECK_SECONDS; what nobody could be asked about for two times that is ended",

@@ -5,7 +5,7 @@ import type { Database } from "../../platform/database/database.ts";
 import { READ_BY_ANY_PLAN } from "../../platform/database/session-settings.ts";
 import { compileOnce } from "../../platform/database/compile-once.ts";
 import type { AssistantRow } from "../../platform/database/tables.ts";
-import { ASSISTANT_JSON, openRow } from "../../platform/encryption/columns.ts";
+import { ASSISTANT_JSON, decryptRow } from "../../platform/encryption/columns.ts";
 import { COLUMNS, contains, SNAPSHOT } from "./columns.ts";
 
 export interface NewAssistant {
@@ -58,12 +58,12 @@ export const createAssistantRepository = (database: Database) => {
         ASSISTANT_JSON.context.stored(cipher, granted.context ?? {}, key),
         ASSISTANT_JSON.metadata.stored(cipher, granted.metadata, key),
       ]);
-      return row && openRow(cipher, ASSISTANT_JSON, row);
+      return row && decryptRow(cipher, ASSISTANT_JSON, row);
     },
 
     async find(visibility: Visibility<"assistants">, assistantId: string): Promise<AssistantRow | undefined> {
       const [row] = await findOne(database, visibility, { assistantId });
-      return row && openRow(cipher, ASSISTANT_JSON, row);
+      return row && decryptRow(cipher, ASSISTANT_JSON, row);
     },
 
     /** With all its versions. False if there was none. */

@@ -4,7 +4,7 @@ import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Queryable, Records } from "../../platform/database/database.ts";
 import type { CronRow } from "../../platform/database/tables.ts";
 import { openText } from "../../platform/encryption/cipher.ts";
-import { CRON_JSON, openRow } from "../../platform/encryption/columns.ts";
+import { CRON_JSON, decryptRow } from "../../platform/encryption/columns.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { CreationRights } from "../../engine/queue/sql/create.ts";
 
@@ -48,8 +48,8 @@ export type NewCron = CronFields &
 export interface Surroundings {
   /** By the clock of the database, as everything here: those of the processes differ. */
   now: Date;
-  assistantIsThere: boolean;
-  threadIsThere: boolean;
+  assistantExists: boolean;
+  threadExists: boolean;
 }
 
 export const userPlace = (cronId: string): string => `cron-user ${cronId}`;
@@ -62,7 +62,7 @@ const stored = (
   { metadata, payload }: Pick<CronRow, "metadata" | "payload">,
 ): { metadata: string; payload: string } => ({
   metadata: CRON_JSON.metadata.stored(cipher, metadata, { cron_id: cronId }),
-  payload: cipher === undefined ? payload : cipher.seal(payload, payloadPlace(cronId)),
+  payload: cipher === undefined ? payload : cipher.encrypt(payload, payloadPlace(cronId)),
 });
 
 const storedUser = ({ cipher }: Queryable, cronId: string, user: JsonObject | null): string | null =>
@@ -73,7 +73,7 @@ export const openCron = <Row extends Pick<CronRow, "cron_id" | "payload" | "user
   { cipher }: Queryable,
   row: Row,
 ): Row => ({
-  ...openRow(cipher, CRON_JSON, row),
+  ...decryptRow(cipher, CRON_JSON, row),
   payload: openText(cipher, row.payload, payloadPlace(row.cron_id)),
   user_id: row.user_id === null ? null : openText(cipher, row.user_id, userPlace(row.cron_id)),
 });
@@ -97,8 +97,8 @@ export const createCronRepository = (database: Database) => ({
     );
     return {
       now: row?.now ?? new Date(),
-      assistantIsThere: row?.assistant === true,
-      threadIsThere: row?.thread === true,
+      assistantExists: row?.assistant === true,
+      threadExists: row?.thread === true,
     };
   },
 
@@ -112,7 +112,7 @@ export const createCronRepository = (database: Database) => ({
         user_id:
           cron.user_id === null || database.cipher === undefined
             ? cron.user_id
-            : database.cipher.seal(cron.user_id, userPlace(cron.cron_id)),
+            : database.cipher.encrypt(cron.user_id, userPlace(cron.cron_id)),
       })
       .returning(COLUMNS)
       .executeTakeFirstOrThrow();

@@ -77,10 +77,10 @@ const nextOf = (now: Date, timing: Timing, before?: Timing): Date | null => {
  */
 const assertGoesOn = (
   cron: Pick<CronRow, "assistant_id" | "thread_id">,
-  { assistantIsThere, threadIsThere }: Surroundings,
+  { assistantExists, threadExists }: Surroundings,
 ): void => {
-  if (cron.thread_id !== null && !threadIsThere) throw threadNotFound(cron.thread_id);
-  if (!assistantIsThere) throw assistantNotFound(cron.assistant_id);
+  if (cron.thread_id !== null && !threadExists) throw threadNotFound(cron.thread_id);
+  if (!assistantExists) throw assistantNotFound(cron.assistant_id);
 };
 
 /** Whose the runs of a cron are that this caller has made, or takes over. */
@@ -128,12 +128,12 @@ export const createCronService = (parts: CronServiceParts) => {
       const row = await storeOnce(
         () => repository.find(visibility, cronId),
         async () => {
-          const { now, assistantIsThere, threadIsThere } = await repository.surroundings(rights, {
+          const { now, assistantExists, threadExists } = await repository.surroundings(rights, {
             assistantId,
             threadId,
           });
-          if (threadId !== null && !threadIsThere) throw threadNotFound(threadId);
-          if (!assistantIsThere) throw assistantNotFound(body.assistant_id);
+          if (threadId !== null && !threadExists) throw threadNotFound(threadId);
+          if (!assistantExists) throw assistantNotFound(body.assistant_id);
           return await repository
             .insert(visibility, {
               ...timing,

@@ -32,7 +32,7 @@ export const createAnnouncements = (worker: Worker, signals: Signals, endings: E
     else execution.stop({ kind: "cancel", action });
   },
 
-  ended: (end) => endings.tell(end),
+  ended: (end) => endings.publish(end),
 
   available(run, afterSeconds) {
     const waitMs = afterSeconds * 1_000;

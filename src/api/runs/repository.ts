@@ -1,7 +1,7 @@
 import type { Visibility } from "../../access/visibility.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import type { ExecutedRunRow, RunRow, RunStatus } from "../../platform/database/tables.ts";
-import { openOf, openRow, RUN_JSON, THREAD_JSON } from "../../platform/encryption/columns.ts";
+import { decryptColumns, decryptRow, RUN_JSON, THREAD_JSON } from "../../platform/encryption/columns.ts";
 import type { RunPhase } from "../../engine/events/log.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { LARGE_ANSWER_BYTES, type WhenLarge } from "../../platform/lib/large-answers.ts";
@@ -88,7 +88,7 @@ const createSurroundings = (database: Database) => ({
     );
     return row === undefined
       ? {}
-      : openOf(database.cipher, THREAD_JSON, { thread_id: threadId }, row).interrupts;
+      : decryptColumns(database.cipher, THREAD_JSON, { thread_id: threadId }, row).interrupts;
   },
 });
 
@@ -141,7 +141,7 @@ export const createRunRepository = (database: Database) => ({
       values,
     );
     if (row === undefined || row.kwargs_bytes <= LARGE_ANSWER_BYTES)
-      return row && openRow(database.cipher, RUN_JSON, row);
+      return row && decryptRow(database.cipher, RUN_JSON, row);
     await whenLarge(row.kwargs_bytes);
     return await this.find(visibility, selector);
   },
@@ -157,7 +157,7 @@ export const createRunRepository = (database: Database) => ({
        where run_id = $1 and thread_id = $2 and ${visible}`,
       values,
     );
-    return row && openOf(database.cipher, { error: RUN_JSON.error }, { run_id: runId }, row);
+    return row && decryptColumns(database.cipher, { error: RUN_JSON.error }, { run_id: runId }, row);
   },
 
   /** In the order of the ids; those that are gone are missing. */

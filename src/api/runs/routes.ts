@@ -1,4 +1,4 @@
-import type { AnswerRoom } from "../../http/response-budget.ts";
+import type { ResponseBudget } from "../../http/response-budget.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { createCancellationRoutes } from "./cancellation/routes.ts";
 import { createCreationRoutes } from "./creation/routes.ts";
@@ -9,7 +9,7 @@ import type { RunService } from "./service.ts";
 
 /** Runs over HTTP: the routes of each sub-room. `room`: for answers that hold a large state. */
 export const createRunRoutes =
-  (service: RunService, room: AnswerRoom): RoutePlugin =>
+  (service: RunService, room: ResponseBudget): RoutePlugin =>
   async (app) => {
     const answers = createRunAnswers(app, service, room);
     await app.register(createCreationRoutes(service.creation, answers));

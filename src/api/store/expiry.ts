@@ -1,5 +1,5 @@
 import { THE_SERVER } from "../../access/caller.ts";
-import { tellFailure } from "../../platform/database/outages.ts";
+import { logFailure } from "../../platform/database/outages.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { startPeriodic } from "../../platform/lib/periodic.ts";
 import type { StoreService } from "./service.ts";
@@ -25,6 +25,6 @@ export const startItemExpiry = (options: ItemExpiryOptions): { close(): Promise<
     async work() {
       while ((await store.deleteExpired(THE_SERVER, EXPIRED_PER_SWEEP)) === EXPIRED_PER_SWEEP);
     },
-    onError: tellFailure(logger, "expired items could not be removed"),
+    onError: logFailure(logger, "expired items could not be removed"),
   });
 };

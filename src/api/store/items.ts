@@ -56,11 +56,11 @@ export interface Items {
 
 /** An embedding takes a request to somebody else's server: never while a transaction is open. */
 export const createItems = ({ repository, vectors, index, logger }: ItemsOptions): Items => {
-  const told = new Set<string>();
+  const logged = new Set<string>();
   /** As the hosted service and LangGraph's own stores answer. What they find has no `score`. */
-  const tellIgnored = (what: string): void => {
-    if (!told.has(what)) logger.warn(`${what}, which is ignored: 'store.index' is not configured`);
-    told.add(what);
+  const logIgnored = (what: string): void => {
+    if (!logged.has(what)) logger.warn(`${what}, which is ignored: 'store.index' is not configured`);
+    logged.add(what);
   };
 
   const vectorsOf = async (texts: ReadonlyMap<string, string>): Promise<Map<string, string>> => {
@@ -73,7 +73,7 @@ export const createItems = ({ repository, vectors, index, logger }: ItemsOptions
     const queries = [...new Set(searches.flatMap(({ query = "" }) => (query === "" ? [] : [query])))];
     if (queries.length === 0) return searches;
     if (index === undefined) {
-      tellIgnored("a search of the store has a 'query'");
+      logIgnored("a search of the store has a 'query'");
       return searches;
     }
     const { embed, embedder } = index;
@@ -89,7 +89,7 @@ export const createItems = ({ repository, vectors, index, logger }: ItemsOptions
   return {
     async put(visibility, items) {
       const namesPaths = index === undefined && items.some((item) => Array.isArray(item.index));
-      if (namesPaths) tellIgnored("an item of the store has an 'index' with paths");
+      if (namesPaths) logIgnored("an item of the store has an 'index' with paths");
       if (vectors === undefined) return await repository.put(visibility, items);
       /** All texts by their hashes. */
       const texts = new Map<string, string>();

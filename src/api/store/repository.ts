@@ -1,6 +1,6 @@
 import type { Visibility } from "../../access/visibility.ts";
 import { forbidden, invalid } from "../../platform/domain/errors.ts";
-import { ITEM_JSON, openRow, openRows } from "../../platform/encryption/columns.ts";
+import { ITEM_JSON, decryptRow, decryptRows } from "../../platform/encryption/columns.ts";
 import { LARGE_ANSWER_BYTES, type WhenLarge } from "../../platform/lib/large-answers.ts";
 import { roomyPage, type BoundedReads, type PageColumns } from "../../platform/database/bounded-reads.ts";
 import type { Queryable } from "../../platform/database/database.ts";
@@ -208,7 +208,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
           rows = await database.query<FoundRow>(getItems(visible), values);
         }
       }
-      for (const row of rows) items[row.ordinal] = itemOf(openRow(cipher, ITEM_JSON, row));
+      for (const row of rows) items[row.ordinal] = itemOf(decryptRow(cipher, ITEM_JSON, row));
       await refreshExpiry(rows, (ordinal) => reads[ordinal]!.refreshTtl);
       return items;
     },
@@ -222,7 +222,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
         const values: unknown[] = [JSON.stringify(group)];
         const text = textOf(visibility.condition(itemFilter, values));
         const rows = await database.query<FoundRow>(text, values);
-        for (const row of rows) found[row.ordinal]!.push(foundItemOf(openRow(cipher, ITEM_JSON, row)));
+        for (const row of rows) found[row.ordinal]!.push(foundItemOf(decryptRow(cipher, ITEM_JSON, row)));
         await refreshExpiry(rows, (ordinal) => searches[ordinal]!.refreshTtl);
       };
       for (const everywhere of [false, true]) {
@@ -251,7 +251,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
         signal,
       );
       await refreshExpiry(rows, () => search.refreshTtl);
-      const items = openRows(cipher, ITEM_JSON, rows).map(foundItemOf);
+      const items = decryptRows(cipher, ITEM_JSON, rows).map(foundItemOf);
       return { items, isCut: rows.length < Number(rows[0]?.page_rows ?? 0) };
     },
 
@@ -261,7 +261,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
       const rows = items.map(({ namespace, key, valueJson, ttlMinutes }) => {
         const address = JSON.stringify({ namespace, key, ttl_minutes: ttlMinutes ?? null });
         const value =
-          cipher === undefined ? valueJson : ITEM_JSON.value.sealed(cipher, valueJson, { namespace, key });
+          cipher === undefined ? valueJson : ITEM_JSON.value.encrypted(cipher, valueJson, { namespace, key });
         return `${address.slice(0, -1)},"value":${value}}`;
       });
       const values: unknown[] = [`[${rows.join(",")}]`];

@@ -1,4 +1,4 @@
-import type { AnswerRoom } from "../../http/response-budget.ts";
+import type { ResponseBudget } from "../../http/response-budget.ts";
 import { z } from "zod";
 import { callerGone } from "../../http/caller-gone.ts";
 import { errorAnswer } from "../../platform/domain/json-schemas.ts";
@@ -21,7 +21,7 @@ const done = { 204: z.null().describe("Done.") };
 
 /** The store over HTTP. */
 export const createStoreRoutes =
-  (service: StoreService, room: AnswerRoom): RoutePlugin =>
+  (service: StoreService, room: ResponseBudget): RoutePlugin =>
   async (app) => {
     app.put(
       "/store/items",

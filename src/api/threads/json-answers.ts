@@ -1,5 +1,5 @@
 import type { FastifyReply } from "fastify";
-import type { AnswerRoom } from "../../http/response-budget.ts";
+import type { ResponseBudget } from "../../http/response-budget.ts";
 import type { WhenLarge } from "../../platform/lib/large-answers.ts";
 
 export const NO_CONTENT = 204;
@@ -10,12 +10,12 @@ export const sendJson = (reply: FastifyReply, text: string): FastifyReply =>
 
 /** Room for a large answer to a read, which may be refused. */
 export const roomToRead =
-  (room: AnswerRoom, { raw }: FastifyReply): WhenLarge =>
+  (room: ResponseBudget, { raw }: FastifyReply): WhenLarge =>
   (bytes) =>
     room.reserve(raw, bytes, { isRefusable: true });
 
 /** Room for a large answer to a change: it has happened, so it is answered. */
 export const roomAfterChange =
-  (room: AnswerRoom, { raw }: FastifyReply): WhenLarge =>
+  (room: ResponseBudget, { raw }: FastifyReply): WhenLarge =>
   (bytes) =>
     room.reserve(raw, bytes, { isRefusable: false });

@@ -6,7 +6,7 @@ import { callerGone } from "../../http/caller-gone.ts";
 import { unavailable } from "../../platform/domain/errors.ts";
 import { createGate } from "../../platform/lib/gate.ts";
 import type { WhenLarge } from "../../platform/lib/large-answers.ts";
-import { createBreather, type Pacer } from "../../platform/lib/yielder.ts";
+import { createYieldPoint, type Yielder } from "../../platform/lib/yielder.ts";
 
 /** An answer that is longer is sent piece by piece, and only so many are in the making at a time. */
 export const LONG_ANSWER_BYTES = 1024 * 1024;
@@ -39,7 +39,7 @@ export interface LongAnswers {
   ): Promise<FastifyReply>;
 }
 
-export const createLongAnswers = (pacer: Pacer, patience = PATIENCE): LongAnswers => {
+export const createLongAnswers = (yielder: Yielder, patience = PATIENCE): LongAnswers => {
   const gate = createGate({
     places: AT_ONCE,
     waitMs: PATIENCE_MS,
@@ -72,7 +72,7 @@ export const createLongAnswers = (pacer: Pacer, patience = PATIENCE): LongAnswer
     async sendItems(reply, items) {
       const signal = callerGone(reply.raw);
       const whenLarge = () => begin(reply, signal);
-      const pieces = inPieces(items(whenLarge), createBreather(pacer, signal), whenLarge)[
+      const pieces = inPieces(items(whenLarge), createYieldPoint(yielder, signal), whenLarge)[
         Symbol.asyncIterator
       ]();
       const first = await pieces.next();
@@ -92,14 +92,14 @@ export const createLongAnswers = (pacer: Pacer, patience = PATIENCE): LongAnswer
 /** The text of a JSON array in pieces of a megabyte, or of one item that is longer. `whenLong`: before the second. */
 async function* inPieces(
   items: AsyncIterable<string>,
-  breathe: () => Promise<void>,
+  yieldPoint: () => Promise<void>,
   whenLong: () => Promise<void>,
 ): AsyncGenerator<string, void, undefined> {
   let piece: string[] = ["["];
   let length = 0;
   let separator = "";
   for await (const item of items) {
-    await breathe();
+    await yieldPoint();
     piece.push(separator, item);
     separator = ",";
     length += item.length;

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Queryable } from "../../platform/database/database.ts";
 import { THREAD_JSON } from "../../platform/encryption/columns.ts";
-import { openJson } from "../../platform/encryption/json.ts";
+import { decryptJson } from "../../platform/encryption/json.ts";
 import type { Cipher } from "../../platform/encryption/cipher.ts";
 import type { ThreadField } from "./schemas.ts";
 
@@ -105,7 +105,9 @@ const openRecord = (cipher: Cipher, { thread_id, record }: ThreadRecordRow): str
     .split(LONG_PART)
     .map((part) => {
       const column = NAME_OF_PART.exec(part)?.[1] as LongColumn | undefined;
-      return column === undefined ? part : openJson(cipher, part, THREAD_JSON[column].places({ thread_id }));
+      return column === undefined
+        ? part
+        : decryptJson(cipher, part, THREAD_JSON[column].places({ thread_id }));
     })
     .join("");
 

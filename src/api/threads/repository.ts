@@ -56,11 +56,11 @@ const insertCopy = (visible: string): string => `
 /** Of the row of a copy, as it was copied. Index: threads_pkey. */
 const READ_COPIED = `select metadata::text, config::text, interrupts::text, error::text
   from threadloom.threads where thread_id = $1`;
-const STORE_RESEALED = `update threadloom.threads set metadata = $2::jsonb, config = $3::jsonb, interrupts = $4::jsonb,
+const STORE_REENCRYPTED = `update threadloom.threads set metadata = $2::jsonb, config = $3::jsonb, interrupts = $4::jsonb,
     error = $5::jsonb where thread_id = $1 returning ${RECORD_COLUMNS}`;
 
 /** What the database has copied from the row of another thread opens only there: it is sealed for the copy. */
-const resealCopy = async (
+const reencryptCopy = async (
   transaction: Queryable,
   cipher: Cipher,
   from: string,
@@ -68,12 +68,12 @@ const resealCopy = async (
 ): Promise<ThreadRecordRow | undefined> => {
   const [copied] = await transaction.query<Record<LongColumn, string | null>>(READ_COPIED, [copyId]);
   if (copied === undefined) return undefined;
-  const resealed = LONG_COLUMNS.map((column) => {
+  const reencrypted = LONG_COLUMNS.map((column) => {
     const text = copied[column];
     const key = { thread_id: copyId };
-    return text === null ? null : THREAD_JSON[column].resealed(cipher, text, key, { thread_id: from });
+    return text === null ? null : THREAD_JSON[column].reencrypted(cipher, text, key, { thread_id: from });
   });
-  return (await transaction.query<ThreadRecordRow>(STORE_RESEALED, [copyId, ...resealed]))[0];
+  return (await transaction.query<ThreadRecordRow>(STORE_REENCRYPTED, [copyId, ...reencrypted]))[0];
 };
 
 /**
@@ -183,8 +183,8 @@ export const createThreadRepository = (database: Database) => {
       const [copy] = await transaction.query<ThreadRecordRow & { was_busy: boolean }>(text, values);
       const { cipher } = database;
       if (copy === undefined || cipher === undefined) return copy;
-      const resealed = await resealCopy(transaction, cipher, threadId, copyId);
-      return open([{ ...copy, ...resealed }])[0];
+      const reencrypted = await reencryptCopy(transaction, cipher, threadId, copyId);
+      return open([{ ...copy, ...reencrypted }])[0];
     },
   };
 };

@@ -1,4 +1,4 @@
-import type { AnswerRoom } from "../../http/response-budget.ts";
+import type { ResponseBudget } from "../../http/response-budget.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { createLongAnswers } from "./long-answers.ts";
 import { createRecordRoutes } from "./records/routes.ts";
@@ -9,9 +9,9 @@ import { createUpkeepRoutes } from "./upkeep/routes.ts";
 
 /** Threads over HTTP: the routes of each sub-room. `room`: for answers that hold a large state. */
 export const createThreadRoutes =
-  (service: ThreadService, room: AnswerRoom): RoutePlugin =>
+  (service: ThreadService, room: ResponseBudget): RoutePlugin =>
   async (app) => {
-    const longAnswers = createLongAnswers(service.pacer);
+    const longAnswers = createLongAnswers(service.yielder);
     await app.register(createRecordRoutes(service.records, room));
     await app.register(createSearchRoutes(service.search, longAnswers));
     await app.register(createStateRoutes(service.states, room, longAnswers));

@@ -36,7 +36,7 @@ interface BackedUpDatabase {
  */
 export const withBackedUp = async <Result>(
   flags: DatabaseFlags,
-  { environment, tell }: { environment: Environment; tell(text: string): void },
+  { environment, note }: { environment: Environment; note(text: string): void },
   {
     check,
     work,
@@ -46,7 +46,7 @@ export const withBackedUp = async <Result>(
     work(database: BackedUpDatabase): Promise<Result>;
   },
 ): Promise<Result> => {
-  const logger = createLogger({ level: "warn", destination: { write: tell } });
+  const logger = createLogger({ level: "warn", destination: { write: note } });
   const place = await findOwnDatabase(flags, environment);
   await check?.(place);
   const { connectionString, close } = await reachOwnDatabase(place, logger);
@@ -54,7 +54,7 @@ export const withBackedUp = async <Result>(
     return await work({
       connectionString,
       schema: place.schema,
-      onTable: (table, rows) => tell(`${table}: ${rows} rows\n`),
+      onTable: (table, rows) => note(`${table}: ${rows} rows\n`),
       logger,
     });
   } catch (error) {

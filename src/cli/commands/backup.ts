@@ -31,7 +31,7 @@ export const createBackup: CreateCommand = (surroundings) =>
     .option("--output <file>", "where to (default: threadloom-<time>.backup.gz in this folder)")
     .addHelpText("after", EXAMPLES)
     .action(async ({ output: file = usualName(), force, json, ...flags }: Flags) => {
-      const { write, tell } = surroundings;
+      const { write, note } = surroundings;
       if (!force && (await stat(file).catch(() => undefined)) !== undefined)
         throw new StartError(`${file} is there already; --force writes over it.`);
       const { head, rows } = await withBackedUp(flags, surroundings, {
@@ -46,7 +46,7 @@ export const createBackup: CreateCommand = (surroundings) =>
         return write(`${JSON.stringify({ file, rows, bytes, encryption_keys: head.encryption_keys })}\n`);
       write(`${file}: ${rows} rows, ${bytes} bytes.\n`);
       if (head.encryption_keys.length > 0)
-        tell(
+        note(
           `Rows are encrypted with the keys ${head.encryption_keys.join(", ")}, which are not in the file.\n`,
         );
     });

@@ -6,7 +6,7 @@ export interface CommandSurroundings {
   /** The answer, which a script may read. */
   write(text: string): void;
   /** What a person reads beside it. */
-  tell(text: string): void;
+  note(text: string): void;
   /** Whether a person reads the answer. */
   readonly terminal: boolean;
   /** Whether that person can answer, too. */

@@ -11,7 +11,7 @@ It builds the Dockerfile of 'threadloom dockerfile'. No secret has a default; th
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 /** Makes a compose file for this project: a server and its database. */
-export const createCompose: CreateCommand = ({ environment, write, tell }) =>
+export const createCompose: CreateCommand = ({ environment, write, note }) =>
   createImageCommand({
     name: "compose",
     description: "Prints a compose file for this project: a server and its database.",
@@ -19,5 +19,5 @@ export const createCompose: CreateCommand = ({ environment, write, tell }) =>
     text: composeText,
     environment,
     write,
-    tell,
+    note,
   });

@@ -4,7 +4,7 @@ import { graphConfigFileOf, readCommandLine } from "../../platform/config/config
 import { optionsText } from "../../platform/config/help.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
 import { StartError } from "../../platform/domain/errors.ts";
-import { isThere } from "../../platform/lib/file-exists.ts";
+import { fileExists } from "../../platform/lib/file-exists.ts";
 import { DEFAULTS } from "../dev/defaults.ts";
 import { isAttended, openingIn } from "../dev/opening.ts";
 import { EXIT_CODES, NotDoneError } from "../run-command.ts";
@@ -51,7 +51,7 @@ const run = async (given: string[], { environment, terminal, write }: CommandSur
   const { help, helpWithEnvironment } = readCommandLine(argv);
   if (help) return write(wholeHelp(helpWithEnvironment));
   const file = graphConfigFileOf(argv, environment);
-  if (projectKeysIn(environment)["graphs"] === undefined && !(await isThere(file)))
+  if (projectKeysIn(environment)["graphs"] === undefined && !(await fileExists(file)))
     throw new StartError(NO_CONFIG(resolve(file)));
   const { launch } = await import("../dev/launch.ts");
   // What is wrong was told by the server.

@@ -11,7 +11,7 @@ It honours node_version and dockerfile_lines of langgraph.json, and installs by 
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 /** Makes a Dockerfile for this project. */
-export const createDockerfile: CreateCommand = ({ environment, write, tell }) =>
+export const createDockerfile: CreateCommand = ({ environment, write, note }) =>
   createImageCommand({
     name: "dockerfile",
     description: "Prints a Dockerfile for this project.",
@@ -20,5 +20,5 @@ export const createDockerfile: CreateCommand = ({ environment, write, tell }) =>
     remark: ({ installation }) => installation.chosen,
     environment,
     write,
-    tell,
+    note,
   });

@@ -67,9 +67,9 @@ const configOf = ({ host, port, databaseUrl }: Flags, place: DatabasePlace, conf
 async function* checksOf(
   flags: Flags,
   given: Environment,
-  { tell }: CommandSurroundings,
+  { note }: CommandSurroundings,
 ): AsyncGenerator<Check> {
-  const logger = createLogger({ level: "error", destination: { write: tell } });
+  const logger = createLogger({ level: "error", destination: { write: note } });
   yield ok("Versions", `Threadloom ${serverVersion()}, Node.js ${version.slice(1)}`);
   const configPath = flags.config ?? graphConfigFileOf([], given);
   const keys = projectKeysIn(given);

@@ -4,10 +4,10 @@ import { openOwnDatabase } from "../own-database.ts";
 import type { CreateCommand } from "./command.ts";
 
 /** Which keys what is stored is encrypted with, whether servers run or not. */
-export const createEncryption: CreateCommand = ({ environment, write, tell }) =>
+export const createEncryption: CreateCommand = ({ environment, write, note }) =>
   createEncryptionCommand({
-    async withSealed(flags, work) {
-      const logger = createLogger({ level: "warn", destination: { write: tell } });
+    async withEncrypted(flags, work) {
+      const logger = createLogger({ level: "warn", destination: { write: note } });
       const own = await openOwnDatabase(flags, environment, logger);
       try {
         return await work(own.database);
@@ -16,5 +16,5 @@ export const createEncryption: CreateCommand = ({ environment, write, tell }) =>
       }
     },
     write,
-    tell,
+    note,
   });

@@ -6,10 +6,10 @@ import { openOwnDatabase } from "../own-database.ts";
 import type { CreateCommand } from "./command.ts";
 
 /** API keys of a deployment, whether its servers run or not. */
-export const createKeys: CreateCommand = ({ environment, write, tell }) =>
+export const createKeys: CreateCommand = ({ environment, write, note }) =>
   createKeysCommand({
     async withKeys(flags, work) {
-      const logger = createLogger({ level: "warn", destination: { write: tell } });
+      const logger = createLogger({ level: "warn", destination: { write: note } });
       const own = await openOwnDatabase(flags, environment, logger);
       try {
         return await work(createKeyService(createKeyRepository(own.database)));
@@ -18,5 +18,5 @@ export const createKeys: CreateCommand = ({ environment, write, tell }) =>
       }
     },
     write,
-    tell,
+    note,
   });

@@ -32,9 +32,9 @@ interface Flags extends DatabaseFlags {
 
 const statusOf = async (
   flags: Flags,
-  { environment, tell }: CommandSurroundings,
+  { environment, note }: CommandSurroundings,
 ): Promise<MigrationStatus[]> => {
-  const logger = createLogger({ level: "warn", destination: { write: tell } });
+  const logger = createLogger({ level: "warn", destination: { write: note } });
   const place = await findOwnDatabase(flags, environment);
   if (place.url === undefined && !(await hasCluster(place.dataFolder)))
     throw new StartError(
@@ -56,12 +56,12 @@ const statusOf = async (
 };
 
 const show = async (flags: Flags, surroundings: CommandSurroundings): Promise<void> => {
-  const { write, tell } = surroundings;
+  const { write, note } = surroundings;
   const states = await statusOf(flags, surroundings);
   if (flags.json) write(`${JSON.stringify({ migrations: states })}\n`);
   else for (const { name, state } of states) write(`${state.padEnd(9)}${name}\n`);
   const others = states.filter(({ state }) => state !== "applied").length;
-  tell(
+  note(
     others === 0
       ? "The tables are up to date.\n"
       : `${others} of ${states.length} are not applied as they are here.\n`,
@@ -83,9 +83,9 @@ export const createMigrate: CreateCommand = (surroundings) =>
     .addOption(new Option("--json", "answer as JSON, with --status or --check"))
     .addHelpText("after", EXAMPLES)
     .action(async (flags: Flags) => {
-      const { environment, write, tell } = surroundings;
+      const { environment, write, note } = surroundings;
       if (flags.status || flags.check) return await show(flags, surroundings);
-      const logger = createLogger({ level: "info", destination: { write: tell } });
+      const logger = createLogger({ level: "info", destination: { write: note } });
       const own = await openOwnDatabase(flags, environment, logger);
       await own.close();
       write("The tables are up to date.\n");

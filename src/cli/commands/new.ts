@@ -60,19 +60,19 @@ const dependencyOn = async (given: string | undefined, folder: string): Promise<
 const installIn = async (
   folder: string,
   manager: PackageManager,
-  { terminal, tell, stopping }: CommandSurroundings,
+  { terminal, note, stopping }: CommandSurroundings,
 ): Promise<void> => {
   const { spinner } = await import("@clack/prompts");
   const wheel = terminal ? spinner({ indicator: "timer" }) : undefined;
   const startedAt = Date.now();
-  if (wheel === undefined) tell(`Installing its packages with ${manager} …\n`);
+  if (wheel === undefined) note(`Installing its packages with ${manager} …\n`);
   else wheel.start(`Installing its packages with ${manager}`);
   // After the wheel has begun, which would read Ctrl-C as a key and end this process with 0 while the package manager goes on.
   const signal = stopping();
   const failure = await install(manager, folder, signal);
   if (failure === undefined) {
     const seconds = ((Date.now() - startedAt) / SECOND_MS).toFixed(0);
-    if (wheel === undefined) tell(`Installed in ${seconds} s.\n`);
+    if (wheel === undefined) note(`Installed in ${seconds} s.\n`);
     else wheel.stop("Its packages are installed");
     return;
   }

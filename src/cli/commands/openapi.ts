@@ -17,14 +17,14 @@ It is what /openapi.json of a running server says; no server and no database is 
 not in it. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 /** Prints the description of the API, as OpenAPI 3.1. */
-export const createOpenapi: CreateCommand = ({ environment, write, tell }) =>
+export const createOpenapi: CreateCommand = ({ environment, write, note }) =>
   new Command("openapi")
     .description("Prints the description of the API, as OpenAPI 3.1 in JSON.")
     .option("--config <path>", "path of langgraph.json")
     .option("--output <file>", "write it there")
     .addHelpText("after", EXAMPLES)
     .action(async ({ config: path, output }: { config?: string; output?: string }) => {
-      const logger = createLogger({ level: "warn", destination: { write: tell } });
+      const logger = createLogger({ level: "warn", destination: { write: note } });
       const file = path ?? graphConfigFileOf([], environment);
       const project = await readGraphConfig(file, projectKeysIn(environment));
       const config = parseConfig(
@@ -38,5 +38,5 @@ export const createOpenapi: CreateCommand = ({ environment, write, tell }) =>
       await writeFile(output, text).catch((error: Error) => {
         throw new StartError(`${output} can't be written: ${error.message}.`, { cause: error });
       });
-      tell(`Written to ${output}.\n`);
+      note(`Written to ${output}.\n`);
     });

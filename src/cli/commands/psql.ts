@@ -34,14 +34,14 @@ const runPsql = (argv: readonly string[], environment: NodeJS.ProcessEnv): Promi
   });
 
 /** Opens psql on the database of this deployment. */
-export const createPsql: CreateCommand = ({ environment, write, tell, stopping }) =>
+export const createPsql: CreateCommand = ({ environment, write, note, stopping }) =>
   onDatabase(new Command("psql"))
     .description("Opens psql on the database: the embedded one, or that of DATABASE_URL.")
     .argument("[arguments...]", "for psql, behind a --")
     .option("--print-url", "print the address with its password, and open nothing")
     .addHelpText("after", EXAMPLES)
     .action(async (argv: string[], { printUrl, ...flags }: Flags) => {
-      const logger = createLogger({ level: "warn", destination: { write: tell } });
+      const logger = createLogger({ level: "warn", destination: { write: note } });
       const place = await findOwnDatabase(flags, environment);
       const { connectionString, close } = await reachOwnDatabase(place, logger);
       try {

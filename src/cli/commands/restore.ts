@@ -19,12 +19,12 @@ export const createRestore: CreateCommand = (surroundings) =>
     .argument("<file>", "the backup")
     .addHelpText("after", EXAMPLES)
     .action(async (file: string, { force, json, ...flags }: BackupFlags) => {
-      const { write, tell } = surroundings;
+      const { write, note } = surroundings;
       const { head, rows } = await withBackedUp(flags, surroundings, {
         work: (database) => restoreBackup({ ...database, file, force: force === true }),
       });
       if (json) return write(`${JSON.stringify({ rows, created_at: head.created_at })}\n`);
       write(`${rows} rows are restored, as of ${head.created_at}.\n`);
       if (head.encryption_keys.length > 0)
-        tell(`A start needs the keys ${head.encryption_keys.join(", ")} in LANGGRAPH_AES_KEY.\n`);
+        note(`A start needs the keys ${head.encryption_keys.join(", ")} in LANGGRAPH_AES_KEY.\n`);
     });

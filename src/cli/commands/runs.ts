@@ -119,7 +119,7 @@ const runText = (run: Run, failedNodes: readonly string[]): string => {
 
 /** Runs of a running server. */
 export const createRuns: CreateCommand = (surroundings) => {
-  const { write, tell, environment, columns } = surroundings;
+  const { write, note, environment, columns } = surroundings;
   const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
   const command = new Command("runs").description(
     "Lists, shows, follows and cancels runs of a running server.",
@@ -147,7 +147,7 @@ export const createRuns: CreateCommand = (surroundings) => {
       });
       if (flags.json) return json(answer);
       const found = runs.parse(answer);
-      if (found.length === 0) return tell("There are none.\n");
+      if (found.length === 0) return note("There are none.\n");
       const rows = found.map((run) => [
         run.run_id ?? "",
         run.status ?? "",
@@ -165,7 +165,7 @@ export const createRuns: CreateCommand = (surroundings) => {
           columns,
         ),
       );
-      if (found.length === limit) tell("There may be more; name a larger --limit.\n");
+      if (found.length === limit) note("There may be more; name a larger --limit.\n");
     });
 
   onServer(command.command("show"))
@@ -195,7 +195,7 @@ export const createRuns: CreateCommand = (surroundings) => {
       const text = endText(ended, id);
       // Of one that ended before, no event says so.
       if (FAILED.includes(ended.status ?? "")) throw new StartError(text);
-      if (!isJson) tell(`${text}\n`);
+      if (!isJson) note(`${text}\n`);
     });
 
   onServer(command.command("cancel"))

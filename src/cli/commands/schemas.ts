@@ -20,7 +20,7 @@ Examples:
 A server reads them by itself after its start, and keeps them in .threadloom. This does so ahead, in node_modules/.cache, for
 images whose files can't be written any more once they run. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
-const fill = async (configPath: string, { write, tell }: CommandSurroundings): Promise<void> => {
+const fill = async (configPath: string, { write, note }: CommandSurroundings): Promise<void> => {
   const { entries } = await readGraphConfig(configPath);
   const missing = missingCompiler();
   if (missing !== undefined && !entries.some(({ file }) => TYPESCRIPT.test(file)))
@@ -33,7 +33,7 @@ const fill = async (configPath: string, { write, tell }: CommandSurroundings): P
   const request = requestOf(folder, entries);
   const extraction = await startExtraction(SCHEMA_PROCESS, request).extraction;
   for (const [id, message] of extraction.failures)
-    tell(`threadloom schemas: graph '${id}' can't be read from source: ${message}\n`);
+    note(`threadloom schemas: graph '${id}' can't be read from source: ${message}\n`);
   if (!extraction.isComplete)
     throw new StartError("A module was not found, so nothing is kept: install the packages first.");
   await createExtractionCache([kept]).write(request, extraction);

@@ -62,7 +62,7 @@ const threadText = (
 
 /** Threads of a running server. */
 export const createThreads: CreateCommand = (surroundings) => {
-  const { write, tell, environment, columns } = surroundings;
+  const { write, note, environment, columns } = surroundings;
   const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
   const command = new Command("threads").description(
     "Lists, shows, follows and deletes threads of a running server.",
@@ -97,7 +97,7 @@ export const createThreads: CreateCommand = (surroundings) => {
         isPast: ({ updated_at: at }) => since !== undefined && Date.parse(at ?? "") < since.getTime(),
       });
       if (flags.json) return json(found);
-      if (found.length === 0) return tell("There are none.\n");
+      if (found.length === 0) return note("There are none.\n");
       const rows = found.map((thread) => [
         thread.thread_id ?? "",
         thread.status ?? "",
@@ -107,7 +107,7 @@ export const createThreads: CreateCommand = (surroundings) => {
         thread.error == null ? "" : JSON.stringify(thread.error),
       ]);
       write(tableText(["THREAD", "STATUS", "GRAPH", "CREATED", "UPDATED", "ERROR"], rows, columns));
-      if (found.length === limit) tell("There may be more; name a larger --limit.\n");
+      if (found.length === limit) note("There may be more; name a larger --limit.\n");
     });
 
   onServer(command.command("show"))

@@ -8,10 +8,10 @@ import { createWebhooksCommand } from "../webhooks/command.ts";
 import type { CreateCommand } from "./command.ts";
 
 /** What became of the webhooks of runs, whether servers run or not. */
-export const createWebhooks: CreateCommand = ({ environment, write, tell }) =>
+export const createWebhooks: CreateCommand = ({ environment, write, note }) =>
   createWebhooksCommand({
     async withWebhooks(flags, work) {
-      const logger = createLogger({ level: "warn", destination: { write: tell } });
+      const logger = createLogger({ level: "warn", destination: { write: note } });
       const own = await openOwnDatabase(flags, environment, logger);
       try {
         const repository = createDeliveryRepository(own.database, createDeliveries(own.database));
@@ -24,5 +24,5 @@ export const createWebhooks: CreateCommand = ({ environment, write, tell }) =>
       }
     },
     write,
-    tell,
+    note,
   });

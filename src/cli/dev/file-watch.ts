@@ -32,7 +32,7 @@ const SETTLE_MS = 25;
 /** but a burst that does not end is cut. */
 const BURST_MS = 250;
 /** An editor that empties a file before it writes it is given so many times SETTLE_MS. */
-const EMPTY_LOOKS = 8;
+const EMPTY_POLLS = 8;
 const EVERY_MS = 1_000;
 
 /** What an import without its extension may be waiting for: no log that something writes in the project. */
@@ -61,16 +61,16 @@ export const createFileWatch = ({ onChange, everyMs = EVERY_MS }: FileWatchOptio
   let hinted = new Set<string>();
   let neighboursCount = false;
   let burst: { timer: NodeJS.Timeout; since: number } | undefined;
-  let looking = Promise.resolve();
+  let pending = Promise.resolve();
   let isClosed = false;
 
-  const look = async (files: Iterable<string>): Promise<string[]> => {
+  const readChanged = async (files: Iterable<string>): Promise<string[]> => {
     const changed: string[] = [];
     for (const file of files) {
       const before = known.get(file);
       let now = await stampOf(file);
       if (now.stamp === before?.stamp) continue;
-      for (let looks = 0; now.size === 0 && looks < EMPTY_LOOKS; looks += 1) {
+      for (let looks = 0; now.size === 0 && looks < EMPTY_POLLS; looks += 1) {
         await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
         now = await stampOf(file);
       }
@@ -82,19 +82,19 @@ export const createFileWatch = ({ onChange, everyMs = EVERY_MS }: FileWatchOptio
     return changed;
   };
 
-  const lookAt = (files: () => Iterable<string>): void => {
-    looking = looking
+  const readFiles = (files: () => Iterable<string>): void => {
+    pending = pending
       .then(async () => {
         if (isClosed) return;
-        const changed = await look(files());
+        const changed = await readChanged(files());
         if (changed.length > 0) await onChange(changed);
       })
       .catch(() => undefined);
   };
 
-  const lookAtHinted = (): void => {
+  const readHinted = (): void => {
     burst = undefined;
-    lookAt(() => {
+    readFiles(() => {
       const files = hinted;
       hinted = new Set();
       return files;
@@ -107,7 +107,7 @@ export const createFileWatch = ({ onChange, everyMs = EVERY_MS }: FileWatchOptio
     const since = burst?.since ?? Date.now();
     clearTimeout(burst?.timer);
     const waitMs = Math.max(0, Math.min(SETTLE_MS, since + BURST_MS - Date.now()));
-    burst = { timer: setTimeout(lookAtHinted, waitMs), since };
+    burst = { timer: setTimeout(readHinted, waitMs), since };
   };
 
   const open = (folder: string): void => {
@@ -129,7 +129,7 @@ export const createFileWatch = ({ onChange, everyMs = EVERY_MS }: FileWatchOptio
 
   const everything = setInterval(() => {
     for (const file of known.keys()) open(dirname(file));
-    lookAt(() => known.keys());
+    readFiles(() => known.keys());
   }, everyMs);
   everything.unref();
 

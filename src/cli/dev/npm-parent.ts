@@ -1,4 +1,4 @@
-const LOOK_MS = 500;
+const POLL_MS = 500;
 
 export interface NpmParentOptions {
   environment: Readonly<Record<string, string | undefined>>;
@@ -17,10 +17,10 @@ export interface NpmParentOptions {
 export const watchNpmParent = ({ environment, parent, leadsGroup, onEnd }: NpmParentOptions): void => {
   if (environment["npm_lifecycle_event"] === undefined || leadsGroup()) return;
   const before = parent();
-  const looking = setInterval(() => {
+  const timer = setInterval(() => {
     if (parent() === before) return;
-    clearInterval(looking);
+    clearInterval(timer);
     onEnd();
-  }, LOOK_MS);
-  looking.unref();
+  }, POLL_MS);
+  timer.unref();
 };

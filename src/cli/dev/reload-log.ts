@@ -1,7 +1,7 @@
 import type { Logger } from "../../platform/lib/logger.ts";
 
 /** What a person reads of each change. */
-export interface Telling {
+export interface ReloadLog {
   watching(configFile: string): void;
   /** @param graphs the ids of all, if there are others than before */
   renewed(facts: {
@@ -19,27 +19,27 @@ export interface Telling {
  * @param isForPerson else they are lines of the log, for what reads that
  * @param write to the terminal
  */
-export const createTelling = (
+export const createReloadLog = (
   isForPerson: boolean,
   logger: Logger,
   write: (text: string) => void,
-): Telling => {
+): ReloadLog => {
   let last: string | undefined;
-  const say = (text: string): void => {
+  const print = (text: string): void => {
     const time = new Date().toTimeString().slice(0, 8);
     write(`[${time}] ${text}\n`);
   };
   return {
     watching(configFile) {
       const text = `watching the graphs of ${configFile}`;
-      if (isForPerson) say(`${text}; Ctrl-C ends it`);
+      if (isForPerson) print(`${text}; Ctrl-C ends it`);
       else logger.info(text);
     },
     renewed({ files, ms, graphs, wasBroken }) {
       last = undefined;
       const now = graphs === undefined ? "" : `; the graphs are ${graphs.join(", ")}`;
       const text = `reloaded in ${ms} ms after a change of ${files}${wasBroken ? ": it works again" : ""}${now}`;
-      if (isForPerson) say(text);
+      if (isForPerson) print(text);
       else logger.info({ ms, graphs, works_again: wasBroken || undefined }, text);
     },
     broken(files, message) {
@@ -47,11 +47,11 @@ export const createTelling = (
       last = message;
       const text = `not reloaded after a change of ${files}; the code before it goes on`;
       if (!isForPerson) return logger.error({ reason: message }, text);
-      say(isSame ? `${text} (as before)` : `${text}\n\n${message.replace(/^/gm, "  ")}\n`);
+      print(isSame ? `${text} (as before)` : `${text}\n\n${message.replace(/^/gm, "  ")}\n`);
     },
     restarts(files) {
       const text = `starting anew after a change of ${files}`;
-      if (isForPerson) say(text);
+      if (isForPerson) print(text);
       else logger.info(text);
     },
   };

@@ -20,7 +20,7 @@ import { START_AGAIN, type Ready } from "./launch.ts";
 import { exitCodeOf } from "../run-command.ts";
 import { loadElsewhere } from "../doctor/loading.ts";
 import { missingFiles } from "./missing-files.ts";
-import { createTelling, type Telling } from "./reload-log.ts";
+import { createReloadLog, type ReloadLog } from "./reload-log.ts";
 import { tsconfigFault, tsconfigFilesOf } from "./tsconfig-files.ts";
 
 /** What the server has taken out of its environment stays out of that of graphs. */
@@ -82,7 +82,7 @@ class Renewing {
     private readonly running: RunningServer,
     private readonly surroundings: Surroundings,
     private readonly watch: FileWatch,
-    private readonly telling: Telling,
+    private readonly reloadLog: ReloadLog,
   ) {
     this.#basis = running;
   }
@@ -187,14 +187,14 @@ class Renewing {
       const outcome = await this.#apply(files);
       if (this.running.isStopping()) return;
       if (outcome === "restarts") {
-        this.telling.restarts(names);
+        this.reloadLog.restarts(names);
         this.running.stopForNext(START_AGAIN);
         return;
       }
       this.#missing = [];
       this.#unapplied = [];
       const graphs = this.running.server.graphs;
-      this.telling.renewed({
+      this.reloadLog.renewed({
         files: names,
         ms: Date.now() - startedAt,
         graphs: graphs.join() === before ? undefined : graphs,
@@ -209,7 +209,7 @@ class Renewing {
       this.#tsconfigFiles = [...new Set([...this.#tsconfigFiles, ...tsconfigFiles()])];
       this.#unapplied = files;
       this.#wasBroken = true;
-      this.telling.broken(names, message);
+      this.reloadLog.broken(names, message);
     }
     this.watch.countNeighbours(this.#wasBroken);
     await this.watchFiles(startedAt);
@@ -273,12 +273,12 @@ export const serveInDevelopment = async (argv: readonly string[]): Promise<void>
     started(running) {
       const ready: Ready = { kind: "ready", consoleAddress: running.consoleAddress };
       process.send?.(ready);
-      const telling = createTelling(running.config.logFormat === "pretty", running.logger, (text) => {
+      const reloadLog = createReloadLog(running.config.logFormat === "pretty", running.logger, (text) => {
         process.stdout.write(text);
       });
-      renewing = new Renewing(running, surroundings, watch, telling);
+      renewing = new Renewing(running, surroundings, watch, reloadLog);
       renewing.addFiles([...early]);
-      void renewing.watchFiles(startedAt).then(() => telling.watching(configFile));
+      void renewing.watchFiles(startedAt).then(() => reloadLog.watching(configFile));
     },
     failed(error) {
       watch.close();

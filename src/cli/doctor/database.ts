@@ -132,7 +132,7 @@ const checkMigrations = async (
   return { isPending, check: ok(name, `all ${states.length} are applied`) };
 };
 
-const look = async (
+const check = async (
   client: pg.Client,
   schema: string,
   where: string,
@@ -200,7 +200,7 @@ export const checkDatabase = async (
     client.on("error", () => undefined);
     try {
       await client.connect();
-      const found = await look(client, schema, where, url === undefined, cipher);
+      const found = await check(client, schema, where, url === undefined, cipher);
       return { ...found, checks: [...found.checks, ...disk] };
     } finally {
       await client.end().catch(() => undefined);

@@ -3,7 +3,7 @@ import { areUnbound } from "../../platform/database/encryption-keys.ts";
 import { inSchema } from "../../platform/database/schema.ts";
 import type { Cipher } from "../../platform/encryption/cipher.ts";
 import { newCipher } from "../../platform/encryption/setup.ts";
-import { walkSealed } from "../../server/key-rotation/walk.ts";
+import { walkEncrypted } from "../../server/key-rotation/walk.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 
 /** Reading all rows of a large database takes long: then no number is told. */
@@ -34,7 +34,7 @@ const rowsByMissingKey = async (
   try {
     // Behind a pooler a setting may last no longer than a transaction.
     await client.query("begin read only");
-    const tables = await walkSealed({ database: { query }, cipher, writes: false, acceptsUnbound: false });
+    const tables = await walkEncrypted({ database: { query }, cipher, writes: false, acceptsUnbound: false });
     const counts = new Map<string, number>();
     for (const { byMissingKey } of tables)
       for (const [id, rows] of byMissingKey) counts.set(id, (counts.get(id) ?? 0) + rows);
@@ -72,8 +72,8 @@ export const checkEncryption = async (
   if (lacking.length > 0) {
     const text = lacking
       .map((id) => {
-        const told = counts === undefined ? "rows that could not be counted" : `${counts.get(id) ?? 0} rows`;
-        return `the key '${id}' is not configured (${told})`;
+        const rows = counts === undefined ? "rows that could not be counted" : `${counts.get(id) ?? 0} rows`;
+        return `the key '${id}' is not configured (${rows})`;
       })
       .join("\n");
     return needed.length > 0
@@ -88,11 +88,11 @@ export const checkEncryption = async (
           "Servers start, but show these rows as they are stored: add it to LANGGRAPH_AES_KEY behind the key that encrypts.",
         );
   }
-  const unsaid = counts === undefined ? "; there are too many rows to look for those of other keys" : "";
+  const uncounted = counts === undefined ? "; there are too many rows to look for those of other keys" : "";
   return ok(
     name,
     known.includes(cipher?.keyId ?? "")
-      ? `the key '${cipher?.keyId}' encrypts${unsaid}`
-      : `the key '${cipher?.keyId}' will encrypt from the first start on${unsaid}`,
+      ? `the key '${cipher?.keyId}' encrypts${uncounted}`
+      : `the key '${cipher?.keyId}' will encrypt from the first start on${uncounted}`,
   );
 };

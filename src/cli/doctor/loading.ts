@@ -22,8 +22,9 @@ export const loadElsewhere = (
       execArgv: [],
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
-    let said = "";
-    const keep = (chunk: Buffer): void => void (said = (said + chunk.toString()).slice(-OUTPUT_CHARACTERS));
+    let output = "";
+    const keep = (chunk: Buffer): void =>
+      void (output = (output + chunk.toString()).slice(-OUTPUT_CHARACTERS));
     child.stdout?.on("data", keep);
     child.stderr?.on("data", keep);
     const timer = setTimeout(() => {
@@ -34,7 +35,7 @@ export const loadElsewhere = (
     child.on("error", (error) => resolve({ failure: error.message }));
     child.on("close", (code, signal) => {
       clearTimeout(timer);
-      resolve({ failure: `The process that loaded it ended with ${signal ?? code}. ${said}`.trim() });
+      resolve({ failure: `The process that loaded it ended with ${signal ?? code}. ${output}`.trim() });
     });
     child.send(request, () => undefined);
   });

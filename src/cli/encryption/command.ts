@@ -10,17 +10,17 @@ import type { Database } from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import type { Cipher } from "../../platform/encryption/cipher.ts";
 import { newCipher } from "../../platform/encryption/setup.ts";
-import { walkSealed, type TableCount, type WalkOptions } from "../../server/key-rotation/walk.ts";
+import { walkEncrypted, type TableCount, type WalkOptions } from "../../server/key-rotation/walk.ts";
 import { answeringJson } from "../flags.ts";
 import { onDatabase, type DatabaseFlags } from "../own-database.ts";
 
 export interface EncryptionCommandParts {
   /** Does something with the database of the deployment that the flags name, opened with its keys, and closes it. */
-  withSealed<Result>(flags: DatabaseFlags, work: (database: Database) => Promise<Result>): Promise<Result>;
+  withEncrypted<Result>(flags: DatabaseFlags, work: (database: Database) => Promise<Result>): Promise<Result>;
   /** What a script reads. */
   write(text: string): void;
   /** What a person reads beside it. */
-  tell(text: string): void;
+  note(text: string): void;
 }
 
 interface Output {
@@ -53,7 +53,7 @@ interface Status {
   plain: number;
   /** Rows with values that an earlier version encrypted, bound to no row. */
   unbound: number;
-  resealed: number;
+  reencrypted: number;
   busy: number;
   /** Rows that can't be decrypted, though their keys are configured. */
   unreadable: number;
@@ -80,7 +80,7 @@ const statusOf = (
     })),
     plain: sum(counts, ({ plain }) => plain),
     unbound: sum(counts, ({ unbound }) => unbound),
-    resealed: sum(counts, ({ resealed }) => resealed),
+    reencrypted: sum(counts, ({ reencrypted }) => reencrypted),
     busy: sum(counts, ({ busy }) => busy),
     unreadable: sum(counts, ({ unreadable }) => unreadable),
   };
@@ -109,10 +109,10 @@ const statusText = ({ keys, plain, unbound, unreadable }: Status): string => {
 };
 
 /** `encryption status|reseal|forget`: a command of its own, or one of a larger program. */
-export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionCommandParts): Command => {
-  const progress = ({ table, rows, resealed }: TableCount): void =>
-    tell(`${table}: ${rows} rows looked at, ${resealed} encrypted anew\n`);
-  const look = async (
+export const createEncryptionCommand = ({ withEncrypted, write, note }: EncryptionCommandParts): Command => {
+  const progress = ({ table, rows, reencrypted }: TableCount): void =>
+    note(`${table}: ${rows} rows looked at, ${reencrypted} encrypted anew\n`);
+  const countRows = async (
     database: Database,
     cipher: Cipher,
     {
@@ -121,7 +121,7 @@ export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionC
       onProgress,
     }: Partial<Pick<WalkOptions, "writes" | "acceptsUnbound" | "onProgress">> = {},
   ): Promise<TableCount[]> =>
-    await walkSealed({ database, cipher, writes, acceptsUnbound, ...(onProgress && { onProgress }) });
+    await walkEncrypted({ database, cipher, writes, acceptsUnbound, ...(onProgress && { onProgress }) });
   const cipherOf = ({ cipher }: Database): Cipher => {
     if (cipher === undefined) throw new StartError("LANGGRAPH_AES_KEY names no key to encrypt with.");
     return cipher;
@@ -137,10 +137,10 @@ export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionC
   answering(encryption.command("status"))
     .description("Counts rows by the keys that they are encrypted with. Reads all that is stored.")
     .action(async (flags: DatabaseFlags & Output) => {
-      const status = await withSealed(flags, async (database) => {
+      const status = await withEncrypted(flags, async (database) => {
         const { cipher } = database;
         const acceptsUnbound = await hasUnboundValues(database);
-        const counts = await look(database, cipher ?? newCipher(), { acceptsUnbound });
+        const counts = await countRows(database, cipher ?? newCipher(), { acceptsUnbound });
         return statusOf(counts, await listEncryptionKeys(database), cipher);
       });
       answer(status, flags);
@@ -151,17 +151,21 @@ export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionC
       "Encrypts with the newest key what is not encrypted, or with an older one or by an earlier version. May be stopped and begun again.",
     )
     .action(async (flags: DatabaseFlags & Output) => {
-      const { done, left } = await withSealed(flags, async (database) => {
+      const { done, left } = await withEncrypted(flags, async (database) => {
         const cipher = cipherOf(database);
         const acceptsUnbound = await assertEncryptionKeys(database, { acceptsUnbound: true });
         const known = await listEncryptionKeys(database);
-        const counts = await look(database, cipher, { writes: true, acceptsUnbound, onProgress: progress });
+        const counts = await countRows(database, cipher, {
+          writes: true,
+          acceptsUnbound,
+          onProgress: progress,
+        });
         const done = statusOf(counts, known, cipher);
-        const left = statusOf(await look(database, cipher, { acceptsUnbound }), known, cipher);
+        const left = statusOf(await countRows(database, cipher, { acceptsUnbound }), known, cipher);
         if (acceptsUnbound && done.busy === 0 && left.unbound === 0) await noteBound(database, cipher);
         return { done, left };
       });
-      answer({ ...left, resealed: done.resealed, busy: done.busy }, flags);
+      answer({ ...left, reencrypted: done.reencrypted, busy: done.busy }, flags);
       if (done.busy > 0) throw new StartError(`${done.busy} rows were changed all the time; run it again.`);
       if (left.unbound > 0)
         throw new StartError(
@@ -193,7 +197,7 @@ export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionC
     .argument("<key>", "its id; behind '--' where it begins with '-'", keyId)
     .allowUnknownOption()
     .action(async (id: string, flags: DatabaseFlags & Output) => {
-      await withSealed(flags, async (database) => {
+      await withEncrypted(flags, async (database) => {
         const cipher = cipherOf(database);
         await assertEncryptionKeys(database);
         if (id === cipher.keyId)
@@ -201,7 +205,7 @@ export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionC
         const known = await listEncryptionKeys(database);
         if (!known.includes(id)) throw new StartError(`No start needs the key '${id}'.`);
         await forgetEncryptionKey(database, id, async () => {
-          const { keys, unreadable } = statusOf(await look(database, cipher), known, cipher);
+          const { keys, unreadable } = statusOf(await countRows(database, cipher), known, cipher);
           const rows = keys.find((key) => key.id === id)?.rows ?? 0;
           if (rows > 0)
             throw new StartError(
@@ -212,7 +216,7 @@ export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionC
         });
       });
       if (flags.json) write(`${JSON.stringify({ forgotten: id })}\n`);
-      else tell(`No start needs the key '${id}' any more: take it out of LANGGRAPH_AES_KEY.\n`);
+      else note(`No start needs the key '${id}' any more: take it out of LANGGRAPH_AES_KEY.\n`);
     });
   return encryption;
 };

@@ -14,7 +14,7 @@ export interface ImageCommandParts {
   remark?(project: ImageProject): string | undefined;
   environment: Environment;
   write(text: string): void;
-  tell(text: string): void;
+  note(text: string): void;
 }
 
 interface Flags {
@@ -25,7 +25,7 @@ interface Flags {
 
 /** A command that makes one file of a project, and prints it or writes it where none is. */
 export const createImageCommand = (parts: ImageCommandParts): Command => {
-  const { name, description, examples, environment, write, tell } = parts;
+  const { name, description, examples, environment, write, note } = parts;
   return new Command(name)
     .description(description)
     .option("--config <path>", "path of langgraph.json")
@@ -35,11 +35,11 @@ export const createImageCommand = (parts: ImageCommandParts): Command => {
     .action(async ({ config, output, force }: Flags) => {
       const project = await readImageProject(config ?? graphConfigFileOf([], environment));
       if (project.meaningless.length > 0)
-        tell(
+        note(
           `These keys of langgraph.json mean nothing for this image: ${project.meaningless.join(", ")}.\n`,
         );
       const remark = parts.remark?.(project);
-      if (remark !== undefined) tell(`${remark}\n`);
+      if (remark !== undefined) note(`${remark}\n`);
       const text = parts.text(project);
       if (output === undefined) return write(text);
       await writeFile(output, text, { flag: force ? "w" : "wx" }).catch((error: NodeJS.ErrnoException) => {
@@ -49,6 +49,6 @@ export const createImageCommand = (parts: ImageCommandParts): Command => {
             : `can't be written: ${error.message}`;
         throw new StartError(`${output} ${why}.`, { cause: error });
       });
-      tell(`Written to ${output}.\n`);
+      note(`Written to ${output}.\n`);
     });
 };

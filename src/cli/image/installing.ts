@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { StartError } from "../../platform/domain/errors.ts";
-import { isThere } from "../../platform/lib/file-exists.ts";
+import { fileExists } from "../../platform/lib/file-exists.ts";
 
 /** How the packages of a project get into its image. */
 export interface Installation {
@@ -50,7 +50,7 @@ type KnownLock = (typeof LOCK_FILES)[number];
 /** Those that a folder has. */
 export const lockFilesOf = async (folder: string): Promise<KnownLock[]> => {
   const found: KnownLock[] = [];
-  for (const known of LOCK_FILES) if (await isThere(join(folder, known.lockFile))) found.push(known);
+  for (const known of LOCK_FILES) if (await fileExists(join(folder, known.lockFile))) found.push(known);
   return found;
 };
 
@@ -118,7 +118,7 @@ export const installationOf = async (
   packageManager: string | undefined,
 ): Promise<Installation> => {
   const settings: string[] = [];
-  for (const name of [".npmrc", ".yarnrc"]) if (await isThere(join(folder, name))) settings.push(name);
+  for (const name of [".npmrc", ".yarnrc"]) if (await fileExists(join(folder, name))) settings.push(name);
   const { lockFile, chosen } = await chosenLockFile(folder, packageManager);
   const by = (commands: Commands): Installation => ({
     ...commands,

@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, relative, resolve } from "node:pat
 import { z } from "zod";
 import { StartError } from "../../platform/domain/errors.ts";
 import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
-import { isThere } from "../../platform/lib/file-exists.ts";
+import { fileExists } from "../../platform/lib/file-exists.ts";
 import { JsonFileError, readJsonFile } from "../../graphs/project/json-file.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { installationOf, lockFilesOf, type Installation } from "./installing.ts";
@@ -54,7 +54,7 @@ const packageKeys = z.looseObject({
 type PackageKeys = z.output<typeof packageKeys>;
 
 const isWorkspaceRoot = async (folder: string): Promise<boolean> => {
-  if (await isThere(join(folder, "pnpm-workspace.yaml"))) return true;
+  if (await fileExists(join(folder, "pnpm-workspace.yaml"))) return true;
   const text = await readFile(join(folder, "package.json"), "utf8").catch(() => "{}");
   try {
     return packageKeys.parse(JSON.parse(text)).workspaces !== undefined;

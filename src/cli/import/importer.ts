@@ -62,7 +62,7 @@ export const importThreads = async (options: ImporterOptions): Promise<ImportRep
   const threadsTotal = threadId === undefined ? await source.countThreads() : 1;
   let threads = 0;
   let checkpointsDone = 0;
-  const tell = (): void =>
+  const printProgress = (): void =>
     onProgress({
       threads,
       threadsTotal: Math.max(threadsTotal, threads),
@@ -77,7 +77,7 @@ export const importThreads = async (options: ImporterOptions): Promise<ImportRep
     dryRun,
     onCheckpoints(count) {
       checkpointsDone += count;
-      tell();
+      printProgress();
     },
     signal,
   });
@@ -100,10 +100,10 @@ export const importThreads = async (options: ImporterOptions): Promise<ImportRep
       report.failed.push({ threadId: id, reason: error instanceof Error ? error.message : String(error) });
     }
     threads += 1;
-    tell();
+    printProgress();
   };
 
-  tell();
+  printProgress();
   const ids = threadId === undefined ? pagesOf(source) : [threadId][Symbol.iterator]();
   const workers = Array.from({ length: THREADS_AT_A_TIME }, async () => {
     while (!signal.aborted) {

@@ -13,7 +13,7 @@ export interface KeysCommandParts {
   /** What a script reads. */
   write(text: string): void;
   /** What a person reads beside it. */
-  tell(text: string): void;
+  note(text: string): void;
 }
 
 interface Output {
@@ -45,7 +45,7 @@ A server knows a new key, and refuses a revoked one, within a second. Exit codes
 const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
 /** `keys create|list|revoke|forget`: a command of its own, or one of a larger program. */
-export const createKeysCommand = ({ withKeys, write, tell }: KeysCommandParts): Command => {
+export const createKeysCommand = ({ withKeys, write, note }: KeysCommandParts): Command => {
   const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
   const keys = new Command("keys").description("Makes, lists and revokes the API keys of a deployment.");
   keys.addHelpText("after", EXAMPLES);
@@ -70,7 +70,7 @@ export const createKeysCommand = ({ withKeys, write, tell }: KeysCommandParts): 
           service.create({ name, scopes, expiresInSeconds }),
         );
         if (flags.json) return json({ ...jsonOf(record), key });
-        tell(createdText(record));
+        note(createdText(record));
         write(`${key}\n`);
       },
     );
@@ -91,7 +91,7 @@ export const createKeysCommand = ({ withKeys, write, tell }: KeysCommandParts): 
       const record = await withKeys(flags, (service) => service.revoke(reference));
       if (flags.json) json(jsonOf(record));
       else
-        tell(`The key '${record.name}' (${record.key_id}) is revoked: servers refuse it within a second.\n`);
+        note(`The key '${record.name}' (${record.key_id}) is revoked: servers refuse it within a second.\n`);
     });
 
   answering(keys.command("forget"))
@@ -102,7 +102,7 @@ export const createKeysCommand = ({ withKeys, write, tell }: KeysCommandParts): 
     .action(async (flags: DatabaseFlags & Output) => {
       const forgotten = await withKeys(flags, (service) => service.forget());
       if (flags.json) json({ forgotten });
-      else tell(`${forgotten} revoked keys are forgotten.\n`);
+      else note(`${forgotten} revoked keys are forgotten.\n`);
     });
   return keys;
 };

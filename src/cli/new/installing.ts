@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { platform } from "node:os";
 import { dirname, join } from "node:path";
-import { isThere } from "../../platform/lib/file-exists.ts";
+import { fileExists } from "../../platform/lib/file-exists.ts";
 import { copyPackagesOfNpx } from "./npx-packages.ts";
 
 export const PACKAGE_MANAGERS = ["npm", "pnpm", "yarn", "bun"] as const;
@@ -16,7 +16,7 @@ const LOCK_FILES: readonly (readonly [file: string, manager: PackageManager])[] 
 ];
 
 const byLockFile = async (folder: string): Promise<PackageManager | undefined> => {
-  for (const [file, manager] of LOCK_FILES) if (await isThere(join(folder, file))) return manager;
+  for (const [file, manager] of LOCK_FILES) if (await fileExists(join(folder, file))) return manager;
   return dirname(folder) === folder ? undefined : byLockFile(dirname(folder));
 };
 
@@ -47,7 +47,7 @@ export const EXECUTE: Readonly<Record<PackageManager, string>> = {
   bun: "bunx",
 };
 
-const SAID_CHARACTERS = 4_000;
+const OUTPUT_CHARACTERS = 4_000;
 
 /**
  * @param signal ends it; what it answers then says nothing
@@ -70,8 +70,9 @@ export const install = async (
     // Ctrl-C at a terminal reaches it anyway.
     const stop = (): void => void child.kill();
     signal.addEventListener("abort", stop, { once: true });
-    let said = "";
-    const keep = (chunk: Buffer): void => void (said = (said + chunk.toString()).slice(-SAID_CHARACTERS));
+    let output = "";
+    const keep = (chunk: Buffer): void =>
+      void (output = (output + chunk.toString()).slice(-OUTPUT_CHARACTERS));
     child.stdout.on("data", keep);
     child.stderr.on("data", keep);
     child.once("error", (error: NodeJS.ErrnoException) =>
@@ -79,7 +80,7 @@ export const install = async (
     );
     child.once("close", (code, killedBy) => {
       signal.removeEventListener("abort", stop);
-      resolve(code === 0 ? undefined : said.trim() || `It ended with ${killedBy ?? code}.`);
+      resolve(code === 0 ? undefined : output.trim() || `It ended with ${killedBy ?? code}.`);
     });
   });
 };

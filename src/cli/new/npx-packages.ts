@@ -1,7 +1,7 @@
 import { constants, cp, rename, rm, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { isThere } from "../../platform/lib/file-exists.ts";
+import { fileExists } from "../../platform/lib/file-exists.ts";
 
 /** Where this package is installed: three folders above, in `src/` as in `dist/`. */
 const OWN_PACKAGE = fileURLToPath(new URL("../../../", import.meta.url));
@@ -10,7 +10,7 @@ const OWN_PACKAGE = fileURLToPath(new URL("../../../", import.meta.url));
 const isInsideOfProject = async (folder: string): Promise<boolean> => {
   const parent = dirname(folder);
   if (parent === folder) return false;
-  return (await isThere(join(parent, "package.json"))) || isInsideOfProject(parent);
+  return (await fileExists(join(parent, "package.json"))) || isInsideOfProject(parent);
 };
 
 /**
@@ -34,7 +34,7 @@ export const copyPackagesOfNpx = async (
   const source = dirname(own);
   const isOfNpx = basename(source) === "node_modules" && basename(dirname(dirname(source))) === "_npx";
   const target = join(folder, "node_modules");
-  if (!isOfNpx || (await isThere(target)) || (await isInsideOfProject(folder))) return false;
+  if (!isOfNpx || (await fileExists(target)) || (await isInsideOfProject(folder))) return false;
   const copy = join(folder, ".node_modules-of-npx");
   try {
     // The links of `.bin` stay what they are, relative ones; copies share their blocks where the file system can do that.

@@ -23,24 +23,24 @@ interface Action {
 /** Where the answer goes, and what a person reads beside it. */
 interface Output {
   write(text: string): void;
-  tell(text: string): void;
+  note(text: string): void;
 }
 
 /** Does the same to each id, and says of each what became of it. Throws NotDoneError if one was refused. */
 export const forEachId = async (
   ids: readonly string[],
   { command, done, noun, json, act }: Action,
-  { write, tell }: Output,
+  { write, note }: Output,
 ): Promise<void> => {
   const failed: string[] = [];
   for (const id of ids) {
     try {
       await act(id);
-      if (!json) tell(`${noun} ${id} is ${done}.\n`);
+      if (!json) note(`${noun} ${id} is ${done}.\n`);
     } catch (error) {
       if (!(error instanceof StartError)) throw error;
       failed.push(id);
-      tell(`threadloom ${command}: ${error.message}\n`);
+      note(`threadloom ${command}: ${error.message}\n`);
     }
   }
   if (json) write(`${JSON.stringify({ [done]: ids.filter((id) => !failed.includes(id)), failed })}\n`);

@@ -34,7 +34,7 @@ import { announce } from "./announcing.ts";
 import { buildBesideDatabase } from "./building.ts";
 import type { InDevelopment } from "./in-development.ts";
 import { assertPortIsFree, explainListening } from "./listening.ts";
-import { tellWarnings } from "./warnings.ts";
+import { logWarnings } from "./warnings.ts";
 
 /** What is open so far, in the order in which it was opened. */
 interface Opened {
@@ -163,7 +163,7 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
     contents: config.logContents,
     destination: pretty ? prettyLines(terminal, { printsPlainly: development !== undefined }) : terminal,
   });
-  tellWarnings({
+  logWarnings({
     project,
     config,
     environment: process.env,

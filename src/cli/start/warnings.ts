@@ -15,7 +15,7 @@ interface Circumstances {
 }
 
 /** Tells what is wrong, or has no effect, and refuses no start: a line of the log each. */
-export const tellWarnings = ({ project, config, environment, namesFolder, logger }: Circumstances): void => {
+export const logWarnings = ({ project, config, environment, namesFolder, logger }: Circumstances): void => {
   const file = config.graphConfigFile;
   if (project.auth !== undefined && config.unsafeIgnoreAuth)
     logger.warn(`${file}: auth is ignored, as --unsafe-ignore-auth says`);

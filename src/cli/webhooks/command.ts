@@ -15,7 +15,7 @@ export interface WebhooksCommandParts {
   /** What a script reads. */
   write(text: string): void;
   /** What a person reads beside it. */
-  tell(text: string): void;
+  note(text: string): void;
 }
 
 interface Output {
@@ -56,7 +56,7 @@ const textOf = (delivery: WebhookDelivery): string =>
 const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
 /** `webhooks list|show|replay`: a command of its own, or one of a larger program. */
-export const createWebhooksCommand = ({ withWebhooks, write, tell }: WebhooksCommandParts): Command => {
+export const createWebhooksCommand = ({ withWebhooks, write, note }: WebhooksCommandParts): Command => {
   const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
   const webhooks = new Command("webhooks").description(
     "Shows what became of the webhooks of runs, and sends them again.",
@@ -77,8 +77,8 @@ export const createWebhooksCommand = ({ withWebhooks, write, tell }: WebhooksCom
         );
         if (flags.json) return json(found.deliveries);
         for (const delivery of found.deliveries) write(`${lineOf(delivery)}\n`);
-        if (found.deliveries.length === 0) tell("There are none.\n");
-        if (found.next !== undefined) tell("There are more; name a larger --limit.\n");
+        if (found.deliveries.length === 0) note("There are none.\n");
+        if (found.next !== undefined) note("There are more; name a larger --limit.\n");
       },
     );
 
@@ -97,7 +97,7 @@ export const createWebhooksCommand = ({ withWebhooks, write, tell }: WebhooksCom
     .action(async (id: string, flags: DatabaseFlags & Output) => {
       const delivery = await withWebhooks(flags, (service) => service.replay(THE_SERVER, id));
       if (flags.json) json(delivery);
-      else tell(`The webhook of run ${delivery.run_id} will be sent again.\n`);
+      else note(`The webhook of run ${delivery.run_id} will be sent again.\n`);
     });
   return webhooks;
 };

@@ -30,7 +30,7 @@ export interface RunEnding {
 /** What takes the ends of runs that have a webhook. */
 export interface EndsOutbox {
   /** What is stored of a run's last values, and of the interrupts at which it stopped. */
-  toFinalValues(json: string | undefined, interrupts: string | undefined): NonNullable<RunOutcome["told"]>;
+  toFinalValues(json: string | undefined, interrupts: string | undefined): NonNullable<RunOutcome["final"]>;
   /** An end was stored that may have to be told. */
   onRecorded(): void;
 }
@@ -78,9 +78,9 @@ export const createConclusion = (parts: ConclusionParts) => {
    * Resolves when all events are in the log; with a failure if the database refuses them for good: another attempt would
    * come to the same end. Rejects if it is no longer this attempt's run, or if the database is away for too long.
    */
-  const sealed = async (run: ExecutedRunRow, channel: RunChannel): Promise<GraphResult | undefined> => {
+  const endLog = async (run: ExecutedRunRow, channel: RunChannel): Promise<GraphResult | undefined> => {
     try {
-      await channel.seal();
+      await channel.endLog();
       return undefined;
     } catch (error) {
       if (error instanceof LeaseLostError || isPassing(error)) throw error;
@@ -156,17 +156,17 @@ export const createConclusion = (parts: ConclusionParts) => {
     let outcome = await persist(() => outcomes.of(run, result), isMine);
     if (outcome.error !== null) channel.emit("error", () => toWireJson(outcome.error));
     // What readers were shown must be in the log before the run ends: afterwards it takes nothing any more.
-    const refusal = await sealed(run, channel);
+    const refusal = await endLog(run, channel);
     if (refusal !== undefined && run.resumable) outcome = await outcomes.of(run, refusal);
     outcome = { ...outcome, unlogged: !channel.hasLog };
     const completed = result.kind === "completed" ? result : undefined;
     /** All who wait for the run share one text: 120 of 14 MB were more than a process has. */
     let text: string | undefined;
     const values = (): string | undefined => (text ??= completed?.values());
-    const told = outbox !== undefined && run.kwargs.webhook !== undefined ? outbox : undefined;
-    if (told !== undefined) {
+    const final = outbox !== undefined && run.kwargs.webhook !== undefined ? outbox : undefined;
+    if (final !== undefined) {
       const last = values() ?? (await persist(() => outcomes.valuesOf(run), isMine));
-      outcome = { ...outcome, told: told.toFinalValues(last, completed?.interrupts?.()) };
+      outcome = { ...outcome, final: final.toFinalValues(last, completed?.interrupts?.()) };
     }
     const { error } = outcome;
     faults.reached("before-finish");
@@ -184,7 +184,7 @@ export const createConclusion = (parts: ConclusionParts) => {
     }, isMine);
     faults.reached("after-finish");
     if (finished === undefined) return undefined;
-    told?.onRecorded();
+    final?.onRecorded();
     if (finished.waiting > 0) await letNextStart(run.thread_id);
     return {
       status: outcome.status,

@@ -138,10 +138,10 @@ export const createExecutor = (parts: ExecutorParts) => {
       const startedAt = performance.now();
       faults.reached("before-first-event");
       channel.emit("metadata", () => JSON.stringify({ run_id: run.run_id, attempt: run.attempt }));
-      const tellsProtocol = run.kwargs.event_streaming === true || hub.wantsProtocol(run.thread_id);
+      const publishesProtocol = run.kwargs.event_streaming === true || hub.wantsProtocol(run.thread_id);
       const attempt = graphExecutor.execute(run, channel, {
         isSuspect: queue.isSuspect(run),
-        tellsProtocol,
+        publishesProtocol,
         onGraphEnded,
       });
       if (outbox !== undefined && run.kwargs.webhook !== undefined) attempt.wantValues();

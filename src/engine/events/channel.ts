@@ -40,7 +40,7 @@ export class RunChannel {
   #visibleSeq: number;
   #keep: boolean;
   #closed = false;
-  #sealed = false;
+  #isLogEnded = false;
   #wakers = new Set<() => void>();
   #log: RunChannelOptions["log"];
   /** The first event, if it is to be logged though it is no longer among those that are kept. */
@@ -52,7 +52,7 @@ export class RunChannel {
   #bytesSincePause = 0;
   #onWanted: (() => void) | undefined;
   /** Whether there are events of the protocol wire among the others. */
-  #tellsProtocol = false;
+  #publishesProtocol = false;
 
   constructor(options: RunChannelOptions) {
     this.threadId = options.threadId;
@@ -86,12 +86,12 @@ export class RunChannel {
       !this.hasLog || this.#closed || (this.#visibleSeq >= upTo && this.#unlogged === undefined);
     if (isSettled()) return undefined;
     return new Promise((resolve) => {
-      const look = (): void => {
+      const poll = (): void => {
         if (!isSettled()) return;
-        this.#wakers.delete(look);
+        this.#wakers.delete(poll);
         resolve();
       };
-      this.#wakers.add(look);
+      this.#wakers.add(poll);
     });
   }
 
@@ -147,7 +147,7 @@ export class RunChannel {
       this.#visibleSeq = this.#nextSeq;
       return;
     }
-    this.#tellsProtocol ||= isProtocolEvent(event);
+    this.#publishesProtocol ||= isProtocolEvent(event);
     const kept: RunEvent = { seq, event, data: data() };
     if (checkpoint !== undefined) kept.checkpoint = checkpoint;
     if (this.#threadOffset !== undefined) kept.threadSeq = seq + this.#threadOffset;
@@ -168,7 +168,7 @@ export class RunChannel {
    * From then on readers here, too, see events when the log has them, or when it has failed.
    */
   startLogging(log: (events: RunEvent[]) => Promise<void>): void {
-    if (this.#log !== undefined || this.#sealed || this.#closed) return;
+    if (this.#log !== undefined || this.#isLogEnded || this.#closed) return;
     this.#log = log;
     if (this.#opening !== undefined && this.#opening.seq < this.firstKeptSeq) this.#unlogged = this.#opening;
     this.#visibleSeq = Math.min(this.#visibleSeq, this.firstKeptSeq);
@@ -192,8 +192,8 @@ export class RunChannel {
    * No event comes any more, and the run is about to end: it is too late to begin a log. Resolves when every event is in the
    * log, if there is one; rejects if the log refused one (the lease was lost).
    */
-  async seal(): Promise<void> {
-    this.#sealed = true;
+  async endLog(): Promise<void> {
+    this.#isLogEnded = true;
     for (;;) {
       while (this.#logging !== undefined) await this.#logging;
       if (this.#logFailure !== undefined) throw this.#logFailure as Error;
@@ -232,14 +232,14 @@ export class RunChannel {
 
   /** What readers of a wire see of events that were read. */
   seenOver(events: RunEvent[], wire: Wire): RunEvent[] {
-    if (!this.#tellsProtocol && wire === "first") return events;
+    if (!this.#publishesProtocol && wire === "first") return events;
     return events.filter(({ event }) => isOfWire(event, wire));
   }
 
   #show(upTo: number): void {
     this.#visibleSeq = upTo;
     // What is told over two wires takes twice as much: readers of either may be as far behind as those of a single one.
-    const bytes = this.#tellsProtocol ? 2 * KEPT_BYTES : KEPT_BYTES;
+    const bytes = this.#publishesProtocol ? 2 * KEPT_BYTES : KEPT_BYTES;
     while (this.#keptBytes > bytes) {
       const oldest = this.#events[this.#head];
       if (oldest === undefined || oldest.seq >= this.#visibleSeq - 1) break;

@@ -18,7 +18,7 @@ export interface AskedModes {
 }
 
 /** What an attempt tells, and what its graph is asked for so that it can. */
-export interface Telling {
+export interface EventPublisher {
   /** Options of `graph.stream`. */
   readonly options: {
     streamMode: string[];
@@ -33,9 +33,9 @@ export interface Telling {
   /** The graph that is executed, before it streams. */
   begin(graph: { streamTransformers?: unknown }): void;
   /** Makes events of what the graph has streamed. */
-  tell(chunk: StreamChunk): void;
+  publish(chunk: StreamChunk): void;
   /** Whether other clients are to know which interrupts the run answers. */
-  readonly tellsAnswers: boolean;
+  readonly publishesAnswers: boolean;
   /** The run begins with an answer to these interrupts. */
   answered(interruptIds: readonly string[]): void;
   /** The graph has stopped, and leaves these interrupts waiting for an answer. */
@@ -71,7 +71,7 @@ const createMarking = (emit: Emit) => {
       emit(event, data, shows ? named : undefined);
       if (shows) named = undefined;
     }) satisfies Emit,
-    hear([namespace, mode, payload]: StreamChunk): void {
+    note([namespace, mode, payload]: StreamChunk): void {
       if (mode === "checkpoints" && namespace.length === 0)
         named = (isEnvelope(payload) ? payload : envelopeOf(payload))?.id;
     },
@@ -79,20 +79,24 @@ const createMarking = (emit: Emit) => {
 };
 
 /**
- * Tells an attempt over the first wire, as its run was asked to; and over the protocol wire if `tellsProtocol`. Where the graph
+ * Tells an attempt over the first wire, as its run was asked to; and over the protocol wire if `publishesProtocol`. Where the graph
  * has to be asked for more than its run was, the first wire still shows the same.
  */
-export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: Emit): Telling => {
+export const createEventPublisher = (
+  asked: AskedModes,
+  publishesProtocol: boolean,
+  emit: Emit,
+): EventPublisher => {
   const { langGraph, events } = requestModes(asked.stream_mode);
   const hidden = new Set(Object.keys(asked.headers ?? {}));
   const marking =
     asked.resumable === true && asked.stream_mode.includes("values") ? createMarking(emit) : undefined;
   const convert = createChunkConverter(asked.stream_mode, marking?.emit ?? emit, hidden);
   const lifecycle = asked.stream_mode.includes("lifecycle") ? createLifecycle(emit) : undefined;
-  const protocol = tellsProtocol
+  const protocol = publishesProtocol
     ? createProtocolConverter(emit, langGraph.includes("checkpoints"))
     : undefined;
-  const messageIds = langGraph.includes("messages") || tellsProtocol ? [createMessageIds()] : [];
+  const messageIds = langGraph.includes("messages") || publishesProtocol ? [createMessageIds()] : [];
   const isMore = (marking ?? lifecycle ?? protocol) !== undefined;
   const show = (chunk: StreamChunk): void => {
     const shown = asked.stream_subgraphs || !isMore ? chunk : withoutSubgraphs(chunk);
@@ -120,15 +124,15 @@ export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: E
       if (Array.isArray(factories) && factories.length > 0)
         protocol?.transformBy(factories as TransformerFactories);
     },
-    tell: !isMore
+    publish: !isMore
       ? convert
       : (chunk) => {
-          marking?.hear(chunk);
+          marking?.note(chunk);
           if (lifecycle === undefined) show(chunk);
-          else lifecycle.hear(chunk, () => show(chunk));
+          else lifecycle.note(chunk, () => show(chunk));
           protocol?.convert(chunk);
         },
-    tellsAnswers: tellsProtocol,
+    publishesAnswers: publishesProtocol,
     answered: (interruptIds) => protocol?.answered(interruptIds),
     asked: (interrupts) => protocol?.asked(interrupts),
     end(how, why) {

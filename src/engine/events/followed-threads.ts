@@ -8,20 +8,20 @@ const FOLLOW_EVERY_MS = 5_000;
 const FOLLOWED_FOR_MS = 16_000;
 
 /** Threads that other processes have said they follow. */
-const createHeard = () => {
+const createReceived = () => {
   /** Until when, by this process's own clock; those that were heard of last are the last. */
-  const heard = new Map<string, number>();
+  const received = new Map<string, number>();
   return {
     note(threadId: string): void {
       const now = performance.now();
-      heard.delete(threadId);
-      heard.set(threadId, now + FOLLOWED_FOR_MS);
-      for (const [oldest, until] of heard) {
+      received.delete(threadId);
+      received.set(threadId, now + FOLLOWED_FOR_MS);
+      for (const [oldest, until] of received) {
         if (until > now) break;
-        heard.delete(oldest);
+        received.delete(oldest);
       }
     },
-    has: (threadId: string): boolean => (heard.get(threadId) ?? 0) > performance.now(),
+    has: (threadId: string): boolean => (received.get(threadId) ?? 0) > performance.now(),
   };
 };
 
@@ -44,19 +44,19 @@ interface Follower {
  */
 export const createFollowedThreads = (signals: Signals, processId: string) => {
   const here = new Map<string, Set<Follower>>();
-  const elsewhere = createHeard();
-  const elsewhereOverProtocol = createHeard();
+  const elsewhere = createReceived();
+  const elsewhereOverProtocol = createReceived();
 
   const isHereOverProtocol = (threadId: string): boolean => {
     for (const { wire } of here.get(threadId) ?? []) if (wire === "protocol") return true;
     return false;
   };
-  const say = (threadId: string): void => {
+  const publish = (threadId: string): void => {
     signals.send({ kind: "follow", threadId, runId: processId });
     if (isHereOverProtocol(threadId)) signals.send({ kind: "follow-protocol", threadId, runId: processId });
   };
   const timer = setInterval(() => {
-    for (const threadId of here.keys()) say(threadId);
+    for (const threadId of here.keys()) publish(threadId);
   }, FOLLOW_EVERY_MS);
   timer.unref();
 
@@ -74,7 +74,7 @@ export const createFollowedThreads = (signals: Signals, processId: string) => {
         const gone = wire === "protocol" && turn !== undefined ? { runId, turn } : undefined;
         if (kind !== "follow" && kind !== "follow-protocol") waker(undefined, gone);
       });
-      say(threadId);
+      publish(threadId);
       return () => {
         unsubscribe();
         if (followers.delete(follower) && followers.size === 0) here.delete(threadId);
@@ -82,7 +82,7 @@ export const createFollowedThreads = (signals: Signals, processId: string) => {
     },
 
     /** Another process, or this one, has said that it follows the thread. */
-    heard(kind: SignalKind, threadId: string, by: string): void {
+    received(kind: SignalKind, threadId: string, by: string): void {
       if (by === processId) return;
       if (kind === "follow") elsewhere.note(threadId);
       if (kind === "follow-protocol") elsewhereOverProtocol.note(threadId);

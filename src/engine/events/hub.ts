@@ -127,7 +127,7 @@ export const createHub = (options: HubOptions): Hub => {
   const unsubscribe = signals.subscribe(({ kind, threadId, runId }) => {
     if (kind === "events" || kind === "ended") watchers.notify(runId);
     if (kind === "unlogged") watchers.giveUp(runId);
-    followed.heard(kind, threadId, runId);
+    followed.received(kind, threadId, runId);
     if (kind === "watch") logFor(runId);
   });
 

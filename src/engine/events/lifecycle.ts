@@ -27,7 +27,7 @@ export const createLifecycle = (emit: Emit) => {
   );
   return {
     /** A chunk of `graph.stream` with subgraphs; `show` tells it over the modes that were asked for. */
-    hear([namespace, mode, payload]: StreamChunk, show: () => void): void {
+    note([namespace, mode, payload]: StreamChunk, show: () => void): void {
       if (mode === "values") subgraphs.begun(namespace);
       if (mode === "tasks") subgraphs.beforeTask(namespace, payload);
       show();

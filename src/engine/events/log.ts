@@ -133,7 +133,7 @@ export const createEventLog = (database: Database) => ({
           events.map((event) => event.event),
           (cipher === undefined
             ? events.map((event) => event.data)
-            : events.map(({ seq, data }) => cipher.seal(data, eventPlace(source, seq)))
+            : events.map(({ seq, data }) => cipher.encrypt(data, eventPlace(source, seq)))
           ).join("\n"),
           threadOffset(source) ?? null,
           events.some(({ checkpoint }) => checkpoint !== undefined)

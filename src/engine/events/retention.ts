@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { tellFailure } from "../../platform/database/outages.ts";
+import { logFailure } from "../../platform/database/outages.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { startPeriodic } from "../../platform/lib/periodic.ts";
 import type { EventLog } from "./log.ts";
@@ -46,7 +46,7 @@ export const startEventRetention = ({
   const periodic = startPeriodic({
     everyMs: SWEEP_MS,
     work: () => sweepEvents(options, closing.signal),
-    onError: tellFailure(logger, "expired events could not be removed"),
+    onError: logFailure(logger, "expired events could not be removed"),
   });
   return {
     async close() {

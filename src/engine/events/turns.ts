@@ -53,7 +53,7 @@ const HEADS_AT_ONCE = 1_000;
 const createHeads = (database: Database): ((threadId: string) => Promise<ThreadHead | undefined>) => {
   let next: { threadIds: Set<string>; heads: Promise<Map<string, ThreadHead>> } | undefined;
 
-  const lookAt = async (threadIds: ReadonlySet<string>): Promise<Map<string, ThreadHead>> => {
+  const check = async (threadIds: ReadonlySet<string>): Promise<Map<string, ThreadHead>> => {
     await new Promise(setImmediate);
     if (next?.threadIds === threadIds) next = undefined;
     const rows = await database.query<ThreadHead & { thread_id: string }>(HEADS, [[...threadIds]]);
@@ -63,7 +63,7 @@ const createHeads = (database: Database): ((threadId: string) => Promise<ThreadH
   return async (threadId) => {
     if (next === undefined || next.threadIds.size >= HEADS_AT_ONCE) {
       const threadIds = new Set<string>();
-      next = { threadIds, heads: lookAt(threadIds) };
+      next = { threadIds, heads: check(threadIds) };
     }
     const { threadIds, heads } = next;
     threadIds.add(threadId);

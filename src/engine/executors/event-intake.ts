@@ -3,9 +3,9 @@ import { ValueTooLargeError } from "../../platform/domain/errors.ts";
 import type { Failure } from "../events/lifecycle.ts";
 import type { StreamChunk } from "../events/modes.ts";
 import type { GraphEnd } from "../events/protocol/subgraphs.ts";
-import type { Telling } from "../events/event-publisher.ts";
+import type { EventPublisher } from "../events/event-publisher.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
-import type { Pacer } from "../../platform/lib/yielder.ts";
+import type { Yielder } from "../../platform/lib/yielder.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
 interface Observed {
   values: unknown;
@@ -26,26 +26,26 @@ const observe = (observed: Observed, [namespace, mode, payload]: StreamChunk): v
 };
 
 /** Hears what a graph streams until the attempt is over: tells it, and notes the result. */
-export const createHearing = (telling: Telling) => {
+export const createEventIntake = (publisher: EventPublisher) => {
   const observed: Observed = { values: undefined, interrupted: false, interrupts: [] };
   let isOver = false;
   return {
     observed: observed as Readonly<Observed>,
-    hear(chunk: unknown): void {
+    receive(chunk: unknown): void {
       if (isOver) return;
-      const whole = telling.wholeOf(chunk);
+      const whole = publisher.wholeOf(chunk);
       observe(observed, whole);
-      telling.tell(whole);
+      publisher.publish(whole);
     },
     /** What comes from now on is not heard. `undefined`: the run goes on elsewhere, and its next attempt tells more. */
     end(how: GraphEnd | undefined, why?: Failure): void {
-      if (!isOver && how !== undefined) telling.end(how, why);
+      if (!isOver && how !== undefined) publisher.end(how, why);
       isOver = true;
     },
   };
 };
 
-export type Hearing = ReturnType<typeof createHearing>;
+export type EventIntake = ReturnType<typeof createEventIntake>;
 
 /** Refuses events that are too large: whoever reads them has each in memory as a whole, here and at the client. */
 export const boundEvents = (sink: AttemptEvents, charactersAtMost: number): AttemptEvents => ({
@@ -90,8 +90,8 @@ const readEvents = async (
 
 /** What hears a graph. */
 export interface Listening {
-  telling: Telling;
-  hearing: Hearing;
+  publisher: EventPublisher;
+  intake: EventIntake;
   sink: AttemptEvents;
   /** Resolves when the sink takes more. */
   pause(): Promise<void>;
@@ -100,31 +100,34 @@ export interface Listening {
 }
 
 /** Executes a graph until it ends, and hears all that it streams. Throws what the graph throws. */
-export const hearGraph = async (
+export const executeGraph = async (
   graph: RunnableGraph,
   input: unknown,
   options: GraphRunOptions,
-  { telling, hearing, sink, pause, flush }: Listening,
+  { publisher, intake, sink, pause, flush }: Listening,
 ): Promise<void> => {
-  if (telling.throughEvents)
-    return await readEvents(graph, input, options, sink, { onChunk: (chunk) => hearing.hear(chunk), pause });
+  if (publisher.throughEvents)
+    return await readEvents(graph, input, options, sink, {
+      onChunk: (chunk) => intake.receive(chunk),
+      pause,
+    });
   const stream = await graph.stream(input, options);
   for await (const chunk of stream) {
     // Who sees a question may answer it, or read the state, at once: it must be stored by then.
-    if (isInterruptChunk(telling.wholeOf(chunk)[2])) await flush();
-    hearing.hear(chunk);
+    if (isInterruptChunk(publisher.wholeOf(chunk)[2])) await flush();
+    intake.receive(chunk);
     if (sink.needsPause) await pause();
   }
 };
 
 /** Checkpoints and writes of tasks after which a graph is asked to make room for others: most have ended by then. */
-const UNPACED_WRITES = 16;
+const UNYIELDED_WRITES = 16;
 
 /** When a graph has to wait before its next step, and what it reached before it is stored. */
-export const createPauses = (sink: AttemptEvents, pacer: Pacer) => {
+export const createPauses = (sink: AttemptEvents, yielder: Yielder) => {
   /** While who streams the graph waits, the graph must, too: what it streams meanwhile is kept for it. */
   let pausing: Promise<void> | undefined;
-  let unpaced = UNPACED_WRITES;
+  let unyielded = UNYIELDED_WRITES;
 
   const logged = async (): Promise<void> => {
     // LangGraph hands chunks on by promises alone: after a turn of the loop all were heard, unless hearing them pauses.
@@ -142,8 +145,8 @@ export const createPauses = (sink: AttemptEvents, pacer: Pacer) => {
       pausing = undefined;
     },
     beforeNextStep(): Promise<void> | undefined {
-      if (unpaced === 0) return pausing ?? pacer.next();
-      unpaced -= 1;
+      if (unyielded === 0) return pausing ?? yielder.next();
+      unyielded -= 1;
       return undefined;
     },
     /** What the graph streamed before this call has to be in the log, if there is one. */

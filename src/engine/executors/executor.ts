@@ -63,7 +63,7 @@ export interface ExecutionOptions {
   /** The run may be what ended its processes before: where graphs have processes of their own, it gets one for itself. */
   isSuspect: boolean;
   /** Its events are told over the protocol wire, too. */
-  tellsProtocol: boolean;
+  publishesProtocol: boolean;
   /** Called once, when the graph takes no more time: what is outstanding is still to be stored. */
   onGraphEnded(): void;
 }

@@ -6,9 +6,9 @@ import { withBoundCallbacks, type RunnableGraph } from "../../graphs/runnable-gr
 import { LeaseLostError } from "../../platform/domain/errors.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
-import { createPacer, type Pacer } from "../../platform/lib/yielder.ts";
+import { createYielder, type Yielder } from "../../platform/lib/yielder.ts";
 import type { GraphEnd } from "../events/protocol/subgraphs.ts";
-import { createTelling } from "../events/event-publisher.ts";
+import { createEventPublisher } from "../events/event-publisher.ts";
 import type { RunKwargs } from "../queue/kwargs.ts";
 import type {
   GraphResult,
@@ -18,7 +18,7 @@ import type {
   GraphExecutor,
   StopReason,
 } from "./executor.ts";
-import { boundEvents, createHearing, createPauses, hearGraph } from "./event-intake.ts";
+import { boundEvents, createEventIntake, createPauses, executeGraph } from "./event-intake.ts";
 import { errorForClients } from "./error-for-clients.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
 import { answeredBy, assertAnswersWhatWaits, RefusedResumeError } from "./strict-resume.ts";
@@ -54,10 +54,10 @@ const endOfStopped = (reason: StopReason | undefined): GraphEnd | undefined =>
  * between means the smallest footprint, and is what a debugger wants.
  */
 export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<GraphResult> => {
-  const pacer = createPacer({ sliceMs: GRAPH_SLICE_MS });
+  const yielder = createYielder({ sliceMs: GRAPH_SLICE_MS });
   return {
     suspectsAtOnce: 0,
-    execute: (run, sink, options) => startAttempt(parts, pacer, run, sink, options),
+    execute: (run, sink, options) => startAttempt(parts, yielder, run, sink, options),
   };
 };
 
@@ -67,10 +67,10 @@ export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<
  */
 const startAttempt = (
   { graphs, checkpoints, interruptsOf, recursionLimitMax, eventCharactersAtMost }: InlineExecutorParts,
-  pacer: Pacer,
+  yielder: Yielder,
   run: ClaimedRunRow,
   sink: AttemptEvents,
-  { onGraphEnded, tellsProtocol }: ExecutionOptions,
+  { onGraphEnded, publishesProtocol }: ExecutionOptions,
 ): GraphExecution<GraphResult> => {
   const abort = new AbortController();
   let stopReason: StopReason | undefined;
@@ -80,14 +80,16 @@ const startAttempt = (
   });
   const kwargs = run.kwargs as unknown as RunKwargs;
   const bounded = boundEvents(sink, eventCharactersAtMost);
-  const telling = createTelling({ ...kwargs, resumable: run.resumable }, tellsProtocol, (...event) =>
-    bounded.emit(...event),
+  const publisher = createEventPublisher(
+    { ...kwargs, resumable: run.resumable },
+    publishesProtocol,
+    (...event) => bounded.emit(...event),
   );
-  const hearing = createHearing(telling);
+  const intake = createEventIntake(publisher);
   let saver: AttemptSaver | undefined;
   let graph: RunnableGraph | undefined;
 
-  const { pause, beforeNextStep, beforeWrite } = createPauses(sink, pacer);
+  const { pause, beforeNextStep, beforeWrite } = createPauses(sink, yielder);
 
   /** What was reached before a failure or a stop stays; whether it could be stored shows when the run is ended. */
   const keepProgress = async (): Promise<void> => {
@@ -108,7 +110,7 @@ const startAttempt = (
       signal: abort.signal,
       resumes,
       recursionLimitMax,
-      telling: telling.options,
+      publisher: publisher.options,
     });
     const own = checkpoints.saverForAttempt({
       threadId: run.thread_id,
@@ -141,18 +143,18 @@ const startAttempt = (
       : kwargs.command === undefined
         ? (kwargs.input ?? null)
         : await toCommand(kwargs.command, () => interruptsOf(run.thread_id), graphs.classesOf(run.graph_id));
-    telling.begin(resolved);
-    if (!resumes && telling.tellsAnswers && kwargs.command?.resume != null)
-      telling.answered(answeredBy(kwargs.command.resume, await interruptsOf(run.thread_id)));
-    await hearGraph(resolved, input, withBoundCallbacks(resolved, options), {
-      telling,
-      hearing,
+    publisher.begin(resolved);
+    if (!resumes && publisher.publishesAnswers && kwargs.command?.resume != null)
+      publisher.answered(answeredBy(kwargs.command.resume, await interruptsOf(run.thread_id)));
+    await executeGraph(resolved, input, withBoundCallbacks(resolved, options), {
+      publisher,
+      intake,
       sink: bounded,
       pause,
       flush: () => own.flush(),
     });
-    hearing.end(hearing.observed.interrupted ? "interrupted" : "completed");
-    await telling.settled();
+    intake.end(intake.observed.interrupted ? "interrupted" : "completed");
+    await publisher.settled();
     graphEnded();
     await own.flush();
   };
@@ -173,13 +175,13 @@ const startAttempt = (
       execution.catch(() => undefined); // when it was left behind, nobody else listens
       await Promise.race([execution, stopped]);
       if (stopReason !== undefined) {
-        hearing.end(endOfStopped(stopReason));
+        intake.end(endOfStopped(stopReason));
         graphEnded();
         await keepProgress();
         return { kind: "stopped", reason: stopReason };
       }
-      const { values, interrupted, interrupts } = hearing.observed;
-      if (interrupted) telling.asked(interrupts);
+      const { values, interrupted, interrupts } = intake.observed;
+      if (interrupted) publisher.asked(interrupts);
       return {
         kind: "completed",
         values: () => (values === undefined ? undefined : toWireJson(values)),
@@ -188,8 +190,8 @@ const startAttempt = (
       };
     } catch (error) {
       const isLost = error instanceof LeaseLostError;
-      if (stopReason === undefined && !isLost) hearing.end("failed", () => errorForClients(error));
-      else hearing.end(endOfStopped(stopReason));
+      if (stopReason === undefined && !isLost) intake.end("failed", () => errorForClients(error));
+      else intake.end(endOfStopped(stopReason));
       graphEnded();
       if (error instanceof RefusedResumeError) return { kind: "refused", refusal: error.refusal };
       if (graph !== undefined && saver?.endsWithWrites && stopReason === undefined) {

@@ -9,7 +9,7 @@ import {
 } from "../../graphs/configuration.ts";
 import type { GraphRunOptions } from "../../graphs/runnable-graph.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
-import type { Telling } from "../events/event-publisher.ts";
+import type { EventPublisher } from "../events/event-publisher.ts";
 import type { ValueClasses } from "../../state/values/classes.ts";
 import type { Goto, RunKwargs } from "../queue/kwargs.ts";
 
@@ -74,14 +74,14 @@ export interface AttemptCircumstances {
   /** Stored before this limit was set, a configuration may name a higher one. */
   recursionLimitMax: number;
   /** What the attempt is to stream. */
-  telling: Telling["options"];
+  publisher: EventPublisher["options"];
 }
 
 /** How LangGraph is to run the graph for this attempt. */
 export const runOptions = (
   run: ExecutedRunRow,
   kwargs: RunKwargs,
-  { signal, resumes, recursionLimitMax, telling }: AttemptCircumstances,
+  { signal, resumes, recursionLimitMax, publisher }: AttemptCircumstances,
 ): GraphRunOptions => {
   const { tags, recursion_limit, max_concurrency } = run.config as {
     tags?: string[];
@@ -107,7 +107,7 @@ export const runOptions = (
       : { recursionLimit: Math.min(recursion_limit, recursionLimitMax) }),
     ...(max_concurrency === undefined ? {} : { maxConcurrency: max_concurrency }),
     signal,
-    ...telling,
+    ...publisher,
     // LangGraph then waits after each step for what the checkpointer waits for, in subgraphs, too. Ours waits with
     // durability `sync` until all is committed; with `async` only where the graph must not go on at once.
     durability: kwargs.durability === "exit" ? "exit" : "sync",

@@ -47,12 +47,12 @@ export const createLoopRenewals = (parts: LoopRenewalsParts) => {
     }
   };
 
-  let failureToldAt = -Infinity;
+  let failureLoggedAt = -Infinity;
   /** Each try again fails, too, while the database is away: told once per lease. */
-  const tellFailed = (what: object, message: string): void => {
+  const logFailed = (what: object, message: string): void => {
     const now = performance.now();
-    const level = now - failureToldAt < leaseSeconds * 1_000 ? "debug" : "warn";
-    if (level === "warn") failureToldAt = now;
+    const level = now - failureLoggedAt < leaseSeconds * 1_000 ? "debug" : "warn";
+    if (level === "warn") failureLoggedAt = now;
     logger[level](what, message);
   };
 
@@ -70,8 +70,8 @@ export const createLoopRenewals = (parts: LoopRenewalsParts) => {
       forMs: heartbeatMs,
       isWanted: () => !closed,
     })
-      .then(() => tellFailed(failure, "leases are renewed over shared connections; their own fails"))
-      .catch((error: unknown) => tellFailed({ err: error, ...failure }, "leases could not be renewed"))
+      .then(() => logFailed(failure, "leases are renewed over shared connections; their own fails"))
+      .catch((error: unknown) => logFailed({ err: error, ...failure }, "leases could not be renewed"))
       .finally(() => {
         standingIn = undefined;
       });

@@ -24,10 +24,10 @@ export interface ClaimOptions {
 }
 
 /** How many due deliveries are looked at for one claim: those of a receiver that hangs stand in front of others. */
-const LOOKED_AT = 200;
+const CHECKED = 200;
 /** How many callers with pending deliveries are looked at beside those, whatever stands in front of theirs. */
-const CALLERS_LOOKED_AT = 50;
-const OF_CALLER_LOOKED_AT = 4;
+const CALLERS_CHECKED = 50;
+const CHECKED_PER_CALLER = 4;
 
 const PENDING = "threadloom.webhook_deliveries d where d.state = 'pending'";
 const nextCaller = (condition: string): string =>
@@ -63,15 +63,15 @@ callers(caller, beginning, place) as (
   union all
   select next.caller, callers.beginning, callers.place + 1 from callers cross join lateral (
     select coalesce(${nextCaller(" and d.caller > callers.caller")}, ${nextCaller("")}) as caller) as next
-  where callers.place < ${CALLERS_LOOKED_AT} and next.caller <> callers.beginning),
+  where callers.place < ${CALLERS_CHECKED} and next.caller <> callers.beginning),
 due as (
   (select d.run_id, d.receiver, d.caller, d.due_at from ${PENDING} and ${DUE}
     and d.caller <> all(array(select caller from full_callers))
-  order by d.due_at limit ${LOOKED_AT})
+  order by d.due_at limit ${CHECKED})
   union
   select d.* from callers cross join lateral (
     select d.run_id, d.receiver, d.caller, d.due_at from ${PENDING} and d.caller = callers.caller and ${DUE}
-    order by d.due_at limit ${OF_CALLER_LOOKED_AT}) as d
+    order by d.due_at limit ${CHECKED_PER_CALLER}) as d
   where callers.caller not in (select caller from full_callers)),
 placed as (
   select due.run_id, due.caller, due.due_at,

@@ -1,6 +1,6 @@
 import type { Database } from "../../platform/database/database.ts";
 import type { WebhookDeliveryRow } from "../../platform/database/tables.ts";
-import { DELIVERY_JSON, openRow } from "../../platform/encryption/columns.ts";
+import { DELIVERY_JSON, decryptRow } from "../../platform/encryption/columns.ts";
 import { openFinalValues } from "../queue/final-values.ts";
 import { openWebhook, storedReason } from "../queue/webhook-address.ts";
 import { claimDeliveries, type ClaimOptions, type HeldDelivery } from "./claim.ts";
@@ -62,7 +62,7 @@ export const createDeliveries = (database: Database) => ({
     const [row] = await database.query<SentDelivery>(READ, [runId, attempt]);
     if (row === undefined) return row;
     const { cipher } = database;
-    const opened = openWebhook(cipher, openRow(cipher, DELIVERY_JSON, row));
+    const opened = openWebhook(cipher, decryptRow(cipher, DELIVERY_JSON, row));
     if (cipher === undefined) return opened;
     return { ...opened, final_values: openFinalValues(cipher, row.final_values, row.thread_id) };
   },

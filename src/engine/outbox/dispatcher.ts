@@ -1,5 +1,5 @@
 import { isPassing, retryPassing } from "../../platform/database/passing-faults.ts";
-import { tellFailure } from "../../platform/database/outages.ts";
+import { logFailure } from "../../platform/database/outages.ts";
 import { EncryptionError } from "../../platform/domain/errors.ts";
 import type { Faults } from "../../platform/domain/faults.ts";
 import { createBackOff } from "../../platform/lib/back-off.ts";
@@ -10,7 +10,7 @@ import type { Deliveries, SentDelivery } from "./deliveries.ts";
 import { pauseSeconds } from "./schedule.ts";
 import { createTries, type SendResult, type TryCounts } from "./tries.ts";
 
-export interface CourierParts {
+export interface DispatcherParts {
   deliveries: Pick<Deliveries, "claim" | "read" | "delivered" | "failed" | "handBack">;
   /** Never rejects but by a fault of ours; ends within SEND_SECONDS_AT_MOST, or soon after `signal` aborts. */
   send(delivery: SentDelivery, signal: AbortSignal): Promise<SendResult>;
@@ -21,7 +21,7 @@ export interface CourierParts {
 }
 
 /** Sends what is due from `open` on. */
-export interface Courier {
+export interface Dispatcher {
   open(): void;
   /** Something may have become due. */
   wake(): void;
@@ -43,7 +43,7 @@ const AT_ONCE = 16;
  */
 const PLACES = { receiver: AT_ONCE / 4, user: AT_ONCE / 4, key: AT_ONCE / 2 };
 /** Nobody tells of what becomes due, or of what another process recorded. */
-const LOOK_EVERY_MS = 2_000;
+const POLL_EVERY_MS = 2_000;
 /** A server that stops waits so long for those that are being sent, then hands them back. */
 const CLOSE_MS = 2_000;
 /** The database is away: the lease ends, and the receiver hears of it twice. */
@@ -54,15 +54,15 @@ const SETTLE_FOR_MS = 30_000;
  * the two. What fails is tried again later (schedule.ts). A receiver that hangs keeps others from nothing: it has a few
  * places, and others have theirs.
  */
-export const createCourier = ({ deliveries, send, own, faults, logger }: CourierParts): Courier => {
-  const couldNotLook = tellFailure(logger, "webhooks could not be sent");
+export const createDispatcher = ({ deliveries, send, own, faults, logger }: DispatcherParts): Dispatcher => {
+  const couldNotPoll = logFailure(logger, "webhooks could not be sent");
   const failing = createBackOff();
   const tries = createTries(logger);
   const stopping = new AbortController();
   const sending = new Map<Promise<void>, HeldDelivery>();
   let opened = false;
   let timer: NodeJS.Timeout | undefined;
-  let looking: Promise<void> | undefined;
+  let polling: Promise<void> | undefined;
   let wanted = false;
 
   const settle = async (held: HeldDelivery, receiver: string, result: SendResult): Promise<void> => {
@@ -112,7 +112,7 @@ export const createCourier = ({ deliveries, send, own, faults, logger }: Courier
       });
     } catch (error) {
       // The lease ends, and it is tried again.
-      if (isPassing(error)) couldNotLook(error);
+      if (isPassing(error)) couldNotPoll(error);
       else logger.error({ err: error, run_id: held.runId }, "what became of a webhook could not be stored");
     }
   };
@@ -120,7 +120,7 @@ export const createCourier = ({ deliveries, send, own, faults, logger }: Courier
   const start = (held: HeldDelivery): void => {
     const work = deliver(held).finally(() => {
       sending.delete(work);
-      look();
+      poll();
     });
     sending.set(work, held);
   };
@@ -141,40 +141,40 @@ export const createCourier = ({ deliveries, send, own, faults, logger }: Courier
     return held.length + givenUp.length > 0;
   };
 
-  const look = (): void => {
+  const poll = (): void => {
     clearTimeout(timer);
     if (!opened || stopping.signal.aborted) return;
     wanted = true;
-    looking ??= (async () => {
-      let pauseMs = LOOK_EVERY_MS;
+    polling ??= (async () => {
+      let pauseMs = POLL_EVERY_MS;
       // `stopping` comes only after this has ended: where more and more is due, it would never.
       while (wanted && opened && !stopping.signal.aborted) {
         wanted = false;
-        pauseMs = LOOK_EVERY_MS;
+        pauseMs = POLL_EVERY_MS;
         try {
           if (await work()) wanted = true;
           failing.reset();
         } catch (error) {
-          couldNotLook(error);
+          couldNotPoll(error);
           pauseMs = failing.next();
         }
       }
-      looking = undefined;
-      if (opened) timer = setTimeout(look, pauseMs);
+      polling = undefined;
+      if (opened) timer = setTimeout(poll, pauseMs);
     })();
   };
 
   return {
     open() {
       opened = true;
-      look();
+      poll();
     },
-    wake: look,
+    wake: poll,
     figures: () => tries.figures(),
     async close() {
       opened = false;
       clearTimeout(timer);
-      await looking;
+      await polling;
       clearTimeout(timer);
       const late = setTimeout(() => stopping.abort(), CLOSE_MS);
       await Promise.all(sending.keys());

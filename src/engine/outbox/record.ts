@@ -10,7 +10,7 @@ const { url, receiver } = webhookParts("r.webhook");
 export const ASKED_BYTES_AT_MOST = 6_000_000;
 
 /** SQL: whether a delivery may hold what the run was asked to do. */
-const IS_TELLABLE = `octet_length(r.kwargs::text) + octet_length(r.config::text) + octet_length(r.context::text) <= ${ASKED_BYTES_AT_MOST}`;
+const IS_DELIVERABLE = `octet_length(r.kwargs::text) + octet_length(r.config::text) + octet_length(r.context::text) <= ${ASKED_BYTES_AT_MOST}`;
 
 /**
  * Stores a delivery for each run that ends and has a `webhook`, with all that is to be told of it: run and thread may be
@@ -26,6 +26,6 @@ export const recordDeliveries: RecordEnds = (ended, { finalValues, valuesOmitted
     case when asked.told then r.context else '{}' end, case when asked.told then r.kwargs end,
     r.multitask_strategy, r.created_at, r.started_at, ${finalValues}, ${valuesOmitted}
   from ${ended} e join threadloom.runs r on r.thread_id = e.thread_id and r.run_id = e.run_id
-    cross join lateral (select ${IS_TELLABLE} as told) as asked
+    cross join lateral (select ${IS_DELIVERABLE} as told) as asked
   where r.webhook is not null
   on conflict (run_id) do nothing)`;

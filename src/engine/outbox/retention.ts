@@ -1,4 +1,4 @@
-import { tellFailure } from "../../platform/database/outages.ts";
+import { logFailure } from "../../platform/database/outages.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { startPeriodic } from "../../platform/lib/periodic.ts";
 import type { Deliveries } from "./deliveries.ts";
@@ -23,7 +23,7 @@ export const startOutboxRetention = (parts: OutboxRetentionParts): { close(): Pr
     async work() {
       while (!closed && (await deliveries.removeSettled(retentionSeconds, PER_BATCH)) === PER_BATCH);
     },
-    onError: tellFailure(logger, "old deliveries of webhooks could not be removed"),
+    onError: logFailure(logger, "old deliveries of webhooks could not be removed"),
   });
   return {
     async close() {

@@ -31,7 +31,7 @@ export interface RunOutcome {
    * For whoever is told of the end (sql/ended.ts), if somebody is: the run's last values, as they are stored; null: it has
    * none, or `omitted` because they are too large.
    */
-  told?: { values: Buffer | null; omitted: boolean } | undefined;
+  final?: { values: Buffer | null; omitted: boolean } | undefined;
   /** The event log does not have all that the attempt told. It matters only if another process reads the run. */
   unlogged?: boolean;
 }

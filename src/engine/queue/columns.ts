@@ -1,6 +1,6 @@
 import type { Queryable } from "../../platform/database/database.ts";
 import type { RunRow } from "../../platform/database/tables.ts";
-import { openRows, RUN_JSON, type RunKey } from "../../platform/encryption/columns.ts";
+import { decryptRows, RUN_JSON, type RunKey } from "../../platform/encryption/columns.ts";
 
 const OF_A_RUN = [
   "run_id",
@@ -48,4 +48,4 @@ export const ENDED_COLUMNS =
 
 /** Rows of `threadloom.runs`, sealed values open. */
 export const openRuns = <Row extends RunKey>({ cipher }: Queryable, rows: Row[]): Row[] =>
-  openRows(cipher, RUN_JSON, rows);
+  decryptRows(cipher, RUN_JSON, rows);

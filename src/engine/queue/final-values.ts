@@ -43,7 +43,7 @@ export const storedFinalValues = (
 ): Buffer | null =>
   cipher === undefined || values == null
     ? (values ?? null)
-    : Buffer.from(cipher.seal(values.toString("utf8"), placeOf(threadId ?? "")));
+    : Buffer.from(cipher.encrypt(values.toString("utf8"), placeOf(threadId ?? "")));
 
 /** The same as they were before they were sealed. Throws an `EncryptionError`. */
 export const openFinalValues = (

@@ -67,7 +67,7 @@ export const openHosting = async (options: HostingOptions): Promise<Hosting> => 
 
   /** Of which it was said that nobody hosts them. */
   let missing = new Set<string>();
-  const look = async (): Promise<void> => {
+  const poll = async (): Promise<void> => {
     const unhosted = await listUnhosted();
     for (const { graph_id, runs } of unhosted) {
       if (!missing.has(graph_id))
@@ -85,12 +85,12 @@ export const openHosting = async (options: HostingOptions): Promise<Hosting> => 
   };
 
   await sendSignOfLife();
-  await look();
+  await poll();
   const periodic = startPeriodic({
     everyMs: SIGN_OF_LIFE_MS,
     async work() {
       await sendSignOfLife();
-      await look();
+      await poll();
     },
     onError(error) {
       if (isPassing(error)) logger.debug({ err: error }, "the database can't be told what is hosted here");

@@ -1,4 +1,4 @@
-import { SEALED_KWARGS } from "../../platform/encryption/columns.ts";
+import { ENCRYPTED_KWARGS } from "../../platform/encryption/columns.ts";
 import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 
 /** A jump to a node, with an input of its own or without. */
@@ -46,4 +46,4 @@ export interface RunKwargs {
 }
 
 /** Fails to compile if what is sealed of it (platform/encryption/columns.ts) is not its. */
-SEALED_KWARGS satisfies readonly (keyof RunKwargs)[];
+ENCRYPTED_KWARGS satisfies readonly (keyof RunKwargs)[];

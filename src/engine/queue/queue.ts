@@ -42,7 +42,7 @@ export const createQueue = (
   const limits = runningLimits && limitsRuns(runningLimits) ? runningLimits : undefined;
   const suspectFrom = Math.max(1, maxAttempts - 1);
   /** Where the last look for forgotten runs ended. */
-  let lookedUpTo = FIRST_THREAD;
+  let checkedUpTo = FIRST_THREAD;
   return {
     graphIds,
 
@@ -82,9 +82,9 @@ export const createQueue = (
 
     /** As `advance`, for threads on which nobody did: some of them, each time the next. Answers the runs that may start. */
     async advanceForgotten(): Promise<RunSelector[]> {
-      const looked = await advanceForgotten(database, lookedUpTo);
-      ({ lookedUpTo } = looked);
-      return looked.runs;
+      const found = await advanceForgotten(database, checkedUpTo);
+      ({ checkedUpTo } = found);
+      return found.runs;
     },
 
     listUnknown: (workerId: string, known: readonly string[]) => listUnknown(database, workerId, known),

@@ -1,4 +1,4 @@
-import { isSealed, openText, type Cipher } from "../../platform/encryption/cipher.ts";
+import { isEncrypted, openText, type Cipher } from "../../platform/encryption/cipher.ts";
 
 /** Of the row of a run, and of that of its delivery, which is a copy: both have the run's id. */
 export const webhookPlace = (runId: string): string => `webhook ${runId}`;
@@ -11,14 +11,14 @@ export const receiverOf = (webhook: string): string =>
   webhook.startsWith("/") || !URL.canParse(webhook) ? "" : new URL(webhook).hostname;
 
 /** Both as the row of a delivery has them. */
-export const sealedAddress = (
+export const encryptedAddress = (
   cipher: Cipher,
   webhook: string,
   runId: string,
 ): { url: string; receiver: string } => {
   const receiver = receiverOf(webhook);
   return {
-    url: cipher.seal(webhook, webhookPlace(runId)),
+    url: cipher.encrypt(webhook, webhookPlace(runId)),
     receiver: receiver === "" ? "" : cipher.digest(`receiver ${receiver}`),
   };
 };
@@ -30,7 +30,7 @@ export const sealedAddress = (
  */
 export const storedWebhook = (cipher: Cipher | undefined, webhook: string, runId: string): string => {
   if (cipher === undefined) return webhook;
-  const { url, receiver } = sealedAddress(cipher, webhook, runId);
+  const { url, receiver } = encryptedAddress(cipher, webhook, runId);
   return `${url} ${receiver}`;
 };
 
@@ -43,7 +43,7 @@ export const webhookParts = (webhook: string): { url: string; receiver: string }
 
 /** The address that `storedWebhook` was given. */
 export const openStoredWebhook = (cipher: Cipher, stored: string, runId: string): string =>
-  isSealed(stored) ? cipher.open(stored.split(" ", 1)[0] ?? "", webhookPlace(runId)) : stored;
+  isEncrypted(stored) ? cipher.decrypt(stored.split(" ", 1)[0] ?? "", webhookPlace(runId)) : stored;
 
 /** What a delivery says of its webhook, its address and why the last try failed, which may name the host. */
 interface Told {
@@ -54,7 +54,7 @@ interface Told {
 
 export const openWebhook = <Row extends Told>(cipher: Cipher | undefined, row: Row): Row => {
   const { run_id: runId, url, last_error: error } = row;
-  if (!isSealed(url) && (error === null || !isSealed(error))) return row;
+  if (!isEncrypted(url) && (error === null || !isEncrypted(error))) return row;
   return {
     ...row,
     url: openText(cipher, url, webhookPlace(runId)),
@@ -64,4 +64,4 @@ export const openWebhook = <Row extends Told>(cipher: Cipher | undefined, row: R
 
 /** Why a try failed, as it is stored. */
 export const storedReason = (cipher: Cipher | undefined, reason: string, runId: string): string =>
-  cipher === undefined ? reason : cipher.seal(reason, webhookPlace(runId));
+  cipher === undefined ? reason : cipher.encrypt(reason, webhookPlace(runId));

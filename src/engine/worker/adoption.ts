@@ -27,10 +27,10 @@ export const createAdoption = ({ queue, inHand, processId, logger }: AdoptionPar
       if (mayHaveBeenCommitted(error)) unsureSince = performance.now();
     },
     /** Looks for them if an answer was lost of late, and begins them as far as there are slots. Never rejects. */
-    async look(): Promise<void> {
+    async poll(): Promise<void> {
       const since = unsureSince;
       if (since === undefined) return;
-      const lookedAt = performance.now();
+      const checked = performance.now();
       try {
         for (const run of await queue.listUnknown(processId, inHand.runIds)) {
           // It may have come to be known, or its slot have been given away, while the answer was on its way.
@@ -47,7 +47,7 @@ export const createAdoption = ({ queue, inHand, processId, logger }: AdoptionPar
           if (inHand.freeSlots > 0) inHand.begin(run, false);
           else await queue.handBack(selectorOf(run));
         }
-        if (unsureSince === since && lookedAt - since > UNSURE_MS) unsureSince = undefined;
+        if (unsureSince === since && checked - since > UNSURE_MS) unsureSince = undefined;
       } catch (error) {
         logger.debug({ err: error }, "runs whose claim was not heard of can't be looked for now");
       }

@@ -39,7 +39,7 @@ export const createClaims = (parts: ClaimsParts) => {
   let wanted = false;
   /** Runs are known to wait: new ones queue up behind them instead of taking the next free slot. */
   let backlog = false;
-  let looking: Promise<void> | undefined;
+  let polling: Promise<void> | undefined;
 
   const claim = async (): Promise<void> => {
     wanted = false;
@@ -113,28 +113,28 @@ export const createClaims = (parts: ClaimsParts) => {
       };
     },
     /** A slot got free, of a run that others may have waited for: not every one is worth a look into the queue. */
-    slotFreed(isWorthALook: boolean): void {
-      if (wanted || isWorthALook) wake();
+    slotFreed(mayHaveWork: boolean): void {
+      if (wanted || mayHaveWork) wake();
     },
     /** A graph ended. Looking into an empty queue after each run would be one more statement for each of them. */
     graphEnded(): void {
       if (backlog || wanted) wake();
     },
     /** Looks for all that no signal tells of. One look at a time. */
-    look(): void {
+    poll(): void {
       // First of all, for the other claim takes every free slot.
-      looking ??= adoption
-        .look()
+      polling ??= adoption
+        .poll()
         .then(claimSuspect)
         .finally(() => {
-          looking = undefined;
+          polling = undefined;
           wake();
         });
     },
     /** Claims nothing from now on; resolves when those under way are answered. */
     async stop(): Promise<void> {
       stopped = true;
-      await Promise.all([...underWay, looking]);
+      await Promise.all([...underWay, polling]);
     },
   };
 };

@@ -2,7 +2,7 @@ import type { StopReason } from "../executors/executor.ts";
 import type { RunsInHand } from "./runs-in-hand.ts";
 
 /** A statement that creates a run takes a few milliseconds. */
-const CLOSING_LOOK_MS = 10;
+const CLOSING_POLL_MS = 10;
 
 const pause = async (ms: number): Promise<void> => await new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -50,7 +50,7 @@ export const drain = async (
   while (!inHand.isIdle) {
     stopAll();
     await allEnded();
-    await pause(CLOSING_LOOK_MS);
+    await pause(CLOSING_POLL_MS);
   }
   const ended = [...seen.values()].filter(Boolean).length;
   return { ended, handedBack: seen.size - ended };

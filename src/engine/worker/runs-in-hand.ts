@@ -11,9 +11,9 @@ export interface RunsInHandParts {
   concurrency: number;
   executor: Executor;
   heartbeat: Pick<Heartbeat, "begun" | "ended">;
-  endings: Pick<Endings, "tell">;
+  endings: Pick<Endings, "publish">;
   suspects: Pick<Suspects, "begun" | "released" | "isAlone" | "hasOwnPlace" | "inOwnPlaces">;
-  waitersElsewhere: Pick<WaitersElsewhere, "left" | "endedUnheard">;
+  waitersElsewhere: Pick<WaitersElsewhere, "left" | "endedUnnoticed">;
   faults: Faults;
   /** A run gave its slot up, though its outcome is still to be stored. */
   onGraphEnded(): void;
@@ -104,9 +104,12 @@ export const createRunsInHand = (parts: RunsInHandParts) => {
           if (isNewest) suspects.released(run.run_id);
           const isAwaited = isNewest && waitersElsewhere.left(run.run_id);
           if (ending !== undefined) {
-            const isHeardElsewhere = isAwaited || !creatorIsHere || run.resumable;
-            endings.tell({ run, status: ending.status, error: ending.error }, { ending, isHeardElsewhere });
-            if (!isHeardElsewhere) waitersElsewhere.endedUnheard(run.run_id);
+            const isAwaitedElsewhere = isAwaited || !creatorIsHere || run.resumable;
+            endings.publish(
+              { run, status: ending.status, error: ending.error },
+              { ending, isAwaitedElsewhere },
+            );
+            if (!isAwaitedElsewhere) waitersElsewhere.endedUnnoticed(run.run_id);
           }
           parts.onReleased(ending === undefined || ending.othersWait);
         },

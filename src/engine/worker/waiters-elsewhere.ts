@@ -24,7 +24,7 @@ export const createWaitersElsewhere = (signals: Pick<Signals, "send">) => {
     /** The run has left this process; answers whether another one had asked for it. */
     left: (runId: string): boolean => awaited.delete(runId),
     /** The run ended without a signal. */
-    endedUnheard: (runId: string): void => void justEnded[0].add(runId),
+    endedUnnoticed: (runId: string): void => void justEnded[0].add(runId),
     /** A second has passed. */
     tick(): void {
       justEnded = [new Set(), justEnded[0]];

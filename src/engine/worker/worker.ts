@@ -17,7 +17,7 @@ export interface WorkerOptions {
   queue: Queue;
   executor: Executor;
   signals: Signals;
-  endings: Pick<Endings, "tell">;
+  endings: Pick<Endings, "publish">;
   processId: string;
   /** Runs at a time; 0 for a process that only answers requests. */
   concurrency: number;
@@ -111,7 +111,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
     });
     const poll = setInterval(() => {
       waitersElsewhere.tick();
-      claims.look();
+      claims.poll();
     }, POLL_MS);
     return () => {
       unsubscribe();

@@ -113,7 +113,7 @@ export const reviewKeys = (file: unknown): KeyReview => {
   const withoutEffect = new Map<string, string>();
   const unknown: string[] = [];
   const forImages: string[] = [];
-  const look = (value: unknown, keys: Keys, path: string): void => {
+  const check = (value: unknown, keys: Keys, path: string): void => {
     if (!isObject(value)) return;
     for (const [key, item] of Object.entries(value)) {
       if (item === null || item === false) continue; // as good as left out
@@ -124,13 +124,13 @@ export const reviewKeys = (file: unknown): KeyReview => {
         unknown.push(`'${path}${key}' is unknown${hint}`);
       } else if (meaning === IMAGE) forImages.push(key);
       else if (typeof meaning === "string") withoutEffect.set(`${path}${key}`, meaning);
-      else if (meaning !== true) look(item, meaning, `${path}${key}.`);
+      else if (meaning !== true) check(item, meaning, `${path}${key}.`);
     }
   };
-  look(file, LANGGRAPH_JSON_KEYS, "");
+  check(file, LANGGRAPH_JSON_KEYS, "");
   const { graphs, encryption } = isObject(file) ? file : {};
   if (isObject(graphs))
-    for (const [id, graph] of Object.entries(graphs)) look(graph, GRAPH_KEYS, `graphs.${id}.`);
+    for (const [id, graph] of Object.entries(graphs)) check(graph, GRAPH_KEYS, `graphs.${id}.`);
   const namesEncryption = isObject(encryption) ? (encryption.path ?? false) !== false : !!encryption;
   return { withoutEffect, forImages, unknown, misspeltAuth: misspeltAuthIn(file), namesEncryption };
 };

@@ -7,7 +7,7 @@ import type { ThreadExpiry } from "./thread-expiry.ts";
 import type { GraphDefaults } from "./assistant-defaults.ts";
 import { authConfigOf, authSchema, type AuthConfig } from "./auth.ts";
 import { httpRulesOf, httpSchema, httpWarnings, type HttpRules } from "./http.ts";
-import { isThere } from "../../platform/lib/file-exists.ts";
+import { fileExists } from "../../platform/lib/file-exists.ts";
 import { JsonFileError, readJsonFile } from "./json-file.ts";
 import { keyWarning, reviewKeys } from "./known-keys.ts";
 import { withKeys } from "./keys-given.ts";
@@ -189,7 +189,7 @@ async function readJson(path: string, { mayBeMissing }: { mayBeMissing: boolean 
 
 /** A fresh checkout has no `.env`; a file of another name that is missing may be a typing error. */
 const missingEnvironment = async (file: string | undefined): Promise<string[]> =>
-  file === undefined || basename(file) === ".env" || (await isThere(file))
+  file === undefined || basename(file) === ".env" || (await fileExists(file))
     ? []
     : [`env names ${file}, which is not there`];
 

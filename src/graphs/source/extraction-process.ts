@@ -31,9 +31,9 @@ export const startExtraction = (entry: URL, request: ExtractionRequest): Extract
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
   yieldCpu(child);
-  let said = "";
+  let output = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-    said = (said + text).slice(-STDERR_CHARACTERS);
+    output = (output + text).slice(-STDERR_CHARACTERS);
   });
   const extraction = new Promise<Extraction>((resolve, reject) => {
     const timer = setTimeout(() => {
@@ -44,7 +44,7 @@ export const startExtraction = (entry: URL, request: ExtractionRequest): Extract
     child.on("error", reject);
     child.on("close", (code, signal) => {
       clearTimeout(timer);
-      reject(new Error(`The process ended with ${signal ?? code}. ${said}`.trim()));
+      reject(new Error(`The process ended with ${signal ?? code}. ${output}`.trim()));
     });
   });
   // Without a process there is no channel; its error is on its way.

@@ -19,14 +19,14 @@ export interface ConnectionLimits {
  * Node looks so often for those who are late, 30 s if nobody says otherwise: 145 of 1,000 slow connections were still there
  * after 83 s.
  */
-const LOOK_EVERY_MS = 2_000;
+const POLL_EVERY_MS = 2_000;
 const ANSWER_TAKEN_MS = 60_000;
 
 /** What Node's server has to know before it is made. */
 export const serverOptionsOf = ({ headersMs, requestMs }: ConnectionLimits): ServerOptions => ({
   headersTimeout: headersMs,
   requestTimeout: requestMs,
-  connectionsCheckingInterval: Math.min(LOOK_EVERY_MS, headersMs),
+  connectionsCheckingInterval: Math.min(POLL_EVERY_MS, headersMs),
 });
 
 /**
@@ -40,7 +40,7 @@ export const limitConnections = (
 ): void => {
   app.server.maxConnections = atMost;
   const completeSince = new WeakMap<ServerResponse, number>();
-  const look = setInterval(
+  const timer = setInterval(
     () => {
       const now = performance.now();
       for (const [response, { ws }] of open) {
@@ -50,11 +50,11 @@ export const limitConnections = (
         else if (now - since > answerTakenMs) response.destroy();
       }
     },
-    Math.min(answerTakenMs / 2, LOOK_EVERY_MS * 5),
+    Math.min(answerTakenMs / 2, POLL_EVERY_MS * 5),
   );
-  look.unref();
+  timer.unref();
   app.addHook("onClose", (_app, done) => {
-    clearInterval(look);
+    clearInterval(timer);
     done();
   });
 };

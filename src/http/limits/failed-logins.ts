@@ -62,7 +62,7 @@ export const createFailedLogins = ({
   return {
     assertMayTry(request) {
       const name = nameOf(request);
-      const balance = name === undefined ? undefined : buckets.look(name, perMinute);
+      const balance = name === undefined ? undefined : buckets.peek(name, perMinute);
       if (balance?.isRefused !== true) return;
       if ((good.get(digestOf(request.headers)) ?? Number.NEGATIVE_INFINITY) > now() - REMEMBERED_MS) return;
       refusals?.note("failed_logins", name);

@@ -26,7 +26,7 @@ declare module "fastify" {
 }
 
 /** The names that proxies and SDKs know, of the draft of the IETF. */
-const tellBalance = (reply: FastifyReply, { limit, remaining, resetSeconds }: Spent): void => {
+const setBalanceHeaders = (reply: FastifyReply, { limit, remaining, resetSeconds }: Spent): void => {
   reply.header("ratelimit-limit", limit);
   reply.header("ratelimit-remaining", remaining);
   reply.header("ratelimit-reset", resetSeconds);
@@ -47,7 +47,7 @@ const spend = (
   const caller = limits.counted(request);
   const spent = caller && limits.spend(caller, rate);
   if (caller !== undefined && spent !== undefined) {
-    tellBalance(reply, spent);
+    setBalanceHeaders(reply, spent);
     if (spent.isRefused) throw limits.refusalOf(caller, spent, rate);
   }
   return caller;

@@ -33,7 +33,7 @@ export interface RefusalOptions {
 /** Limits of callers whose names come from the database, as digests. */
 const DIGESTED: ReadonlySet<Limit> = new Set(["pending_runs", "cron_runs"]);
 /** Of one caller and limit. */
-const TELL_EVERY_MS = 60_000;
+const LOG_EVERY_MS = 60_000;
 /** Who has thousands of addresses writes no thousands of lines: so many lines in a minute. */
 const LINES_AT_MOST = 60;
 const KNOWN_AT_MOST = 1_000;
@@ -46,40 +46,40 @@ export const createRefusals = ({
 }: RefusalOptions = {}): Refusals => {
   const counts = Object.fromEntries(LIMITS.map((limit) => [limit, 0])) as RefusedCounts;
   /** Who was told of, the one of longest ago first. */
-  const told = new Map<string, { at: number; untold: number }>();
+  const known = new Map<string, { at: number; suppressed: number }>();
   let minuteBegan = Number.NEGATIVE_INFINITY;
   let lines = 0;
 
-  const tell = (limit: Limit, name: string | undefined): void => {
+  const log = (limit: Limit, name: string | undefined): void => {
     const time = now();
     const key = `${limit} ${name ?? ""}`.slice(0, NAME_AT_MOST);
-    const before = told.get(key);
-    if (before !== undefined && time - before.at < TELL_EVERY_MS) {
-      before.untold += 1;
+    const before = known.get(key);
+    if (before !== undefined && time - before.at < LOG_EVERY_MS) {
+      before.suppressed += 1;
       return;
     }
-    if (time - minuteBegan >= TELL_EVERY_MS) [minuteBegan, lines] = [time, 0];
+    if (time - minuteBegan >= LOG_EVERY_MS) [minuteBegan, lines] = [time, 0];
     if (lines >= LINES_AT_MOST) return;
     lines += 1;
-    told.delete(key);
-    if (told.size >= KNOWN_AT_MOST)
-      for (const oldest of told.keys()) {
-        told.delete(oldest);
+    known.delete(key);
+    if (known.size >= KNOWN_AT_MOST)
+      for (const oldest of known.keys()) {
+        known.delete(oldest);
         break;
       }
-    told.set(key, { at: time, untold: 0 });
+    known.set(key, { at: time, suppressed: 0 });
     const kind = name?.split(":", 1)[0];
     const rest = name?.slice(name.indexOf(":") + 1) ?? "";
     const shown = kind === "user" && !DIGESTED.has(limit) ? shownUser(rest) : rest;
     const who = name === undefined ? {} : { caller_kind: kind, caller: boundedText(shown, NAME_AT_MOST) };
-    const others = before === undefined || before.untold === 0 ? {} : { others_since: before.untold };
+    const others = before === undefined || before.suppressed === 0 ? {} : { others_since: before.suppressed };
     logger?.warn({ limit, ...who, ...others }, "a caller is refused at a limit; told once in a minute");
   };
 
   return {
     note(limit, name) {
       counts[limit] += 1;
-      tell(limit, name);
+      log(limit, name);
     },
     figures: () => ({ ...counts }),
   };

@@ -18,7 +18,7 @@ export interface TokenBuckets {
   /** Takes one token of a bucket that holds `perMinute`, if there is one. */
   take(key: string, perMinute: number): Balance;
   /** What `take` would say, without taking one. Remembers nobody who is not known. */
-  look(key: string, perMinute: number): Balance;
+  peek(key: string, perMinute: number): Balance;
   /** Takes tokens whether they are there or not: what is too much is a debt, and has to come back before the next is given. */
   charge(key: string, perMinute: number, amount: number): void;
 }
@@ -78,7 +78,7 @@ export const createTokenBuckets = ({
       return balanceOf(bucket, perMinute, isRefused);
     },
 
-    look(key, perMinute) {
+    peek(key, perMinute) {
       const bucket = buckets.has(key) ? filled(key, perMinute) : { tokens: perMinute, at: 0 };
       return balanceOf(bucket, perMinute, bucket.tokens < 1);
     },

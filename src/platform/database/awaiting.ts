@@ -6,7 +6,7 @@ import { isPassing, retryPassing } from "./passing-faults.ts";
 
 /** One that takes the connection and says nothing, or an address that swallows what is sent. */
 const CONNECT_MS = 5_000;
-const SAY_EVERY_MS = 10_000;
+const LOG_EVERY_MS = 10_000;
 /** Of a timer. */
 const LONGEST_MS = 2 ** 31 - 1;
 
@@ -43,11 +43,11 @@ const connectOnce = async (connectionString: string): Promise<void> => {
 export const awaitDatabase = async (options: AwaitingOptions): Promise<void> => {
   const { connectionString, name, seconds, signal, logger } = options;
   const startedAt = performance.now();
-  let saidAt: number | undefined;
-  const say = (error: unknown): void => {
+  let loggedAt: number | undefined;
+  const logWait = (error: unknown): void => {
     const now = performance.now();
-    if (saidAt !== undefined && now - saidAt < SAY_EVERY_MS) return;
-    saidAt = now;
+    if (loggedAt !== undefined && now - loggedAt < LOG_EVERY_MS) return;
+    loggedAt = now;
     const waited = Math.round((now - startedAt) / 1_000);
     const reason = (error instanceof Error && error.message) || sqlState(error);
     logger.warn(
@@ -60,7 +60,7 @@ export const awaitDatabase = async (options: AwaitingOptions): Promise<void> => 
     isWanted: () => !signal.aborted,
     after: (error) => {
       if (!isPassing(error) || seconds === 0) return false;
-      say(error);
+      logWait(error);
       return true;
     },
   });
@@ -72,5 +72,5 @@ export const awaitDatabase = async (options: AwaitingOptions): Promise<void> => 
   } finally {
     over.abort();
   }
-  if (saidAt !== undefined) logger.info(`the database at ${name} is there`);
+  if (loggedAt !== undefined) logger.info(`the database at ${name} is there`);
 };

@@ -15,7 +15,10 @@ export const clockAhead = async (queryable: Pick<Queryable, "query">): Promise<n
 };
 
 /** Says in the log if the clock of this machine is wrong, or the database's. */
-export const tellOfClock = async (queryable: Pick<Queryable, "query">, logger: Logger): Promise<void> => {
+export const logClockDifference = async (
+  queryable: Pick<Queryable, "query">,
+  logger: Logger,
+): Promise<void> => {
   const ahead = await clockAhead(queryable);
   if (Math.abs(ahead) <= CLOCKS_DIFFER_MS) return;
   logger.warn(

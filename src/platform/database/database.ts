@@ -31,7 +31,7 @@ export interface DatabaseOptions {
 export interface Queryable {
   /**
    * Encrypts what users gave, if there is a key. Writers and readers of rows call it (platform/encryption/columns.ts); encrypted `json` and
-   * `jsonb` are read as `SealedJson`.
+   * `jsonb` are read as `EncryptedJson`.
    */
   readonly cipher?: Cipher | undefined;
   query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
@@ -74,7 +74,7 @@ export interface Database extends Records, BoundedReads {
 }
 
 /** Connections that are lost at once are lost for one reason. */
-const LOSS_TOLD_EVERY_MS = 10_000;
+const LOSS_LOGGED_EVERY_MS = 10_000;
 /** How long a request may wait for a connection before it is refused as `unavailable`. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /**
@@ -110,7 +110,7 @@ const bytesOf = (value: unknown): number => {
 };
 
 /** As usual, but for JSON that holds sealed values: only who knows the row can open them. */
-const TYPES_WITH_SEALED: pg.CustomTypesConfig = {
+const TYPES_WITH_ENCRYPTED: pg.CustomTypesConfig = {
   getTypeParser: ((id: number, format?: "text" | "binary") =>
     JSON_TYPES.has(id) && format !== "binary"
       ? parseStoredJson
@@ -138,28 +138,28 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    ...(cipher && { types: TYPES_WITH_SEALED }),
+    ...(cipher && { types: TYPES_WITH_ENCRYPTED }),
   });
   // Without these listeners a terminated backend ends the process: an idle client emits on the pool, a client
   // in a transaction on itself.
   const lossListeners = new Set<() => void>();
-  let lossToldAt = -Infinity;
+  let lossLoggedAt = -Infinity;
   const lost = (error: Error): void => {
     // A server that stops takes all of them with it: one line says so.
     const now = performance.now();
-    const level = now - lossToldAt < LOSS_TOLD_EVERY_MS ? "debug" : "warn";
-    if (level === "warn") lossToldAt = now;
+    const level = now - lossLoggedAt < LOSS_LOGGED_EVERY_MS ? "debug" : "warn";
+    if (level === "warn") lossLoggedAt = now;
     // Not the error itself: `pg` hangs the whole client on it, with every statement it ever prepared.
     logger[level]({ reason: error.message, code: sqlState(error) }, "a database connection was lost");
     for (const listener of lossListeners) listener();
   };
-  const heard = new WeakSet<Error>();
+  const received = new WeakSet<Error>();
   pool.on("error", (error) => {
-    if (!heard.has(error)) lost(error);
+    if (!received.has(error)) lost(error);
   });
   pool.on("connect", (client) => {
     client.on("error", (error) => {
-      heard.add(error);
+      received.add(error);
       lost(error);
     });
     if (preparedStatements) nameStatements(client);

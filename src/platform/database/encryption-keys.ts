@@ -67,7 +67,7 @@ const NOTED = "select key_id, proof from threadloom.encryption_keys order by cre
 
 const opensIn = (cipher: Cipher, text: string, place: string): boolean => {
   try {
-    cipher.open(text, place);
+    cipher.decrypt(text, place);
     return true;
   } catch {
     return false;
@@ -108,7 +108,7 @@ export const assertEncryptionKeys = async (
       );
     }
     try {
-      cipher.open(proof, placeOf(keyId), unboundPlaceOf(keyId));
+      cipher.decrypt(proof, placeOf(keyId), unboundPlaceOf(keyId));
     } catch (error) {
       throw new StartError(
         `Refusing to start: the key '${keyId}' of LANGGRAPH_AES_KEY does not open what it should have encrypted.`,
@@ -135,7 +135,7 @@ export const assertEncryptionKeys = async (
 export const noteBound = async (database: Queryable, cipher: Cipher): Promise<void> => {
   await database.query("update threadloom.encryption_keys set proof = $2 where key_id = $1", [
     cipher.keyId,
-    cipher.seal(PROOF, placeOf(cipher.keyId)),
+    cipher.encrypt(PROOF, placeOf(cipher.keyId)),
   ]);
 };
 
@@ -143,7 +143,7 @@ export const noteBound = async (database: Queryable, cipher: Cipher): Promise<vo
 const noteKey = async (database: Queryable, cipher: Cipher, place = placeOf): Promise<boolean> => {
   const noted = await database.query(
     "insert into threadloom.encryption_keys (key_id, proof) values ($1, $2) on conflict do nothing returning key_id",
-    [cipher.keyId, cipher.seal(PROOF, place(cipher.keyId))],
+    [cipher.keyId, cipher.encrypt(PROOF, place(cipher.keyId))],
   );
   return noted.length > 0;
 };

@@ -8,7 +8,7 @@ import type { Queryable } from "./database.ts";
 export type Parameter<Source> = readonly [
   type: string,
   valueOf: (source: Source) => unknown,
-  sealedOf?: (source: Source, cipher: Cipher) => unknown,
+  encryptedOf?: (source: Source, cipher: Cipher) => unknown,
 ];
 
 /** What adds a condition to a statement: SQL that is true where `column` allows it, and its values to `values`. */
@@ -56,8 +56,8 @@ export const nameParameters = <
   const entries = Object.entries<Parameter<never>>(parameters);
   const numbered = entries.map(([name, [type]], index) => [name, `$${index + 1}::${type}`] as const);
   const conditional = Object.entries<ConditionOn<never>>(conditions ?? {});
-  const textWith = (said: readonly string[]): string => {
-    const named = conditional.map(([name], index) => [name, said[index] ?? NO_CONDITION] as const);
+  const textWith = (conditions: readonly string[]): string => {
+    const named = conditional.map(([name], index) => [name, conditions[index] ?? NO_CONDITION] as const);
     return write(
       Object.fromEntries([...numbered, ...named]) as Record<keyof Named | keyof Conditional, string>,
     );
@@ -65,10 +65,10 @@ export const nameParameters = <
   const text = textWith([]);
   /** The same few filters with each request: their values are parameters. */
   const known = new Map<string, string>();
-  const knownTextWith = (said: readonly string[]): string => {
-    if (said.every((condition) => condition === NO_CONDITION)) return text;
-    const key = said.join("\0");
-    const found = known.get(key) ?? textWith(said);
+  const knownTextWith = (conditions: readonly string[]): string => {
+    if (conditions.every((condition) => condition === NO_CONDITION)) return text;
+    const key = conditions.join("\0");
+    const found = known.get(key) ?? textWith(conditions);
     if (known.size >= TEXTS_AT_MOST) known.clear();
     known.set(key, found);
     return found;
@@ -77,15 +77,15 @@ export const nameParameters = <
     text,
     query: <Row>(queryable: Queryable, source: SourceOf<Named> & SourceOf<Conditional>) => {
       const { cipher } = queryable;
-      const values = entries.map(([, [, valueOf, sealedOf]]) =>
-        cipher === undefined || sealedOf === undefined
+      const values = entries.map(([, [, valueOf, encryptedOf]]) =>
+        cipher === undefined || encryptedOf === undefined
           ? valueOf(source as never)
-          : sealedOf(source as never, cipher),
+          : encryptedOf(source as never, cipher),
       );
-      const said = conditional.map(([, [column, conditioningOf]]) =>
+      const conditions = conditional.map(([, [column, conditioningOf]]) =>
         conditioningOf(source as never).condition(column, values),
       );
-      return queryable.query<Row>(knownTextWith(said), values);
+      return queryable.query<Row>(knownTextWith(conditions), values);
     },
   };
 };

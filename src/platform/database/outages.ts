@@ -46,7 +46,7 @@ export const createOutages = (logger: Logger): Outages => {
  * For work that is repeated, and that nobody waits for: what passes has a line of its own (see Outages), and the work is
  * tried again.
  */
-export const tellFailure =
+export const logFailure =
   (logger: Logger, message: string) =>
   (error: unknown): void =>
     logger[isPassing(error) ? "debug" : "warn"]({ err: error }, message);

@@ -31,7 +31,7 @@ const NO_PREPARED_STATEMENTS =
 
 /** A connection's locks go within milliseconds of its end; only behind a pooler they never do. */
 const UNLOCKED_WITHIN_MS = 5_000;
-const ASK_AGAIN_MS = 5;
+const RETRY_MS = 5;
 
 const LOCK = "select pg_advisory_lock(hashtextextended($1, 0))";
 /** Takes the lock off the asking backend if it has it, so that it doesn't stay on a connection of a pooler. */
@@ -58,7 +58,7 @@ const tryLock = async (
     return await ask();
   });
   if (before === undefined) return "not seen";
-  for (const end = performance.now() + UNLOCKED_WITHIN_MS; before !== "own"; await pause(ASK_AGAIN_MS)) {
+  for (const end = performance.now() + UNLOCKED_WITHIN_MS; before !== "own"; await pause(RETRY_MS)) {
     const after = await ask();
     if (after === undefined) return "kept by its session";
     if (after === "own" || performance.now() > end) break;

@@ -60,7 +60,7 @@ const COALESCE_MS = 10;
  * A process that is alone on its database tells nobody, which saves a statement per 10 ms of work. It looks for
  * others this often; one that came a moment ago polls until it is seen.
  */
-const LOOK_AROUND_MS = 1_000;
+const SERVER_CHECK_MS = 1_000;
 
 /** NOTIFY carries less than 8,000 bytes; a signal takes 90 at most, with two ids of 36 and its comma. */
 const SIGNALS_PER_NOTIFY = 85;
@@ -90,7 +90,7 @@ const createSubscribers = () => {
         if (handlers.delete(handler) && handlers.size === 0) ofThreads.delete(threadId);
       };
     },
-    tell(signal: Signal): void {
+    publish(signal: Signal): void {
       for (const handler of ofAll) handler(signal);
       for (const handler of ofThreads.get(signal.threadId) ?? []) handler(signal);
     },
@@ -134,7 +134,7 @@ export const openSignals = async ({
   const deliver = (payload: string | undefined): void => {
     for (const item of (payload ?? "").split(",")) {
       const signal = fromText(item);
-      if (signal !== undefined) subscribers.tell(signal);
+      if (signal !== undefined) subscribers.publish(signal);
     }
   };
 
@@ -162,7 +162,7 @@ export const openSignals = async ({
       })
     : undefined;
 
-  const lookAround = async (): Promise<void> => {
+  const checkServers = async (): Promise<void> => {
     const rows = await database.query<{ listeners: number }>(
       `select count(*)::int as listeners from pg_stat_activity
        where application_name = $1 and datname = current_database()`,
@@ -170,11 +170,11 @@ export const openSignals = async ({
     );
     alone = listening?.isOpen === true && rows[0]?.listeners === 1;
   };
-  const looking =
+  const serverChecks =
     accelerators.listen && accelerators.sessions
       ? startPeriodic({
-          everyMs: LOOK_AROUND_MS,
-          work: lookAround,
+          everyMs: SERVER_CHECK_MS,
+          work: checkServers,
           onError: () => {
             alone = false;
           },
@@ -185,7 +185,7 @@ export const openSignals = async ({
     send(signal) {
       if (closed) return;
       // The run behind it may begin before the signals leave. It comes back with them, once more.
-      if (signal.kind === "gone") subscribers.tell(signal);
+      if (signal.kind === "gone") subscribers.publish(signal);
       outgoing.add(toText(signal));
       flushTimer ??= setTimeout(() => {
         flushTimer = undefined;
@@ -199,7 +199,7 @@ export const openSignals = async ({
       flushing = flushing.then(flush);
       await flushing;
       closed = true;
-      await looking?.close();
+      await serverChecks?.close();
       await listening?.close();
     },
   };

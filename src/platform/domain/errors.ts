@@ -175,7 +175,7 @@ export const sqlState = (error: unknown): string | undefined =>
  * the caller or his graph. For the log, with its cause; callers get a neutral sentence.
  */
 export class StateStorageError extends Error implements WithoutContents {
-  readonly saysNoContents = true;
+  readonly hidesContents = true;
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.name = "StateStorageError";
@@ -185,7 +185,7 @@ export class StateStorageError extends Error implements WithoutContents {
 /** Code of the project has failed in a request. For the log, with its cause; callers get a neutral sentence. */
 export class ProjectCodeError extends Error implements CausedByProject, WithoutContents {
   readonly causedByProject = true;
-  readonly saysNoContents = true;
+  readonly hidesContents = true;
   constructor(message: string, options: { cause: unknown }) {
     super(message, options);
     this.name = "ProjectCodeError";
@@ -197,7 +197,7 @@ export class ProjectCodeError extends Error implements CausedByProject, WithoutC
  * sentence.
  */
 export class EncryptionError extends Error implements WithoutContents {
-  readonly saysNoContents = true;
+  readonly hidesContents = true;
   /** The id of the key that is missing. Undefined: it is there, and what is stored was damaged. */
   readonly missingKeyId: string | undefined;
 
@@ -213,7 +213,7 @@ export class EncryptionError extends Error implements WithoutContents {
 
 /** The database has crashed and lost what an attempt had stored last: it begins anew from what is there. */
 export class StateLostError extends Error implements WithoutContents {
-  readonly saysNoContents = true;
+  readonly hidesContents = true;
   constructor(threadId: string) {
     super(`The database has lost what was last stored of the state of thread ${threadId}.`);
     this.name = "StateLostError";

@@ -7,15 +7,15 @@ import { toJsonb } from "../lib/jsonb.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Cipher, Places } from "./cipher.ts";
 import {
-  openJson,
-  openKnownJson,
-  openUndamagedJson,
-  sealConfig,
-  sealEach,
-  sealJson,
-  SealedJson,
-  sealMetadata,
-  sealSome,
+  decryptJson,
+  decryptKnownJson,
+  decryptUndamagedJson,
+  encryptConfig,
+  encryptEach,
+  encryptJson,
+  EncryptedJson,
+  encryptMetadata,
+  encryptSome,
 } from "./json.ts";
 
 /** `Key`: the ids that bind its values to a row. `Value`: an object, or JSON text where nothing looks into the value. */
@@ -23,71 +23,73 @@ export interface JsonColumn<Key, Value> {
   /** The row's own place, then those of rows from which the database copies values into it. */
   places(key: Key): Places;
   /** The JSON text to store. */
-  sealed(cipher: Cipher, value: Value, key: Key): string;
+  encrypted(cipher: Cipher, value: Value, key: Key): string;
   /** The same where the database may have no cipher. */
   stored(cipher: Cipher | undefined, value: Value, key: Key): string;
   /**
    * What is stored, sealed with the newest key. `from`: the row that the database has copied it from. Throws an
    * `EncryptionError` for what can't be opened; where the column stands open, only for a missing key.
    */
-  resealed(cipher: Cipher, text: string, key: Key, from?: Key): string;
+  reencrypted(cipher: Cipher, text: string, key: Key, from?: Key): string;
 }
 
 /** What of a value is sealed. */
 interface Kind<Value> {
   parse(json: string): Value;
   plain(value: Value): string;
-  seal(cipher: Cipher, value: Value, place: string): string;
+  encrypt(cipher: Cipher, value: Value, place: string): string;
   /** Callers choose what stands in it, so what looks sealed and is not may be what somebody wrote. */
   standsOpen?: boolean;
 }
 
 const ofObject = (
-  seal: (cipher: Cipher, value: JsonObject, place: string) => JsonObject,
+  encrypt: (cipher: Cipher, value: JsonObject, place: string) => JsonObject,
 ): Kind<JsonObject> => ({
   parse: (json) => JSON.parse(json) as JsonObject,
   plain: (value) => JSON.stringify(value),
-  seal: (cipher, value, place) => JSON.stringify(seal(cipher, value, place)),
+  encrypt: (cipher, value, place) => JSON.stringify(encrypt(cipher, value, place)),
 });
 
-const METADATA = { ...ofObject(sealMetadata), standsOpen: true };
-const CONFIG = ofObject((cipher, config, place) => sealConfig(cipher, config, { place }));
+const METADATA = { ...ofObject(encryptMetadata), standsOpen: true };
+const CONFIG = ofObject((cipher, config, place) => encryptConfig(cipher, config, { place }));
 /** The database compares it with what a request gives. */
 const COMPARED_CONFIG = ofObject((cipher, config, place) =>
-  sealConfig(cipher, config, { place, alike: true }),
+  encryptConfig(cipher, config, { place, alike: true }),
 );
-const CONTEXT = ofObject((cipher, context, place) => sealEach(cipher, context, { place }));
+const CONTEXT = ofObject((cipher, context, place) => encryptEach(cipher, context, { place }));
 
 const WHOLE: Kind<string> = {
   parse: (json) => json,
   plain: (json) => toJsonb(json).jsonb,
-  seal: sealJson,
+  encrypt: encryptJson,
 };
 /** None are `{}`, which the database asks for. */
 const INTERRUPTS: Kind<string> = {
   ...WHOLE,
-  seal: (cipher, json, place) => (json === "{}" ? json : sealJson(cipher, json, place)),
+  encrypt: (cipher, json, place) => (json === "{}" ? json : encryptJson(cipher, json, place)),
 };
 
 /** What of `kwargs` holds what users say; the rest says how to run. */
-export const SEALED_KWARGS = ["input", "command", "webhook", "feedback_keys", "headers"] as const;
+export const ENCRYPTED_KWARGS = ["input", "command", "webhook", "feedback_keys", "headers"] as const;
 const KWARGS: Kind<string> = {
   ...WHOLE,
   plain: (json) => json,
-  seal: (cipher, json, place) =>
-    JSON.stringify(sealSome(cipher, JSON.parse(json) as JsonObject, SEALED_KWARGS, place)),
+  encrypt: (cipher, json, place) =>
+    JSON.stringify(encryptSome(cipher, JSON.parse(json) as JsonObject, ENCRYPTED_KWARGS, place)),
 };
 
 const column = <Key, Value>(kind: Kind<Value>, places: (key: Key) => Places): JsonColumn<Key, Value> => {
-  const sealed = (cipher: Cipher, value: Value, key: Key): string => kind.seal(cipher, value, places(key)[0]);
-  const open = kind.standsOpen === true ? openKnownJson : openUndamagedJson;
+  const encrypted = (cipher: Cipher, value: Value, key: Key): string =>
+    kind.encrypt(cipher, value, places(key)[0]);
+  const open = kind.standsOpen === true ? decryptKnownJson : decryptUndamagedJson;
   return {
     places,
-    sealed,
-    stored: (cipher, value, key) => (cipher === undefined ? kind.plain(value) : sealed(cipher, value, key)),
-    resealed(cipher, text, key, from) {
+    encrypted,
+    stored: (cipher, value, key) =>
+      cipher === undefined ? kind.plain(value) : encrypted(cipher, value, key),
+    reencrypted(cipher, text, key, from) {
       const former = from === undefined ? [] : places(from);
-      return sealed(cipher, kind.parse(open(cipher, text, [...places(key), ...former])), key);
+      return encrypted(cipher, kind.parse(open(cipher, text, [...places(key), ...former])), key);
     },
   };
 };
@@ -202,31 +204,31 @@ export const CHECKPOINT_JSON = {
 type JsonColumns<Key> = Readonly<Record<string, Pick<JsonColumn<Key, never>, "places">>>;
 
 /** What was just read of the row `key`, its sealed values open. Without a cipher it is what was read. */
-export const openOf = <Key, Row extends object>(
+export const decryptColumns = <Key, Row extends object>(
   cipher: Cipher | undefined,
   columns: JsonColumns<Key>,
   key: Key,
   row: Row,
 ): Row => {
   if (cipher === undefined) return row;
-  const opened = Object.entries(columns).flatMap(([name, { places }]) => {
+  const decrypted = Object.entries(columns).flatMap(([name, { places }]) => {
     const value = (row as Record<string, unknown>)[name];
-    return value instanceof SealedJson
-      ? [[name, JSON.parse(openJson(cipher, value.text, places(key))) as unknown]]
+    return value instanceof EncryptedJson
+      ? [[name, JSON.parse(decryptJson(cipher, value.text, places(key))) as unknown]]
       : [];
   });
-  return opened.length === 0 ? row : { ...row, ...(Object.fromEntries(opened) as Partial<Row>) };
+  return decrypted.length === 0 ? row : { ...row, ...(Object.fromEntries(decrypted) as Partial<Row>) };
 };
 
 /** The same of a row that was read with its ids. */
-export const openRow = <Key, Row extends Key & object>(
+export const decryptRow = <Key, Row extends Key & object>(
   cipher: Cipher | undefined,
   columns: JsonColumns<Key>,
   row: Row,
-): Row => openOf<Key, Row>(cipher, columns, row, row);
+): Row => decryptColumns<Key, Row>(cipher, columns, row, row);
 
-export const openRows = <Key, Row extends Key & object>(
+export const decryptRows = <Key, Row extends Key & object>(
   cipher: Cipher | undefined,
   columns: JsonColumns<Key>,
   rows: Row[],
-): Row[] => (cipher === undefined ? rows : rows.map((row) => openRow(cipher, columns, row)));
+): Row[] => (cipher === undefined ? rows : rows.map((row) => decryptRow(cipher, columns, row)));

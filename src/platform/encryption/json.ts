@@ -6,18 +6,18 @@
 import { EncryptionError, invalid, type ThreadloomError } from "../domain/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
 import { setProperty } from "../lib/properties.ts";
-import { isSealed, type Cipher, type Places } from "./cipher.ts";
+import { isEncrypted, type Cipher, type Places } from "./cipher.ts";
 
 /**
  * A text that stands as a value in JSON; behind a backslash it would be part of another. No key of an object: none is ever
  * sealed, and a key that opened would be whatever JSON somebody else has stored.
  */
-const SEALED_VALUE = /(?<!\\)"(enc1:[\w-]{6}:[A-Za-z0-9+/]+={0,2})"(?!\s*:)/g;
+const ENCRYPTED_VALUE = /(?<!\\)"(enc1:[\w-]{6}:[A-Za-z0-9+/]+={0,2})"(?!\s*:)/g;
 
-const HOLDS_SEALED = '"enc1:';
+const HOLDS_ENCRYPTED = '"enc1:';
 
-/** JSON of a row that holds sealed values. Only the ids of the row say where they were sealed: see `openRow` of columns.ts. */
-export class SealedJson {
+/** JSON of a row that holds sealed values. Only the ids of the row say where they were sealed: see `decryptRow` of columns.ts. */
+export class EncryptedJson {
   readonly text: string;
 
   constructor(text: string) {
@@ -32,99 +32,108 @@ export class SealedJson {
 
 /** JSON as a row is read: sealed values wait for who knows the row. */
 export const parseStoredJson = (text: string): unknown =>
-  text.includes(HOLDS_SEALED) ? new SealedJson(text) : (JSON.parse(text) as unknown);
+  text.includes(HOLDS_ENCRYPTED) ? new EncryptedJson(text) : (JSON.parse(text) as unknown);
 
 /**
  * JSON text with all of it open, once: what was sealed is not looked into. A text that none of the keys has sealed, or not
  * like this, is what somebody has written, or was damaged: it stays, since a page of rows must not fail for one of them.
  */
-export const openJson = (cipher: Cipher, text: string, places: Places): string =>
-  text.includes(HOLDS_SEALED)
-    ? text.replace(SEALED_VALUE, (whole, sealed: string) => cipher.openIfSealed(sealed, ...places) ?? whole)
+export const decryptJson = (cipher: Cipher, text: string, places: Places): string =>
+  text.includes(HOLDS_ENCRYPTED)
+    ? text.replace(
+        ENCRYPTED_VALUE,
+        (whole, encrypted: string) => cipher.decryptIfEncrypted(encrypted, ...places) ?? whole,
+      )
     : text;
 
 /**
  * The same, for who stores it again. Throws an `EncryptionError` for what is sealed with a key that is not there: left as it
  * is, it would be sealed once more, and then be no more than a text when the key is back.
  */
-export const openKnownJson = (cipher: Cipher, text: string, places: Places): string =>
-  text.includes(HOLDS_SEALED)
-    ? text.replace(SEALED_VALUE, (whole, sealed: string) =>
-        cipher.lacksKeyOf(sealed)
-          ? cipher.open(sealed, ...places)
-          : (cipher.openIfSealed(sealed, ...places) ?? whole),
+export const decryptKnownJson = (cipher: Cipher, text: string, places: Places): string =>
+  text.includes(HOLDS_ENCRYPTED)
+    ? text.replace(ENCRYPTED_VALUE, (whole, encrypted: string) =>
+        cipher.lacksKeyOf(encrypted)
+          ? cipher.decrypt(encrypted, ...places)
+          : (cipher.decryptIfEncrypted(encrypted, ...places) ?? whole),
       )
     : text;
 
 /** The same, where nothing stands open: throws an `EncryptionError` for what is damaged, too. */
-export const openUndamagedJson = (cipher: Cipher, text: string, places: Places): string =>
-  text.includes(HOLDS_SEALED)
-    ? text.replace(SEALED_VALUE, (whole, sealed: string) =>
-        cipher.canOpen(sealed) || cipher.lacksKeyOf(sealed) ? cipher.open(sealed, ...places) : whole,
+export const decryptUndamagedJson = (cipher: Cipher, text: string, places: Places): string =>
+  text.includes(HOLDS_ENCRYPTED)
+    ? text.replace(ENCRYPTED_VALUE, (whole, encrypted: string) =>
+        cipher.canDecrypt(encrypted) || cipher.lacksKeyOf(encrypted)
+          ? cipher.decrypt(encrypted, ...places)
+          : whole,
       )
     : text;
 
-export const sealValue = (cipher: Cipher, value: unknown, place: string): string =>
-  cipher.seal(JSON.stringify(value), place);
+export const encryptValue = (cipher: Cipher, value: unknown, place: string): string =>
+  cipher.encrypt(JSON.stringify(value), place);
 
 /** JSON text that holds nothing but the sealed value: for a column of `json` or `jsonb` that nothing is looked for in. */
-export const sealJson = (cipher: Cipher, json: string, place: string): string =>
-  `"${cipher.seal(json, place)}"`;
+export const encryptJson = (cipher: Cipher, json: string, place: string): string =>
+  `"${cipher.encrypt(json, place)}"`;
 
 /** Where values are sealed. `alike`: equal ones are equal afterwards, so that the database can compare them. */
-export interface Sealing {
+export interface EncryptionPlace {
   place: string;
   alike?: boolean;
 }
 
 /** Each value for itself; all keys stay. */
-export const sealEach = (cipher: Cipher, object: JsonObject, { place, alike }: Sealing): JsonObject => {
-  const sealed: JsonObject = {};
+export const encryptEach = (
+  cipher: Cipher,
+  object: JsonObject,
+  { place, alike }: EncryptionPlace,
+): JsonObject => {
+  const encrypted: JsonObject = {};
   for (const [key, value] of Object.entries(object)) {
     if (value === undefined) continue;
     const text = JSON.stringify(value);
-    setProperty(sealed, key, alike ? cipher.sealAlike(text, place) : cipher.seal(text, place));
+    setProperty(encrypted, key, alike ? cipher.encryptAlike(text, place) : cipher.encrypt(text, place));
   }
-  return sealed;
+  return encrypted;
 };
 
 /**
  * A configuration: each value of `configurable` and of `context` for itself, as the database merges those of assistant,
  * thread and request; of everything else what stands at its top.
  */
-export const sealConfig = (cipher: Cipher, config: JsonObject, sealing: Sealing): JsonObject => {
-  const sealed: JsonObject = {};
+export const encryptConfig = (cipher: Cipher, config: JsonObject, place: EncryptionPlace): JsonObject => {
+  const encrypted: JsonObject = {};
   for (const [key, value] of Object.entries(config)) {
     const isMerged = (key === "configurable" || key === "context") && isJsonObject(value);
-    if (isMerged) setProperty(sealed, key, sealEach(cipher, value, sealing));
-    else setProperty(sealed, key, sealEach(cipher, { value }, sealing).value);
+    if (isMerged) setProperty(encrypted, key, encryptEach(cipher, value, place));
+    else setProperty(encrypted, key, encryptEach(cipher, { value }, place).value);
   }
-  return sealed;
+  return encrypted;
 };
 
 /** The values of some keys at the top; all else stands open, but for what looks sealed. */
-export const sealSome = (
+export const encryptSome = (
   cipher: Cipher,
   object: JsonObject,
   keys: readonly string[],
   place: string,
 ): JsonObject => {
-  const sealed: JsonObject = {};
+  const encrypted: JsonObject = {};
   for (const [key, value] of Object.entries(object)) {
     if (value === undefined) continue;
     const stored = keys.includes(key)
-      ? sealValue(cipher, value, place)
-      : sealLookalikes(cipher, value, place);
-    setProperty(sealed, key, stored);
+      ? encryptValue(cipher, value, place)
+      : encryptLookalikes(cipher, value, place);
+    setProperty(encrypted, key, stored);
   }
-  return sealed;
+  return encrypted;
 };
 
-/** Metadata: the values of the chosen keys, wherever they stand, and what `sealLookalikes` seals. */
-export const sealMetadata = (cipher: Cipher, metadata: JsonObject, place: string): JsonObject =>
+/** Metadata: the values of the chosen keys, wherever they stand, and what `encryptLookalikes` seals. */
+export const encryptMetadata = (cipher: Cipher, metadata: JsonObject, place: string): JsonObject =>
   cipher.metadataKeys.size === 0
-    ? sealLookalikes(cipher, metadata, place)
-    : (sealWithin(cipher, metadata, cipher.metadataKeys, place) as JsonObject);
+    ? encryptLookalikes(cipher, metadata, place)
+    : (encryptWithin(cipher, metadata, cipher.metadataKeys, place) as JsonObject);
 
 const NO_KEYS: ReadonlySet<string> = new Set();
 
@@ -132,31 +141,33 @@ const NO_KEYS: ReadonlySet<string> = new Set();
  * JSON that stands open, but for texts that look sealed. Whoever has a backup could store what he found there as his own, and
  * be shown what it says; sealed once more, it opens to what he wrote.
  */
-const sealLookalikes = <Json extends JsonValue>(cipher: Cipher, json: Json, place: string): Json =>
-  hasLookalike(json) ? (sealWithin(cipher, json, NO_KEYS, place) as Json) : json;
+const encryptLookalikes = <Json extends JsonValue>(cipher: Cipher, json: Json, place: string): Json =>
+  hasLookalike(json) ? (encryptWithin(cipher, json, NO_KEYS, place) as Json) : json;
 
 const hasLookalike = (value: JsonValue | undefined): boolean => {
-  if (typeof value === "string") return isSealed(value);
+  if (typeof value === "string") return isEncrypted(value);
   if (typeof value !== "object" || value === null) return false;
   return Object.values(value).some(hasLookalike);
 };
 
-const sealWithin = (
+const encryptWithin = (
   cipher: Cipher,
   value: JsonValue,
   keys: ReadonlySet<string>,
   place: string,
 ): JsonValue => {
-  if (Array.isArray(value)) return value.map((item) => sealWithin(cipher, item, keys, place));
-  if (typeof value === "string" && isSealed(value)) return sealValue(cipher, value, place);
+  if (Array.isArray(value)) return value.map((item) => encryptWithin(cipher, item, keys, place));
+  if (typeof value === "string" && isEncrypted(value)) return encryptValue(cipher, value, place);
   if (!isJsonObject(value)) return value;
-  const sealed: JsonObject = {};
+  const encrypted: JsonObject = {};
   for (const [key, item] of Object.entries(value)) {
     if (item === undefined) continue;
-    const stored = keys.has(key) ? sealValue(cipher, item, place) : sealWithin(cipher, item, keys, place);
-    setProperty(sealed, key, stored);
+    const stored = keys.has(key)
+      ? encryptValue(cipher, item, place)
+      : encryptWithin(cipher, item, keys, place);
+    setProperty(encrypted, key, stored);
   }
-  return sealed;
+  return encrypted;
 };
 
 export const notSearchable = (key: string): ThreadloomError =>
@@ -168,7 +179,7 @@ export const notSearchable = (key: string): ThreadloomError =>
  */
 export const assertSearchable = (cipher: Cipher | undefined, filter: JsonValue | undefined): void => {
   if (cipher === undefined) return;
-  if (typeof filter === "string" && isSealed(filter))
+  if (typeof filter === "string" && isEncrypted(filter))
     throw invalid(
       "'metadata': texts that begin with 'enc1:' are encrypted, so nothing can be found by them.",
     );

@@ -5,7 +5,7 @@ export interface EncryptionKey {
   /** Stands in each sealed text. Says nothing of the key to who does not have it. */
   id: string;
   /** What keys of AES are derived from. */
-  sealing: KeyObject;
+  aes: KeyObject;
   /** Of digests, by which equal texts are found. */
   digesting: KeyObject;
 }
@@ -45,7 +45,7 @@ export const encryptionKey = (bytes: Uint8Array): EncryptionKey => {
   return {
     // A shell takes what begins with `-` for an option.
     id: id.replace(/^-/, "_"),
-    sealing: createSecretKey(derive("sealing")),
+    aes: createSecretKey(derive("sealing")),
     digesting: createSecretKey(derive("digesting")),
   };
 };

@@ -23,7 +23,7 @@ export const markedError = (value: unknown): { error: unknown } | undefined =>
 
 /** An error of this server whose message holds nothing that users say. */
 export interface WithoutContents {
-  readonly saysNoContents: true;
+  readonly hidesContents: true;
 }
 
 /** An error of this server behind which code of the project stands: the message of its cause may hold what users say. */
@@ -34,7 +34,7 @@ export interface CausedByProject {
 export const isCausedByProject = (error: Error): boolean =>
   (error as Partial<CausedByProject>).causedByProject === true;
 
-const isOwn = (error: Error): boolean => (error as Partial<WithoutContents>).saysNoContents === true;
+const isOwn = (error: Error): boolean => (error as Partial<WithoutContents>).hidesContents === true;
 
 const wordIn = (value: unknown): string | undefined =>
   typeof value === "string" && WORD.test(value) ? value : undefined;

@@ -53,13 +53,13 @@ export const traceModules = async (): Promise<ModuleTrace> => {
   /** File -> what it has imported, files and packages. */
   const imports = new Map<string, Set<string>>();
   const packages = new Set<string>();
-  let tellMore = (): void => undefined;
+  let readLoaded = (): void => undefined;
 
   const note = (file: string, imported: string): void => {
     const known = imports.get(file) ?? new Set();
     imports.set(file, known.add(imported));
   };
-  const hear = ({ parent, url }: Told): void => {
+  const receive = ({ parent, url }: Told): void => {
     const file = fileOf(url);
     const isFile = isProjects(file);
     if (!isFile) packages.add(url);
@@ -80,11 +80,11 @@ export const traceModules = async (): Promise<ModuleTrace> => {
   /** What was sent is here, though its event may not have been. */
   const readTold = (): void => {
     for (let next = receiveMessageOnPort(told); next !== undefined; next = receiveMessageOnPort(told))
-      hear(next.message as Told);
+      receive(next.message as Told);
   };
   told.on("message", (message: Told) => {
-    hear(message);
-    tellMore();
+    receive(message);
+    readLoaded();
   });
   told.unref();
 
@@ -111,7 +111,7 @@ export const traceModules = async (): Promise<ModuleTrace> => {
       readRequired();
       for (const file of Object.keys(require.cache)) if (isProjects(file)) delete require.cache[file];
     },
-    onMore: (listener) => void (tellMore = listener),
+    onMore: (listener) => void (readLoaded = listener),
   };
 };
 

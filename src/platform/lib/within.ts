@@ -1,7 +1,7 @@
 import type { WithoutContents } from "./contents.ts";
 
 class LateError extends Error implements WithoutContents {
-  readonly saysNoContents = true;
+  readonly hidesContents = true;
   constructor(milliseconds: number) {
     super(`no answer within ${milliseconds} ms`);
   }

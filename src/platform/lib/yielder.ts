@@ -1,4 +1,4 @@
-export interface PacerOptions {
+export interface YielderOptions {
   /** How long the work may go on in one turn of the event loop before it makes room. */
   sliceMs: number;
   /**
@@ -9,7 +9,7 @@ export interface PacerOptions {
 }
 
 /** Makes work of one kind share the event loop of a process with everything else in it. */
-export interface Pacer {
+export interface Yielder {
   /** What the work has to wait for before it goes on; undefined while the present slice is young. */
   next(): Promise<void> | undefined;
 }
@@ -18,7 +18,7 @@ export interface Pacer {
  * All work that asks one pacer goes on piece by piece, one after the other: slices do not add up in one turn of the
  * loop, however many there are. An ordinary request needs some fifteen turns.
  */
-export const createPacer = ({ sliceMs, restMs = () => 0 }: PacerOptions): Pacer => {
+export const createYielder = ({ sliceMs, restMs = () => 0 }: YielderOptions): Yielder => {
   const waiting: Array<() => void> = [];
   let beganAt: number | undefined;
   let resting = false;
@@ -54,11 +54,11 @@ export const createPacer = ({ sliceMs, restMs = () => 0 }: PacerOptions): Pacer 
 };
 
 /** Awaited between two rounds of a loop, lets others have their turn; rejects with the signal's reason. */
-export const createBreather =
-  (pacer: Pacer, signal?: AbortSignal): (() => Promise<void>) =>
+export const createYieldPoint =
+  (yielder: Yielder, signal?: AbortSignal): (() => Promise<void>) =>
   async () => {
     signal?.throwIfAborted();
-    const turn = pacer.next();
+    const turn = yielder.next();
     if (turn === undefined) return;
     await turn;
     signal?.throwIfAborted();

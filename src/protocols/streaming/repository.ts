@@ -1,6 +1,6 @@
 import type { Visibility } from "../../access/visibility.ts";
 import type { Database } from "../../platform/database/database.ts";
-import { openOf, RUN_JSON, THREAD_JSON } from "../../platform/encryption/columns.ts";
+import { decryptColumns, RUN_JSON, THREAD_JSON } from "../../platform/encryption/columns.ts";
 import { firstSeqOf } from "../../engine/events/event-ids.ts";
 import type { RunStatus, ThreadStatus } from "../../platform/database/tables.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
@@ -97,7 +97,7 @@ const FIRST_SEQ = `select thread_seq::float8 as seq from threadloom.run_events
 /** What event streaming looks up of threads and runs; it writes nothing. */
 export const createStreamingRepository = (database: Database) => ({
   /** Whether the caller sees such a thread. */
-  async isThere(visibility: Visibility<"threads">, threadId: string): Promise<boolean> {
+  async exists(visibility: Visibility<"threads">, threadId: string): Promise<boolean> {
     const values: unknown[] = [threadId];
     const visible = visibility.condition("metadata", values);
     const text = `select from threadloom.threads where thread_id = $1 and ${visible}`;
@@ -123,13 +123,13 @@ export const createStreamingRepository = (database: Database) => ({
     const values: unknown[] = [threadId];
     const visible = visibility.condition("t.metadata", values);
     const [row] = await database.query<ThreadStanding>(STANDING + visible, values);
-    return row && openOf(database.cipher, THREAD_JSON, { thread_id: threadId }, row);
+    return row && decryptColumns(database.cipher, THREAD_JSON, { thread_id: threadId }, row);
   },
 
   /** For a caller who sees the thread. */
   async newestRun(threadId: string): Promise<NewestRun | undefined> {
     const [row] = await database.query<NewestRun>(NEWEST, [threadId]);
-    return row && openOf(database.cipher, { error: RUN_JSON.error }, { run_id: row.runId }, row);
+    return row && decryptColumns(database.cipher, { error: RUN_JSON.error }, { run_id: row.runId }, row);
   },
 
   /** Undefined if the run is gone. */
@@ -137,8 +137,8 @@ export const createStreamingRepository = (database: Database) => ({
     const [row] = await database.query<EndedRow>(ENDED, [threadId, runId]);
     if (row === undefined) return undefined;
     const { cipher } = database;
-    const opened = openOf(cipher, { error: RUN_JSON.error }, { run_id: runId }, row);
-    return openOf(cipher, { waiting: THREAD_JSON.interrupts }, { thread_id: threadId }, opened);
+    const opened = decryptColumns(cipher, { error: RUN_JSON.error }, { run_id: runId }, row);
+    return decryptColumns(cipher, { waiting: THREAD_JSON.interrupts }, { thread_id: threadId }, opened);
   },
 
   /** The id within the thread of the first event to be told; undefined if none is kept in the log. */

@@ -3,7 +3,7 @@ import { errorAnswer } from "../../platform/domain/json-schemas.ts";
 import { deliver } from "../../engine/events/transports/event-sink.ts";
 import { shareSocket } from "../../engine/events/transports/websocket.ts";
 import { createEventStream } from "../../engine/events/transports/server-sent-events.ts";
-import type { AnswerRoom } from "../../http/response-budget.ts";
+import type { ResponseBudget } from "../../http/response-budget.ts";
 import { answerUnknownRoute, refusalOf } from "../../http/errors.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { validated } from "../../http/validation.ts";
@@ -16,7 +16,7 @@ import { serveSession } from "./sockets/session.ts";
 const tags = ["Event streaming"];
 
 const commandRoutes =
-  (service: StreamingService, room: AnswerRoom): RoutePlugin =>
+  (service: StreamingService, room: ResponseBudget): RoutePlugin =>
   async (app) => {
     app.post(
       "/threads/:thread_id/commands",
@@ -72,8 +72,8 @@ const streamRoutes =
       },
       async (request, reply) => {
         const { "last-event-id": lastEventId } = request.headers;
-        const sight = await service.reading.look(request.caller, request.params.thread_id);
-        const reader = await service.reading.read(sight, request.body, {
+        const readAccess = await service.reading.openAccess(request.caller, request.params.thread_id);
+        const reader = await service.reading.read(readAccess, request.body, {
           hasFlushed: () => reply.raw.writableLength === 0,
           userAgent: request.headers["user-agent"],
           lastEventId: typeof lastEventId === "string" && lastEventId !== "" ? lastEventId : undefined,
@@ -87,7 +87,7 @@ const streamRoutes =
             "a stream was cut off: the events of its thread could not be sent",
           );
         // This wire has no event for it: whoever is cut off comes back, and is told by a status.
-        const access = request.holdAccess((caller, once) => sight.askAgain(caller, once));
+        const access = request.holdAccess((caller, once) => readAccess.reauthorize(caller, once));
         await deliver(merged, createEventStream(reply, {}), onFault, access).finally(access.release);
       },
     );
@@ -112,12 +112,12 @@ const socketRoutes =
         let threadId: string | undefined;
         try {
           ({ thread_id: threadId } = validated(threadPath, request.params, "The path"));
-          const sight = await service.reading.look(request.caller, threadId);
+          const readAccess = await service.reading.openAccess(request.caller, threadId);
           const onIdle = (): void => request.releaseBody();
           serveSession(socket, {
             service,
             holdAccess: (ask) => request.holdAccess(ask),
-            sight,
+            readAccess,
             headers: request.configurableHeaders(),
             elementsAtMost,
             spend: (envelope) => request.spend(createsRun(envelope) ? "runs" : "reads"),
@@ -139,7 +139,7 @@ const socketRoutes =
 
 /** Commands to a thread and what it tells, over HTTP and WebSockets. `room`: for answers that hold a large state; `elementsAtMost`: of a socket's message. */
 export const createStreamingRoutes =
-  (service: StreamingService, room: AnswerRoom, elementsAtMost: number): RoutePlugin =>
+  (service: StreamingService, room: ResponseBudget, elementsAtMost: number): RoutePlugin =>
   async (app) => {
     await app.register(commandRoutes(service, room));
     await app.register(streamRoutes(service));

@@ -1,4 +1,4 @@
-import { createAnswerRoom } from "../../http/response-budget.ts";
+import { createResponseBudget } from "../../http/response-budget.ts";
 import { createApp } from "../../http/app.ts";
 import { originsOf } from "../../http/origins.ts";
 import type { Config } from "../../platform/config/config.ts";
@@ -13,7 +13,7 @@ import { connectionLimitsOf } from "./limits.ts";
 import type { Services } from "./services.ts";
 
 /** Routes ask a service when a request comes; here none does. Whatever is taken of it is the same again. */
-const nobody: unknown = new Proxy(() => undefined, { get: () => nobody });
+const anonymous: unknown = new Proxy(() => undefined, { get: () => anonymous });
 
 /**
  * What `/openapi.json` of a server with this configuration says, without a server: nothing is opened, and no graph is loaded.
@@ -25,11 +25,11 @@ export const apiDocument = async (
   logger: Logger,
 ): Promise<JsonObject> => {
   const { http } = project;
-  const answerRoom = createAnswerRoom();
-  const services = nobody as Services;
+  const responseBudget = createResponseBudget();
+  const services = anonymous as Services;
   const app = await createApp({
     logger,
-    answerRoom,
+    responseBudget,
     authenticate: () => ANONYMOUS,
     security: securityOf(config.unsafeIgnoreAuth ? undefined : project.auth),
     bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
@@ -38,7 +38,7 @@ export const apiDocument = async (
     rules: http,
     routes: [
       createStatusRoutes(services.status, { meta: !http.disabled.has("meta") }),
-      ...apiRoutes(config, services, { answerRoom, disabled: http.disabled }),
+      ...apiRoutes(config, services, { responseBudget, disabled: http.disabled }),
     ],
   });
   try {

@@ -42,7 +42,7 @@ const handlersIn = async (exported: unknown, subject: string) => {
   return handlers;
 };
 
-const tellWhatIsOpen = ({ letsStudioIn }: AuthConfig, uncovered: readonly string[], logger: Logger): void => {
+const logOpenRoutes = ({ letsStudioIn }: AuthConfig, uncovered: readonly string[], logger: Logger): void => {
   if (uncovered.length > 0) {
     logger.warn(
       { events: uncovered },
@@ -73,13 +73,13 @@ export interface AccessParts {
   entries: readonly Pick<GraphEntry, "id">[];
   apiKeys: ApiKeys;
   /** Keys of metadata whose values are sealed; undefined: none. */
-  sealedKeys: ReadonlySet<string> | undefined;
+  encryptedKeys: ReadonlySet<string> | undefined;
   logger: Logger;
 }
 
 /** Who is let in, by keys and by the handlers that `auth` names, which are loaded here. */
 export const openAccess = async (parts: AccessParts): Promise<Access> => {
-  const { auth, entries, apiKeys, sealedKeys, logger } = parts;
+  const { auth, entries, apiKeys, encryptedKeys, logger } = parts;
   const keysInUse = (): readonly string[] => (apiKeys.areAsked ? ["API keys"] : []);
   if (auth === undefined) {
     return {
@@ -96,9 +96,9 @@ export const openAccess = async (parts: AccessParts): Promise<Access> => {
     };
   }
   const handlers = await loadHandlers(auth);
-  tellWhatIsOpen(auth, handlers.uncovered, logger);
+  logOpenRoutes(auth, handlers.uncovered, logger);
   const { letsStudioIn, cache } = auth;
-  const decisions = createDecisions(handlers, { sealedKeys });
+  const decisions = createDecisions(handlers, { encryptedKeys });
   const authenticateUser = createUserAuthentication({ handlers, cache, letsStudioIn, logger });
   return {
     authenticate: createAuthenticateUsers(apiKeys, authenticateUser),

@@ -1,13 +1,13 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
-import { createAskingAgain } from "../../access/reauthorization.ts";
+import { createReauthorization } from "../../access/reauthorization.ts";
 import type { Authorize } from "../../access/authorize.ts";
 import { THE_SERVER } from "../../access/caller.ts";
 import { createAssistantRoutes } from "../../api/assistants/routes.ts";
 import { createConsoleRoutes } from "../console/routes.ts";
 import { createCronRoutes } from "../../api/crons/routes.ts";
 import { isLoopback, type Config } from "../../platform/config/config.ts";
-import { createAnswerRoom, type AnswerRoom } from "../../http/response-budget.ts";
+import { createResponseBudget, type ResponseBudget } from "../../http/response-budget.ts";
 import { createApp } from "../../http/app.ts";
 import type { CallerLimits } from "../../http/limits/caller-limits.ts";
 import { originsOf } from "../../http/origins.ts";
@@ -54,7 +54,7 @@ export interface ServerParts {
   /** The environment, for what the headers of webhooks name of it. */
   environment?: Readonly<Record<string, string | undefined>>;
   /** For tests that don't wait for half a minute. */
-  answerRoom?: AnswerRoom | undefined;
+  responseBudget?: ResponseBudget | undefined;
   /** Graphs are loaded anew by `renew`, in graph processes (`threadloom dev`). */
   development?: Development | undefined;
   /** Gives up a start that waits for graphs to load. */
@@ -100,29 +100,29 @@ export interface Server {
 export const apiRoutes = (
   config: Pick<Config, "bodyElementsAtMost">,
   services: Services,
-  { answerRoom, disabled }: { answerRoom: AnswerRoom; disabled: ReadonlySet<ApiPart> },
+  { responseBudget, disabled }: { responseBudget: ResponseBudget; disabled: ReadonlySet<ApiPart> },
 ): RoutePlugin[] => {
   const { assistants, threads, runs, crons, streaming, store, ui, deliveries, waiting } = services;
   const has = (part: ApiPart): boolean => !disabled.has(part);
   return [
     ...(has("assistants") ? [createAssistantRoutes(assistants)] : []),
     ...(has("threads")
-      ? [createThreadRoutes(threads, answerRoom), createThreadStreamRoutes(streaming.joining)]
+      ? [createThreadRoutes(threads, responseBudget), createThreadStreamRoutes(streaming.joining)]
       : []),
-    ...(has("runs") ? [createRunRoutes(runs, answerRoom), createCronRoutes(crons)] : []),
+    ...(has("runs") ? [createRunRoutes(runs, responseBudget), createCronRoutes(crons)] : []),
     // Its commands start runs, and read threads.
     ...(has("threads") && has("runs")
-      ? [createStreamingRoutes(streaming, answerRoom, config.bodyElementsAtMost)]
+      ? [createStreamingRoutes(streaming, responseBudget, config.bodyElementsAtMost)]
       : []),
     ...(has("runs") && has("meta") ? [createQueueRoutes(waiting)] : []),
-    ...(has("store") ? [createStoreRoutes(store, answerRoom)] : []),
+    ...(has("store") ? [createStoreRoutes(store, responseBudget)] : []),
     ...(has("webhooks") ? [createWebhookRoutes(deliveries)] : []),
     ...(has("ui") ? [createUiRoutes(ui)] : []),
   ];
 };
 
 interface HttpParts {
-  answerRoom: AnswerRoom;
+  responseBudget: ResponseBudget;
   callerLimits: CallerLimits;
   foundation: Foundation;
   around: AroundApi | undefined;
@@ -144,22 +144,22 @@ const consoleRoutes = (config: Config, foundation: Foundation): RoutePlugin[] =>
 
 /** The HTTP side. A worker answers health probes and executes runs, nothing else. */
 const createServerApp = (config: Config, services: Services, parts: HttpParts): Promise<FastifyInstance> => {
-  const { answerRoom, callerLimits, foundation, logger } = parts;
+  const { responseBudget, callerLimits, foundation, logger } = parts;
   const { access, http } = foundation;
   const hasKeys = (): boolean => access.isGuarded;
-  const askingAgain = parts.lifecycle.closing(
-    createAskingAgain({ ...access, everyMs: config.accessCheckSeconds * 1_000, logger }),
+  const reauthorization = parts.lifecycle.closing(
+    createReauthorization({ ...access, everyMs: config.accessCheckSeconds * 1_000, logger }),
   );
   const origins = originsOf({ named: config.corsAllowOrigins, rules: http.cors, hasKeys });
   return createApp({
     logger,
-    answerRoom,
+    responseBudget,
     authenticate: access.authenticate,
     security: access.security,
     bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
     connectionLimits: connectionLimitsOf(config),
     callerLimits,
-    askingAgain,
+    reauthorization,
     failedLogins: failedLoginsOf(config, callerLimits.refusals),
     trustedProxies: config.trustedProxies,
     cors: { origins, rules: http.cors },
@@ -173,7 +173,7 @@ const createServerApp = (config: Config, services: Services, parts: HttpParts): 
       ...(config.role === "worker"
         ? []
         : [
-            ...apiRoutes(config, services, { answerRoom, disabled: http.disabled }),
+            ...apiRoutes(config, services, { responseBudget, disabled: http.disabled }),
             ...consoleRoutes(config, foundation),
           ]),
     ],
@@ -182,7 +182,7 @@ const createServerApp = (config: Config, services: Services, parts: HttpParts): 
 
 const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): Promise<Server> => {
   const { connectionString, logger, faults = NO_FAULTS, environment = {} } = parts;
-  const { answerRoom = createAnswerRoom() } = parts;
+  const { responseBudget = createResponseBudget() } = parts;
   let phase: "starting" | "ready" | "closing" = "starting";
   const own: OwnAddresses = {};
   const ownServer = openOwnServer(config, own, lifecycle);
@@ -223,10 +223,10 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   startSweeps({ foundation, execution, services, deliveries: webhooks.deliveries, lifecycle, logger });
   if (config.role !== "worker") services.ui.prepare();
   const around = await openCustomApp(config, foundation.http, ownServer, logger);
-  const httpParts = { answerRoom, callerLimits, foundation, around, lifecycle, logger };
+  const httpParts = { responseBudget, callerLimits, foundation, around, lifecycle, logger };
   const app = lifecycle.closing(await createServerApp(config, services, httpParts));
   // After the runs, whose ends it is told of; before the routes, some of which are receivers.
-  if (webhooks.courier !== undefined) lifecycle.closing(webhooks.courier);
+  if (webhooks.dispatcher !== undefined) lifecycle.closing(webhooks.dispatcher);
   const { worker } = execution;
   // First of all: runs end or are handed back while their readers are still connected.
   let left: RunsLeft = {};
@@ -238,7 +238,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   // Last of all, for what fails before this must leave nothing behind that takes runs.
   worker.open();
   if (config.role !== "api") services.scheduler.open();
-  webhooks.courier?.open();
+  webhooks.dispatcher?.open();
 
   const { graphs, access } = foundation;
   return {

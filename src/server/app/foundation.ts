@@ -2,12 +2,12 @@ import { resolve } from "node:path";
 import { createApiKeys } from "../../access/api-keys.ts";
 import type { Authorize } from "../../access/authorize.ts";
 import { THE_SERVER } from "../../access/caller.ts";
-import { openKeyBook } from "../../access/keys/api-key-cache.ts";
+import { openApiKeyCache } from "../../access/keys/api-key-cache.ts";
 import { createKeyRepository } from "../../access/keys/repository.ts";
 import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { assertMayListen, isExposed, type Config } from "../../platform/config/config.ts";
 import { acceleratorsOf } from "../../platform/database/accelerators.ts";
-import { tellOfClock } from "../../platform/database/clock.ts";
+import { logClockDifference } from "../../platform/database/clock.ts";
 import { openDatabase } from "../../platform/database/database.ts";
 import { withSessionSettings } from "../../platform/database/session-settings.ts";
 import { assertEncryptionKeys, keepKeyNoted } from "../../platform/database/encryption-keys.ts";
@@ -70,11 +70,13 @@ export const openFoundation = async (parts: FoundationParts) => {
       logger,
     }),
   );
-  await tellOfClock(database, logger);
+  await logClockDifference(database, logger);
   await assertEncryptionKeys(database);
   const notedKey = await keepKeyNoted(database, processId, logger);
   if (notedKey !== undefined) lifecycle.closing(notedKey);
-  const stored = lifecycle.closing(await openKeyBook({ repository: createKeyRepository(database), logger }));
+  const stored = lifecycle.closing(
+    await openApiKeyCache({ repository: createKeyRepository(database), logger }),
+  );
   const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
   const { threadExpiry, storeExpiry, storeIndex, http, ui, entries } = project;
   const hasApp = http.app !== undefined;
@@ -86,8 +88,8 @@ export const openFoundation = async (parts: FoundationParts) => {
     stored,
     neverOpen: isExposed(config) && auth === undefined,
   });
-  const sealedKeys = database.cipher?.metadataKeys;
-  const access = await openAccess({ auth, entries, apiKeys, sealedKeys, logger });
+  const encryptedKeys = database.cipher?.metadataKeys;
+  const access = await openAccess({ auth, entries, apiKeys, encryptedKeys, logger });
   const { authorize = access.authorize } = parts;
   const signals = lifecycle.closing(
     await openSignals({

@@ -13,7 +13,7 @@ import { isPassing } from "../../platform/database/passing-faults.ts";
 import { openCipher } from "../../platform/encryption/setup.ts";
 import { createInlineExecutor } from "../../engine/executors/inline.ts";
 import { createHost, type CurrentExecution } from "../../engine/executors/process/host.ts";
-import { sayLastWord } from "../../engine/executors/process/exit-report.ts";
+import { writeExitReport } from "../../engine/executors/process/exit-report.ts";
 import type { FromGraphProcess, ToGraphProcess } from "../../engine/executors/process/messages.ts";
 import { createLogConsole } from "../../graphs/console.ts";
 import { loadGraphs } from "../../graphs/graphs.ts";
@@ -81,7 +81,7 @@ const blameWhoEnds = ({ current, logger, logsContents }: Blaming): void => {
   process.on("exit", () => {
     const execution = current.getStore();
     const { node } = logOrigin();
-    if (execution !== undefined) sayLastWord({ ...execution, node, how });
+    if (execution !== undefined) writeExitReport({ ...execution, node, how });
   });
 };
 
@@ -94,7 +94,7 @@ const watch = (blockedSeconds: number, current: AsyncLocalStorage<CurrentExecuti
     const execution = current.getStore();
     if (execution === undefined) return;
     const how = "did not let the event loop turn";
-    sayLastWord({ ...execution, node: logOrigin().node, how, isSilent: true });
+    writeExitReport({ ...execution, node: logOrigin().node, how, isUnresponsive: true });
   });
   const silentMs = Math.max(ASKED_AT_LEAST_MS, blockedSeconds * 1_000 - ASKED_BEFORE_MS);
   const asking = blockedSeconds === 0 ? {} : { pings, silentMs, name: WHO_BLOCKS };

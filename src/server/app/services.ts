@@ -28,7 +28,7 @@ import type { Webhooks } from "./webhooks.ts";
 export interface ServiceParts {
   foundation: Foundation;
   execution: ServerExecution;
-  webhooks: Pick<Webhooks, "checkWebhook" | "deliveries" | "courier">;
+  webhooks: Pick<Webhooks, "checkWebhook" | "deliveries" | "dispatcher">;
   callerLimits: CallerLimits;
   /** Whether this server answers requests by now, and goes on with that. */
   isReady(): boolean;
@@ -47,7 +47,7 @@ export const createServices = async (parts: ServiceParts) => {
 
   const onThreadsDeleted = (threadIds: readonly string[], ended: readonly RunEnd[] = []): void => {
     worker.abandonThreads(threadIds);
-    for (const end of ended) endings.tell(end);
+    for (const end of ended) endings.publish(end);
   };
   const threads = createThreadService({
     database,
@@ -124,7 +124,7 @@ export const createServices = async (parts: ServiceParts) => {
   const deliveries = createWebhookService({
     authorize,
     repository: createDeliveryRepository(database, webhooks.deliveries),
-    onReplayed: () => webhooks.courier?.wake(),
+    onReplayed: () => webhooks.dispatcher?.wake(),
   });
 
   const slots = () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active });
@@ -143,7 +143,7 @@ export const createServices = async (parts: ServiceParts) => {
       readiness: () => (isReady() ? undefined : "is starting or stopping"),
       workers: slots,
       eventStreaming: () => streaming.figures(),
-      webhookTries: () => webhooks.courier?.figures(),
+      webhookTries: () => webhooks.dispatcher?.figures(),
       limits: () => callerLimits.figures(),
       graphProcesses: () => graphProcesses?.figures(),
     }),

@@ -1,6 +1,6 @@
 import type { Faults } from "../../platform/domain/faults.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
-import { createCourier, type Courier } from "../../engine/outbox/dispatcher.ts";
+import { createDispatcher, type Dispatcher } from "../../engine/outbox/dispatcher.ts";
 import { createDeliveries, type Deliveries } from "../../engine/outbox/deliveries.ts";
 import { toFinalValues } from "../../engine/queue/final-values.ts";
 import { recordDeliveries } from "../../engine/outbox/record.ts";
@@ -29,7 +29,7 @@ export interface Webhooks {
   /** What follows is undefined where webhooks are disabled. */
   recordEnds: RecordEnds | undefined;
   outbox: EndsOutbox | undefined;
-  courier: Courier | undefined;
+  dispatcher: Dispatcher | undefined;
 }
 
 /** What stores the ends of runs for their receivers, and what tells them, once the courier is opened. */
@@ -39,10 +39,10 @@ export const createWebhooks = (parts: WebhookParts): Webhooks => {
   const deliveries = createDeliveries(database);
   const checkWebhook = createWebhookCheck(webhooks);
   if (webhooks.disabled)
-    return { checkWebhook, deliveries, recordEnds: undefined, outbox: undefined, courier: undefined };
+    return { checkWebhook, deliveries, recordEnds: undefined, outbox: undefined, dispatcher: undefined };
   const warning = webhooksWarning(webhooks);
   if (warning !== undefined) logger.warn(warning);
-  const courier = createCourier({
+  const dispatcher = createDispatcher({
     deliveries,
     send: createWebhookSender({
       config: webhooks,
@@ -57,6 +57,6 @@ export const createWebhooks = (parts: WebhookParts): Webhooks => {
     faults,
     logger,
   });
-  const outbox = { toFinalValues, onRecorded: () => courier.wake() };
-  return { checkWebhook, deliveries, recordEnds: recordDeliveries, outbox, courier };
+  const outbox = { toFinalValues, onRecorded: () => dispatcher.wake() };
+  return { checkWebhook, deliveries, recordEnds: recordDeliveries, outbox, dispatcher };
 };

@@ -1,17 +1,17 @@
-import { sealOwnMetadata } from "../../state/checkpoints/rows/metadata.ts";
+import { encryptOwnMetadata } from "../../state/checkpoints/rows/metadata.ts";
 import {
   checkpointPlace,
   contentPlace,
   elementsPlace,
-  resealRecord,
-  resealWrites,
+  reencryptRecord,
+  reencryptWrites,
 } from "../../state/checkpoints/rows/encryption.ts";
 import { CHECKPOINT_JSON, type CheckpointKey } from "../../platform/encryption/columns.ts";
-import { openKnownJson, sealEach, sealMetadata } from "../../platform/encryption/json.ts";
+import { decryptKnownJson, encryptEach, encryptMetadata } from "../../platform/encryption/json.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
-import { inPlace, textOf, type Reseal, type SealedRow, type SealedTable } from "./columns.ts";
+import { inPlace, textOf, type Reencrypt, type EncryptedRow, type EncryptedTable } from "./columns.ts";
 
-const HOLDS_SEALED = '"enc1:';
+const HOLDS_ENCRYPTED = '"enc1:';
 
 /**
  * Of a checkpoint. Where anything is sealed, it was decided when it was stored what stays open: that is sealed with the newest
@@ -19,29 +19,29 @@ const HOLDS_SEALED = '"enc1:';
  * run has in its metadata; where the run is gone, nobody knows, so all of it.
  */
 const checkpointMetadata =
-  (searchable: string | null | undefined, checkpoint: CheckpointKey): Reseal =>
+  (searchable: string | null | undefined, checkpoint: CheckpointKey): Reencrypt =>
   (text, cipher) => {
     const places = CHECKPOINT_JSON.metadata.places(checkpoint);
     const [place] = places;
     const stored = JSON.parse(text) as JsonObject;
-    if (text.includes(HOLDS_SEALED)) {
-      const anew = Object.entries(stored).map(([key, value]) => {
+    if (text.includes(HOLDS_ENCRYPTED)) {
+      const next = Object.entries(stored).map(([key, value]) => {
         const before = JSON.stringify({ [key]: value });
-        const after = openKnownJson(cipher, before, places);
-        const wasSealed = typeof value === "string" && after !== before;
+        const after = decryptKnownJson(cipher, before, places);
+        const wasEncrypted = typeof value === "string" && after !== before;
         const opened = JSON.parse(after) as JsonObject;
         const isChosen = cipher.metadataKeys.has(key);
-        return wasSealed && !isChosen
-          ? sealEach(cipher, opened, { place })
-          : sealMetadata(cipher, opened, place);
+        return wasEncrypted && !isChosen
+          ? encryptEach(cipher, opened, { place })
+          : encryptMetadata(cipher, opened, place);
       });
-      return JSON.stringify(Object.fromEntries(anew.flatMap((entry) => Object.entries(entry))));
+      return JSON.stringify(Object.fromEntries(next.flatMap((entry) => Object.entries(entry))));
     }
     const keys = searchable == null ? [] : (JSON.parse(searchable) as string[]);
-    return JSON.stringify(sealOwnMetadata(cipher, stored, new Set(keys), checkpoint));
+    return JSON.stringify(encryptOwnMetadata(cipher, stored, new Set(keys), checkpoint));
   };
 
-const task = (row: SealedRow) => ({
+const task = (row: EncryptedRow) => ({
   checkpointNs: textOf(row, "checkpoint_ns"),
   checkpointId: textOf(row, "checkpoint_id"),
   taskId: textOf(row, "task"),
@@ -54,7 +54,7 @@ const CHECKPOINT_KEY = [
 ] as const;
 
 /** What threads have said: the largest tables. */
-export const CHECKPOINT_TABLES: readonly SealedTable[] = [
+export const CHECKPOINT_TABLES: readonly EncryptedTable[] = [
   {
     name: "checkpoint_elements",
     key: [
@@ -63,7 +63,7 @@ export const CHECKPOINT_TABLES: readonly SealedTable[] = [
       ["position", "int"],
     ],
     columns: [["elements", "text"]],
-    reseals(row) {
+    reencrypt(row) {
       const place = elementsPlace({ list: Number(row.list_id), position: Number(row.position) });
       // Of what was pruned nothing is left but its place.
       return { elements: (text, cipher) => (text === "" ? text : inPlace(place)(text, cipher)) };
@@ -76,7 +76,7 @@ export const CHECKPOINT_TABLES: readonly SealedTable[] = [
       ["hash", "uuid"],
     ],
     columns: [["content", "text"]],
-    reseals: (row) => ({ content: inPlace(contentPlace(textOf(row, "hash"))) }),
+    reencrypt: (row) => ({ content: inPlace(contentPlace(textOf(row, "hash"))) }),
   },
   {
     name: "checkpoints",
@@ -90,17 +90,17 @@ export const CHECKPOINT_TABLES: readonly SealedTable[] = [
       searchable: `(select json_agg(key) from threadloom.runs r, jsonb_object_keys(r.metadata) as key
         where r.run_id = t.run_id)`,
     },
-    reseals(row) {
+    reencrypt(row) {
       const { checkpointNs, checkpointId } = task(row);
       const place = checkpointPlace(checkpointNs, checkpointId);
-      const anew = checkpointMetadata(row.searchable, {
+      const next = checkpointMetadata(row.searchable, {
         checkpoint_ns: checkpointNs,
         checkpoint_id: checkpointId,
       });
       return {
-        metadata: anew,
-        metadata_text: anew,
-        record: (text, cipher) => resealRecord(cipher, text, place),
+        metadata: next,
+        metadata_text: next,
+        record: (text, cipher) => reencryptRecord(cipher, text, place),
       };
     },
   },
@@ -109,6 +109,6 @@ export const CHECKPOINT_TABLES: readonly SealedTable[] = [
     key: [...CHECKPOINT_KEY, ["task_id", "uuid"], ["run_id", "uuid"]],
     columns: [["writes", "text"]],
     also: { task: "coalesce(t.task_name, t.task_id::text)" },
-    reseals: (row) => ({ writes: (text, cipher) => resealWrites(cipher, text, task(row)) }),
+    reencrypt: (row) => ({ writes: (text, cipher) => reencryptWrites(cipher, text, task(row)) }),
   },
 ];

@@ -4,36 +4,36 @@ import type { Cipher } from "../../platform/encryption/cipher.ts";
 import type { JsonColumn } from "../../platform/encryption/columns.ts";
 
 /** Texts of a row's columns by their names; null: nothing is stored. */
-export type SealedRow = Readonly<Record<string, string | null>>;
+export type EncryptedRow = Readonly<Record<string, string | null>>;
 
-export interface SealedTable {
+export interface EncryptedTable {
   name: string;
   /** The columns of the primary key, in its order, with their types. */
   key: readonly (readonly [column: string, type: string])[];
   /** What may be sealed, with the types of the columns. */
   columns: readonly (readonly [column: string, type: "text" | "json" | "jsonb" | "bytea"])[];
-  /** SQL of what else `reseal` has to know, as text, by its name; `t` is the row. */
+  /** SQL of what else `reencrypt` has to know, as text, by its name; `t` is the row. */
   also?: Readonly<Record<string, string>>;
   /** How each column is encrypted with the newest key, whatever key encrypted it before. Text that needs no encryption stays. */
-  reseals(row: SealedRow): Readonly<Record<string, Reseal>>;
+  reencrypt(row: EncryptedRow): Readonly<Record<string, Reencrypt>>;
 }
 
-export type Reseal = (text: string, cipher: Cipher) => string;
+export type Reencrypt = (text: string, cipher: Cipher) => string;
 
-export const textOf = (row: SealedRow, column: string): string => row[column] ?? "";
+export const textOf = (row: EncryptedRow, column: string): string => row[column] ?? "";
 /** How the columns of a row that are declared in platform/encryption/columns.ts are sealed anew. */
 export const declared = <Key>(
-  columns: Readonly<Record<string, Pick<JsonColumn<Key, never>, "resealed">>>,
+  columns: Readonly<Record<string, Pick<JsonColumn<Key, never>, "reencrypted">>>,
   key: Key,
-): Readonly<Record<string, Reseal>> =>
+): Readonly<Record<string, Reencrypt>> =>
   Object.fromEntries(
-    Object.entries(columns).map(([name, { resealed }]) => [
+    Object.entries(columns).map(([name, { reencrypted }]) => [
       name,
-      (text: string, cipher: Cipher) => resealed(cipher, text, key),
+      (text: string, cipher: Cipher) => reencrypted(cipher, text, key),
     ]),
   );
 
 export const inPlace =
-  (place: string): Reseal =>
+  (place: string): Reencrypt =>
   (text, cipher) =>
-    cipher.seal(cipher.open(text, place), place);
+    cipher.encrypt(cipher.decrypt(text, place), place);

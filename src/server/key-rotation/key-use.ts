@@ -1,5 +1,5 @@
 import { EncryptionError } from "../../platform/domain/errors.ts";
-import { isSealed, SEALED_PREFIX, type Cipher, type Places } from "../../platform/encryption/cipher.ts";
+import { isEncrypted, ENCRYPTED_PREFIX, type Cipher, type Places } from "../../platform/encryption/cipher.ts";
 
 /** Where values of JSON columns were sealed before they were bound to their rows: the same place for all of them. */
 const UNBOUND_PLACE = "json";
@@ -11,7 +11,7 @@ interface KeyUse<Result> {
   /** The id of a key for each text that was decrypted. */
   openedWith: string[];
   /** How many texts were encrypted. */
-  sealed: number;
+  encrypted: number;
   /** How many texts were bound to no row. */
   unbound: number;
 }
@@ -23,41 +23,41 @@ interface KeyUse<Result> {
 export const createKeyUse = (cipher: Cipher, { acceptsUnbound }: { acceptsUnbound: boolean }) => {
   let openedWith: string[] = [];
   let unbound = 0;
-  let sealed = 0;
+  let encrypted = 0;
   const recordOpened = (text: string): void =>
-    void openedWith.push(text.slice(SEALED_PREFIX.length, text.indexOf(":", SEALED_PREFIX.length)));
+    void openedWith.push(text.slice(ENCRYPTED_PREFIX.length, text.indexOf(":", ENCRYPTED_PREFIX.length)));
   const openAnywhere = (text: string, places: Places): string => {
     try {
-      return cipher.open(text, ...places);
+      return cipher.decrypt(text, ...places);
     } catch (error) {
       if (!acceptsUnbound || !(error instanceof EncryptionError) || !isOfJson(places)) throw error;
-      const opened = cipher.open(text, UNBOUND_PLACE);
+      const opened = cipher.decrypt(text, UNBOUND_PLACE);
       unbound += 1;
       return opened;
     }
   };
   const recording: Cipher = {
     ...cipher,
-    seal(text, place) {
-      sealed += 1;
-      return cipher.seal(text, place);
+    encrypt(text, place) {
+      encrypted += 1;
+      return cipher.encrypt(text, place);
     },
-    sealAlike(text, place) {
-      sealed += 1;
-      return cipher.sealAlike(text, place);
+    encryptAlike(text, place) {
+      encrypted += 1;
+      return cipher.encryptAlike(text, place);
     },
-    open(text, ...places) {
+    decrypt(text, ...places) {
       const opened = openAnywhere(text, places);
-      if (isSealed(text)) recordOpened(text);
+      if (isEncrypted(text)) recordOpened(text);
       return opened;
     },
-    openIfSealed(text, ...places) {
-      if (!cipher.canOpen(text)) return undefined;
+    decryptIfEncrypted(text, ...places) {
+      if (!cipher.canDecrypt(text)) return undefined;
       try {
-        return recording.open(text, ...places);
+        return recording.decrypt(text, ...places);
       } catch (error) {
         if (!(error instanceof EncryptionError)) throw error;
-        return cipher.openIfSealed(text, ...places);
+        return cipher.decryptIfEncrypted(text, ...places);
       }
     },
   };
@@ -65,9 +65,9 @@ export const createKeyUse = (cipher: Cipher, { acceptsUnbound }: { acceptsUnboun
     /** Not for asynchronous work. */
     during<Result>(work: (cipher: Cipher) => Result): KeyUse<Result> {
       openedWith = [];
-      sealed = 0;
+      encrypted = 0;
       unbound = 0;
-      return { result: work(recording), openedWith, sealed, unbound };
+      return { result: work(recording), openedWith, encrypted, unbound };
     },
   };
 };

@@ -3,7 +3,7 @@ import { eventPlace } from "../../engine/events/log.ts";
 import { openFinalValues, storedFinalValues } from "../../engine/queue/final-values.ts";
 import {
   openStoredWebhook,
-  sealedAddress,
+  encryptedAddress,
   storedWebhook,
   webhookPlace,
 } from "../../engine/queue/webhook-address.ts";
@@ -19,17 +19,17 @@ import {
   type RunKey,
 } from "../../platform/encryption/columns.ts";
 import { CHECKPOINT_TABLES } from "./checkpoint-tables.ts";
-import { declared, inPlace, textOf, type SealedRow, type SealedTable } from "./columns.ts";
+import { declared, inPlace, textOf, type EncryptedRow, type EncryptedTable } from "./columns.ts";
 
-const assistantOf = (row: SealedRow): AssistantKey => ({ assistant_id: textOf(row, "assistant_id") });
-const runOf = (row: SealedRow): RunKey => ({
+const assistantOf = (row: EncryptedRow): AssistantKey => ({ assistant_id: textOf(row, "assistant_id") });
+const runOf = (row: EncryptedRow): RunKey => ({
   ...assistantOf(row),
   thread_id: textOf(row, "thread_id"),
   run_id: textOf(row, "run_id"),
 });
 
 /** All that may be sealed. Those that others are copied from stand first: a run's configuration comes from its assistant and its thread. */
-export const SEALED_TABLES: readonly SealedTable[] = [
+export const ENCRYPTED_TABLES: readonly EncryptedTable[] = [
   {
     name: "assistants",
     key: [["assistant_id", "uuid"]],
@@ -38,7 +38,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["context", "jsonb"],
       ["metadata", "jsonb"],
     ],
-    reseals: (row) => declared(ASSISTANT_JSON, assistantOf(row)),
+    reencrypt: (row) => declared(ASSISTANT_JSON, assistantOf(row)),
   },
   {
     name: "assistant_versions",
@@ -51,7 +51,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["context", "jsonb"],
       ["metadata", "jsonb"],
     ],
-    reseals: (row) => declared(ASSISTANT_JSON, assistantOf(row)),
+    reencrypt: (row) => declared(ASSISTANT_JSON, assistantOf(row)),
   },
   {
     name: "crons",
@@ -62,7 +62,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["user_id", "text"],
       ["auth_user", "jsonb"],
     ],
-    reseals: (row) => ({
+    reencrypt: (row) => ({
       ...declared(CRON_JSON, { cron_id: textOf(row, "cron_id") }),
       payload: inPlace(payloadPlace(textOf(row, "cron_id"))),
       user_id: inPlace(userPlace(textOf(row, "cron_id"))),
@@ -76,7 +76,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     ],
     columns: [["value", "jsonb"]],
     also: { labels: "to_json(t.namespace)" },
-    reseals: (row) =>
+    reencrypt: (row) =>
       declared(ITEM_JSON, {
         namespace: JSON.parse(textOf(row, "labels")) as string[],
         key: textOf(row, "key"),
@@ -91,7 +91,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["interrupts", "jsonb"],
       ["error", "jsonb"],
     ],
-    reseals: (row) => declared(THREAD_JSON, { thread_id: textOf(row, "thread_id") }),
+    reencrypt: (row) => declared(THREAD_JSON, { thread_id: textOf(row, "thread_id") }),
   },
   {
     name: "runs",
@@ -108,7 +108,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["webhook", "text"],
     ],
     also: { thread_id: "t.thread_id", assistant_id: "t.assistant_id" },
-    reseals(row) {
+    reencrypt(row) {
       const run = runOf(row);
       return {
         ...declared(RUN_JSON, run),
@@ -126,7 +126,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["seq", "bigint"],
     ],
     columns: [["data", "text"]],
-    reseals: (row) => ({
+    reencrypt: (row) => ({
       data: inPlace(eventPlace({ runId: textOf(row, "run_id") }, Number(row.seq))),
     }),
   },
@@ -145,14 +145,14 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["final_values", "bytea"],
     ],
     also: { thread_id: "t.thread_id", assistant_id: "t.assistant_id" },
-    reseals(row) {
+    reencrypt(row) {
       const run = runOf(row);
       const place = webhookPlace(run.run_id);
       return {
         ...declared(DELIVERY_JSON, run),
         url: inPlace(place),
         receiver: (_, cipher) =>
-          sealedAddress(cipher, cipher.open(textOf(row, "url"), place), run.run_id).receiver,
+          encryptedAddress(cipher, cipher.decrypt(textOf(row, "url"), place), run.run_id).receiver,
         last_error: inPlace(place),
         final_values(text, cipher) {
           const values = openFinalValues(cipher, Buffer.from(text, "base64"), run.thread_id);

@@ -1,10 +1,10 @@
 import type { Queryable } from "../../platform/database/database.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
 import { EncryptionError } from "../../platform/domain/errors.ts";
-import { SEALED_PREFIX, type Cipher } from "../../platform/encryption/cipher.ts";
-import type { SealedRow, SealedTable } from "./columns.ts";
+import { ENCRYPTED_PREFIX, type Cipher } from "../../platform/encryption/cipher.ts";
+import type { EncryptedRow, EncryptedTable } from "./columns.ts";
 import { createKeyUse } from "./key-use.ts";
-import { SEALED_TABLES } from "./tables.ts";
+import { ENCRYPTED_TABLES } from "./tables.ts";
 
 /** What was found in a table, in rows. */
 export interface TableCount {
@@ -17,7 +17,7 @@ export interface TableCount {
   /** Rows that hold values which an earlier version encrypted, bound to no row. */
   unbound: number;
   /** Rows that were stored anew. */
-  resealed: number;
+  reencrypted: number;
   /** Rows that changed again and again while they were to be stored anew. */
   busy: number;
   /** Rows that can't be opened, though their keys are there. */
@@ -51,7 +51,7 @@ type Key = readonly string[];
 const increment = (counts: Map<string, number>, id: string): void =>
   void counts.set(id, (counts.get(id) ?? 0) + 1);
 
-const columnsOf = (table: SealedTable) => ({
+const columnsOf = (table: EncryptedTable) => ({
   keys: table.key.map(([column]) => column),
   /** As text, which is what is compared and sealed. */
   reads: table.columns.map(([column, type]) =>
@@ -63,7 +63,7 @@ const columnsOf = (table: SealedTable) => ({
  * Keys in the order of the primary key, the first or those behind one, with the stored bytes of their rows. Index: the
  * primary key.
  */
-const pageOf = (table: SealedTable, isFirst: boolean): string => {
+const pageOf = (table: EncryptedTable, isFirst: boolean): string => {
   const columns = table.key.map(([column]) => `t.${column}`).join(", ");
   const behind = table.key.map(([, type], index) => `$${index + 1}::text::${type}`).join(", ");
   const bytes = table.columns.map(([column]) => `coalesce(pg_column_size(t.${column}), 0)`).join(" + ");
@@ -72,7 +72,7 @@ const pageOf = (table: SealedTable, isFirst: boolean): string => {
 };
 
 /** Rows by their keys. Index: the primary key. */
-const rowsOf = (table: SealedTable): string => {
+const rowsOf = (table: EncryptedTable): string => {
   const { keys, reads } = columnsOf(table);
   const wanted = table.key.map((_, index) => `$${index + 1}::text[]`).join(", ");
   const also = Object.entries(table.also ?? {}).map(([name, sql]) => `(${sql})::text as ${name}`);
@@ -90,7 +90,7 @@ const rowsOf = (table: SealedTable): string => {
  * Stores columns anew where they are still what was read: a server may have changed the row since. Answers the keys of those
  * rows. By the texts, not by xmin, which not every database has. Index: the primary key.
  */
-const storing = (table: SealedTable): string => {
+const storing = (table: EncryptedTable): string => {
   const { keys, reads } = columnsOf(table);
   const columns = table.columns.map(([column]) => column);
   const names = [
@@ -113,10 +113,13 @@ const storing = (table: SealedTable): string => {
 };
 
 /** A table with what is done to it. */
-const createTableWalk = (table: SealedTable, { database, cipher, writes, acceptsUnbound }: WalkOptions) => {
-  const keyOf = (row: SealedRow): Key => table.key.map(([column]) => row[column] ?? "");
+const createTableWalk = (
+  table: EncryptedTable,
+  { database, cipher, writes, acceptsUnbound }: WalkOptions,
+) => {
+  const keyOf = (row: EncryptedRow): Key => table.key.map(([column]) => row[column] ?? "");
   const nameOf = (key: Key): string => key.join("\u0000");
-  const query = <Row extends SealedRow>(text: string, values: unknown[]): Promise<Row[]> =>
+  const query = <Row extends EncryptedRow>(text: string, values: unknown[]): Promise<Row[]> =>
     retryPassing(() => database.query<Row>(text, values), { forMs: RETRY_MS });
   const [first, next, read, store] = [
     pageOf(table, true),
@@ -130,8 +133,8 @@ const createTableWalk = (table: SealedTable, { database, cipher, writes, accepts
   const use = createKeyUse(cipher, { acceptsUnbound });
 
   /** Each column for itself: one that can't be decrypted stays as it is, and keeps no other from the newest key. */
-  const resealed = (row: SealedRow) => {
-    const anew: Record<string, string | null> = { ...row };
+  const reencrypted = (row: EncryptedRow) => {
+    const next: Record<string, string | null> = { ...row };
     const found = {
       ids: new Set<string>(),
       missing: new Set<string>(),
@@ -140,19 +143,19 @@ const createTableWalk = (table: SealedTable, { database, cipher, writes, accepts
       isOpened: false,
       isUnbound: false,
     };
-    const reseals = table.reseals(row);
+    const reencrypt = table.reencrypt(row);
     for (const [column, type] of table.columns) {
       const text = row[column];
-      const reseal = reseals[column];
-      if (text == null || reseal === undefined) continue;
+      const reencryptRow = reencrypt[column];
+      if (text == null || reencryptRow === undefined) continue;
       try {
-        const { result, openedWith, sealed, unbound } = use.during((cipher) => reseal(text, cipher));
-        anew[column] = result;
+        const { result, openedWith, encrypted, unbound } = use.during((cipher) => reencryptRow(text, cipher));
+        next[column] = result;
         for (const id of openedWith) found.ids.add(id);
         if (unbound > 0) found.isUnbound = true;
-        if (sealed > openedWith.length) found.isPlain = true;
+        if (encrypted > openedWith.length) found.isPlain = true;
         // Metadata that are no longer chosen.
-        if (sealed < openedWith.length) found.isOpened = true;
+        if (encrypted < openedWith.length) found.isOpened = true;
       } catch (error) {
         const missing = error instanceof EncryptionError ? error.missingKeyId : undefined;
         if (missing !== undefined) found.missing.add(missing);
@@ -160,27 +163,29 @@ const createTableWalk = (table: SealedTable, { database, cipher, writes, accepts
         else throw error;
         // The rest of the column was not decrypted: it may need any key that it names.
         const readable = type === "bytea" ? Buffer.from(text, "base64").toString("latin1") : text;
-        for (const id of cipher.keyIds) if (readable.includes(`${SEALED_PREFIX}${id}:`)) found.ids.add(id);
+        for (const id of cipher.keyIds) if (readable.includes(`${ENCRYPTED_PREFIX}${id}:`)) found.ids.add(id);
       }
     }
-    return { anew, ...found };
+    return { next, ...found };
   };
 
-  const stored = async (changes: readonly { row: SealedRow; anew: SealedRow }[]): Promise<Set<string>> => {
+  const stored = async (
+    changes: readonly { row: EncryptedRow; next: EncryptedRow }[],
+  ): Promise<Set<string>> => {
     const columns = table.columns.map(([column]) => column);
     const values = [
       ...turned(changes.map(({ row }) => keyOf(row))),
       ...columns.map((column) => changes.map(({ row }) => row[column] ?? null)),
-      ...columns.map((column) => changes.map(({ anew }) => anew[column] ?? null)),
+      ...columns.map((column) => changes.map(({ next }) => next[column] ?? null)),
     ];
     return new Set((await query(store, values)).map((row) => nameOf(keyOf(row))));
   };
 
   /** Answers the keys of rows that changed meanwhile. */
   const part = async (keys: readonly Key[], count: TableCount, isFirst: boolean): Promise<Key[]> => {
-    const changes: { row: SealedRow; anew: SealedRow }[] = [];
+    const changes: { row: EncryptedRow; next: EncryptedRow }[] = [];
     for (const row of await query(read, turned(keys))) {
-      const { anew, ids, missing, isUnreadable, isPlain, isOpened, isUnbound } = resealed(row);
+      const { next, ids, missing, isUnreadable, isPlain, isOpened, isUnbound } = reencrypted(row);
       if (isFirst) {
         for (const id of ids) increment(count.byKey, id);
         for (const id of missing) increment(count.byMissingKey, id);
@@ -189,12 +194,12 @@ const createTableWalk = (table: SealedTable, { database, cipher, writes, accepts
         if (isUnbound) count.unbound += 1;
       }
       const isOlder = [...ids].some((id) => id !== cipher.keyId);
-      const isAnew = table.columns.some(([column]) => anew[column] !== (row[column] ?? null));
-      if (isAnew && (isPlain || isOpened || isOlder || isUnbound)) changes.push({ row, anew });
+      const isChanged = table.columns.some(([column]) => next[column] !== (row[column] ?? null));
+      if (isChanged && (isPlain || isOpened || isOlder || isUnbound)) changes.push({ row, next });
     }
     if (!writes || changes.length === 0) return [];
     const done = await stored(changes);
-    count.resealed += done.size;
+    count.reencrypted += done.size;
     return changes.map(({ row }) => keyOf(row)).filter((key) => !done.has(nameOf(key)));
   };
 
@@ -232,9 +237,9 @@ const partsOf = (page: readonly { key: Key; bytes: number }[]): Key[][] => {
  * statement is a transaction of its own, and stores a row only as long as it is what was read. What is done is done, so it may
  * die, and is begun again. A few rows are in memory at a time.
  */
-export const walkSealed = async (options: WalkOptions): Promise<TableCount[]> => {
+export const walkEncrypted = async (options: WalkOptions): Promise<TableCount[]> => {
   const counts: TableCount[] = [];
-  for (const table of SEALED_TABLES) {
+  for (const table of ENCRYPTED_TABLES) {
     const walk = createTableWalk(table, options);
     const count: TableCount = {
       table: table.name,
@@ -242,7 +247,7 @@ export const walkSealed = async (options: WalkOptions): Promise<TableCount[]> =>
       byKey: new Map(),
       plain: 0,
       unbound: 0,
-      resealed: 0,
+      reencrypted: 0,
       busy: 0,
       unreadable: 0,
       byMissingKey: new Map(),

@@ -28,7 +28,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
   // is remembered of it would be wrong.
   database.onConnectionLost(() => {
     cache.forgetAll();
-    shapes.doubtStored();
+    shapes.invalidateStored();
   });
   const parts: SaverParts = {
     database,

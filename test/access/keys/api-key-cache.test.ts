@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { openKeyBook, type KeyBook } from "../../../src/access/keys/api-key-cache.ts";
+import { openApiKeyCache, type ApiKeyCache } from "../../../src/access/keys/api-key-cache.ts";
 import { hashOf, idOf, makeKey } from "../../../src/access/keys/key-text.ts";
 import type { KeysAsStored, UsableKey } from "../../../src/access/keys/repository.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
@@ -46,10 +46,10 @@ const aTable = () => {
   return table;
 };
 
-const books: KeyBook[] = [];
-const open = async (table: ReturnType<typeof aTable>): Promise<KeyBook> => {
+const books: ApiKeyCache[] = [];
+const open = async (table: ReturnType<typeof aTable>): Promise<ApiKeyCache> => {
   vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval", "setTimeout", "clearTimeout"] });
-  const book = await openKeyBook({ repository: table, logger: listeningLogger().logger });
+  const book = await openApiKeyCache({ repository: table, logger: listeningLogger().logger });
   books.push(book);
   return book;
 };

@@ -5,7 +5,7 @@ export interface Ear {
   what: string;
   threadId: string;
   /** As it came, frames and all. */
-  heard(): string;
+  received(): string;
   /** A run that it has to tell of. */
   owed: string | undefined;
   /** The thread was its user's when it was opened, and still is the same one. */
@@ -25,10 +25,10 @@ const EVERYTHING = ["values", "updates", "messages", "tools", "lifecycle", "inpu
 /** Over a WebSocket; resolves when its subscription is answered. */
 export const listenBySocket = async ({ url, threadId, headers, isOwn }: Listening): Promise<Ear> => {
   const socket = new WebSocket(`${url.replace("http", "ws")}/threads/${threadId}/stream/events`, { headers });
-  let heard = "";
+  let received = "";
   await new Promise<void>((resolve, reject) => {
     socket.on("message", (data) => {
-      heard += String(data as Buffer);
+      received += String(data as Buffer);
       resolve();
     });
     socket.on("open", () =>
@@ -41,7 +41,7 @@ export const listenBySocket = async ({ url, threadId, headers, isOwn }: Listenin
   return {
     what: "a WebSocket",
     ...{ threadId, isOwn, owed: undefined },
-    heard: () => heard,
+    received: () => received,
     close: () => socket.terminate(),
   };
 };
@@ -60,11 +60,11 @@ export const listenByEvents = async (
     signal: leaving.signal,
   });
   if (answer.status !== 200) return { ear: undefined, status: answer.status, text: await answer.text() };
-  let heard = "";
+  let received = "";
   const read = async (): Promise<void> => {
     const decoder = new TextDecoder();
     for await (const piece of answer.body ?? [])
-      heard += decoder.decode(piece as Uint8Array, { stream: true });
+      received += decoder.decode(piece as Uint8Array, { stream: true });
   };
   // Cut by who listens, or by the server where the thread is gone.
   void read().catch(() => undefined);
@@ -72,7 +72,7 @@ export const listenByEvents = async (
     ear: {
       what: path,
       ...{ threadId, isOwn, owed: undefined },
-      heard: () => heard,
+      received: () => received,
       close: () => leaving.abort(),
     },
   };

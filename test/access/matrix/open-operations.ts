@@ -198,15 +198,15 @@ export const assertHeard = async (
       const { owed } = ear;
       if (owed === undefined || !ear.isOwn) continue;
       await expect
-        .poll(() => ear.heard().includes(owed), { message: `${ear.what} tells of a run` })
+        .poll(() => ear.received().includes(owed), { message: `${ear.what} tells of a run` })
         .toBe(true);
       tally.told += 1;
     }
     await expect.poll(() => sent().length).toBeGreaterThanOrEqual(me.deliveries);
     tally.listened += me.ears.length;
     tally.delivered += sent().length;
-    for (const { what, heard } of me.ears)
-      expect([what, traces.filter((trace) => heard().includes(trace))]).toEqual([what, []]);
+    for (const { what, received } of me.ears)
+      expect([what, traces.filter((trace) => received().includes(trace))]).toEqual([what, []]);
     for (const { body } of sent())
       expect(["a webhook", traces.filter((trace) => body.includes(trace))]).toEqual(["a webhook", []]);
   } finally {

@@ -4,7 +4,7 @@ import { THE_SERVER } from "../../../src/access/caller.ts";
 import { createDueCrons } from "../../../src/api/crons/firing/due.ts";
 import { createFiring, type FiringParts } from "../../../src/api/crons/firing/firing.ts";
 import {
-  openRow,
+  decryptRow,
   REPLACED_JSON,
   RUN_JSON,
   THREAD_JSON,
@@ -278,11 +278,15 @@ test("the run of a cron is like one that was asked for, whatever its assistant a
          t.unfinished_runs, t.turns from threadloom.runs r join threadloom.threads t using (thread_id) where ${where} = $1`,
       [value],
     );
-    const opened = openRow(TEST_CIPHER, REPLACED_JSON, openRow(TEST_CIPHER, RUN_JSON, found!));
+    const opened = decryptRow(TEST_CIPHER, REPLACED_JSON, decryptRow(TEST_CIPHER, RUN_JSON, found!));
     const { run_id, thread_id, available_at, created_at, updated_at, ...rest } = opened;
     expect([run_id, thread_id, available_at, created_at, updated_at]).not.toContain(null);
     const ofThread = { thread_id, metadata: rest.thread_metadata, config: rest.thread_config };
-    const { metadata: thread_metadata, config: thread_config } = openRow(TEST_CIPHER, THREAD_JSON, ofThread);
+    const { metadata: thread_metadata, config: thread_config } = decryptRow(
+      TEST_CIPHER,
+      THREAD_JSON,
+      ofThread,
+    );
     // Headers of the request that its graph is told of (`http.configurable_headers`): a cron has no request.
     return { ...rest, thread_metadata, thread_config, kwargs: { ...rest.kwargs, headers: undefined } };
   };

@@ -19,7 +19,7 @@ const aScheduler = (due: () => Date | null) => {
   let failures = 0;
   const scheduler = createScheduler({
     firing: {
-      async look() {
+      async poll() {
         looks.push(clock());
         if (failures-- > 0) throw new Error("the database is away");
         return { now: new Date(), due: due() };

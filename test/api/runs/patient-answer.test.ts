@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createAnswerRoom, type AnswerRoom } from "../../../src/http/response-budget.ts";
+import { createResponseBudget, type ResponseBudget } from "../../../src/http/response-budget.ts";
 import { answerPatiently } from "../../../src/api/runs/joining/patient-answer.ts";
 import { eventually } from "../../helpers/conditions.ts";
 
@@ -14,7 +14,7 @@ const WARMTH_MS = 20;
 const HOUR_MS = 3_600_000;
 
 let app: FastifyInstance;
-let room: AnswerRoom;
+let room: ResponseBudget;
 let url: string;
 let answer: { promise: Promise<string>; resolve: (text: string) => void };
 
@@ -27,7 +27,7 @@ const promised = (): typeof answer => {
 };
 
 beforeEach(async () => {
-  room = createAnswerRoom({ bytesAtMost: 10 * MEGABYTE, waitMs: 500 });
+  room = createResponseBudget({ bytesAtMost: 10 * MEGABYTE, waitMs: 500 });
   app = Fastify();
   app.get("/late", (_, reply) => answerPatiently(reply, answer.promise, room, WARMTH_MS));
   app.get("/never-warmed", (_, reply) => answerPatiently(reply, answer.promise, room, HOUR_MS));

@@ -1,4 +1,4 @@
-import { createAnswerRoom } from "../../../src/http/response-budget.ts";
+import { createResponseBudget } from "../../../src/http/response-budget.ts";
 import { Client } from "@langchain/langgraph-sdk";
 import type { FastifyInstance } from "fastify";
 import request from "supertest";
@@ -16,13 +16,13 @@ describe("/store", () => {
   beforeAll(async () => {
     open = await openStore();
     app = await createApp({
-      answerRoom: createAnswerRoom(),
+      responseBudget: createResponseBudget(),
       logger,
       authenticate: () => ANONYMOUS,
       connectionLimits: CONNECTION_LIMITS,
       bodyLimits: { bytes: 1_000_000, elements: 250_000 },
       cors: { origins: allowedOrigins(["*"]) },
-      routes: [createStoreRoutes(open.service, createAnswerRoom())],
+      routes: [createStoreRoutes(open.service, createResponseBudget())],
     });
     await app.listen({ host: "127.0.0.1", port: 0 });
   });

@@ -1,4 +1,4 @@
-import { createAnswerRoom } from "../../../src/http/response-budget.ts";
+import { createResponseBudget } from "../../../src/http/response-budget.ts";
 import { createRunEnds } from "../../../src/engine/queue/ending.ts";
 import { fileURLToPath } from "node:url";
 import type { FastifyInstance } from "fastify";
@@ -115,13 +115,13 @@ export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
     onThreadsDeleted: (threadIds) => deleted.push(...threadIds),
   });
   const app = await createApp({
-    answerRoom: createAnswerRoom(),
+    responseBudget: createResponseBudget(),
     logger,
     authenticate: () => ANONYMOUS,
     connectionLimits: CONNECTION_LIMITS,
     bodyLimits: { bytes: 10_000_000, elements: 250_000 },
     cors: { origins: allowedOrigins(["*"]) },
-    routes: [createThreadRoutes(service, createAnswerRoom())],
+    routes: [createThreadRoutes(service, createResponseBudget())],
   });
 
   const request: ThreadsRoom["request"] = async (method, path, body, headers = {}) => {

@@ -50,7 +50,7 @@ const cpuReader = async (client: pg.Client, replicas: readonly Replica[]) => {
 };
 
 /** Asks one after the other, until it was asked often enough or for long enough. Returns the milliseconds of each. */
-const askAgain = async (read: Read, times: number, forMs: number, from: number): Promise<number[]> => {
+const reauthorize = async (read: Read, times: number, forMs: number, from: number): Promise<number[]> => {
   const latencies: number[] = [];
   const end = now() + forMs;
   while (latencies.length < times && now() < end) {
@@ -73,11 +73,11 @@ const measureReads = async (
       "threadloom",
       value,
     );
-  for (const read of reads) await askAgain(read, ASKED.warmUp, ASKED.warmUpMs, 0);
+  for (const read of reads) await reauthorize(read, ASKED.warmUp, ASKED.warmUpMs, 0);
   for (let repeat = 0; repeat < bench.repeats; repeat += 1) {
     for (const read of reads) {
       const before = await cpu();
-      const latencies = await askAgain(
+      const latencies = await reauthorize(
         read,
         ASKED.measured,
         ASKED.measuredMs,

@@ -112,14 +112,14 @@ export const THREAD_CALLS: Calls = {
       // The stream connects when it is first read: the run may be over by then.
       streamResumable: true,
     });
-    const heard: string[] = [];
+    const received: string[] = [];
     for await (const { event, data } of joined) {
-      heard.push(event);
+      received.push(event);
       if (event === "metadata") expect(data).toMatchObject({ run_id });
       if (event === "updates" && "second" in (data as object)) break;
     }
     leave.abort();
-    expect(heard.filter((event) => event === "updates")).toHaveLength(2);
+    expect(received.filter((event) => event === "updates")).toHaveLength(2);
   },
   "threads.stream": async (client) => {
     const thread = client.threads.stream({ assistantId: "two-step" });

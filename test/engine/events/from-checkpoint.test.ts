@@ -129,13 +129,13 @@ describe.each([
   test("a graph within that of the run that fails has failed, and says why, before the run does", async () => {
     const client = new Client({ apiUrl: server.url, apiKey: "unused" });
     const options = { input: saying("go"), streamMode: ["lifecycle" as const] };
-    const told = [];
+    const published = [];
     for await (const { event, data } of client.runs.stream(await api.aThread(), "team", options))
-      told.push({ event, data });
+      published.push({ event, data });
     const error = { error: "RangeError", message: "no more" };
     const namespace = [expect.stringMatching(/^team:[0-9a-f-]{36}$/) as string];
     const name = expect.stringMatching(/^lifecycle\|team:[0-9a-f-]{36}$/) as string;
-    expect(told.slice(1)).toEqual([
+    expect(published.slice(1)).toEqual([
       { event: name, data: { event: "started", namespace } },
       { event: name, data: { event: "failed", namespace, error } },
       { event: "error", data: error },

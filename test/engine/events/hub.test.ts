@@ -35,8 +35,8 @@ const aHub = () => {
     signals: {
       send: ({ kind }) => void sent.push(kind),
       subscribeToThread: () => () => undefined,
-      subscribe(heard) {
-        listener = heard;
+      subscribe(received) {
+        listener = received;
         return () => (listener = undefined);
       },
       close: async () => undefined,
@@ -89,11 +89,11 @@ test("a reader who has read the log goes on in memory where it is, not where it 
     logged: false,
   });
   channel.emit("metadata", () => "{}");
-  await channel.seal();
+  await channel.endLog();
   release();
   const ids = [await first].flat().map((event) => (typeof event === "string" ? event : event.seq));
   channel.emit("values", () => "{}");
-  await channel.seal();
+  await channel.endLog();
   become("ended");
   hub.end(channel);
   for (;;) {
@@ -127,7 +127,7 @@ test("a run that starts and ends here while the log is asked is read from memory
   });
   channel.emit("metadata", () => "{}");
   channel.emit("values", () => "{}");
-  await channel.seal();
+  await channel.endLog();
   become("ended");
   hub.end(channel);
   release();

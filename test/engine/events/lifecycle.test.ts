@@ -9,7 +9,10 @@ import { tellRun, type Told } from "./protocol/tell.ts";
 /** The mode `lifecycle` of the streams of runs. */
 
 const INPUT = { messages: [{ role: "user", content: "hello" }] };
-const LIFECYCLE = { asked: { stream_mode: ["lifecycle"], stream_subgraphs: false }, tellsProtocol: false };
+const LIFECYCLE = {
+  asked: { stream_mode: ["lifecycle"], stream_subgraphs: false },
+  publishesProtocol: false,
+};
 
 type Work = (state: typeof MessagesAnnotation.State) => Promise<object> | object;
 const aGraph = (name: string, work: Work) =>
@@ -26,29 +29,32 @@ interface Lifecycle {
 }
 const toldBy = ({ first }: Told): Lifecycle[] => first.map(([, data]) => JSON.parse(data) as Lifecycle);
 /** Paths without the ids of tasks. */
-const eventsOf = (told: Told) =>
-  toldBy(told).map(({ event, namespace }) => [namespace.map((part) => part.split(":")[0]).join("/"), event]);
+const eventsOf = (published: Told) =>
+  toldBy(published).map(({ event, namespace }) => [
+    namespace.map((part) => part.split(":")[0]).join("/"),
+    event,
+  ]);
 
 test("graphs within that of the run start and complete, each under its namespace; the root tells nothing", async () => {
-  const told = await tellRun(around(around(speaking).compile()).compile(), INPUT, LIFECYCLE);
-  expect(eventsOf(told)).toEqual([
+  const published = await tellRun(around(around(speaking).compile()).compile(), INPUT, LIFECYCLE);
+  expect(eventsOf(published)).toEqual([
     ["team", "started"],
     ["team/team", "started"],
     ["team/team", "completed"],
     ["team", "completed"],
   ]);
-  for (const [index, [name]] of told.first.entries())
-    expect(name).toBe(`lifecycle|${toldBy(told)[index]?.namespace.join("|")}`);
-  expect(Object.keys(toldBy(told)[0] ?? {})).toEqual(["event", "namespace"]);
+  for (const [index, [name]] of published.first.entries())
+    expect(name).toBe(`lifecycle|${toldBy(published)[index]?.namespace.join("|")}`);
+  expect(Object.keys(toldBy(published)[0] ?? {})).toEqual(["event", "namespace"]);
   expect((await tellRun(speaking, INPUT, LIFECYCLE)).first).toEqual([]);
 });
 
 test("a graph starts before anything that it tells itself, and has ended behind it", async () => {
-  const told = await tellRun(around(speaking).compile(), INPUT, {
+  const published = await tellRun(around(speaking).compile(), INPUT, {
     asked: { stream_mode: ["values", "updates", "lifecycle", "tasks"], stream_subgraphs: true },
-    tellsProtocol: false,
+    publishesProtocol: false,
   });
-  const inside = told.first.map(([name]) => name).filter((name) => name.includes("|"));
+  const inside = published.first.map(([name]) => name).filter((name) => name.includes("|"));
   expect(inside.map((name) => name.split("|")[0])).toEqual([
     "lifecycle",
     "values",
@@ -92,8 +98,8 @@ test("a graph that a tool calls says which call has started it, at its end, too"
   const model = fakeModel()
     .respondWithTools([{ name: "ask", args: {}, id: "call_1" }])
     .respond(new AIMessage("I see"));
-  const told = await tellRun(createAgent({ model, tools: [ask] }).graph, INPUT, LIFECYCLE);
-  expect(toldBy(told)).toMatchObject([
+  const published = await tellRun(createAgent({ model, tools: [ask] }).graph, INPUT, LIFECYCLE);
+  expect(toldBy(published)).toMatchObject([
     { event: "started", tool_call_id: "call_1" },
     { event: "completed", tool_call_id: "call_1" },
   ]);

@@ -313,9 +313,9 @@ describe("the mode", () => {
       });
       const inside = sent.find(({ event }) => event.startsWith(`${mode}|investigate:`))?.shown;
       expect(inside?.config.configurable.checkpoint_ns).toMatch(/^investigate:/);
-      const told = JSON.stringify(sent);
+      const published = JSON.stringify(sent);
       for (const hidden of ["run_attempt", "__secret", "langgraph_auth", "callbacks"])
-        expect(told.includes(hidden), hidden).toBe(false);
+        expect(published.includes(hidden), hidden).toBe(false);
       const keys = sent.flatMap(({ shown }) => Object.keys(shown.config.configurable));
       expect(keys.filter((key) => key.startsWith("__"))).toEqual([]);
     },

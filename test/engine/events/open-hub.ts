@@ -17,16 +17,17 @@ export interface Told extends RunEvent {
 
 /** What is told up to the first event that is like this. */
 export const readUntil = async (reader: ThreadReader, isLast: (event: Told) => boolean): Promise<Told[]> => {
-  const told: Told[] = [];
+  const published: Told[] = [];
   for (;;) {
     const news = await reader.next();
     if (typeof news === "string") throw new Error(`The reader is ${news}.`);
-    told.push(...news.events.map((event) => ({ ...event, runId: news.runId })));
-    if (told.some(isLast)) return told;
+    published.push(...news.events.map((event) => ({ ...event, runId: news.runId })));
+    if (published.some(isLast)) return published;
   }
 };
 
-export const idsOf = (told: readonly Told[]): number[] => told.map(({ threadSeq = -1 }) => threadSeq);
+export const idsOf = (published: readonly Told[]): number[] =>
+  published.map(({ threadSeq = -1 }) => threadSeq);
 
 /** The hub of a process that executes nothing, on the database of a server. */
 export const openHub = async (connectionString: string) => {

@@ -257,7 +257,7 @@ describe("with a log", () => {
     });
     await settled();
     expect([batches, channel.keptBytes]).toEqual([[[0]], 0]);
-    await expect(channel.seal()).rejects.toThrow("the lease is lost");
+    await expect(channel.endLog()).rejects.toThrow("the lease is lost");
   });
 });
 
@@ -353,7 +353,7 @@ describe("when another process comes to read", () => {
   });
 
   test("it is too late when the run is about to end, or has ended", async () => {
-    for (const end of [(channel: RunChannel) => channel.seal(), (channel: RunChannel) => channel.close()]) {
+    for (const end of [(channel: RunChannel) => channel.endLog(), (channel: RunChannel) => channel.close()]) {
       const { log, batches } = aLog();
       const channel = aChannel();
       emit(channel, 1);
@@ -371,15 +371,15 @@ describe("before a run ends", () => {
     const { log, batches, commit } = aLog();
     const channel = aChannel({ log });
     emit(channel, 1);
-    const seal = watched(channel.seal());
+    const ended = watched(channel.endLog());
     await settled();
     emit(channel, 1);
     commit();
     await settled();
-    expect(seal.over).toBe(false);
+    expect(ended.over).toBe(false);
     commit();
     await settled();
-    expect([seal.over, batches]).toEqual([true, [[0], [1]]]);
+    expect([ended.over, batches]).toEqual([true, [[0], [1]]]);
   });
 
   test("also what is emitted at the very moment at which the last batch is committed", async () => {
@@ -395,14 +395,14 @@ describe("before a run ends", () => {
       if (more > 0) queueMicrotask(() => emit(channel, (more -= 1) + 1));
     });
     emit(channel, 1);
-    await channel.seal();
+    await channel.endLog();
     expect([batches.flat(), channel.lastSeq]).toEqual([[0, 1], 1]);
   });
 
   test("nothing is waited for without a log", async () => {
     const channel = aChannel();
     emit(channel, 1);
-    await channel.seal();
+    await channel.endLog();
     expect(ids(channel.read(-1))).toEqual([0]);
   });
 });

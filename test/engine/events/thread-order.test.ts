@@ -53,9 +53,9 @@ describe("the events of a thread", () => {
     const runIds: string[] = [];
     for (const api of [...apis, ...apis]) runIds.push(await aResumableRun(api, threadId));
     const last = runIds.at(-1) ?? "";
-    const told = await readUntil(read(threadId), ({ runId, seq }) => runId === last && seq === 3);
-    expectRising(idsOf(told));
-    expect(told.map(({ runId, seq }) => [runId, seq])).toEqual(
+    const published = await readUntil(read(threadId), ({ runId, seq }) => runId === last && seq === 3);
+    expectRising(idsOf(published));
+    expect(published.map(({ runId, seq }) => [runId, seq])).toEqual(
       runIds.flatMap((runId) => [0, 1, 2, 3].map((seq) => [runId, seq])),
     );
   });
@@ -97,9 +97,11 @@ describe("the events of a thread", () => {
         input: saying("again"),
         stream_mode: "values",
       });
-      const told = await readUntil(reader, ({ runId, seq }) => runId === next.run_id && seq === 3);
-      expectRising(idsOf(told));
-      expect(told.filter((event) => event.runId === next.run_id).map(({ seq }) => seq)).toEqual([0, 1, 2, 3]);
+      const published = await readUntil(reader, ({ runId, seq }) => runId === next.run_id && seq === 3);
+      expectRising(idsOf(published));
+      expect(published.filter((event) => event.runId === next.run_id).map(({ seq }) => seq)).toEqual([
+        0, 1, 2, 3,
+      ]);
     },
   );
 

@@ -38,23 +38,23 @@ test("a thread's events go on when the process is killed that executes a run: wi
       stream_resumable: true,
     };
     const run = await api.aRun(threadId, request);
-    const told = await readUntil(reader, ({ event }) => event === "custom");
+    const published = await readUntil(reader, ({ event }) => event === "custom");
     await first.kill();
     await endLeases(server);
     await aWorker();
-    told.push(
+    published.push(
       ...(await readUntil(reader, ({ event, data }) => event === "updates" && data.includes("second"))),
     );
     await api.untilRunIs(threadId, run.run_id, "success");
     const next = await api.aRun(threadId, { ...request, input: { first: [7] } });
-    told.push(
+    published.push(
       ...(await readUntil(reader, ({ runId, event }) => runId === next.run_id && event === "custom")),
     );
     await api.cancel(threadId, next.run_id);
 
-    const ids = idsOf(told);
+    const ids = idsOf(published);
     expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
-    const opening = told.filter(({ event }) => event === "metadata");
+    const opening = published.filter(({ event }) => event === "metadata");
     expect(opening.map(({ data }) => JSON.parse(data) as object)).toEqual([
       { run_id: run.run_id, attempt: 1 },
       { run_id: run.run_id, attempt: 2 },

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ClaimedRunRow } from "../../../src/platform/database/tables.ts";
 import type { WatchedSink } from "../../../src/engine/executors/executor.ts";
 import { createEventPipe } from "../../../src/engine/executors/process/event-pipe.ts";
-import { ExecutionThere } from "../../../src/engine/executors/process/remote-execution.ts";
+import { RemoteExecution } from "../../../src/engine/executors/process/remote-execution.ts";
 import { WINDOW_CHARACTERS, type EventPair } from "../../../src/engine/executors/process/messages.ts";
 import { eventually } from "../../helpers/conditions.ts";
 
@@ -27,11 +27,11 @@ const aSlowSink = () => {
 
 test("a graph that emits 50 MB faster than they are taken waits, and no event is lost", async () => {
   const { sink, taken, goOn } = aSlowSink();
-  const execution = new ExecutionThere(
+  const execution = new RemoteExecution(
     1,
     { delete_thread: false } as ClaimedRunRow,
     sink,
-    { isSuspect: false, tellsProtocol: false, onGraphEnded: () => undefined },
+    { isSuspect: false, publishesProtocol: false, onGraphEnded: () => undefined },
     () => undefined,
   );
   const pipe = createEventPipe({

@@ -141,7 +141,7 @@ test("a run that does not hear its signal is cancelled all the same", async () =
 test("the server answers while a graph loops", async () => {
   const { threadId, runId } = await hostile({ harm: "loop", steps: 1 });
   await processOf(threadId);
-  for (let look = 0; look < 5; look += 1) expect((await api.get("/ok")).status).toBe(200);
+  for (let poll = 0; poll < 5; poll += 1) expect((await api.get("/ok")).status).toBe(200);
   expect((await api.cancel(threadId, runId)).status).toBe(204);
 });
 

@@ -6,7 +6,7 @@ import {
   startGraphProcess,
   type GraphProcessOptions,
 } from "../../../src/engine/executors/process/graph-process.ts";
-import { LAST_WORD_DESCRIPTOR } from "../../../src/engine/executors/process/exit-report.ts";
+import { EXIT_REPORT_DESCRIPTOR } from "../../../src/engine/executors/process/exit-report.ts";
 import { createLogger } from "../../../src/platform/lib/logger.ts";
 
 /** What the system may answer to a fork, and a child that does nothing. */
@@ -15,7 +15,7 @@ vi.mock(import("node:child_process"), { spy: true });
 const forked = vi.mocked(fork);
 const ANSWER_MS = 60_000;
 
-const start = ({ isFailureTold = false, write = (_line: string): void => undefined } = {}) => {
+const start = ({ isFailureLogged = false, write = (_line: string): void => undefined } = {}) => {
   const onCulprit = vi.fn<GraphProcessOptions["onCulprit"]>();
   const onEnd = vi.fn<GraphProcessOptions["onEnd"]>();
   const graphProcess = startGraphProcess({
@@ -27,7 +27,7 @@ const start = ({ isFailureTold = false, write = (_line: string): void => undefin
     onUnresponsive: () => undefined,
     onCulprit,
     onEnd,
-    isFailureTold: () => isFailureTold,
+    isFailureLogged: () => isFailureLogged,
     logger: createLogger({ level: "info", destination: { write } }),
   });
   return { graphProcess, onCulprit, onEnd };
@@ -95,20 +95,20 @@ test("what a process says while it ends names who has ended it; whatever else is
   const { onCulprit } = start();
   const culprit = { id: 7, run_id: "run", thread_id: "thread", graph_id: "graph", node: "hurt", how: "left" };
   for (const line of ["no JSON", "null", "7", "[]", `{"id":7}`, "", JSON.stringify(culprit)])
-    stdio[LAST_WORD_DESCRIPTOR]!.write(`${line}\n`);
+    stdio[EXIT_REPORT_DESCRIPTOR]!.write(`${line}\n`);
   await vi.advanceTimersByTimeAsync(0);
   expect(onCulprit.mock.calls).toEqual([[culprit]]);
 });
 
 test.each([
-  { isFailureTold: false, told: ["a bracket is missing", "loaded"] },
-  { isFailureTold: true, told: ["loaded"] },
+  { isFailureLogged: false, told: ["a bracket is missing", "loaded"] },
+  { isFailureLogged: true, told: ["loaded"] },
 ])(
   "what a process prints before it is ready is logged, unless the log says why others did not start: $isFailureTold",
-  async ({ isFailureTold, told }) => {
+  async ({ isFailureLogged, told }) => {
     const lines: string[] = [];
     const child = aChild();
-    start({ isFailureTold, write: (line) => void lines.push(line) });
+    start({ isFailureLogged, write: (line) => void lines.push(line) });
     child.stdio[2]!.write("a bracket is missing\n");
     await vi.advanceTimersByTimeAsync(0);
     child.emit("message", { kind: "ready" });

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, test, vi } from "vitest";
 import type { ClaimedRunRow } from "../../../src/platform/database/tables.ts";
 import type { GraphExecutor, GraphResult, WatchedSink } from "../../../src/engine/executors/executor.ts";
-import { ExecutionThere } from "../../../src/engine/executors/process/remote-execution.ts";
+import { RemoteExecution } from "../../../src/engine/executors/process/remote-execution.ts";
 import { createHost } from "../../../src/engine/executors/process/host.ts";
 
 const SINK: WatchedSink = {
@@ -25,11 +25,11 @@ const resultThere = async (result: GraphResult) => {
       wantValues: () => undefined,
     }),
   };
-  const there = new ExecutionThere(
+  const there = new RemoteExecution(
     1,
     { run_id: "run", delete_thread: false } as ClaimedRunRow,
     SINK,
-    { isSuspect: false, tellsProtocol: false, onGraphEnded: () => undefined },
+    { isSuspect: false, publishesProtocol: false, onGraphEnded: () => undefined },
     vi.fn(),
   );
   const host = createHost({

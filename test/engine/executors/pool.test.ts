@@ -75,7 +75,7 @@ const begin = (pool: ReturnType<typeof aPool>, runId: string, isSuspect = false)
   const run = { run_id: runId, delete_thread: false } as ClaimedRunRow;
   const execution = pool.execute(run, SINK, {
     isSuspect,
-    tellsProtocol: false,
+    publishesProtocol: false,
     onGraphEnded: () => undefined,
   });
   const state: { result?: AttemptResult } = {};
@@ -345,7 +345,7 @@ describe("with a spare that is ready", () => {
       const runs = ["slow", "neighbour"].map((runId) => begin(pool, runId));
       const [fake] = started as [FakeProcess];
       const origin = { run_id: "slow", thread_id: "thread", graph_id: "graph", node: "hurt" };
-      fake.options.onCulprit({ id: idOf(fake, "slow"), ...origin, how: "was slow", isSilent: true });
+      fake.options.onCulprit({ id: idOf(fake, "slow"), ...origin, how: "was slow", isUnresponsive: true });
       fake.options.onMessage({ kind: "pong", residentBytes: 1 });
       fake.options.onEnd("signal", "was ended by SIGKILL");
       await vi.advanceTimersByTimeAsync(0);
@@ -605,7 +605,7 @@ test("a pool that has closed begins nothing, and starts no process", async () =>
 });
 
 describe("new code of graphs", () => {
-  const isTold = ({ received }: FakeProcess): boolean => received.some(({ kind }) => kind === "load");
+  const isLogged = ({ received }: FakeProcess): boolean => received.some(({ kind }) => kind === "load");
   const aReloadingPool = async () => {
     const pool = aPool({ isReloading: true });
     const [first] = started as [FakeProcess];
@@ -618,9 +618,9 @@ describe("new code of graphs", () => {
   test("is loaded by a process that was prepared; new runs begin there, and what runs ends where it is", async () => {
     const { pool, first, spare } = await aReloadingPool();
     const before = begin(pool, "before");
-    expect(isTold(spare)).toBe(false);
+    expect(isLogged(spare)).toBe(false);
     const renewed = pool.renew({ isWhole: false });
-    expect(isTold(spare)).toBe(true);
+    expect(isLogged(spare)).toBe(true);
     begin(pool, "meanwhile");
     expect(idOf(first, "meanwhile")).toBeDefined();
     ready(spare);
@@ -654,9 +654,9 @@ describe("new code of graphs", () => {
     const { pool, spare } = await aReloadingPool();
     const renewed = pool.renew({ isWhole: true });
     expect(spare.isClosed).toBe(true);
-    expect(isTold(spare)).toBe(false);
+    expect(isLogged(spare)).toBe(false);
     const successor = started.at(-1)!;
-    expect(isTold(successor)).toBe(true);
+    expect(isLogged(successor)).toBe(true);
     ready(successor);
     await renewed;
     begin(pool, "run");
@@ -668,7 +668,7 @@ describe("new code of graphs", () => {
     const first = expect(pool.renew({ isWhole: false })).rejects.toThrow("once more");
     const second = pool.renew({ isWhole: false });
     await first;
-    ready(started.findLast((fake) => isTold(fake) && !fake.isClosed)!);
+    ready(started.findLast((fake) => isLogged(fake) && !fake.isClosed)!);
     await second;
     expect(spare.isClosed).toBe(true);
   });
@@ -705,7 +705,7 @@ describe("why processes do not start", () => {
   /** How often the log says it in ten minutes, of a pool whose processes all fail. */
   const toldOf = async (isReloading: boolean): Promise<number> => {
     const pool = aPool({ isReloading });
-    expect(started[0]!.options.isFailureTold()).toBe(false);
+    expect(started[0]!.options.isFailureLogged()).toBe(false);
     for (let times = 0; times < 20; times += 1) {
       started.at(-1)!.options.onEnd("start", "exited with 1");
       await vi.advanceTimersByTimeAsync(LONG_MS / 2);
@@ -724,8 +724,8 @@ describe("why processes do not start", () => {
   test("is told again after one was ready", () => {
     aPool({ isReloading: true });
     started[0]!.options.onEnd("start", "exited with 1");
-    expect(started.at(-1)!.options.isFailureTold()).toBe(true);
+    expect(started.at(-1)!.options.isFailureLogged()).toBe(true);
     ready(started.at(-1)!);
-    expect(started.at(-1)!.options.isFailureTold()).toBe(false);
+    expect(started.at(-1)!.options.isFailureLogged()).toBe(false);
   });
 });

@@ -352,7 +352,7 @@ describe("a thread that is deleted", () => {
     const threadId = await opened.aThread();
     const ends = await opened.aRun({ threadId, status: "running" });
     const appears = await opened.aRun({ threadId, status: "success" });
-    const told = await opened.whileLocked(
+    const final = await opened.whileLocked(
       "threads",
       threadId,
       () =>
@@ -367,7 +367,7 @@ describe("a thread that is deleted", () => {
         ]);
       },
     );
-    expect(told).toMatchObject([{ run: { run_id: appears.runId }, status: "deleted", error: null }]);
+    expect(final).toMatchObject([{ run: { run_id: appears.runId }, status: "deleted", error: null }]);
     expect((await opened.rows()).has(appears.runId)).toBe(false);
   });
 });

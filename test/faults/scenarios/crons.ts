@@ -5,7 +5,7 @@ import { FAULTY_SERVER, type Bench, type Replica } from "../bench.ts";
 import { complaintsWhere, type Scenario } from "../scenario.ts";
 
 const LATE_P99_MS = 1_000;
-const LOOK_EVERY_MS = 10;
+const POLL_EVERY_MS = 10;
 /** A full second: a `Date` holds milliseconds. Both processes have looked once more by then. */
 const AHEAD_SECONDS = 3;
 
@@ -68,7 +68,7 @@ const fireAll = async (bench: Bench, point: string): Promise<Round> => {
       );
       if (row === undefined) return false;
       seen.push({ at: row.at.getTime() - due.getTime(), runs: row.runs });
-      await pause(LOOK_EVERY_MS);
+      await pause(POLL_EVERY_MS);
       return row.open === 0;
     },
     30_000,

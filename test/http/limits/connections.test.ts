@@ -30,15 +30,15 @@ afterEach(async () => {
   await app.close();
 });
 
-const open = async (port: number, text = ""): Promise<Socket & { told: () => string }> =>
+const open = async (port: number, text = ""): Promise<Socket & { logged: () => string }> =>
   await new Promise((resolve, reject) => {
-    let told = "";
+    let logged = "";
     const socket = connect(port, "127.0.0.1", () => {
       if (text !== "") socket.write(text);
-      resolve(Object.assign(socket, { told: () => told }));
+      resolve(Object.assign(socket, { logged: () => logged }));
     });
     sockets.push(socket);
-    socket.on("data", (chunk) => (told += chunk.toString()));
+    socket.on("data", (chunk) => (logged += chunk.toString()));
     socket.on("error", reject);
   });
 
@@ -56,8 +56,8 @@ test("who says nothing, sends headers drop by drop, or a body drop by drop, is c
   }, 20);
   try {
     await eventually("all are closed", () => [silent, slowHeader, slowBody].every(({ closed }) => closed));
-    expect(slowHeader.told()).toContain("408 Request Timeout");
-    expect(slowBody.told()).toContain('{"detail":"The request did not arrive whole in time."}');
+    expect(slowHeader.logged()).toContain("408 Request Timeout");
+    expect(slowBody.logged()).toContain('{"detail":"The request did not arrive whole in time."}');
   } finally {
     clearInterval(drops);
   }
@@ -78,7 +78,7 @@ test("who takes the answers one after the other keeps the connection", async () 
   const socket = await open(port);
   for (const answers of [1, 2, 3, 4, 5]) {
     socket.write(`${HEADER}\r\n`);
-    await eventually("the answer has come", () => socket.told().split("200 OK").length === answers + 1);
+    await eventually("the answer has come", () => socket.logged().split("200 OK").length === answers + 1);
   }
   expect(socket.closed).toBe(false);
 });
@@ -93,9 +93,9 @@ test("requests that ask for another protocol before the last one is answered end
   const port = await serve({});
   const upgrade = `${HEADER}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n`;
   const one = await open(port, upgrade);
-  await eventually("it is answered", () => one.told().includes("200 OK"));
+  await eventually("it is answered", () => one.logged().includes("200 OK"));
   one.write(upgrade);
-  await eventually("the next one, too", () => one.told().split("200 OK").length === 3);
+  await eventually("the next one, too", () => one.logged().split("200 OK").length === 3);
 
   const many = await open(port, upgrade.repeat(2_000));
   await eventually("it is closed", () => many.closed);

@@ -51,9 +51,9 @@ test("a caller who asks too often is a 429 that says when to come back, and othe
     ),
   });
   expect((await ask("b", "GET", "/assistants/counter")).status).toBe(200);
-  const told = server.lines.filter((line) => line.includes('"limit":"reads"'));
-  expect(told).toHaveLength(1);
-  expect(JSON.parse(told[0] ?? "")).toMatchObject({ caller_kind: "key", caller: expect.any(String) });
+  const logged = server.lines.filter((line) => line.includes('"limit":"reads"'));
+  expect(logged).toHaveLength(1);
+  expect(JSON.parse(logged[0] ?? "")).toMatchObject({ caller_kind: "key", caller: expect.any(String) });
 });
 
 test("who may read no more may create runs, and the other way round", async () => {

@@ -11,7 +11,7 @@ const aLog = (shownUser?: (name: string) => string) => {
   const { logger, lines } = listeningLogger();
   const clock = { now: 0 };
   const refusals = createRefusals({ logger, shownUser, now: () => clock.now });
-  const told = (): Record<string, unknown>[] =>
+  const known = (): Record<string, unknown>[] =>
     lines.join("").trim() === ""
       ? []
       : lines
@@ -19,41 +19,41 @@ const aLog = (shownUser?: (name: string) => string) => {
           .trim()
           .split("\n")
           .map((line) => JSON.parse(line) as Record<string, unknown>);
-  return { refusals, clock, told };
+  return { refusals, clock, known };
 };
 
 test("a caller is named once in a minute for each limit, with how often it was meanwhile", () => {
-  const { refusals, clock, told } = aLog();
+  const { refusals, clock, known } = aLog();
   for (let count = 0; count < 5; count += 1) refusals.note("reads", "user:ann");
   refusals.note("runs", "key:abc123");
-  expect(told()).toMatchObject([
+  expect(known()).toMatchObject([
     { limit: "reads", caller_kind: "user", caller: "ann" },
     { limit: "runs", caller_kind: "key", caller: "abc123" },
   ]);
   clock.now = 60_000;
   refusals.note("reads", "user:ann");
-  expect(told()[2]).toMatchObject({ caller: "ann", others_since: 4 });
+  expect(known()[2]).toMatchObject({ caller: "ann", others_since: 4 });
   expect(refusals.figures()).toMatchObject({ reads: 6, runs: 1, searches: 0 });
 });
 
 test("users are hidden where names are sealed, and no name is as long as its caller likes", () => {
-  const { refusals, told } = aLog(() => "digest");
+  const { refusals, known } = aLog(() => "digest");
   refusals.note("reads", "user:canary-ann");
   refusals.note("reads", `key:${"k".repeat(5_000)}`);
-  expect(JSON.stringify(told())).not.toContain("canary-ann");
-  expect(told()[0]).toMatchObject({ caller: "digest" });
-  expect(String(told()[1]?.caller).length).toBeLessThan(300);
+  expect(JSON.stringify(known())).not.toContain("canary-ann");
+  expect(known()[0]).toMatchObject({ caller: "digest" });
+  expect(String(known()[1]?.caller).length).toBeLessThan(300);
 });
 
 test("thousands of addresses write no thousands of lines", () => {
-  const { refusals, told } = aLog();
+  const { refusals, known } = aLog();
   for (let count = 0; count < 5_000; count += 1) refusals.note("reads", `address:10.0.${count}`);
-  expect(told()).toHaveLength(60);
+  expect(known()).toHaveLength(60);
   expect(refusals.figures().reads).toBe(5_000);
 });
 
 test("failed logins and runs that may not wait are counted and told, too", async () => {
-  const { refusals, told } = aLog();
+  const { refusals, known } = aLog();
   const logins = createFailedLogins({ perMinute: 1, countsAddresses: true, refusals });
   const request = { ip: "10.0.0.1", headers: {} };
   logins.failed(request, unauthenticated("No."));
@@ -67,7 +67,7 @@ test("failed logins and runs that may not wait are counted and told, too", async
   const queryable = { query: async () => [{ caller: "user:0123", pending: 5 }] } as never;
   await expect(limits.assertRoomOfCaller(queryable, { caller: "user:0123" })).rejects.toThrow();
   expect(refusals.figures()).toMatchObject({ failed_logins: 1, pending_runs: 1 });
-  expect(told()).toMatchObject([
+  expect(known()).toMatchObject([
     { limit: "failed_logins", caller_kind: "address", caller: "10.0.0.1" },
     { limit: "pending_runs", caller_kind: "user", caller: "0123" },
   ]);

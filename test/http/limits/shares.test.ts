@@ -2,7 +2,7 @@ import { IncomingMessage, request as httpRequest, ServerResponse, type ClientReq
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createAnswerRoom, type AnswerRoom } from "../../../src/http/response-budget.ts";
+import { createResponseBudget, type ResponseBudget } from "../../../src/http/response-budget.ts";
 import { createBodyBudget } from "../../../src/http/body-budget.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
@@ -87,7 +87,7 @@ describe("bodies that one user does not end", () => {
 
 describe("large answers that one user does not take", () => {
   /** What became of it; `is` undefined: it waits. */
-  const reserve = (room: AnswerRoom, response: ServerResponse, bytes: number) => {
+  const reserve = (room: ResponseBudget, response: ServerResponse, bytes: number) => {
     const seen: { is?: "there" | "refused" } = {};
     room.reserve(response, bytes, { isRefusable: true }).then(
       () => (seen.is = "there"),
@@ -95,7 +95,7 @@ describe("large answers that one user does not take", () => {
     );
     return seen;
   };
-  const responseOf = (room: AnswerRoom, name: string): ServerResponse => {
+  const responseOf = (room: ResponseBudget, name: string): ServerResponse => {
     const response = new ServerResponse(new IncomingMessage(new Socket()));
     room.belongsTo(response, () => ({ name, times: 1 }));
     return response;
@@ -103,7 +103,7 @@ describe("large answers that one user does not take", () => {
   const settled = async (): Promise<void> => await new Promise((resolve) => setImmediate(resolve));
 
   test("take half of the room at most, and who comes later waits for none of them", async () => {
-    const room = createAnswerRoom({ bytesAtMost: 1_000 });
+    const room = createResponseBudget({ bytesAtMost: 1_000 });
     const own = Array.from({ length: 12 }, () => reserve(room, responseOf(room, "bob"), 100));
     const hers = reserve(room, responseOf(room, "ann"), 20);
     await settled();
@@ -114,7 +114,7 @@ describe("large answers that one user does not take", () => {
   });
 
   test("leave their room to callers in turns", async () => {
-    const room = createAnswerRoom({ bytesAtMost: 1_000 });
+    const room = createResponseBudget({ bytesAtMost: 1_000 });
     const full = ["carl", "dora"].map((name) => {
       const response = responseOf(room, name);
       reserve(room, response, 500);

@@ -15,10 +15,10 @@ import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 const aDatabaseToCome = async () => {
   const { connectionString, drop } = await freshDatabase();
   const target = new URL(connectionString);
-  let isThere = false;
+  let fileExists = false;
   const open = new Set<Socket>();
   const port = createServer((client) => {
-    if (!isThere) return void client.destroy();
+    if (!fileExists) return void client.destroy();
     const database = connect(Number(target.port), target.hostname);
     for (const socket of [client, database]) open.add(socket.on("error", () => socket.destroy()));
     client.pipe(database).pipe(client);
@@ -31,7 +31,7 @@ const aDatabaseToCome = async () => {
   });
   const url = new URL(connectionString);
   url.port = String((port.address() as AddressInfo).port);
-  return { connectionString: url.href, arrives: () => void (isThere = true) };
+  return { connectionString: url.href, arrives: () => void (fileExists = true) };
 };
 
 const awaited = (connectionString: string, options: { seconds?: number; signal?: AbortSignal } = {}) => {

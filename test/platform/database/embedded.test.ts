@@ -165,10 +165,10 @@ describe("several processes", () => {
     const child = spawn(process.execPath, ["--import", "tsx", CHILD, dataFolder], {
       stdio: ["pipe", "pipe", "inherit"],
     });
-    let said = "";
-    child.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
-    const connectionString = await eventually(() => Promise.resolve(/^url (\S+)$/m.exec(said)?.[1]));
-    const pid = Number(/^pid (\d+)$/m.exec(said)?.[1]);
+    let output = "";
+    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    const connectionString = await eventually(() => Promise.resolve(/^url (\S+)$/m.exec(output)?.[1]));
+    const pid = Number(/^pid (\d+)$/m.exec(output)?.[1]);
     return { child, connectionString, pid, exited: once(child, "exit") };
   };
 
@@ -286,13 +286,13 @@ describe.runIf(ROOT)("as root", () => {
       stdio: ["pipe", "pipe", "inherit"],
       env: { HOME: home, TMPDIR: home },
     });
-    const [said] = (await once(child.stdout, "data")) as [Buffer];
+    const [output] = (await once(child.stdout, "data")) as [Buffer];
     child.kill("SIGKILL");
     const theirs = await findPlace(wished);
     await stopServer(theirs);
     const postgres = await startEmbeddedPostgres({ dataFolder: wished, logger, settings: { fsync: "off" } });
     opened.push(postgres);
-    expect(said.toString()).toContain(postgres.connectionString);
+    expect(output.toString()).toContain(postgres.connectionString);
     expect((await stat(join(wished, "postgres/postgres.log"))).uid).toBe(nobody.uid);
     await postgres.close();
   });

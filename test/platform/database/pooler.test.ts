@@ -136,12 +136,12 @@ for (const { how, preparedStatements, possible } of modes) {
           return await keep(openSignals({ database, connectionString: direct, processId: newId(), logger }));
         };
         const [one, another] = [await open(), await open()];
-        const heard: Signal[] = [];
-        another.subscribe((signal) => heard.push(signal));
+        const received: Signal[] = [];
+        another.subscribe((signal) => received.push(signal));
         const sent: Signal = { kind: "available", threadId: newId(), runId: newId() };
         one.send(sent);
         expect(
-          await eventually("the signal arrives", () => heard.find(({ runId }) => runId === sent.runId)),
+          await eventually("the signal arrives", () => received.find(({ runId }) => runId === sent.runId)),
         ).toEqual(sent);
       });
 

@@ -36,32 +36,32 @@ afterAll(async () => {
 const events = (threadId = newId()): Signal => ({ kind: "events", threadId, runId: newId() });
 
 /** What was heard before `last`, which is sent after all others. */
-const heardUntil = async (heard: readonly Signal[], last: Signal): Promise<readonly Signal[]> =>
+const heardUntil = async (received: readonly Signal[], last: Signal): Promise<readonly Signal[]> =>
   await eventually("the last signal has come", () => {
-    const at = heard.findIndex(({ runId }) => runId === last.runId);
-    return at === -1 ? undefined : heard.slice(0, at);
+    const at = received.findIndex(({ runId }) => runId === last.runId);
+    return at === -1 ? undefined : received.slice(0, at);
   });
 
 test("a signal names its kind, its thread and its run, here and in another process", async () => {
-  const heard: Signal[][] = [[], []];
+  const received: Signal[][] = [[], []];
   const stops = [here, elsewhere].map((signals, at) =>
-    signals.subscribe((signal) => void heard[at]?.push(signal)),
+    signals.subscribe((signal) => void received[at]?.push(signal)),
   );
   const signal: Signal = { kind: "available", threadId: newId(), runId: newId() };
   here.send(signal);
-  await eventually("both have heard", () => heard.every((signals) => signals.length > 0));
+  await eventually("both have heard", () => received.every((signals) => signals.length > 0));
   for (const stop of stops) stop();
-  expect(heard).toEqual([[signal], [signal]]);
+  expect(received).toEqual([[signal], [signal]]);
 });
 
 test("more signals than one notification can carry all arrive", async () => {
-  const heard: Signal[] = [];
-  const stop = elsewhere.subscribe((signal) => void heard.push(signal));
+  const received: Signal[] = [];
+  const stop = elsewhere.subscribe((signal) => void received.push(signal));
   const sent = Array.from({ length: 500 }, (): Signal => ({ ...events(), kind: "available" }));
   for (const signal of sent) here.send(signal);
-  await eventually("all have come", () => heard.length >= sent.length);
+  await eventually("all have come", () => received.length >= sent.length);
   stop();
-  expect(heard).toEqual(sent);
+  expect(received).toEqual(sent);
 });
 
 test("who subscribes to a thread hears of that thread alone, and of nothing when that has ended", async () => {

@@ -5,9 +5,9 @@ import { checkEncryption } from "../../../src/cli/doctor/encryption.ts";
 import { openDatabase } from "../../../src/platform/database/database.ts";
 import type { Cipher } from "../../../src/platform/encryption/cipher.ts";
 import { openCipher } from "../../../src/platform/encryption/setup.ts";
-import type { SealedTable } from "../../../src/server/key-rotation/columns.ts";
-import { SEALED_TABLES } from "../../../src/server/key-rotation/tables.ts";
-import { walkSealed } from "../../../src/server/key-rotation/walk.ts";
+import type { EncryptedTable } from "../../../src/server/key-rotation/columns.ts";
+import { ENCRYPTED_TABLES } from "../../../src/server/key-rotation/tables.ts";
+import { walkEncrypted } from "../../../src/server/key-rotation/walk.ts";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
@@ -148,7 +148,7 @@ const shownOf = async (
 };
 
 /** SQL for which rows of a table are of a conversation. */
-const rowsOf = ({ name }: SealedTable, { threads, assistantId, cronId, word }: Conversation): string => {
+const rowsOf = ({ name }: EncryptedTable, { threads, assistantId, cronId, word }: Conversation): string => {
   if (name.startsWith("assistant")) return `assistant_id = '${assistantId}'`;
   if (name === "crons") return `cron_id = '${cronId}'`;
   if (name === "store_items") return `namespace = '{${word}}'`;
@@ -158,7 +158,7 @@ const rowsOf = ({ name }: SealedTable, { threads, assistantId, cronId, word }: C
 /** Gives rows what those of another conversation hold in a column, does something, and takes it back. Answers how many. */
 const withMoved = async (
   { database }: Site,
-  table: SealedTable,
+  table: EncryptedTable,
   column: string,
   { from, to }: { from: Conversation; to: Conversation },
   work: () => Promise<void>,
@@ -167,14 +167,14 @@ const withMoved = async (
   const same = table.key.map(([name]) => `t.${name} = n.${name}`).join(" and ");
   const type = table.columns.find(([name]) => name === column)?.[1];
   const text = type === "bytea" ? `encode(${column}, 'escape')` : `${column}::text`;
-  const sealedOf = (conversation: Conversation) =>
+  const encryptedOf = (conversation: Conversation) =>
     `select ${key}, ${column} as value, row_number() over (order by ${key}) as place from threadloom.${table.name}
      where ${rowsOf(table, conversation)} and ${text} like '%enc1:%'`;
   const store = `update threadloom.${table.name} t set ${column} =`;
-  await query(database, `create table kept as ${sealedOf(to)}`);
+  await query(database, `create table kept as ${encryptedOf(to)}`);
   const moved = await query(
     database,
-    `${store} o.value from (${sealedOf(from)}) o join (${sealedOf(to)}) n on n.place = o.place
+    `${store} o.value from (${encryptedOf(from)}) o join (${encryptedOf(to)}) n on n.place = o.place
      where ${same} returning 1`,
   );
   if (moved.length > 0) await work();
@@ -199,7 +199,7 @@ describe("an encrypted value", () => {
 
   test("that is moved to another row is shown to nobody who reads that row, whatever column it is of", async () => {
     const moved: string[] = [];
-    for (const table of SEALED_TABLES) {
+    for (const table of ENCRYPTED_TABLES) {
       expect(await shownOf(site, mine, table.name)).toContain(MINE);
       for (const [column] of table.columns) {
         const rows = await withMoved(site, table, column, { from: theirs, to: mine }, async () => {
@@ -263,8 +263,8 @@ describe("an encrypted value", () => {
     expect(await api.thread(copy.thread_id)).toEqual(copy);
     expect(await status(database, KEY)).toMatchObject({ unreadable: 0, unbound: 0 });
     const next = "the newest key of a test, of 32 ";
-    const resealed = await command(database, [next, KEY], "reseal", "--json");
-    expect(JSON.parse(resealed.written)).toMatchObject({ unreadable: 0, unbound: 0 });
+    const reencrypted = await command(database, [next, KEY], "reseal", "--json");
+    expect(JSON.parse(reencrypted.written)).toMatchObject({ unreadable: 0, unbound: 0 });
     // This server has the older key alone, so the rows are given back to it.
     expect(await command(database, [KEY, next], "reseal")).toMatchObject({ code: 0 });
     expect(await api.thread(copy.thread_id)).toEqual(copy);
@@ -294,18 +294,18 @@ describe("what an earlier version has encrypted, bound to no row", () => {
     });
     const earlier: Cipher = {
       ...cipher,
-      seal: (text, place) => cipher.seal(text, unbound(place)),
-      sealAlike: (text, place) => cipher.sealAlike(text, unbound(place)),
+      encrypt: (text, place) => cipher.encrypt(text, unbound(place)),
+      encryptAlike: (text, place) => cipher.encryptAlike(text, unbound(place)),
     };
     try {
-      await walkSealed({ database: own, cipher: earlier, writes: true, acceptsUnbound: false });
+      await walkEncrypted({ database: own, cipher: earlier, writes: true, acceptsUnbound: false });
     } finally {
       await own.close();
     }
     await query(database, "delete from threadloom.encryption_keys");
     await query(database, "insert into threadloom.encryption_keys (key_id, proof) values ($1, $2)", [
       cipher.keyId,
-      cipher.seal("threadloom", `proof ${cipher.keyId}`),
+      cipher.encrypt("threadloom", `proof ${cipher.keyId}`),
     ]);
   };
 
@@ -322,7 +322,7 @@ describe("what an earlier version has encrypted, bound to no row", () => {
   test("is refused at the start until it is bound to its rows, and is not lost", async () => {
     const before = await startOn(database, OLDER);
     const mine = await aConversation(before, MINE, "a");
-    const tables = SEALED_TABLES.map(({ name }) => name);
+    const tables = ENCRYPTED_TABLES.map(({ name }) => name);
     const shown = async (site: Site) =>
       await Promise.all(tables.map(async (table) => [table, await shownOf(site, mine, table)]));
     const all = await shown(before);
@@ -339,13 +339,13 @@ describe("what an earlier version has encrypted, bound to no row", () => {
     expect(found.unbound).toBeGreaterThan(10);
     const done = await command(database, [KEY, OLDER], "reseal", "--json");
     expect(done.code).toBe(0);
-    expect(JSON.parse(done.written)).toMatchObject({ unbound: 0, unreadable: 0, resealed: found.unbound });
+    expect(JSON.parse(done.written)).toMatchObject({ unbound: 0, unreadable: 0, reencrypted: found.unbound });
     const after = await startOn(database, KEY);
     try {
       expect(await shown(after)).toEqual(all);
       expect(await doctorSays()).toMatchObject({ level: "ok" });
       // From a backup of that time.
-      const planted = cipher.seal(JSON.stringify({ said: THEIRS }), "json");
+      const planted = cipher.encrypt(JSON.stringify({ said: THEIRS }), "json");
       await query(
         database,
         "update threadloom.store_items set value = to_jsonb($2::text) where namespace = $1",

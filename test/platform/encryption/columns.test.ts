@@ -5,15 +5,15 @@ import {
   CRON_JSON,
   DELIVERY_JSON,
   ITEM_JSON,
-  openOf,
-  openRow,
-  openRows,
+  decryptColumns,
+  decryptRow,
+  decryptRows,
   REPLACED_JSON,
   RUN_JSON,
   THREAD_JSON,
   type JsonColumn,
 } from "../../../src/platform/encryption/columns.ts";
-import { openJson, parseStoredJson } from "../../../src/platform/encryption/json.ts";
+import { decryptJson, parseStoredJson } from "../../../src/platform/encryption/json.ts";
 import { cipherOf } from "../../helpers/encryption.ts";
 
 const cipher = cipherOf("a key of a test, of 32 bytes ...", ["secret"]);
@@ -21,21 +21,25 @@ const ID = "01a208d7-ed23-7988-9e1a-2522a36f9765";
 
 test("a row without encryption is not touched", () => {
   const rows = [{ thread_id: ID, metadata: { a: 1 } }];
-  expect(openRows(undefined, THREAD_JSON, rows)).toBe(rows);
-  expect(openRow(cipher, THREAD_JSON, rows[0]!)).toBe(rows[0]);
+  expect(decryptRows(undefined, THREAD_JSON, rows)).toBe(rows);
+  expect(decryptRow(cipher, THREAD_JSON, rows[0]!)).toBe(rows[0]);
 });
 
 test("a row is opened by its ids, however its caller writes them", () => {
-  const stored = ASSISTANT_JSON.context.sealed(cipher, { said: "hello" }, { assistant_id: ID.toUpperCase() });
+  const stored = ASSISTANT_JSON.context.encrypted(
+    cipher,
+    { said: "hello" },
+    { assistant_id: ID.toUpperCase() },
+  );
   const row = { assistant_id: ID, name: "A", context: parseStoredJson(stored) };
-  expect(openRow(cipher, ASSISTANT_JSON, row)).toEqual({ ...row, context: { said: "hello" } });
+  expect(decryptRow(cipher, ASSISTANT_JSON, row)).toEqual({ ...row, context: { said: "hello" } });
 });
 
 test("no answer is made of a row that nobody has opened", () => {
-  const stored = THREAD_JSON.metadata.sealed(cipher, { secret: "said" }, { thread_id: ID });
+  const stored = THREAD_JSON.metadata.encrypted(cipher, { secret: "said" }, { thread_id: ID });
   const row = { thread_id: ID, metadata: parseStoredJson(stored) };
   expect(() => JSON.stringify(row)).toThrow("read without opening them");
-  expect(JSON.stringify(openRow(cipher, THREAD_JSON, row))).toContain("said");
+  expect(JSON.stringify(decryptRow(cipher, THREAD_JSON, row))).toContain("said");
 });
 
 const run = { run_id: "r1", thread_id: "t1", assistant_id: "a1" };
@@ -73,15 +77,16 @@ describe.each(DECLARED)("columns of %s", (_, columns, own, other) => {
     "%s opens in its own row alone, also when it is encrypted with another key",
     (name, column) => {
       const value = VALUES[name] ?? JSON.stringify({ input: SAID });
-      const stored = column.sealed(cipher, value, own);
+      const stored = column.encrypted(cipher, value, own);
       expect(stored).not.toContain(SAID);
-      const opened = (key: unknown): string =>
-        JSON.stringify(openOf(cipher, { [name]: column }, key, { [name]: parseStoredJson(stored) }));
-      expect(opened(own)).toContain(SAID);
-      expect(opened(other)).not.toContain(SAID);
-      const resealed = () => openJson(cipher, column.resealed(cipher, stored, other), column.places(other));
-      if (name.endsWith("metadata")) expect(resealed()).not.toContain(SAID);
-      else expect(resealed).toThrow("stands where it was not stored");
+      const decrypted = (key: unknown): string =>
+        JSON.stringify(decryptColumns(cipher, { [name]: column }, key, { [name]: parseStoredJson(stored) }));
+      expect(decrypted(own)).toContain(SAID);
+      expect(decrypted(other)).not.toContain(SAID);
+      const reencrypted = () =>
+        decryptJson(cipher, column.reencrypted(cipher, stored, other), column.places(other));
+      if (name.endsWith("metadata")) expect(reencrypted()).not.toContain(SAID);
+      else expect(reencrypted).toThrow("stands where it was not stored");
     },
   );
 });
@@ -89,13 +94,13 @@ describe.each(DECLARED)("columns of %s", (_, columns, own, other) => {
 test("a run shows what the database merged into it from its thread and its assistant, and nothing of others", () => {
   const merged = (key: typeof run): string => {
     const parts = [
-      ASSISTANT_JSON.config.sealed(cipher, { a: "of the assistant" }, key),
-      THREAD_JSON.config.sealed(cipher, { t: "of the thread" }, key),
+      ASSISTANT_JSON.config.encrypted(cipher, { a: "of the assistant" }, key),
+      THREAD_JSON.config.encrypted(cipher, { t: "of the thread" }, key),
     ];
     return JSON.stringify(Object.assign({}, ...parts.map((part) => JSON.parse(part) as object)));
   };
   const shown = (key: typeof run) =>
-    openRow(cipher, RUN_JSON, { ...run, config: parseStoredJson(merged(key)) });
+    decryptRow(cipher, RUN_JSON, { ...run, config: parseStoredJson(merged(key)) });
   expect(shown(run).config).toEqual({ a: "of the assistant", t: "of the thread" });
   expect(JSON.stringify(shown(others).config)).not.toMatch(/of the/);
 });

@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest";
-import { isSealed, openText, type Cipher, type Places } from "../../../src/platform/encryption/cipher.ts";
+import { isEncrypted, openText, type Cipher, type Places } from "../../../src/platform/encryption/cipher.ts";
 import { CHECKPOINT_JSON, RUN_JSON } from "../../../src/platform/encryption/columns.ts";
 import {
   assertSearchable,
-  openJson,
-  sealConfig,
-  sealJson,
-  sealMetadata,
-  sealValue,
+  decryptJson,
+  encryptConfig,
+  encryptJson,
+  encryptMetadata,
+  encryptValue,
 } from "../../../src/platform/encryption/json.ts";
 import { parseKeys } from "../../../src/platform/encryption/keys.ts";
 import { openCipher } from "../../../src/platform/encryption/setup.ts";
-import { sealOwnMetadata } from "../../../src/state/checkpoints/rows/metadata.ts";
+import { encryptOwnMetadata } from "../../../src/state/checkpoints/rows/metadata.ts";
 import type { JsonObject } from "../../../src/platform/lib/json.ts";
 import { cipherOf } from "../../helpers/encryption.ts";
 
@@ -27,42 +27,42 @@ describe("a sealed text", () => {
   const cipher = cipherOf(NEW);
 
   test.each(TEXTS)("opens in its place, and nowhere else", (text) => {
-    const sealed = cipher.seal(text, PLACE);
-    expect(cipher.open(sealed, PLACE)).toBe(text);
-    expect(cipher.open(sealed, "elements 1 3", PLACE)).toBe(text);
-    expect(sealed).toMatch(/^enc1:[\w-]{6}:[A-Za-z0-9+/]+=*$/);
-    expect(() => cipher.open(sealed, "elements 1 3")).toThrow(
+    const encrypted = cipher.encrypt(text, PLACE);
+    expect(cipher.decrypt(encrypted, PLACE)).toBe(text);
+    expect(cipher.decrypt(encrypted, "elements 1 3", PLACE)).toBe(text);
+    expect(encrypted).toMatch(/^enc1:[\w-]{6}:[A-Za-z0-9+/]+=*$/);
+    expect(() => cipher.decrypt(encrypted, "elements 1 3")).toThrow(
       /was changed, or stands where it was not stored/,
     );
   });
 
   test("is another one each time, unless it is to be alike", () => {
-    expect(cipher.seal("said", PLACE)).not.toBe(cipher.seal("said", PLACE));
-    const alike = cipher.sealAlike("said", PLACE);
-    expect(cipher.sealAlike("said", PLACE)).toBe(alike);
-    expect(cipher.sealAlike("said", "elements 1 3")).not.toBe(alike);
-    expect(cipher.sealAlike("meant", PLACE)).not.toBe(alike);
-    expect(cipher.open(alike, PLACE)).toBe("said");
+    expect(cipher.encrypt("said", PLACE)).not.toBe(cipher.encrypt("said", PLACE));
+    const alike = cipher.encryptAlike("said", PLACE);
+    expect(cipher.encryptAlike("said", PLACE)).toBe(alike);
+    expect(cipher.encryptAlike("said", "elements 1 3")).not.toBe(alike);
+    expect(cipher.encryptAlike("meant", PLACE)).not.toBe(alike);
+    expect(cipher.decrypt(alike, PLACE)).toBe("said");
   });
 
   test("can't be changed in any of its bytes, nor cut", () => {
-    const sealed = cipher.seal("said", PLACE);
-    const start = sealed.lastIndexOf(":") + 1;
-    const bytes = Buffer.from(sealed.slice(start), "base64");
+    const encrypted = cipher.encrypt("said", PLACE);
+    const start = encrypted.lastIndexOf(":") + 1;
+    const bytes = Buffer.from(encrypted.slice(start), "base64");
     for (let index = 0; index < bytes.length; index++) {
       const changed = Buffer.from(bytes);
       changed[index]! ^= 1;
-      const text = sealed.slice(0, start) + changed.toString("base64");
-      expect(() => cipher.open(text, PLACE)).toThrow("was changed");
+      const text = encrypted.slice(0, start) + changed.toString("base64");
+      expect(() => cipher.decrypt(text, PLACE)).toThrow("was changed");
     }
     for (let length = 0; length < bytes.length; length += 7) {
-      const cut = sealed.slice(0, start) + bytes.subarray(0, length).toString("base64");
-      expect(() => cipher.open(cut, PLACE)).toThrow("was changed");
+      const cut = encrypted.slice(0, start) + bytes.subarray(0, length).toString("base64");
+      expect(() => cipher.decrypt(cut, PLACE)).toThrow("was changed");
     }
   });
 
   test("needs its key, and an error says which without saying any", () => {
-    const sealed = cipherOf(OLD).seal("said", PLACE);
+    const encrypted = cipherOf(OLD).encrypt("said", PLACE);
     const told = (open: () => unknown): string => {
       try {
         return String(open());
@@ -71,8 +71,8 @@ describe("a sealed text", () => {
       }
     };
     for (const text of [
-      told(() => cipher.open(sealed, PLACE)),
-      told(() => openText(undefined, sealed, PLACE)),
+      told(() => cipher.decrypt(encrypted, PLACE)),
+      told(() => openText(undefined, encrypted, PLACE)),
     ]) {
       expect(text).toContain(`with the key '${cipherOf(OLD).keyId}', which this server was not given`);
       expect(text).not.toContain(OLD);
@@ -82,8 +82,8 @@ describe("a sealed text", () => {
 
   test("of an older key opens beside a newer one, which seals", () => {
     const both = openCipher({ keys: [NEW, OLD].map(base64), metadataKeys: [] }) as Cipher;
-    expect(both.open(cipherOf(OLD).seal("said", PLACE), PLACE)).toBe("said");
-    expect(cipherOf(NEW).open(both.seal("said", PLACE), PLACE)).toBe("said");
+    expect(both.decrypt(cipherOf(OLD).encrypt("said", PLACE), PLACE)).toBe("said");
+    expect(cipherOf(NEW).decrypt(both.encrypt("said", PLACE), PLACE)).toBe("said");
   });
 
   test("says nothing of what it is the digest of, without the key", () => {
@@ -114,12 +114,12 @@ describe("keys", () => {
 describe("sealed values in JSON", () => {
   const cipher = cipherOf(NEW, ["secret"]);
   const parsed = (text: string, places: Places = [ROW]): unknown =>
-    JSON.parse(openJson(cipher, text, places));
+    JSON.parse(decryptJson(cipher, text, places));
 
   test("are opened wherever they stand, and may be of any type", () => {
     for (const value of ["said", 'a "quote"\\', 1, null, [1, { deep: true }], { a: "ü" }]) {
-      expect(parsed(sealJson(cipher, JSON.stringify(value), ROW))).toEqual(value);
-      const around = JSON.stringify({ a: [sealValue(cipher, value, ROW)], b: "open" });
+      expect(parsed(encryptJson(cipher, JSON.stringify(value), ROW))).toEqual(value);
+      const around = JSON.stringify({ a: [encryptValue(cipher, value, ROW)], b: "open" });
       expect(parsed(around)).toEqual({ a: [value], b: "open" });
     }
   });
@@ -129,18 +129,18 @@ describe("sealed values in JSON", () => {
       tags: ["said"],
       configurable: { model: "said", constructor: 1, ["__proto__"]: "said" },
     };
-    const sealed = sealConfig(cipher, config, { place: ROW, alike: true });
-    expect(JSON.stringify(sealed)).not.toContain("said");
-    expect(Object.keys(sealed.configurable as object)).toEqual(["model", "constructor", "__proto__"]);
-    expect(sealConfig(cipher, config, { place: ROW, alike: true })).toEqual(sealed);
-    expect(openJson(cipher, JSON.stringify(sealed), [ROW])).toBe(JSON.stringify(config));
+    const encrypted = encryptConfig(cipher, config, { place: ROW, alike: true });
+    expect(JSON.stringify(encrypted)).not.toContain("said");
+    expect(Object.keys(encrypted.configurable as object)).toEqual(["model", "constructor", "__proto__"]);
+    expect(encryptConfig(cipher, config, { place: ROW, alike: true })).toEqual(encrypted);
+    expect(decryptJson(cipher, JSON.stringify(encrypted), [ROW])).toBe(JSON.stringify(config));
   });
 
   test("are those of the chosen keys, in metadata", () => {
     const metadata = { secret: { a: 1 }, open: ["said", { secret: "hidden" }] };
-    const sealed = JSON.stringify(sealMetadata(cipher, metadata, ROW));
-    expect(sealed).toContain('"open":["said",{"secret":"enc1:');
-    expect(parsed(sealed)).toEqual(metadata);
+    const encrypted = JSON.stringify(encryptMetadata(cipher, metadata, ROW));
+    expect(encrypted).toContain('"open":["said",{"secret":"enc1:');
+    expect(parsed(encrypted)).toEqual(metadata);
     expect(() => assertSearchable(cipher, { open: [{ secret: 1 }] })).toThrow("'secret' are encrypted");
     expect(() => assertSearchable(cipher, { open: "said" })).not.toThrow();
   });
@@ -148,34 +148,34 @@ describe("sealed values in JSON", () => {
   test("are not what somebody wrote who would like them to be", () => {
     const other = cipherOf(OLD);
     const planted = {
-      a: sealValue(other, "said", ROW),
-      'b"enc1:': `"${sealValue(other, "x", ROW)}`,
+      a: encryptValue(other, "said", ROW),
+      'b"enc1:': `"${encryptValue(other, "x", ROW)}`,
       c: "enc1:",
     };
     expect(parsed(JSON.stringify(planted))).toEqual(planted);
     // Out of a backup of this very server.
-    for (const text of [sealValue(cipher, "said", ROW), `enc1:${cipher.keyId}:AAAA`, "enc1:"]) {
+    for (const text of [encryptValue(cipher, "said", ROW), `enc1:${cipher.keyId}:AAAA`, "enc1:"]) {
       const own = { a: text, deep: [{ b: text }, text], [text]: 1 };
-      const stored = JSON.stringify(sealMetadata(cipher, own, ROW));
+      const stored = JSON.stringify(encryptMetadata(cipher, own, ROW));
       expect(parsed(stored)).toEqual(own);
       // As PostgreSQL writes it.
       expect(parsed(stored.replaceAll('":', '" : '))).toEqual(own);
       const kwargs = { input: "said", interrupt_before: [text], checkpoint: { checkpoint_map: { a: text } } };
       expect(
-        parsed(RUN_JSON.kwargs.sealed(cipher, JSON.stringify(kwargs), RUN), RUN_JSON.kwargs.places(RUN)),
+        parsed(RUN_JSON.kwargs.encrypted(cipher, JSON.stringify(kwargs), RUN), RUN_JSON.kwargs.places(RUN)),
       ).toEqual(kwargs);
       const config = { [text]: text, configurable: { [text]: text } };
-      expect(parsed(JSON.stringify(sealConfig(cipher, config, { place: ROW })))).toEqual(config);
+      expect(parsed(JSON.stringify(encryptConfig(cipher, config, { place: ROW })))).toEqual(config);
       const ofCheckpoint = { searchable: text, copied: { secret: 1, a: text } };
-      const sealed = sealOwnMetadata(cipher, ofCheckpoint, new Set(["searchable"]), CHECKPOINT);
-      expect(parsed(JSON.stringify(sealed), CHECKPOINT_JSON.metadata.places(CHECKPOINT))).toEqual(
+      const encrypted = encryptOwnMetadata(cipher, ofCheckpoint, new Set(["searchable"]), CHECKPOINT);
+      expect(parsed(JSON.stringify(encrypted), CHECKPOINT_JSON.metadata.places(CHECKPOINT))).toEqual(
         ofCheckpoint,
       );
       expect(() => assertSearchable(cipher, { a: [text] })).toThrow("begin with 'enc1:'");
     }
-    const quoted = { text: `he wrote "${sealValue(cipher, "said", ROW)}" there` };
+    const quoted = { text: `he wrote "${encryptValue(cipher, "said", ROW)}" there` };
     expect(parsed(JSON.stringify(quoted))).toEqual(quoted);
-    expect(isSealed('"enc1:')).toBe(false);
+    expect(isEncrypted('"enc1:')).toBe(false);
   });
 
   test("that are damaged stay as they are, are told of once, and cost what stands beside them nothing", () => {
@@ -183,8 +183,12 @@ describe("sealed values in JSON", () => {
     const telling = cipherOf(NEW);
     telling.onDamaged(({ message }) => told.push(message));
     const damaged = `enc1:${telling.keyId}:AAAA`;
-    const stored = { a: damaged, b: [telling.seal("1", "elsewhere")], c: sealValue(telling, "said", ROW) };
-    expect(JSON.parse(openJson(telling, JSON.stringify(stored), [ROW]))).toEqual({ ...stored, c: "said" });
+    const stored = {
+      a: damaged,
+      b: [telling.encrypt("1", "elsewhere")],
+      c: encryptValue(telling, "said", ROW),
+    };
+    expect(JSON.parse(decryptJson(telling, JSON.stringify(stored), [ROW]))).toEqual({ ...stored, c: "said" });
     expect(told).toEqual([expect.stringContaining("was changed, or stands where it was not stored")]);
   });
 });

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SEALED_TABLES } from "../../../src/server/key-rotation/tables.ts";
+import { ENCRYPTED_TABLES } from "../../../src/server/key-rotation/tables.ts";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../../helpers/app.ts";
 import { cipherOf, keysOf } from "../../helpers/encryption.ts";
@@ -121,7 +121,7 @@ const shown = async (api: Api, threadId: string): Promise<string> => {
 /** Where the word stands in the clear. */
 const inTheClear = async (): Promise<string[]> => {
   const found: string[] = [];
-  for (const { name, columns } of SEALED_TABLES) {
+  for (const { name, columns } of ENCRYPTED_TABLES) {
     for (const [column, type] of columns) {
       const text = type === "bytea" ? `encode(${column}, 'escape')` : `${column}::text`;
       const [row] = await query<{ found: boolean }>(
@@ -174,7 +174,7 @@ describe("what was stored before there was a key", () => {
       expect(found.keys).toEqual([{ id: cipherOf(OLD).keyId, encrypts: true, configured: true, rows: 0 }]);
       expect(found.plain).toBeGreaterThan(20);
       const done = await status([OLD], "reseal");
-      expect(done).toMatchObject({ plain: 0, busy: 0, unreadable: 0, resealed: found.plain });
+      expect(done).toMatchObject({ plain: 0, busy: 0, unreadable: 0, reencrypted: found.plain });
       expect(await shown(api, threadId)).toBe(before);
       // And it goes on.
       const client = new Client({ apiUrl: server.url });
@@ -204,11 +204,11 @@ describe("what was stored before there was a key", () => {
     await withServer(both, async (_, api) => {
       const done = await status([NEW, OLD], "reseal");
       expect(done.keys).toEqual([
-        { id: cipherOf(NEW).keyId, encrypts: true, configured: true, rows: done.resealed },
+        { id: cipherOf(NEW).keyId, encrypts: true, configured: true, rows: done.reencrypted },
         { id: old, encrypts: false, configured: true, rows: 0 },
       ]);
       expect(await shown(api, threadId)).toBe(before);
-      expect((await status([NEW, OLD], "reseal")).resealed).toBe(0);
+      expect((await status([NEW, OLD], "reseal")).reencrypted).toBe(0);
     });
     expect(await command([NEW, OLD], "forget", old)).toMatchObject({ code: 0 });
     await withServer({ encryptionKeys: keysOf(NEW), encryptedMetadataKeys: CHOSEN }, async (server, api) => {
@@ -258,9 +258,9 @@ test("metadata that are no longer chosen are open again, and found", async () =>
     const found = async () =>
       (await api.post<unknown[]>("/threads/search", { metadata: { secret: SECRET } })).body;
     expect(await found()).toHaveLength(0);
-    expect((await status(keys, "reseal")).resealed).toBeGreaterThan(0);
+    expect((await status(keys, "reseal")).reencrypted).toBeGreaterThan(0);
     expect(await found()).toHaveLength(2);
-    expect((await status(keys, "reseal")).resealed).toBe(0);
+    expect((await status(keys, "reseal")).reencrypted).toBe(0);
   }).finally(() => {
     chosen = CHOSEN;
   });
@@ -272,16 +272,18 @@ test("every column in which something is sealed is among those that are sealed a
     `select table_name as table, column_name as column from information_schema.columns
      where table_schema = 'threadloom' and data_type in ('text', 'json', 'jsonb', 'bytea') order by 1, 2`,
   );
-  const sealed: string[] = [];
+  const encrypted: string[] = [];
   for (const { table, column } of columns) {
     const [row] = await query<{ found: boolean }>(
       database,
       `select exists (select from threadloom.${table} t where t.${column}::text like any
          (array['%enc1:%', '\\\\x656e63313a%'])) as found`,
     );
-    if (row?.found) sealed.push(`${table}.${column}`);
+    if (row?.found) encrypted.push(`${table}.${column}`);
   }
-  const known = SEALED_TABLES.flatMap(({ name, columns }) => columns.map(([column]) => `${name}.${column}`));
-  expect(sealed.length).toBeGreaterThan(20);
-  expect(sealed.filter((column) => !known.includes(column))).toEqual(["encryption_keys.proof"]);
+  const known = ENCRYPTED_TABLES.flatMap(({ name, columns }) =>
+    columns.map(([column]) => `${name}.${column}`),
+  );
+  expect(encrypted.length).toBeGreaterThan(20);
+  expect(encrypted.filter((column) => !known.includes(column))).toEqual(["encryption_keys.proof"]);
 });

@@ -71,7 +71,7 @@ test("no text of a caller keeps an older key needed, wherever it names that key"
   expect(await command("reseal")).toMatchObject({ code: 0 });
   expect(await rowsOfOld()).toBe(0);
   const again = await command("reseal", "--json");
-  expect(JSON.parse(again.written)).toMatchObject({ resealed: 0, plain: 0 });
+  expect(JSON.parse(again.written)).toMatchObject({ reencrypted: 0, plain: 0 });
   await withServer([NEW, OLD], async (api) => {
     const { body } = await api.get<{ metadata: unknown }>(`/threads/${threadId}`);
     expect(body.metadata).toEqual({ ...metadata, secret: "said", later: text });
@@ -81,15 +81,15 @@ test("no text of a caller keeps an older key needed, wherever it names that key"
 test("a column that lacks its key keeps no other column of its row from the newest key", async () => {
   const threadId = await withServer([NEW, OLD], (api) => api.aThread());
   const key = { thread_id: threadId };
-  const config = cipherOf(OLD).seal('"said"', THREAD_JSON.config.places(key)[0]);
-  const secret = cipherOf(LOST).seal('"said"', THREAD_JSON.metadata.places(key)[0]);
+  const config = cipherOf(OLD).encrypt('"said"', THREAD_JSON.config.places(key)[0]);
+  const secret = cipherOf(LOST).encrypt('"said"', THREAD_JSON.metadata.places(key)[0]);
   await query(database, "update threadloom.threads set metadata = $2, config = $3 where thread_id = $1", [
     threadId,
     JSON.stringify({ secret }),
     JSON.stringify({ configurable: { said: config } }),
   ]);
-  const resealed = await command("reseal");
-  expect([resealed.code, resealed.told]).toEqual([
+  const reencrypted = await command("reseal");
+  expect([reencrypted.code, reencrypted.told]).toEqual([
     1,
     expect.stringContaining(`1 rows are encrypted with keys that are not configured (${LOST_ID})`),
   ]);
@@ -103,15 +103,15 @@ test("a column that lacks its key keeps no other column of its row from the newe
 });
 
 test("the command fails while rows can't be decrypted, since they may need an older key", async () => {
-  const sealed = cipherOf(OLD).seal('{"said":"hello"}', ITEM);
-  const damaged = `${sealed.slice(0, 20)}${sealed[20] === "A" ? "B" : "A"}${sealed.slice(21)}`;
+  const encrypted = cipherOf(OLD).encrypt('{"said":"hello"}', ITEM);
+  const damaged = `${encrypted.slice(0, 20)}${encrypted[20] === "A" ? "B" : "A"}${encrypted.slice(21)}`;
   await query(
     database,
     "insert into threadloom.store_items (namespace, key, value) values ('{a}', 'one', to_jsonb($1::text))",
     [damaged],
   );
-  const resealed = await command("reseal");
-  expect([resealed.code, resealed.told]).toEqual([
+  const reencrypted = await command("reseal");
+  expect([reencrypted.code, reencrypted.told]).toEqual([
     1,
     expect.stringContaining("1 rows can't be decrypted, though their keys are configured"),
   ]);
@@ -122,7 +122,7 @@ test("the command fails while rows can't be decrypted, since they may need an ol
 test("the command fails while a server goes on to encrypt with an older key", async () => {
   await query(database, "delete from threadloom.store_items");
   // A server with the older key in front stores this row whenever the command has stored it.
-  const sealed = cipherOf(OLD).seal('{"said":"hello"}', ITEM);
+  const encrypted = cipherOf(OLD).encrypt('{"said":"hello"}', ITEM);
   await query(
     database,
     `create function store_again() returns trigger language plpgsql as $$ begin
@@ -131,14 +131,14 @@ test("the command fails while a server goes on to encrypt with an older key", as
   await query(
     database,
     "insert into threadloom.store_items (namespace, key, value) values ('{a}', 'one', to_jsonb($1::text))",
-    [sealed],
+    [encrypted],
   );
   await query(
     database,
     "create trigger again before update on threadloom.store_items for each row execute function store_again()",
   );
-  const resealed = await command("reseal");
-  expect([resealed.code, resealed.told]).toEqual([
+  const reencrypted = await command("reseal");
+  expect([reencrypted.code, reencrypted.told]).toEqual([
     1,
     expect.stringContaining(`1 rows need the key '${OLD_ID}'`),
   ]);

@@ -87,10 +87,10 @@ test("what is encrypted with a key that is not configured is told with its id, i
   expect(old?.rows).toBeGreaterThan(6);
   expect(found.unreadable).toBe(0);
 
-  const resealed = await command([NEW], "reseal");
-  expect(resealed.code).toBe(1);
-  expect(resealed.written).toContain(`${old?.id}  ${old?.rows} rows  not configured`);
-  expect(resealed.told).toContain(
+  const reencrypted = await command([NEW], "reseal");
+  expect(reencrypted.code).toBe(1);
+  expect(reencrypted.written).toContain(`${old?.id}  ${old?.rows} rows  not configured`);
+  expect(reencrypted.told).toContain(
     `${old?.rows} rows are encrypted with keys that are not configured (${old?.id})`,
   );
   expect((await sealedWithOld()).keys).toContainEqual(old);
@@ -127,8 +127,8 @@ test("before there is a key, the status counts what is not encrypted, and tells 
       expect.stringContaining("names no key to encrypt with"),
     ]);
 
-    const sealed = cipherOf(OLD).seal(JSON.stringify({ said: SAID }), "json");
-    await query(own, "update threadloom.store_items set value = to_jsonb($1::text)", [sealed]);
+    const encrypted = cipherOf(OLD).encrypt(JSON.stringify({ said: SAID }), "json");
+    await query(own, "update threadloom.store_items set value = to_jsonb($1::text)", [encrypted]);
     const found = await encryptionCommand({ connectionString, keys: [] }, "status", "--json");
     expect(JSON.parse(found.written)).toMatchObject({
       keys: [{ id: cipherOf(OLD).keyId, encrypts: false, configured: false, rows: 1 }],

@@ -1,6 +1,6 @@
 import { setImmediate as turn, setTimeout as pause } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { createBreather, createPacer } from "../../../src/platform/lib/yielder.ts";
+import { createYieldPoint, createYielder } from "../../../src/platform/lib/yielder.ts";
 
 /** Work of which no promise tells how long it takes: it holds the event loop. */
 const hold = (milliseconds: number): void => {
@@ -10,22 +10,22 @@ const hold = (milliseconds: number): void => {
 
 describe("work that is paced", () => {
   test("goes on at once while its slice is young", async () => {
-    const breathe = createBreather(createPacer({ sliceMs: 60_000 }));
+    const yieldPoint = createYieldPoint(createYielder({ sliceMs: 60_000 }));
     let turned = false;
     setImmediate(() => (turned = true));
-    for (let round = 0; round < 100; round += 1) await breathe();
+    for (let round = 0; round < 100; round += 1) await yieldPoint();
     expect(turned).toBe(false);
   });
 
   test("makes room when its slice is over", async () => {
-    const breathe = createBreather(createPacer({ sliceMs: 5 }));
+    const yieldPoint = createYieldPoint(createYielder({ sliceMs: 5 }));
     let turns = 0;
     let over = false;
     const others = (async () => {
       for (; !over; turns += 1) await turn();
     })();
     for (let round = 0; round < 10; round += 1) {
-      await breathe();
+      await yieldPoint();
       hold(6);
     }
     over = true;
@@ -34,7 +34,7 @@ describe("work that is paced", () => {
   });
 
   test("of many callers is done one slice at a time, with rests in which others have many turns", async () => {
-    const pacer = createPacer({ sliceMs: 5, restMs: () => 5 });
+    const yielder = createYielder({ sliceMs: 5, restMs: () => 5 });
     let inOneTurn = 0;
     let most = 0;
     let turns = 0;
@@ -46,12 +46,12 @@ describe("work that is paced", () => {
       }
     })();
     const callers = Array.from({ length: 8 }, async () => {
-      const breathe = createBreather(pacer);
+      const yieldPoint = createYieldPoint(yielder);
       // The first rounds of all begin before anybody knows that they are long.
-      await breathe();
+      await yieldPoint();
       for (let round = 0; round < 5; round += 1) {
         hold(6);
-        await breathe();
+        await yieldPoint();
         inOneTurn += 1;
         most = Math.max(most, inOneTurn);
       }
@@ -65,10 +65,10 @@ describe("work that is paced", () => {
   });
 
   test("ends with the signal's reason while it waits, and does not hold up the others", async () => {
-    const pacer = createPacer({ sliceMs: 1 });
+    const yielder = createYielder({ sliceMs: 1 });
     const gone = new AbortController();
-    const leaving = createBreather(pacer, gone.signal);
-    const staying = createBreather(pacer);
+    const leaving = createYieldPoint(yielder, gone.signal);
+    const staying = createYieldPoint(yielder);
     await leaving();
     hold(2);
     const left = expect(leaving()).rejects.toThrow("gone");

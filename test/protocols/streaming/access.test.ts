@@ -88,14 +88,14 @@ describe("a client who subscribes to a thread of his own", () => {
       const url = `${server.url.replace("http", "ws")}/threads/${threadId}/stream/events`;
       const socket = new WebSocket(url, { headers: headersOf("me") });
       streams.push({ close: () => socket.terminate() });
-      let told = "";
-      socket.on("message", (data) => (told += String(data as Buffer)));
+      let sent = "";
+      socket.on("message", (data) => (sent += String(data as Buffer)));
       const params = { channels: EVERYTHING };
       socket.on("open", () =>
         socket.send(JSON.stringify({ id: 1, method: "subscription.subscribe", params })),
       );
-      await eventually("the answer", () => told.includes("subscription_id"));
-      return () => told;
+      await eventually("the answer", () => sent.includes("subscription_id"));
+      return () => sent;
     },
   };
 
@@ -121,15 +121,15 @@ describe("a client who subscribes to a thread of his own", () => {
         });
         expect(isAnswered).toBe(false);
         await holder.query("commit");
-        const told = await subscribed;
+        const sent = await subscribed;
         // Over the wire of runs: event streaming is told of these only what somebody follows.
         await fetch(`${server.url}/threads/${threadId}/runs/wait`, {
           method: "POST",
           headers: headersOf("me"),
           body: JSON.stringify({ assistant_id: "two-step", input: saying("hello") }),
         });
-        await eventually("the end of the run", () => told().includes('"completed"'));
-        expect(told()).toContain('"method":"values"');
+        await eventually("the end of the run", () => sent().includes('"completed"'));
+        expect(sent()).toContain('"method":"values"');
       } finally {
         await holder.end();
       }

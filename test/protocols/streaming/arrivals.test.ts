@@ -1,21 +1,21 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { SignalHandler, SignalKind } from "../../../src/platform/database/signals.ts";
 import { createArrivals } from "../../../src/protocols/streaming/reading/arrivals.ts";
-import { openSight, type Sight } from "../../../src/protocols/streaming/read-access.ts";
+import { openReadAccess, type ReadAccess } from "../../../src/protocols/streaming/read-access.ts";
 import { caller, ownersOnly } from "../../helpers/access.ts";
 
 /** Waiting for threads that are not there for who reads them. */
 
 const THREAD = "thread";
-let isThere = false;
+let exists = false;
 let isAway = false;
 let asked = 0;
 const handlers = new Set<SignalHandler>();
 const repository = {
-  async isThere() {
+  async exists() {
     asked += 1;
     if (isAway) throw new Error("the database is away");
-    return isThere;
+    return exists;
   },
   isHidden: async () => false,
 };
@@ -29,12 +29,12 @@ const arrivalsHere = () =>
       return () => handlers.delete(handler);
     },
   });
-const sightOf = async (owner: string): Promise<Sight> =>
-  await openSight({ authorize: ownersOnly, repository }, caller(owner), THREAD);
+const sightOf = async (owner: string): Promise<ReadAccess> =>
+  await openReadAccess({ authorize: ownersOnly, repository }, caller(owner), THREAD);
 
 beforeEach(() => {
   vi.useFakeTimers();
-  isThere = false;
+  exists = false;
   isAway = false;
   asked = 0;
   handlers.clear();
@@ -44,7 +44,7 @@ afterEach(() => vi.useRealTimers());
 const waitedFor = async (arrivals: ReturnType<typeof arrivalsHere>, owner: string) => {
   const leaving = new AbortController();
   const wait = { isOver: false, leave: () => leaving.abort() };
-  void arrivals.untilThere(await sightOf(owner), leaving.signal).finally(() => (wait.isOver = true));
+  void arrivals.untilExists(await sightOf(owner), leaving.signal).finally(() => (wait.isOver = true));
   await vi.advanceTimersByTimeAsync(0);
   return wait;
 };
@@ -73,7 +73,7 @@ test("a signal of the thread wakes all who wait, long after they have come", asy
   const arrivals = arrivalsHere();
   const waits = [await waitedFor(arrivals, "bob"), await waitedFor(arrivals, "bob")];
   await vi.advanceTimersByTimeAsync(60_000);
-  isThere = true;
+  exists = true;
   signalled();
   await vi.advanceTimersByTimeAsync(10);
   expect(waits.map(({ isOver }) => isOver)).toEqual([true, true]);
@@ -101,14 +101,14 @@ test("without a signal it is found within five seconds, and who has left is not 
   leaves.leave();
   await vi.advanceTimersByTimeAsync(60_000);
   expect([stays.isOver, leaves.isOver]).toEqual([false, true]);
-  isThere = true;
+  exists = true;
   await vi.advanceTimersByTimeAsync(5_000);
   expect(stays.isOver).toBe(true);
 });
 
 test("who waits hears that the database is away", async () => {
   const arrivals = arrivalsHere();
-  const wait = arrivals.untilThere(await sightOf("bob"), new AbortController().signal);
+  const wait = arrivals.untilExists(await sightOf("bob"), new AbortController().signal);
   await vi.advanceTimersByTimeAsync(0);
   isAway = true;
   const failure = expect(wait).rejects.toThrow("the database is away");

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   createAudiences,
-  type Audiences,
-  type Seat,
+  type Connections,
+  type Place,
 } from "../../../src/protocols/streaming/reading/connections.ts";
 
 /** When a question is told to a connection that only watches, by what the others of its thread have taken. */
@@ -10,50 +10,50 @@ import {
 const THREAD = "thread";
 const flushed = (): boolean => true;
 
-let audiences: Audiences;
+let audiences: Connections;
 beforeEach(() => {
   vi.useFakeTimers();
   audiences = createAudiences();
 });
 afterEach(() => vi.useRealTimers());
 
-const watcher = (): Seat =>
+const watcher = (): Place =>
   audiences.join(THREAD, { isWatcher: true, hasFlushed: flushed, openedAt: performance.now() });
-const reader = (hasFlushed = flushed): Seat =>
+const reader = (hasFlushed = flushed): Place =>
   audiences.join(THREAD, { isWatcher: false, hasFlushed, openedAt: performance.now() });
 
 /** Whether the question of a turn is told to a watcher after so many milliseconds more. */
-const question = (seat: Seat, turn: number) => {
-  let isTold = false;
-  void seat.whenDataTaken(turn, new AbortController().signal).then(() => (isTold = true));
+const question = (place: Place, turn: number) => {
+  let isSent = false;
+  void place.whenDataTaken(turn, new AbortController().signal).then(() => (isSent = true));
   return async (milliseconds: number): Promise<boolean> => {
     await vi.advanceTimersByTimeAsync(milliseconds);
-    return isTold;
+    return isSent;
   };
 };
 
 describe("a question", () => {
   test("waits for the connection that the client of a run that has just begun is about to open", async () => {
-    const seat = watcher();
-    seat.began(1);
-    const isToldAfter = question(seat, 1);
+    const place = watcher();
+    place.began(1);
+    const isToldAfter = question(place, 1);
     expect(await isToldAfter(1_900)).toBe(false);
     expect(await isToldAfter(200)).toBe(true);
   });
 
   test("waits for nobody where the run began long ago and nobody reads its data", async () => {
-    const seat = watcher();
-    seat.began(1);
+    const place = watcher();
+    place.began(1);
     await vi.advanceTimersByTimeAsync(2_001);
-    expect(await question(seat, 1)(0)).toBe(true);
+    expect(await question(place, 1)(0)).toBe(true);
   });
 
   test("waits until all data were given to those who read them, and passed on", async () => {
-    const seat = watcher();
+    const place = watcher();
     let isFlushed = false;
     const data = reader(() => isFlushed);
-    seat.began(1);
-    const isToldAfter = question(seat, 1);
+    place.began(1);
+    const isToldAfter = question(place, 1);
     expect(await isToldAfter(500)).toBe(false);
     data.reached(1);
     expect(await isToldAfter(500)).toBe(false);
@@ -63,9 +63,9 @@ describe("a question", () => {
   });
 
   test("gives a client as long to take its data as it took to open the connection for them", async () => {
-    const seat = watcher();
-    seat.began(1);
-    const isToldAfter = question(seat, 1);
+    const place = watcher();
+    place.began(1);
+    const isToldAfter = question(place, 1);
     await vi.advanceTimersByTimeAsync(400);
     reader().reached(1);
     expect(await isToldAfter(390)).toBe(false);
@@ -73,21 +73,21 @@ describe("a question", () => {
   });
 
   test("waits two seconds for one who takes nothing, and not for one who leaves", async () => {
-    const seat = watcher();
+    const place = watcher();
     const slow = reader();
-    const isToldAfter = question(seat, 1);
+    const isToldAfter = question(place, 1);
     expect(await isToldAfter(1_990)).toBe(false);
     expect(await isToldAfter(20)).toBe(true);
-    const other = question(seat, 2);
+    const other = question(place, 2);
     reader().reached(2);
     slow.leave();
     expect(await other(30)).toBe(true);
   });
 
   test("is told at once by a connection that data come by, too: there its order tells", async () => {
-    const seat = reader();
+    const place = reader();
     reader();
-    expect(await question(seat, 1)(0)).toBe(true);
+    expect(await question(place, 1)(0)).toBe(true);
   });
 });
 
@@ -95,7 +95,7 @@ describe("the end of a run that ended just now", () => {
   test("is told at once to who comes first, and to nobody else", () => {
     const first = reader();
     expect(first.awaitsEnd(1)).toBe(true);
-    first.toldEnd(1);
+    first.endSent(1);
     expect(reader().awaitsEnd(1)).toBe(false);
     expect(reader().awaitsEnd(2)).toBe(true);
   });

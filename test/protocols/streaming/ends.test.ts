@@ -121,8 +121,8 @@ describe("a run", () => {
       const before = stream.seen.length;
       const { runId } = await started(server.url, threadId, turn);
       await stream.until(({ event_id: id }) => id === `synth:${runId}:completed`);
-      const told = stream.seen.slice(before);
-      const own = told.slice(told.findIndex(({ event_id: id }) => id.endsWith(":failed")) + 1);
+      const sent = stream.seen.slice(before);
+      const own = sent.slice(sent.findIndex(({ event_id: id }) => id.endsWith(":failed")) + 1);
       expect(own[0]?.event_id).toBe(`synth:${runId}:running`);
       expect(own.filter(({ method }) => method === "values").length).toBeGreaterThan(1);
     },
@@ -151,8 +151,8 @@ describe("a run", () => {
           { event: "failed", error: "The run was cancelled." },
         ]);
       }
-      const told = stream.seen.map(({ event_id: id }) => id);
-      expect(told.indexOf(`synth:${running.runId}:failed`)).toBeLessThan(told.indexOf(ends[0] ?? ""));
+      const sent = stream.seen.map(({ event_id: id }) => id);
+      expect(sent.indexOf(`synth:${running.runId}:failed`)).toBeLessThan(sent.indexOf(ends[0] ?? ""));
       const numbers = stream.seen.map(({ seq }) => seq);
       expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
       if (how === "replaced") {
@@ -192,8 +192,8 @@ describe("a run", () => {
         ]);
       }
       if (how === "replaced") await stream.until(isRoot("completed"));
-      const told = stream.seen.map(({ event_id: id }) => id);
-      expect(told.indexOf(`synth:${running.runId}:failed`)).toBeLessThan(told.indexOf(ends[0] ?? ""));
+      const sent = stream.seen.map(({ event_id: id }) => id);
+      expect(sent.indexOf(`synth:${running.runId}:failed`)).toBeLessThan(sent.indexOf(ends[0] ?? ""));
       const numbers = stream.seen.map(({ seq }) => seq);
       expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
     },

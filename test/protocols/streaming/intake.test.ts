@@ -52,7 +52,7 @@ const aSession = async () => {
   serveSession(socket, {
     service,
     holdAccess: () => ({ signal: new AbortController().signal, caller: ANONYMOUS, release: () => undefined }),
-    sight: { threadId: newId() } as SessionParts["sight"],
+    readAccess: { threadId: newId() } as SessionParts["readAccess"],
     headers: undefined,
     elementsAtMost: 100,
     spend: () => undefined,

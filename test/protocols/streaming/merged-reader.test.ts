@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import type { SentEvent } from "../../../src/engine/events/transports/event-sink.ts";
 import type { ThreadEvent } from "../../../src/protocols/streaming/reading/frames.ts";
-import { mergeReaders, type Told } from "../../../src/protocols/streaming/reading/merged-reader.ts";
+import { mergeReaders, type Sent } from "../../../src/protocols/streaming/reading/merged-reader.ts";
 
 /** What several subscriptions of one connection are told, in one order. */
 
@@ -19,20 +19,20 @@ const event = (seq: number): ThreadEvent => ({
 
 /** A subscription that is told what the test tells it. */
 const aSubscription = () => {
-  const news: (Told | "lost")[] = [];
+  const news: (Sent | "lost")[] = [];
   let wake: () => void = () => undefined;
   let isClosed = false;
   return {
-    tell(upTo: number, ...seqs: number[]): void {
+    publish(upTo: number, ...seqs: number[]): void {
       news.push({ events: seqs.map(event), upTo });
       wake();
     },
     isClosed: () => isClosed,
-    async next(): Promise<Told | "ended" | "lost"> {
+    async next(): Promise<Sent | "ended" | "lost"> {
       for (;;) {
         if (isClosed) return "ended";
-        const told = news.shift();
-        if (told !== undefined) return told;
+        const sent = news.shift();
+        if (sent !== undefined) return sent;
         await new Promise<void>((resolve) => (wake = resolve));
       }
     },
@@ -64,13 +64,13 @@ test("an event is told once, after all before it that another subscription may b
   merged.add(values);
   merged.add(messages);
   const seen = collected(merged);
-  values.tell(5, 2, 5);
+  values.publish(5, 2, 5);
   await settle();
   expect(seen).toEqual([]);
-  messages.tell(3, 1, 2, 3);
+  messages.publish(3, 1, 2, 3);
   await settle();
   expect(seen).toEqual(["1", "2", "3"]);
-  messages.tell(5);
+  messages.publish(5);
   await settle();
   expect(seen).toEqual(["1", "2", "3", "5"]);
   merged.close();
@@ -81,37 +81,37 @@ test("a subscription that comes later is told first what it is owed, and the oth
   const merged = mergeReaders();
   merged.add(first);
   const seen = collected(merged);
-  first.tell(3, 1, 3);
+  first.publish(3, 1, 3);
   await settle();
   merged.add(second);
-  first.tell(4, 4);
+  first.publish(4, 4);
   await settle();
   expect(seen).toEqual(["1", "3"]);
-  second.tell(4, 2, 3);
+  second.publish(4, 2, 3);
   await settle();
   expect(seen).toEqual(["1", "3", "2", "3", "4"]);
   merged.close();
 });
 
 test("a subscription that has ended, or is told another thread under the same id, keeps none waiting", async () => {
-  const [first, ended, anew] = [aSubscription(), aSubscription(), aSubscription()];
+  const [first, ended, recreated] = [aSubscription(), aSubscription(), aSubscription()];
   const merged = mergeReaders();
   merged.add(first);
   const end = merged.add(ended);
-  merged.add(anew);
+  merged.add(recreated);
   const seen = collected(merged);
-  first.tell(9, 9);
-  anew.tell(Infinity);
+  first.publish(9, 9);
+  recreated.publish(Infinity);
   await settle();
   expect(seen).toEqual([]);
   end();
   await settle();
   expect([seen, ended.isClosed()]).toEqual([["9"], true]);
-  anew.tell(Infinity, 1);
+  recreated.publish(Infinity, 1);
   await settle();
   expect(seen).toEqual(["9", "1"]);
   merged.close();
-  expect([first.isClosed(), anew.isClosed()]).toEqual([true, true]);
+  expect([first.isClosed(), recreated.isClosed()]).toEqual([true, true]);
 });
 
 test("a subscription that is told nothing keeps the others waiting for five seconds, once", async () => {
@@ -121,13 +121,13 @@ test("a subscription that is told nothing keeps the others waiting for five seco
   merged.add(first);
   merged.add(silent);
   const seen = collected(merged);
-  first.tell(1, 1);
+  first.publish(1, 1);
   await settle();
   vi.advanceTimersByTime(4_900);
   await settle();
   expect(seen).toEqual([]);
   vi.advanceTimersByTime(200);
-  first.tell(2, 2);
+  first.publish(2, 2);
   await settle();
   expect(seen).toEqual(["1", "2"]);
   merged.close();

@@ -81,10 +81,10 @@ test("who waits for a thread that he may not see holds up nobody who reads it", 
     const next = stranger.next();
     watcher.began(1);
     data.reached(1);
-    let isTold = false;
-    void watcher.whenDataTaken(1, new AbortController().signal).then(() => (isTold = true));
+    let isSent = false;
+    void watcher.whenDataTaken(1, new AbortController().signal).then(() => (isSent = true));
     await vi.advanceTimersByTimeAsync(30);
-    expect(isTold).toBe(true);
+    expect(isSent).toBe(true);
     stranger.close();
     expect(await next).toBe("ended");
   } finally {
@@ -113,12 +113,12 @@ test("a connection's pace is counted from when it was opened, also where its thr
     await vi.advanceTimersByTimeAsync(800);
     see();
     await first;
-    let isTold = false;
+    let isSent = false;
     await reader.next();
     await reader.next();
-    void watcher.whenDataTaken(1, new AbortController().signal).then(() => (isTold = true));
+    void watcher.whenDataTaken(1, new AbortController().signal).then(() => (isSent = true));
     await vi.advanceTimersByTimeAsync(30);
-    expect(isTold).toBe(true);
+    expect(isSent).toBe(true);
     reader.close();
   } finally {
     vi.useRealTimers();

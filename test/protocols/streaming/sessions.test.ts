@@ -58,10 +58,10 @@ for (const [line, Line] of [
       // By turns a run that asks, and the answer to what it has asked.
       const input = session % 2 === 0 ? saying(`topic ${session}`) : true;
       const { run_id: runId = "" } = await thread.run.start({ input });
-      const told: string[] = [];
-      for await (const event of events) told.push(event.event_id ?? "");
-      expect(told).toContain(`synth:${runId}:running`);
-      const ends = told.filter((id) => /:(interrupted|completed)$/.test(id));
+      const sent: string[] = [];
+      for await (const event of events) sent.push(event.event_id ?? "");
+      expect(sent).toContain(`synth:${runId}:running`);
+      const ends = sent.filter((id) => /:(interrupted|completed)$/.test(id));
       expect(ends).toEqual([`synth:${runId}:${session % 2 === 0 ? "interrupted" : "completed"}`]);
       await thread.close();
     }

@@ -194,19 +194,19 @@ test.each([
   const client = new Sdk({ apiUrl: server.url });
   const threadId = await api.aThread();
   const leaving = new AbortController();
-  const told: string[] = [];
+  const sent: string[] = [];
   let last = "none yet";
   const opened = client.threads.joinStream(threadId, { signal: leaving.signal, streamMode: ["run_modes"] });
   const reading = (async () => {
     for await (const { event, data } of opened) {
-      told.push(event);
+      sent.push(event);
       if (isDone(last)({ data })) return;
     }
   })();
   // The SDK connects when it is first asked; whatever began before that is not told.
-  while (told.length === 0) await api.untilRunIs(threadId, await aRun(threadId), "success");
+  while (sent.length === 0) await api.untilRunIs(threadId, await aRun(threadId), "success");
   last = await aRun(threadId);
   await reading;
   leaving.abort();
-  expect(told.slice(-OF_A_RUN.length)).toEqual(OF_A_RUN);
+  expect(sent.slice(-OF_A_RUN.length)).toEqual(OF_A_RUN);
 });

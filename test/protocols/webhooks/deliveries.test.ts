@@ -173,14 +173,14 @@ test("metrics count what is not delivered, and say for how long", async () => {
 const command = async (...argv: string[]): Promise<{ code: number; written: string; told: string }> => {
   const out = { written: "", told: "" };
   const write = (text: string): void => void (out.written += text);
-  const tell = (text: string): void => void (out.told += text);
+  const note = (text: string): void => void (out.told += text);
   const withWebhooks: Parameters<typeof createWebhooksCommand>[0]["withWebhooks"] = (_flags, work) => {
     const repository = createDeliveryRepository(database, createDeliveries(database));
     return work(
       createWebhookService({ authorize: createAuthorize(), repository, onReplayed: () => undefined }),
     );
   };
-  const code = await runCommand(createWebhooksCommand({ withWebhooks, write, tell }), { argv, write, tell });
+  const code = await runCommand(createWebhooksCommand({ withWebhooks, write, note }), { argv, write, note });
   return { code, ...out };
 };
 

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { EncryptionError } from "../../../src/platform/domain/errors.ts";
-import { createCourier, type CourierParts } from "../../../src/engine/outbox/dispatcher.ts";
+import { createDispatcher, type DispatcherParts } from "../../../src/engine/outbox/dispatcher.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
 /** How the courier goes about it, whatever lies in the outbox. What it does on a server: delivery.test.ts. */
 
-type Deliveries = CourierParts["deliveries"];
+type Deliveries = DispatcherParts["deliveries"];
 const aCourier = (deliveries: Pick<Deliveries, "claim"> & Partial<Deliveries>) =>
-  createCourier({
+  createDispatcher({
     deliveries: {
       read: async () => undefined,
       delivered: async () => undefined,
@@ -31,16 +31,16 @@ const held = (runId: string) => ({
 
 test("a courier that is closed claims nothing more, though more is due all the time", async () => {
   let claims = 0;
-  const courier = aCourier({
+  const dispatcher = aCourier({
     async claim() {
       await new Promise((resolve) => setImmediate(resolve));
       claims += 1;
       return { held: [held(`run ${claims}`)], givenUp: [] };
     },
   });
-  courier.open();
+  dispatcher.open();
   await eventually("it claims again and again", () => claims > 3);
-  const closing = courier.close();
+  const closing = dispatcher.close();
   const atClose = claims;
   await closing;
   // The one that was under way.
@@ -53,7 +53,7 @@ test.each([
 ])("what can't be made is stored as a failure, and comes back as late as others: %s", async (fault, told) => {
   const failures: Parameters<Deliveries["failed"]>[] = [];
   const due = [held("run")];
-  const courier = aCourier({
+  const dispatcher = aCourier({
     claim: async () => ({ held: due.splice(0), givenUp: [] }),
     read: () => Promise.reject(fault),
     async failed(...failure) {
@@ -61,9 +61,9 @@ test.each([
       return false;
     },
   });
-  courier.open();
+  dispatcher.open();
   await eventually("it has failed", () => failures.length > 0);
-  await courier.close();
+  await dispatcher.close();
   expect(failures).toEqual([
     [
       expect.objectContaining({ runId: "run", attempt: 1 }),

@@ -188,8 +188,8 @@ describe("an application of Hono", () => {
 
   test("a long answer through it takes few listeners of its response", async () => {
     const warnings: string[] = [];
-    const hear = (warning: Error): void => void warnings.push(warning.name);
-    process.on("warning", hear);
+    const receive = (warning: Error): void => void warnings.push(warning.name);
+    process.on("warning", receive);
     const state = {
       values: { messages: [{ role: "user", content: "x".repeat(700_000) }] },
       as_node: "first",
@@ -200,7 +200,7 @@ describe("an application of Hono", () => {
         (await ask(`/threads/${threadId}/state`, { method: "POST", body: JSON.stringify(state) })).status,
       ).toBe(200);
     const history = await ask(`/threads/${threadId}/history`, { method: "POST", body: "{}" });
-    process.off("warning", hear);
+    process.off("warning", receive);
     expect([history.status, history.text.length > 3_000_000]).toEqual([200, true]);
     expect(warnings).toEqual([]);
   });

@@ -12,7 +12,7 @@ import {
   type KeyColumns,
   type KeyOrder,
 } from "../../../platform/domain/key-order.ts";
-import { ASSISTANT_JSON, openOf } from "../../../platform/encryption/columns.ts";
+import { ASSISTANT_JSON, decryptColumns } from "../../../platform/encryption/columns.ts";
 import { assertSearchable } from "../../../platform/encryption/json.ts";
 import type { AssistantRow, Tables } from "../../../platform/database/tables.ts";
 import { contains, toRow, weightOf, type CountedRow } from "../columns.ts";
@@ -55,7 +55,7 @@ export const createSearchRepository = (database: Database) => {
   const opened = (row: Partial<AssistantRow>, fields: readonly AssistantField[]): Partial<AssistantRow> => {
     const { assistant_id: id } = row;
     if (cipher === undefined || id === undefined) return row;
-    const whole = openOf(cipher, ASSISTANT_JSON, { assistant_id: id }, row);
+    const whole = decryptColumns(cipher, ASSISTANT_JSON, { assistant_id: id }, row);
     if (fields.includes("assistant_id")) return whole;
     const { assistant_id: _, ...rest } = whole;
     return rest;

@@ -5,7 +5,7 @@ import { whereVisible } from "../../../access/where-visible.ts";
 import { roomyPage } from "../../../platform/database/bounded-reads.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import type { AssistantVersionRow } from "../../../platform/database/tables.ts";
-import { ASSISTANT_JSON, openRow } from "../../../platform/encryption/columns.ts";
+import { ASSISTANT_JSON, decryptRow } from "../../../platform/encryption/columns.ts";
 import { assertSearchable } from "../../../platform/encryption/json.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { contains, LONG_COLUMNS, SNAPSHOT, toRow, weightOf, type CountedRow } from "../columns.ts";
@@ -53,7 +53,7 @@ export const createVersionLists = (database: Database) => {
         signal,
       );
       return {
-        rows: found.map((row) => openRow(database.cipher, ASSISTANT_JSON, toRow(row))),
+        rows: found.map((row) => decryptRow(database.cipher, ASSISTANT_JSON, toRow(row))),
         total: found[0]?.total,
       };
     },

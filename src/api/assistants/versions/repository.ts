@@ -5,7 +5,7 @@ import { whereVisible } from "../../../access/where-visible.ts";
 import type { Database, Records } from "../../../platform/database/database.ts";
 import { hasRoomForMetadata } from "../../../platform/database/merging.ts";
 import type { AssistantRow } from "../../../platform/database/tables.ts";
-import { ASSISTANT_JSON, openRow } from "../../../platform/encryption/columns.ts";
+import { ASSISTANT_JSON, decryptRow } from "../../../platform/encryption/columns.ts";
 import { COLUMNS, SNAPSHOT } from "../columns.ts";
 
 /** What a new version takes over from the present state if it is undefined. The rest is what was granted. */
@@ -75,7 +75,7 @@ export const createVersionRepository = (database: Database) => {
       ];
       const visible = visibility.condition("a.metadata", values);
       const [row] = await transaction.query<AssistantRow>(addVersion(visible), values);
-      return row && openRow(cipher, ASSISTANT_JSON, row);
+      return row && decryptRow(cipher, ASSISTANT_JSON, row);
     },
 
     /**
@@ -107,7 +107,7 @@ export const createVersionRepository = (database: Database) => {
         .where(whereVisible(visibility, "a.metadata"))
         .returning(COLUMNS.map((column) => `a.${column}` as const))
         .executeTakeFirst();
-      return row && openRow(database.cipher, ASSISTANT_JSON, row);
+      return row && decryptRow(database.cipher, ASSISTANT_JSON, row);
     },
   };
 };

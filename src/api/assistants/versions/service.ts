@@ -49,8 +49,8 @@ export const createVersionService = (parts: VersionServiceParts) => {
         }
       }
       const row = await database.transaction(async (transaction) => {
-        const isThere = await repository.lock(transaction, visibility, assistantId);
-        if (!isThere) throw assistantNotFound(reference);
+        const exists = await repository.lock(transaction, visibility, assistantId);
+        if (!exists) throw assistantNotFound(reference);
         return await repository.addVersion(transaction, visibility, assistantId, {
           graphId: graph_id,
         });

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../platform/lib/json.ts";
 import { COLUMNS, openCron } from "../repository.ts";
 
 /** When to look again. */
-export interface Look {
+export interface DueTime {
   /** By the clock of the database. */
   now: Date;
   /** When the first cron of a graph that is hosted here is due, in the past perhaps; null: there is none. */
@@ -46,7 +46,7 @@ const isHosted = (graphIds: string): string =>
   `(a.graph_id is null or a.graph_id = any(${graphIds}::text[]))`;
 
 /** Index: crons_due. It walks over crons that nobody hosts, which are those of a deployment that is down. */
-const LOOK = `select clock_timestamp() as now, (
+const POLL = `select clock_timestamp() as now, (
   select c.next_run_date from threadloom.crons c ${HOSTED}
   where c.next_run_date is not null and ${isHosted("$1")} order by c.next_run_date limit 1) as due`;
 
@@ -86,9 +86,9 @@ export interface ClaimOptions {
 
 /** The SQL of crons that are due, of the graphs that this process hosts. */
 export const createDueCrons = (database: Database, graphIds: readonly string[]) => ({
-  async look(): Promise<Look> {
-    const [look] = await database.query<Look>(LOOK, [graphIds]);
-    return look ?? { now: new Date(), due: null };
+  async poll(): Promise<DueTime> {
+    const [poll] = await database.query<DueTime>(POLL, [graphIds]);
+    return poll ?? { now: new Date(), due: null };
   },
 
   async claim(transaction: Queryable, { except, only, limit }: ClaimOptions): Promise<DueCron[]> {

@@ -28,19 +28,19 @@ const WHY_LEFT_OUT = {
  * The lines of the log about due times. A cron of every minute would fill it while its thread is busy for a day: what is left
  * out is told once, until the cron runs again.
  */
-export const createTelling = (logger: Logger) => {
+export const createFiringLog = (logger: Logger) => {
   const leavingOut = new Map<string, Outcome["leftOut"]>();
   return ({ cron, error, leftOut, isRun }: Outcome): void => {
     const { cron_id: cronId } = cron;
     const fields = { cron_id: cronId, due: cron.next_run_date.toISOString() };
-    const isTold = leavingOut.get(cronId) === leftOut;
+    const isLogged = leavingOut.get(cronId) === leftOut;
     leavingOut.delete(cronId);
     if (error !== null) {
       logger.warn({ ...fields, reason: error }, "a cron can't be run and was disabled");
     } else if (leftOut !== undefined) {
       if (leavingOut.size >= REMEMBERED_AT_MOST) leavingOut.clear();
       leavingOut.set(cronId, leftOut);
-      if (!isTold) logger.info(fields, `${WHY_LEFT_OUT[leftOut]}; this is told once, until it runs again`);
+      if (!isLogged) logger.info(fields, `${WHY_LEFT_OUT[leftOut]}; this is told once, until it runs again`);
     } else if (isRun && cron.now.getTime() - cron.next_run_date.getTime() > MISSED_SECONDS * 1_000) {
       logger.info(
         fields,

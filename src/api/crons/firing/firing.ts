@@ -11,7 +11,7 @@ import type { StoreScheduledRuns } from "../../runs/creation/scheduled.ts";
 import { readSchedule } from "../schedule.ts";
 import type { Advance, ClaimOptions, DueCron, DueCrons } from "./due.ts";
 import { requestOf } from "./requests.ts";
-import { createTelling } from "./firing-log.ts";
+import { createFiringLog } from "./firing-log.ts";
 
 export interface FiringParts {
   database: Database;
@@ -29,7 +29,7 @@ export interface FiringParts {
 const CRONS_AT_ONCE = 200;
 /** Others hold what is due for some 50 ms. If they die meanwhile, it is due again, and must not wait for a busy processor. */
 const HELD_ELSEWHERE_MS = 50;
-const LOOKS_FOR_HELD = 5;
+const POLLS_FOR_HELD = 5;
 /** Runs that wait need not wait for a long queue of crons. */
 const HOLD_AT_MOST_MS = 1_000;
 
@@ -88,7 +88,7 @@ const planOf = (cron: DueCron, nextOf: (cron: DueCron) => Date | null): Plan => 
 export const createFiring = (parts: FiringParts) => {
   const { database, due, storeRuns, holdRuns, rights, faults, logger } = parts;
 
-  const tell = createTelling(logger);
+  const log = createFiringLog(logger);
 
   /** `onHeld`: told the ids of those that were due, before anything can fail for one of them. */
   const fireSome = async (options: ClaimOptions, onHeld: (ids: string[]) => void): Promise<Fired> => {
@@ -131,7 +131,7 @@ export const createFiring = (parts: FiringParts) => {
           : outcome === "full" || outcome === "too often"
             ? outcome
             : undefined;
-      tell({ cron, error, leftOut, isRun: requested !== undefined });
+      log({ cron, error, leftOut, isRun: requested !== undefined });
     }
     const notNow = done.settled.flatMap(({ plan, outcome }) =>
       outcome === "not now" ? plan.cron.cron_id : [],
@@ -179,12 +179,12 @@ export const createFiring = (parts: FiringParts) => {
   };
 
   const isSomeDue = async (): Promise<boolean> => {
-    const { now, due: first } = await due.look();
+    const { now, due: first } = await due.poll();
     return first !== null && first <= now;
   };
 
   return {
-    look: () => due.look(),
+    poll: () => due.poll(),
 
     /**
      * Fires all that are due and that nobody else holds, until it is closed. Then it waits a moment for what others hold: should
@@ -198,7 +198,7 @@ export const createFiring = (parts: FiringParts) => {
       const release = holdRuns();
       const releasing = setTimeout(release, HOLD_AT_MOST_MS);
       try {
-        let patience = LOOKS_FOR_HELD;
+        let patience = POLLS_FOR_HELD;
         while (!isClosed()) {
           const { held, notNow, announce } = await fireBatch(except);
           if (held > 0) {

@@ -1,10 +1,10 @@
-import { tellFailure } from "../../../platform/database/outages.ts";
+import { logFailure } from "../../../platform/database/outages.ts";
 import { createBackOff } from "../../../platform/lib/back-off.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import type { Firing } from "./firing.ts";
 
 export interface SchedulerParts {
-  firing: Pick<Firing, "look" | "fire">;
+  firing: Pick<Firing, "poll" | "fire">;
   logger: Logger;
 }
 
@@ -21,7 +21,7 @@ export interface Scheduler {
  * While there are crons the clock of the database is looked at so often, since it may be put right, this machine may have
  * slept, and a process that held due crons may have died: each is late by this at most.
  */
-const LOOK_EVERY_MS = 1_000;
+const POLL_EVERY_MS = 1_000;
 const MINUTE_MS = 60_000;
 /** Others hold what is due: they fire it in some 50 ms, or die. */
 const HELD_ELSEWHERE_MS = 50;
@@ -32,9 +32,9 @@ const HELD_ELSEWHERE_MS = 50;
  * look is all that this costs.
  */
 export const createScheduler = ({ firing, logger }: SchedulerParts): Scheduler => {
-  const failed = tellFailure(logger, "crons could not be run");
+  const failed = logFailure(logger, "crons could not be run");
   const failing = createBackOff();
-  const held = createBackOff({ firstMs: HELD_ELSEWHERE_MS, longestMs: LOOK_EVERY_MS });
+  const held = createBackOff({ firstMs: HELD_ELSEWHERE_MS, longestMs: POLL_EVERY_MS });
   let opened = false;
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
@@ -43,7 +43,7 @@ export const createScheduler = ({ firing, logger }: SchedulerParts): Scheduler =
 
   /** In how many milliseconds to look again. */
   const work = async (): Promise<number> => {
-    const { now, due } = await firing.look();
+    const { now, due } = await firing.poll();
     if (due !== null && due <= now) {
       if (!(await firing.fire(() => closed))) return held.next();
       held.reset();
@@ -52,7 +52,7 @@ export const createScheduler = ({ firing, logger }: SchedulerParts): Scheduler =
     held.reset();
     const untilFullMinute = MINUTE_MS - (now.getTime() % MINUTE_MS);
     if (due === null) return untilFullMinute;
-    return Math.min(due.getTime() - now.getTime(), untilFullMinute, LOOK_EVERY_MS);
+    return Math.min(due.getTime() - now.getTime(), untilFullMinute, POLL_EVERY_MS);
   };
 
   const round = (): void => {

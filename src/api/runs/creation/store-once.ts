@@ -23,7 +23,7 @@ export const storeOnce = async <Stored>(
     forMs: UNCERTAIN_SECONDS * 1_000,
     after(error, isRetry) {
       // Stored by the try before, at the same moment: it is found by the next.
-      const isThere = isRetry && sqlState(error) === UNIQUE_VIOLATION;
-      return isThere || isContention(error) || mayHaveBeenCommitted(error) || (isRetry && isPassing(error));
+      const exists = isRetry && sqlState(error) === UNIQUE_VIOLATION;
+      return exists || isContention(error) || mayHaveBeenCommitted(error) || (isRetry && isPassing(error));
     },
   });

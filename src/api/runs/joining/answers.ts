@@ -1,6 +1,6 @@
 import type { HeldAccess } from "../../../access/reauthorization.ts";
 import type { Caller } from "../../../access/caller.ts";
-import type { AnswerRoom } from "../../../http/response-budget.ts";
+import type { ResponseBudget } from "../../../http/response-budget.ts";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { callerGone } from "../../../http/caller-gone.ts";
 import type { RunReader } from "../../../engine/events/readers/channel-reader.ts";
@@ -9,7 +9,7 @@ import { sendRunEvents, wasDropped } from "../../../engine/events/transports/ser
 import { answerPatiently } from "./patient-answer.ts";
 import { toRunRecord } from "../record.ts";
 import type { RunSelector } from "../repository.ts";
-import type { CreatedRun, ResultAsking } from "./results.ts";
+import type { CreatedRun, ResultReadOptions } from "./results.ts";
 import type { RunRecord } from "../schemas.ts";
 import type { JoiningService } from "./service.ts";
 
@@ -71,7 +71,7 @@ const LEFT = { action: "interrupt", reason: "disconnected" } as const;
 export const createRunAnswers = (
   app: Pick<FastifyInstance, "addHook">,
   { joining, cancellation }: { joining: JoiningService; cancellation: CancelsRuns },
-  room: AnswerRoom,
+  room: ResponseBudget,
 ) => {
   let stopping = false;
   app.addHook("preClose", (done) => {
@@ -104,7 +104,7 @@ export const createRunAnswers = (
   const sendResult = (
     reply: FastifyReply,
     selector: RunSelector,
-    result: (asking: ResultAsking) => Promise<string>,
+    result: (options: ResultReadOptions) => Promise<string>,
   ): FastifyReply => {
     void reply.headers({
       "content-location": runAddress(reply, selector),
@@ -118,8 +118,8 @@ export const createRunAnswers = (
         resolve(JSON.stringify({ __error__: lossOf(access.signal.reason) })),
       ),
     );
-    const told = result({ signal: callerGone(reply.raw, access.signal), whenLarge });
-    const answer = Promise.race([told, lost]).finally(() => access.release());
+    const joined = result({ signal: callerGone(reply.raw, access.signal), whenLarge });
+    const answer = Promise.race([joined, lost]).finally(() => access.release());
     return answerPatiently(reply, answer, room);
   };
 
@@ -133,14 +133,14 @@ export const createRunAnswers = (
     /** The result of a run that was just created. */
     wait(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): FastifyReply {
       if (onDisconnect === "cancel") abandonOnDisconnect(reply, created);
-      return sendResult(reply, selectorOf(created), (asking) => joining.result(created, asking));
+      return sendResult(reply, selectorOf(created), (options) => joining.result(created, options));
     },
 
     /** The result of a run that was created before. */
     join(reply: FastifyReply, selector: RunSelector, onDisconnect: OnDisconnect): FastifyReply {
       if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
       const { caller } = reply.request;
-      return sendResult(reply, selector, (asking) => joining.join(caller, selector, asking));
+      return sendResult(reply, selector, (options) => joining.join(caller, selector, options));
     },
 
     /** The events of a run that was just created. */

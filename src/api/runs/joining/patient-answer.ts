@@ -1,5 +1,5 @@
 import { LARGE_ANSWER_BYTES } from "../../../platform/lib/large-answers.ts";
-import type { AnswerRoom } from "../../../http/response-budget.ts";
+import type { ResponseBudget } from "../../../http/response-budget.ts";
 import { attended, WHOLE_ANSWER_PATIENCE } from "../../../http/attended.ts";
 import { PassThrough, Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -32,7 +32,7 @@ const bodyOf = (reply: FastifyReply): Writable => {
 export const answerPatiently = (
   reply: FastifyReply,
   answer: Promise<string>,
-  room: AnswerRoom,
+  room: ResponseBudget,
   warmthMs = WARMTH_MS,
 ): FastifyReply => {
   void reply.type("application/json; charset=utf-8");

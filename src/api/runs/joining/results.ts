@@ -41,7 +41,7 @@ export interface RunResultsParts {
 }
 
 /** Who waits for a result. */
-export interface ResultAsking {
+export interface ResultReadOptions {
   /** Aborts when nobody waits any more. */
   signal: AbortSignal;
   /** Awaited before a large result is read from the thread's state. */

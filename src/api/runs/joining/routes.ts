@@ -40,7 +40,7 @@ export const createJoiningRoutes =
       },
       async (request, reply) => {
         const selector = { threadId: request.params.thread_id, runId: request.params.run_id };
-        await service.assertThere(request.caller, selector); // a missing one is a 404 before anything is answered
+        await service.assertExists(request.caller, selector); // a missing one is a 404 before anything is answered
         return answers.join(reply, selector, onDisconnectOf(request.query));
       },
     );

@@ -15,7 +15,7 @@ import { announceReader } from "../../../engine/queue/sql/announce-reader.ts";
 import { toWireJson } from "../../../state/values/wire-json.ts";
 import { isTerminal } from "../record.ts";
 import type { RunRepository, RunSelector } from "../repository.ts";
-import type { CreatedRun, ResultAsking, RunResults } from "./results.ts";
+import type { CreatedRun, ResultReadOptions, RunResults } from "./results.ts";
 
 export interface JoiningServiceParts {
   database: Database;
@@ -82,7 +82,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
     },
 
     /** Throws `runNotFound` if the caller sees no such run. */
-    async assertThere(caller: Caller, selector: RunSelector): Promise<void> {
+    async assertExists(caller: Caller, selector: RunSelector): Promise<void> {
       const visibility = await mayRead(caller, selector);
       if ((await repository.findAwaited(visibility, selector)) === undefined)
         throw runNotFound(selector.runId);
@@ -97,7 +97,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
     },
 
     /** The result of a run that was just created, for who created it. */
-    async result(created: CreatedRun, { signal, whenLarge }: ResultAsking): Promise<string> {
+    async result(created: CreatedRun, { signal, whenLarge }: ResultReadOptions): Promise<string> {
       const { row, execution } = created;
       const selector = { threadId: row.thread_id, runId: row.run_id };
       const ended = await waitForEnd(selector, { execution, known: row, signal });
@@ -109,7 +109,11 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
     forget,
 
     /** The result of a run, now or when it has ended. */
-    async join(caller: Caller, selector: RunSelector, { signal, whenLarge }: ResultAsking): Promise<string> {
+    async join(
+      caller: Caller,
+      selector: RunSelector,
+      { signal, whenLarge }: ResultReadOptions,
+    ): Promise<string> {
       const visibility = await mayRead(caller, selector);
       if ((await repository.find(visibility, selector)) === undefined) throw runNotFound(selector.runId);
       return await answer(selector, await waitForEnd(selector, { signal }), whenLarge);

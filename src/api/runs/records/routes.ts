@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { AnswerRoom } from "../../../http/response-budget.ts";
+import type { ResponseBudget } from "../../../http/response-budget.ts";
 import { callerGone } from "../../../http/caller-gone.ts";
 import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { conflicts, refusals, tags } from "../descriptions.ts";
@@ -19,7 +19,7 @@ const pick = (run: Partial<RunRecord>, select: readonly string[]): Partial<RunRe
 
 /** Records of runs over HTTP. */
 export const createRecordRoutes =
-  (service: RecordService, room: AnswerRoom): RoutePlugin =>
+  (service: RecordService, room: ResponseBudget): RoutePlugin =>
   async (app) => {
     app.post(
       "/runs/search",

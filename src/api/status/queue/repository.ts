@@ -2,7 +2,7 @@ import type { Database } from "../../../platform/database/database.ts";
 import { HOSTED_GRAPHS, SILENT_SECONDS } from "../../../engine/queue/hosting.ts";
 
 /** A million runs that wait would take longer to count than a bounded read may take: 100,000 took 0.4 to 1.4 s on two busy cores. */
-const LOOKED_AT_MOST = 50_000;
+const RUNS_CHECKED_AT_MOST = 50_000;
 const GRAPHS_AT_MOST = 100;
 const THREADS_AT_MOST = 50;
 const SERVERS_AT_MOST = 100;
@@ -84,7 +84,7 @@ const SERVERS = `select server_id, coalesce(running, 0) as num_running, seen_at,
 export const createQueueRepository = (database: Database) => ({
   /** Rejects like `boundedRead`. */
   async waiting(signal?: AbortSignal): Promise<Waiting> {
-    const [row] = await database.boundedRead<Waiting>(WAITING, [LOOKED_AT_MOST], signal);
+    const [row] = await database.boundedRead<Waiting>(WAITING, [RUNS_CHECKED_AT_MOST], signal);
     if (row === undefined) throw new Error("A statement of aggregates answers one row.");
     return row;
   },

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { AnswerRoom } from "../../../http/response-budget.ts";
+import type { ResponseBudget } from "../../../http/response-budget.ts";
 import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
 import { NO_CONTENT, roomAfterChange, roomToRead, sendJson } from "../json-answers.ts";
@@ -16,7 +16,7 @@ const tags = ["Threads"];
 
 /** Records of threads over HTTP. */
 export const createRecordRoutes =
-  (service: RecordService, room: AnswerRoom): RoutePlugin =>
+  (service: RecordService, room: ResponseBudget): RoutePlugin =>
   async (app) => {
     app.post(
       "/threads",

@@ -101,10 +101,10 @@ export const createRecordService = (options: RecordServiceOptions) => {
     async read(
       caller: Caller,
       threadId: string,
-      asking: { includeTtl?: boolean; whenLarge?: WhenLarge } = {},
+      options: { includeTtl?: boolean; whenLarge?: WhenLarge } = {},
     ): Promise<string> {
       const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
-      return await write(visibility, await repository.get(visibility, threadId), asking);
+      return await write(visibility, await repository.get(visibility, threadId), options);
     },
 
     /**

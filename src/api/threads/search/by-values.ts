@@ -1,13 +1,13 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import type { Pacer } from "../../../platform/lib/yielder.ts";
+import type { Yielder } from "../../../platform/lib/yielder.ts";
 import { matcherOf } from "./containment.ts";
-import { createEffort, tooMuchToLookInto } from "./effort.ts";
+import { createEffort, tooManyThreadsToRead } from "./effort.ts";
 import type { OrderedFilter } from "./conditions.ts";
 import type { Candidate, PlacedCandidate, ThreadSearcher } from "./search.ts";
 
 /** Who waits for a page. */
-export interface PageAsking {
+export interface PageReadOptions {
   /** Aborts when nobody waits any more; then the search rejects with its reason. */
   signal?: AbortSignal;
   /** Awaited when the page is found to be long, before more of it is read, and before a large state is. */
@@ -17,12 +17,12 @@ export interface PageAsking {
 /** Threads that are looked into at once where the filter is on values, which no index knows. */
 const VALUES_BATCH = 250;
 /** Threads that can't be looked into within the time of a search anyway are not begun with. */
-const LOOKED_INTO_AT_MOST = 50_000;
+const THREADS_READ_AT_MOST = 50_000;
 
 export interface ValueFinderOptions {
   searcher: ThreadSearcher;
   /** Of looking into values. */
-  pacer: Pacer;
+  yielder: Yielder;
   /**
    * JSON texts of the newest values, by thread, in the order of the rows, each made when it is asked for; threads that
    * never ran are missing. `keys`: the only keys that are looked at, of many threads. `whenLarge` is awaited before a
@@ -36,7 +36,7 @@ export interface ValueFinderOptions {
 }
 
 /** Finds threads by their newest values, which no index knows. */
-export const createValueFinder = ({ searcher, pacer, valuesOf }: ValueFinderOptions) => {
+export const createValueFinder = ({ searcher, yielder, valuesOf }: ValueFinderOptions) => {
   /**
    * All threads whose newest values contain `part`, in the order asked for. What is left by the filters
    * that have an index is listed once, then looked into, as long as a search may take: what has begun before the
@@ -46,12 +46,12 @@ export const createValueFinder = ({ searcher, pacer, valuesOf }: ValueFinderOpti
     visibility: Visibility<"threads">,
     search: OrderedFilter,
     part: JsonObject,
-    { signal, whenLong }: PageAsking,
+    { signal, whenLong }: PageReadOptions,
   ): Promise<PlacedCandidate[]> => {
-    const effort = createEffort(pacer, signal);
-    const candidates = await searcher.candidates(visibility, search, LOOKED_INTO_AT_MOST, signal);
+    const effort = createEffort(yielder, signal);
+    const candidates = await searcher.candidates(visibility, search, THREADS_READ_AT_MOST, signal);
     if (candidates === undefined) {
-      throw tooMuchToLookInto(`more than ${LOOKED_INTO_AT_MOST} threads would have to be looked into`);
+      throw tooManyThreadsToRead(`more than ${THREADS_READ_AT_MOST} threads would have to be looked into`);
     }
     const matches = matcherOf(part, effort.spend);
     const options = {

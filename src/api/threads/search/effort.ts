@@ -1,4 +1,4 @@
-import { createBreather, type Pacer } from "../../../platform/lib/yielder.ts";
+import { createYieldPoint, type Yielder } from "../../../platform/lib/yielder.ts";
 import { invalid, unavailable } from "../../../platform/domain/errors.ts";
 import type { Spend } from "./containment.ts";
 
@@ -23,18 +23,18 @@ export interface Effort {
 }
 
 /** Names what makes it less work. */
-export const tooMuchToLookInto = (why: string): Error =>
+export const tooManyThreadsToRead = (why: string): Error =>
   invalid(`'values': ${why}; narrow the search with 'metadata', 'status' or 'ids'.`);
 
-export const createEffort = (pacer: Pacer, signal: AbortSignal | undefined): Effort => {
+export const createEffort = (yielder: Yielder, signal: AbortSignal | undefined): Effort => {
   let end = performance.now() + VALUES_SEARCH_MS;
-  const breathe = createBreather(pacer, signal);
+  const yieldPoint = createYieldPoint(yielder, signal);
   let comparisons = 0;
   let waitedMs = 0;
   return {
     spend(more) {
       comparisons += more;
-      if (comparisons > COMPARISONS_AT_MOST) throw tooMuchToLookInto("there is too much to compare");
+      if (comparisons > COMPARISONS_AT_MOST) throw tooManyThreadsToRead("there is too much to compare");
     },
     async wait(waiting) {
       const start = performance.now();
@@ -43,14 +43,14 @@ export const createEffort = (pacer: Pacer, signal: AbortSignal | undefined): Eff
     },
     async goOn() {
       const start = performance.now();
-      await breathe();
+      await yieldPoint();
       const pausedMs = performance.now() - start;
       end += pausedMs;
       waitedMs += pausedMs;
       if (waitedMs > WAITING_MS)
         throw unavailable("Too many searches by 'values' are being made at the moment.");
       if (performance.now() < end) return;
-      throw tooMuchToLookInto("looking into all threads that could match takes longer than a second");
+      throw tooManyThreadsToRead("looking into all threads that could match takes longer than a second");
     },
   };
 };

@@ -1,7 +1,7 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import { PAGE_BYTES_AT_MOST } from "../../../platform/database/bounded-reads.ts";
-import { createBreather } from "../../../platform/lib/yielder.ts";
-import { createValueFinder, type PageAsking, type ValueFinderOptions } from "./by-values.ts";
+import { createYieldPoint } from "../../../platform/lib/yielder.ts";
+import { createValueFinder, type PageReadOptions, type ValueFinderOptions } from "./by-values.ts";
 import { assertOnePlace } from "../../../platform/domain/cursors.ts";
 import { cursorBehind, placeOf, type PlaceColumn, type RowOrder } from "./order.ts";
 import { extractFrom, parseExtract, type ExtractPath } from "./extract.ts";
@@ -22,22 +22,26 @@ export interface ThreadPage {
 }
 
 export interface ThreadPages {
-  search(visibility: Visibility<"threads">, search: ThreadSearch, asking?: PageAsking): Promise<ThreadPage>;
-  count(visibility: Visibility<"threads">, filter: ThreadFilter, asking?: PageAsking): Promise<number>;
+  search(
+    visibility: Visibility<"threads">,
+    search: ThreadSearch,
+    options?: PageReadOptions,
+  ): Promise<ThreadPage>;
+  count(visibility: Visibility<"threads">, filter: ThreadFilter, options?: PageReadOptions): Promise<number>;
 }
 
 /** Pages of threads, with the values that live in their checkpoints. */
-export const createThreadPages = ({ searcher, pacer, valuesOf }: ValueFinderOptions): ThreadPages => {
-  const finder = createValueFinder({ searcher, pacer, valuesOf });
+export const createThreadPages = ({ searcher, yielder, valuesOf }: ValueFinderOptions): ThreadPages => {
+  const finder = createValueFinder({ searcher, yielder, valuesOf });
 
   /** The records of a page, as far as it may get; `rows` are all that were asked for. */
   const recordsOf = async (
     visibility: Visibility<"threads">,
     rows: readonly ThreadRecordRow[],
     { select, extract, needsValues }: Fields,
-    { signal, whenLong }: PageAsking,
+    { signal, whenLong }: PageReadOptions,
   ): Promise<string[]> => {
-    const breathe = createBreather(pacer, signal);
+    const yieldPoint = createYieldPoint(yielder, signal);
     const values = needsValues
       ? valuesOf(visibility, rows, { whenLarge: whenLong })[Symbol.asyncIterator]()
       : undefined;
@@ -46,7 +50,7 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ValueFinderOpti
     try {
       let known = await values?.next();
       for (const row of rows) {
-        await breathe();
+        await yieldPoint();
         known ??= await values?.next();
         let text: string | null = null;
         if (known !== undefined && known.done !== true && known.value[0] === row.thread_id) {
@@ -67,8 +71,8 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ValueFinderOpti
   };
 
   return {
-    async search(visibility, search, asking = {}) {
-      const { signal } = asking;
+    async search(visibility, search, options = {}) {
+      const { signal } = options;
       const { limit, offset, values: part, metadata, status, ids, cursor } = search;
       assertOnePlace(search);
       const fields = fieldsOf(search);
@@ -84,7 +88,7 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ValueFinderOpti
       let total: number | undefined;
       let isLast: boolean;
       if (part !== undefined && Object.keys(part).length > 0) {
-        const found = await finder.find(visibility, wanted, part, asking);
+        const found = await finder.find(visibility, wanted, part, options);
         places = found.slice(offset, offset + limit);
         const ids = places.map(({ thread_id }) => thread_id);
         rows = await searcher.records(visibility, ids, fields.parts, signal);
@@ -96,7 +100,7 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ValueFinderOpti
         ({ rows, total, isLast } = found);
         places = found.rows;
       }
-      const records = await recordsOf(visibility, rows, fields, asking);
+      const records = await recordsOf(visibility, rows, fields, options);
       const hasMore = records.length < rows.length || !isLast;
       const last = rows[records.length - 1]?.thread_id;
       // Those of a search by values may all be gone by now, and not those behind them.
@@ -109,12 +113,12 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ValueFinderOpti
       };
     },
 
-    async count(visibility, { values: part, ...filter }, asking = {}) {
+    async count(visibility, { values: part, ...filter }, options = {}) {
       if (part === undefined || Object.keys(part).length === 0) {
-        return await searcher.count(visibility, filter, asking.signal);
+        return await searcher.count(visibility, filter, options.signal);
       }
       const inAnyOrder = { ...filter, sortBy: "thread_id", sortOrder: "asc" } as const;
-      return (await finder.find(visibility, inAnyOrder, part, asking)).length;
+      return (await finder.find(visibility, inAnyOrder, part, options)).length;
     },
   };
 };

@@ -6,7 +6,7 @@ import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
 import { sendJson } from "../json-answers.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import * as schemas from "../schemas.ts";
-import type { PageAsking } from "./by-values.ts";
+import type { PageReadOptions } from "./by-values.ts";
 import type { SearchService } from "./service.ts";
 
 const tags = ["Threads"];
@@ -16,7 +16,7 @@ export const createSearchRoutes =
   (service: SearchService, longAnswers: LongAnswers): RoutePlugin =>
   async (app) => {
     /** Who waits for a search, and takes a place among the long answers for it. */
-    const asking = (reply: FastifyReply): PageAsking => {
+    const options = (reply: FastifyReply): PageReadOptions => {
       const signal = callerGone(reply.raw);
       return { signal, whenLong: () => longAnswers.begin(reply, signal) };
     };
@@ -39,7 +39,7 @@ export const createSearchRoutes =
         },
       },
       async (request, reply) => {
-        const page = await service.page(request.caller, request.body, asking(reply));
+        const page = await service.page(request.caller, request.body, options(reply));
         if (page.total !== undefined) reply.header("x-pagination-total", page.total);
         if (page.next !== undefined) reply.header("x-pagination-next", page.next);
         if (page.cursor !== undefined) reply.header("x-pagination-cursor", page.cursor);
@@ -59,6 +59,6 @@ export const createSearchRoutes =
         },
       },
       async (request, reply) =>
-        sendJson(reply, String(await service.count(request.caller, request.body, asking(reply)))),
+        sendJson(reply, String(await service.count(request.caller, request.body, options(reply)))),
     );
   };

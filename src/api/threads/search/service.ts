@@ -2,10 +2,10 @@ import type { Authorize } from "../../../access/authorize.ts";
 import type { Caller } from "../../../access/caller.ts";
 import type { Visibility } from "../../../access/visibility.ts";
 import type { Database } from "../../../platform/database/database.ts";
-import type { Pacer } from "../../../platform/lib/yielder.ts";
+import type { Yielder } from "../../../platform/lib/yielder.ts";
 import type { ThreadFilter, ThreadSearch } from "../schemas.ts";
 import type { StateReader } from "../state/state.ts";
-import type { PageAsking } from "./by-values.ts";
+import type { PageReadOptions } from "./by-values.ts";
 import { createThreadPages, type ThreadPage } from "./pages.ts";
 import { createThreadSearcher } from "./search.ts";
 
@@ -13,15 +13,15 @@ export interface SearchServiceOptions {
   database: Database;
   authorize: Authorize;
   /** Of looking into values. */
-  pacer: Pacer;
+  yielder: Yielder;
   reader: Pick<StateReader, "headValues">;
 }
 
 /** Searches and counts of threads, among those that the caller may see. */
-export const createSearchService = ({ database, authorize, pacer, reader }: SearchServiceOptions) => {
+export const createSearchService = ({ database, authorize, yielder, reader }: SearchServiceOptions) => {
   const pages = createThreadPages({
     searcher: createThreadSearcher(database),
-    pacer,
+    yielder,
     valuesOf: (visibility, rows, options) =>
       reader.headValues(
         rows
@@ -37,12 +37,12 @@ export const createSearchService = ({ database, authorize, pacer, reader }: Sear
     await authorize(caller, "threads", "search", { ids, status, metadata, values, limit, offset });
 
   return {
-    async page(caller: Caller, search: ThreadSearch, asking?: PageAsking): Promise<ThreadPage> {
-      return await pages.search(await maySearch(caller, search), search, asking);
+    async page(caller: Caller, search: ThreadSearch, options?: PageReadOptions): Promise<ThreadPage> {
+      return await pages.search(await maySearch(caller, search), search, options);
     },
 
-    async count(caller: Caller, filter: ThreadFilter, asking?: PageAsking): Promise<number> {
-      return await pages.count(await maySearch(caller, filter), filter, asking);
+    async count(caller: Caller, filter: ThreadFilter, options?: PageReadOptions): Promise<number> {
+      return await pages.count(await maySearch(caller, filter), filter, options);
     },
   };
 };

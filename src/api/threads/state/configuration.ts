@@ -3,7 +3,7 @@ import type { Database } from "../../../platform/database/database.ts";
 import type { Cipher } from "../../../platform/encryption/cipher.ts";
 import { authConfigurable, toGraphConfiguration } from "../../../graphs/configuration.ts";
 import type { GraphConfiguration } from "../../../graphs/runnable-graph.ts";
-import { ASSISTANT_JSON, openRow, THREAD_JSON } from "../../../platform/encryption/columns.ts";
+import { ASSISTANT_JSON, decryptRow, THREAD_JSON } from "../../../platform/encryption/columns.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 
 /**
@@ -56,9 +56,9 @@ const opened = (cipher: Cipher | undefined, row: ConfigurationRow): Configuratio
     assistant_config: config,
     assistant_context: context,
   } = row;
-  const thread = openRow(cipher, THREAD_JSON, row);
+  const thread = decryptRow(cipher, THREAD_JSON, row);
   if (assistant_id === null) return thread;
-  const assistant = openRow(cipher, ASSISTANT_JSON, { assistant_id, metadata, config, context });
+  const assistant = decryptRow(cipher, ASSISTANT_JSON, { assistant_id, metadata, config, context });
   return {
     ...thread,
     assistant_metadata: assistant.metadata,

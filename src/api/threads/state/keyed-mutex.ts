@@ -1,10 +1,10 @@
 /** Lets those who want the same thing have it one after the other, within this process. */
-export interface OneAfterTheOther {
+export interface KeyedMutex {
   /** Does `work` when all that was given for the key before is over, however it ended. */
   take<Result>(key: string, work: () => Promise<Result>): Promise<Result>;
 }
 
-export const createOneAfterTheOther = (): OneAfterTheOther => {
+export const createKeyedMutex = (): KeyedMutex => {
   const last = new Map<string, Promise<unknown>>();
   return {
     async take(key, work) {

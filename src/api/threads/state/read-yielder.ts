@@ -1,4 +1,4 @@
-import { createPacer, type Pacer } from "../../../platform/lib/yielder.ts";
+import { createYielder, type Yielder } from "../../../platform/lib/yielder.ts";
 
 /** Work of this length delays others no more than an ordinary request does. */
 const SLICE_MS = 10;
@@ -11,5 +11,8 @@ const REST_SHARE = 0.3;
 const REST_AT_LEAST_MS = 3;
 
 /** The pace of everything that reads much of what threads hold: long answers, and searches by values. */
-export const createReadPacer = (): Pacer =>
-  createPacer({ sliceMs: SLICE_MS, restMs: (workedMs) => Math.max(REST_AT_LEAST_MS, workedMs * REST_SHARE) });
+export const createReadYielder = (): Yielder =>
+  createYielder({
+    sliceMs: SLICE_MS,
+    restMs: (workedMs) => Math.max(REST_AT_LEAST_MS, workedMs * REST_SHARE),
+  });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { AnswerRoom } from "../../../http/response-budget.ts";
+import type { ResponseBudget } from "../../../http/response-budget.ts";
 import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
 import { roomToRead, sendJson } from "../json-answers.ts";
@@ -10,7 +10,7 @@ import type { StateService } from "./service.ts";
 const tags = ["Threads"];
 
 const readRoutes =
-  (service: StateService, room: AnswerRoom): RoutePlugin =>
+  (service: StateService, room: ResponseBudget): RoutePlugin =>
   async (app) => {
     app.get(
       "/threads/:thread_id/state",
@@ -157,7 +157,7 @@ const historyRoutes =
 
 /** States of threads over HTTP. */
 export const createStateRoutes =
-  (service: StateService, room: AnswerRoom, longAnswers: LongAnswers): RoutePlugin =>
+  (service: StateService, room: ResponseBudget, longAnswers: LongAnswers): RoutePlugin =>
   async (app) => {
     await app.register(readRoutes(service, room));
     await app.register(writeRoutes(service));

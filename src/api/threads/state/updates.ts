@@ -3,7 +3,7 @@ import { invalid, ThreadChangedError } from "../../../platform/domain/errors.ts"
 import type { StateUpdate, Superstep, UpdatedState } from "../schemas.ts";
 import type { StateRepository } from "./repository.ts";
 import type { StateReader } from "./state.ts";
-import { createOneAfterTheOther } from "./keyed-mutex.ts";
+import { createKeyedMutex } from "./keyed-mutex.ts";
 import { outcomeOf, type StateWriter } from "./update.ts";
 
 export interface StateUpdatesOptions {
@@ -17,7 +17,7 @@ const UPDATE_TRIES_AT_MOST = 10;
 
 /** Updates of states, and what they say in the thread's row afterwards. */
 export const createStateUpdates = ({ states, reader, writer }: StateUpdatesOptions) => {
-  const oneAfterTheOther = createOneAfterTheOther();
+  const updateMutex = createKeyedMutex();
 
   const recordOutcome = async (
     visibility: Visibility<"threads">,
@@ -76,7 +76,7 @@ export const createStateUpdates = ({ states, reader, writer }: StateUpdatesOptio
           // Those that were in each other's way take turns from then on.
           return await (tries === 1
             ? tryToUpdate(visibility, threadId, update)
-            : oneAfterTheOther.take(threadId, () => tryToUpdate(visibility, threadId, update)));
+            : updateMutex.take(threadId, () => tryToUpdate(visibility, threadId, update)));
         } catch (error) {
           if (!(error instanceof ThreadChangedError) || tries === UPDATE_TRIES_AT_MOST) throw error;
         }

@@ -3,7 +3,7 @@ import type { Authorize } from "../../../access/authorize.ts";
 import { THE_SERVER } from "../../../access/caller.ts";
 import type { CheckpointStorage } from "../../../state/checkpoints/types.ts";
 import type { Database } from "../../../platform/database/database.ts";
-import { tellFailure } from "../../../platform/database/outages.ts";
+import { logFailure } from "../../../platform/database/outages.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import { startPeriodic } from "../../../platform/lib/periodic.ts";
 import type { ThreadExpiry } from "../../../graphs/project/thread-expiry.ts";
@@ -160,7 +160,7 @@ export const startRetention = (
       nextAt = startedAt + everyMs - FIRST_SWEEP_WITHIN_MS / 2;
       if (swept.deleted + swept.pruned + swept.failed > 0) logger.info(swept, "expired threads were removed");
     },
-    onError: tellFailure(logger, "expired threads could not be removed"),
+    onError: logFailure(logger, "expired threads could not be removed"),
   });
   return {
     async close() {

@@ -1,5 +1,5 @@
 import { THE_SERVER } from "../../../access/caller.ts";
-import { tellFailure } from "../../../platform/database/outages.ts";
+import { logFailure } from "../../../platform/database/outages.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import { startPeriodic } from "../../../platform/lib/periodic.ts";
 import type { Queue } from "../../../engine/queue/queue.ts";
@@ -24,6 +24,6 @@ export const startThreadlessSweep = (options: ThreadlessSweepOptions): { close()
       const ended = await queue.listEndedThreadless(LINGER_SECONDS);
       if (ended.length > 0) await upkeep.prune(THE_SERVER, { thread_ids: ended, strategy: "delete" });
     },
-    onError: tellFailure(logger, "ended threadless runs could not be removed"),
+    onError: logFailure(logger, "ended threadless runs could not be removed"),
   });
 };

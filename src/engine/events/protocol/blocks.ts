@@ -140,32 +140,33 @@ const isWhole = (block: Block): boolean =>
  * The blocks of one message, one after the other: a block finishes before the next one starts. Providers may give pieces
  * of several calls in turns: then those of the later ones are held until the first one is whole.
  */
-export const createBlocks = (tell: (event: BlockEvent) => void) => {
+export const createBlocks = (publish: (event: BlockEvent) => void) => {
   let open: OpenBlock | undefined;
   let next = 0;
   const held = new Map<string, Block>();
 
   const finish = (): void => {
     if (open === undefined) return;
-    tell({ event: "content-block-finish", index: open.index, content: finished(open.block) });
+    publish({ event: "content-block-finish", index: open.index, content: finished(open.block) });
     open = undefined;
   };
-  const tellSlice = (slice: Block, index: number, known: Block): void => {
+  const publishSlice = (slice: Block, index: number, known: Block): void => {
     if (isCall(slice)) {
-      for (const deltas of callDeltas(slice, known)) tell({ event: "content-block-delta", index, ...deltas });
+      for (const deltas of callDeltas(slice, known))
+        publish({ event: "content-block-delta", index, ...deltas });
       return;
     }
     const delta = deltaOf(slice);
-    if (delta !== undefined) tell({ event: "content-block-delta", index, delta });
+    if (delta !== undefined) publish({ event: "content-block-delta", index, delta });
   };
   const start = (key: string, block: Block): void => {
     finish();
     const index = next;
     next += 1;
     const content = skeletonOf(block);
-    tell({ event: "content-block-start", index, content });
+    publish({ event: "content-block-start", index, content });
     open = { key, index, block: added({ type: block.type }, block) };
-    tellSlice(block, index, content);
+    publishSlice(block, index, content);
     if (!goesOn(block)) finish();
   };
   const startHeld = (): void => {
@@ -182,7 +183,7 @@ export const createBlocks = (tell: (event: BlockEvent) => void) => {
         const known = open.block;
         if (isText(block)) open.block["text"] = textIn(open.block["text"]) + block.text;
         else open.block = added(open.block, block);
-        tellSlice(block, open.index, known);
+        publishSlice(block, open.index, known);
         if (held.size > 0) startHeld();
         return;
       }

@@ -3,11 +3,11 @@ import { toWireJson } from "../../../state/values/wire-json.ts";
 import type { Emit, StreamChunk } from "../modes.ts";
 import { INTERRUPTED_EVENT, PROTOCOL_EVENT_PREFIX } from "../wires.ts";
 import { envelopeOf, isEnvelope } from "./checkpoints.ts";
-import type { ProtocolParams, TellProtocol } from "./events.ts";
+import type { ProtocolParams, PublishProtocolEvent } from "./events.ts";
 import { createMessages } from "./messages.ts";
-import { tellCustom, tellUpdates, tellValues } from "./states.ts";
+import { publishCustom, publishUpdates, publishValues } from "./states.ts";
 import { createSubgraphs, type GraphEnd } from "./subgraphs.ts";
-import { tellTool } from "./tools.ts";
+import { publishTool } from "./tools.ts";
 import { createTransformers, type TransformerFactories, type Transformers } from "./transformers.ts";
 
 /**
@@ -62,7 +62,7 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
     });
   let transformers: Transformers | undefined;
   let settled: Promise<void> | undefined;
-  const tell: TellProtocol = (method, namespace, data, node) => {
+  const publish: PublishProtocolEvent = (method, namespace, data, node) => {
     if (transformers === undefined) return send(method, namespace, data, node);
     const made = data();
     if (transformers.pass(method, namespace, made, node)) send(method, namespace, () => made, node);
@@ -75,12 +75,12 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
   const subgraphs = createSubgraphs((path, event, { name, toolCallId }) => {
     const cause = event === "started" &&
       toolCallId !== undefined && { type: "toolCall", tool_call_id: toolCallId };
-    tell("lifecycle", path, () => ({ event, graph_name: name, ...(cause && { cause }) }));
+    publish("lifecycle", path, () => ({ event, graph_name: name, ...(cause && { cause }) }));
   });
   /** Values whose checkpoint comes behind them, though clients want it in front: LangGraph gives whole ones so, at once. */
-  let waiting: { namespace: readonly string[]; tell: () => void } | undefined;
-  const tellWaiting = (): void => {
-    waiting?.tell();
+  let waiting: { namespace: readonly string[]; publish: () => void } | undefined;
+  const publishWaiting = (): void => {
+    waiting?.publish();
     waiting = undefined;
   };
   const isOfWaiting = (namespace: readonly string[], mode: string): boolean =>
@@ -95,47 +95,48 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
     },
     settled: () => settled,
     convert([namespace = [], mode, payload]) {
-      if (!isOfWaiting(namespace, mode)) tellWaiting();
+      if (!isOfWaiting(namespace, mode)) publishWaiting();
       switch (mode) {
         case "values": {
-          const say = (): void => subgraphs.whenNamed(namespace, () => tellValues(tell, namespace, payload));
-          if (!wholeCheckpoints) return say();
-          waiting = { namespace, tell: say };
+          const publish = (): void =>
+            subgraphs.whenNamed(namespace, () => publishValues(publish, namespace, payload));
+          if (!wholeCheckpoints) return publish();
+          waiting = { namespace, publish: publish };
           return;
         }
         case "checkpoints": {
           // A whole one that has no values beside it, as that of the input, has no small form either.
           const envelope = isEnvelope(payload) ? payload : waiting && envelopeOf(payload);
           if (envelope !== undefined)
-            subgraphs.whenNamed(namespace, () => tell("checkpoints", namespace, () => envelope));
-          return tellWaiting();
+            subgraphs.whenNamed(namespace, () => publish("checkpoints", namespace, () => envelope));
+          return publishWaiting();
         }
         case "updates": {
           const path = subgraphs.pathAround(namespace);
-          for (const node of tellUpdates(tell, path, payload)) subgraphs.noteUpdate(path, node);
+          for (const node of publishUpdates(publish, path, payload)) subgraphs.noteUpdate(path, node);
           return;
         }
         case "tasks":
           subgraphs.beforeTask(namespace, payload);
-          tell("tasks", namespace, () => payload);
+          publish("tasks", namespace, () => payload);
           return subgraphs.afterTask(namespace, payload);
         case "custom":
-          return tellCustom(tell, subgraphs.pathAround(namespace), payload);
+          return publishCustom(publish, subgraphs.pathAround(namespace), payload);
         case "messages":
           return messages.add(payload, subgraphs.pathAround(taskOf(namespace).graph));
         case "tools": {
           const { graph, node } = taskOf(namespace);
-          return tellTool(tell, subgraphs.pathAround(graph), node, payload);
+          return publishTool(publish, subgraphs.pathAround(graph), node, payload);
         }
       }
     },
     answered(interruptIds) {
-      if (interruptIds.length > 0) tell("input.answered", [], () => ({ interrupt_ids: interruptIds }));
+      if (interruptIds.length > 0) publish("input.answered", [], () => ({ interrupt_ids: interruptIds }));
     },
     asked: (interrupts) =>
       emit(INTERRUPTED_EVENT, () => toWireJson(interrupts.map((interrupt) => subgraphs.placed(interrupt)))),
     end(how) {
-      tellWaiting();
+      publishWaiting();
       messages.end(how === "failed");
       subgraphs.end(how);
       settled = transformers?.end(how === "failed");

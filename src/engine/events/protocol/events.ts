@@ -28,7 +28,7 @@ export const methodOf = (event: string): ProtocolMethod =>
   event.slice(PROTOCOL_EVENT_PREFIX.length) as ProtocolMethod;
 
 /** Tells an event; `data` is called only if somebody wants it. */
-export type TellProtocol = (
+export type PublishProtocolEvent = (
   method: ProtocolMethod,
   namespace: readonly string[],
   data: () => unknown,

@@ -11,7 +11,7 @@ type Metadata = Record<string, unknown>;
 
 /** A message that has started and not finished. */
 interface OpenMessage {
-  tell(data: object): void;
+  publish(data: object): void;
   blocks: Blocks;
   usage: Record<string, unknown> | undefined;
   responseMetadata: Record<string, unknown>;
@@ -87,7 +87,7 @@ export const createMessages = (
   passes: (namespace: readonly string[], data: object, ids: object, node: string | undefined) => boolean,
 ) => {
   const open = new Map<ModelCall, OpenMessage>();
-  const told = new WeakSet<object>();
+  const published = new WeakSet<object>();
 
   const start = (
     message: StreamedMessage & object,
@@ -103,22 +103,31 @@ export const createMessages = (
     // By `id` Python tells messages apart that come at the same time, by `run_id` JavaScript does.
     const tail = `,"id":${JSON.stringify(id ?? runId)},"run_id":${JSON.stringify(runId)}}}`;
     const ids = { id: id ?? runId, run_id: runId };
-    const tellOfIt = (data: object): void => {
+    const publishEvent = (data: object): void => {
       if (!passes(namespace, data, ids, typeof node === "string" ? node : undefined)) return;
       emit(EVENT, () => `${head}${Date.now()}${middle}${membersOf(data)}${tail}`);
     };
-    tellOfIt({ event: "message-start", role: roleOf(message), metadata: startMetadata(metadata, message) });
-    return { tell: tellOfIt, blocks: createBlocks(tellOfIt), usage: undefined, responseMetadata: {} };
+    publishEvent({
+      event: "message-start",
+      role: roleOf(message),
+      metadata: startMetadata(metadata, message),
+    });
+    return {
+      publish: publishEvent,
+      blocks: createBlocks(publishEvent),
+      usage: undefined,
+      responseMetadata: {},
+    };
   };
   const add = (to: OpenMessage, message: StreamedMessage): void => {
     for (const slice of slicesOf(message)) to.blocks.add(slice);
     if (message.usage_metadata) to.usage = addUsage(to.usage, message.usage_metadata);
     if (message.response_metadata) Object.assign(to.responseMetadata, scalarsOf(message.response_metadata));
   };
-  const finish = ({ tell: tellOfIt, blocks, usage, responseMetadata }: OpenMessage): void => {
+  const finish = ({ publish: publishEvent, blocks, usage, responseMetadata }: OpenMessage): void => {
     blocks.end();
     const { finish_reason: reason } = responseMetadata;
-    tellOfIt({
+    publishEvent({
       event: "message-finish",
       ...(typeof reason === "string" ? { reason } : {}),
       ...(usage === undefined ? {} : { usage }),
@@ -129,7 +138,7 @@ export const createMessages = (
     const message = open.get(call);
     open.delete(call);
     if (message === undefined) return;
-    if ("error" in end) message.tell({ event: "error", message: textOf(end.error) });
+    if ("error" in end) message.publish({ event: "error", message: textOf(end.error) });
     else finish(message);
   };
   const calls = createModelCalls((call) => close(call, call.end ?? {}));
@@ -149,13 +158,13 @@ export const createMessages = (
         return finish(pushed);
       }
       // A model that passes on the chunks of another one gives each of them again.
-      if (!told.has(message)) {
-        told.add(message);
+      if (!published.has(message)) {
+        published.add(message);
         const growing = open.get(call) ?? start(message, metadata, namespace, call.runId);
         open.set(call, growing);
         add(growing, message);
       }
-      calls.told(call);
+      calls.published(call);
     },
 
     /** Nothing is streamed any more: what has not finished won't. */

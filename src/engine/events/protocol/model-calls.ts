@@ -5,7 +5,7 @@ export interface ModelCall {
   readonly runId: string;
   /** How many messages the model has given, and how many of them were told. */
   given: number;
-  told: number;
+  published: number;
   /** How the call has ended, if it has. */
   end: { error?: unknown } | undefined;
 }
@@ -64,7 +64,7 @@ export interface ModelCalls {
   /** The call that has given this message; undefined if no model has. */
   of(message: { id?: string }): ModelCall | undefined;
   /** To be called when a message of the call was told. */
-  told(call: ModelCall): void;
+  published(call: ModelCall): void;
 }
 
 /** What LangGraph puts before the id of a call, where it makes the message of it itself. */
@@ -77,13 +77,13 @@ export const createModelCalls = (onOver: (call: ModelCall) => void): ModelCalls 
   /** Those whose messages LangGraph makes, by their ids. */
   const byId = new Map<string, ModelCall>();
 
-  const overIfTold = (call: ModelCall): void => {
-    if (call.end === undefined || call.told < call.given) return;
+  const endIfPublished = (call: ModelCall): void => {
+    if (call.end === undefined || call.published < call.given) return;
     byId.delete(OF_CALL + call.runId);
     onOver(call);
   };
   const gave = (runId: string, message: object | undefined): ModelCall => {
-    const call = open.get(runId) ?? { runId, given: 0, told: 0, end: undefined };
+    const call = open.get(runId) ?? { runId, given: 0, published: 0, end: undefined };
     call.given += 1;
     open.set(runId, call);
     if (message === undefined) byId.set(OF_CALL + runId, call);
@@ -95,16 +95,16 @@ export const createModelCalls = (onOver: (call: ModelCall) => void): ModelCalls 
     open.delete(runId);
     if (call === undefined) return;
     call.end = end;
-    overIfTold(call);
+    endIfPublished(call);
   };
   return {
     handler: new ModelCallsHandler({ gave, ended }),
     gave,
     ended,
     of: (message) => byMessage.get(message) ?? (message.id === undefined ? undefined : byId.get(message.id)),
-    told(call) {
-      call.told += 1;
-      overIfTold(call);
+    published(call) {
+      call.published += 1;
+      endIfPublished(call);
     },
   };
 };

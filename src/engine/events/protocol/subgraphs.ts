@@ -26,7 +26,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
 /** Told where a graph within the root starts, or has ended. */
-export type TellLifecycle = (
+export type PublishLifecycle = (
   path: readonly string[],
   event: "started" | GraphEnd,
   facts: { name: string; toolCallId: string | undefined },
@@ -54,7 +54,7 @@ const toolCallOf = (input: unknown): string | undefined => {
  * the task of the node that has called it. What it tells before its first task is held until then, which is at once:
  * that task says by which name an agent goes.
  */
-export const createSubgraphs = (tell: TellLifecycle) => {
+export const createSubgraphs = (publish: PublishLifecycle) => {
   const graphs = new Map<string, Subgraph>([
     ["", { path: [], state: "started", held: [], agentName: undefined }],
   ]);
@@ -67,7 +67,7 @@ export const createSubgraphs = (tell: TellLifecycle) => {
 
   const lifecycle = (graph: Subgraph, event: "started" | GraphEnd): void => {
     const { path, toolCallId } = graph;
-    tell(path, event, { name: ownName(graph) ?? nodeOf(path), toolCallId });
+    publish(path, event, { name: ownName(graph) ?? nodeOf(path), toolCallId });
   };
   /** An agent's name is handed down to the graphs that it calls: theirs it is only if the one around has another. */
   const ownName = ({ path, agentName }: Subgraph): string | undefined =>
@@ -140,10 +140,10 @@ export const createSubgraphs = (tell: TellLifecycle) => {
     },
 
     /** Tells of a graph what needs no task of it. */
-    whenNamed(path: readonly string[], telling: () => void): void {
+    whenNamed(path: readonly string[], publisher: () => void): void {
       const graph = find(path);
-      if (graph.state === "held") graph.held.push(telling);
-      else telling();
+      if (graph.state === "held") graph.held.push(publisher);
+      else publisher();
     },
 
     /** Before what a graph says of itself is told by who needs no name of it. */

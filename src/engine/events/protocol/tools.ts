@@ -1,6 +1,6 @@
 import { isMessage } from "../../../state/values/types/message.ts";
 import { toWireJson, toWireValue } from "../../../state/values/wire-json.ts";
-import type { TellProtocol } from "./events.ts";
+import type { PublishProtocolEvent } from "./events.ts";
 import { isObject } from "../../../platform/lib/json.ts";
 
 /** What LangGraph streams in the mode `tools`. */
@@ -54,28 +54,28 @@ const messageOf = (error: unknown): string =>
   isObject(error) && typeof error["message"] === "string" ? error["message"] : String(error);
 
 /** The channel `tools`; calls without an id are none that a client could know. */
-export const tellTool = (
-  tell: TellProtocol,
+export const publishTool = (
+  publish: PublishProtocolEvent,
   namespace: readonly string[],
   node: string | undefined,
   payload: unknown,
 ): void => {
   const { event, toolCallId: id, name, input, data, output, error } = payload as ToolChunk;
   if (typeof id !== "string" || id === "") return;
-  const say = (fields: () => Record<string, unknown>): void =>
-    tell("tools", namespace, () => ({ ...fields(), tool_call_id: id }), node);
+  const publishTool = (fields: () => Record<string, unknown>): void =>
+    publish("tools", namespace, () => ({ ...fields(), tool_call_id: id }), node);
   const toolName = typeof name === "string" ? name : "";
   switch (event) {
     case "on_tool_start":
-      return say(() => ({ event: "tool-started", tool_name: toolName, input: inputOf(input) }));
+      return publishTool(() => ({ event: "tool-started", tool_name: toolName, input: inputOf(input) }));
     case "on_tool_event":
-      return say(() => ({
+      return publishTool(() => ({
         event: "tool-output-delta",
         delta: typeof data === "string" ? data : toWireJson(data),
       }));
     case "on_tool_end":
-      return say(() => ({ event: "tool-finished", output: outputOf(output, id, toolName) }));
+      return publishTool(() => ({ event: "tool-finished", output: outputOf(output, id, toolName) }));
     case "on_tool_error":
-      return say(() => ({ event: "tool-error", message: messageOf(error) }));
+      return publishTool(() => ({ event: "tool-error", message: messageOf(error) }));
   }
 };

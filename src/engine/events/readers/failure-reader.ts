@@ -7,14 +7,14 @@ import type { RunReader } from "./channel-reader.ts";
  * the end; undefined if the run did not fail.
  */
 export const withFailure = (reader: RunReader, failureOf: () => Promise<RunEvent | undefined>): RunReader => {
-  let told = false;
+  let published = false;
   let closed = false;
   return {
     async next() {
-      const events = told ? "ended" : await reader.next();
-      if (Array.isArray(events)) told = events.some(({ event }) => event === "error");
-      if (events !== "ended" || told || closed) return events;
-      told = true;
+      const events = published ? "ended" : await reader.next();
+      if (Array.isArray(events)) published = events.some(({ event }) => event === "error");
+      if (events !== "ended" || published || closed) return events;
+      published = true;
       const failure = await failureOf();
       return failure === undefined ? "ended" : [failure];
     },

@@ -43,7 +43,7 @@ const PAGE_BYTES = 256 * 1024;
  */
 const PATIENCE_SECONDS = 60;
 
-interface Look {
+interface Poll {
   phase: RunPhase;
   events: RunEvent[];
 }
@@ -53,7 +53,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
   const { eventLog, run, resumable, phaseOf, watch, askForEvents, onLocal, isStopped } = options;
   const { largeEvents, logger, wire } = options;
   let { after, cameBeforeEnd } = options;
-  let heard = resumable;
+  let received = resumable;
   let done = false;
   let wake: (() => void) | undefined;
   let local: RunReader | undefined;
@@ -77,7 +77,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
     }
   };
 
-  const look = async (): Promise<Look> => {
+  const poll = async (): Promise<Poll> => {
     // Asked before the events are read: an end that is seen has all its events in the log.
     const phase = await phaseOf(run);
     if (after !== undefined) {
@@ -106,9 +106,9 @@ export const readLog = (options: LogReaderOptions): RunReader => {
             resolve();
           };
         });
-        let found: Look;
+        let found: Poll;
         try {
-          found = await retryPassing(look, {
+          found = await retryPassing(poll, {
             forMs: PATIENCE_SECONDS * 1_000,
             isWanted: () => !done && !isStopped(),
           });
@@ -124,7 +124,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
         const last = found.events.at(-1);
         if (last !== undefined) {
           wake?.();
-          heard = true;
+          received = true;
           after = Math.max(after ?? -1, last.seq);
           const seen = found.events.filter(({ event }) => isOfWire(event, wire));
           if (seen.length > 0) return seen;
@@ -145,7 +145,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
         if (hasEnded) return "ended";
         // Again and again until something comes: a lost signal would otherwise leave the reader with nothing.
         // Not while it is pending: who then executes it may be this process, and would log it for nobody.
-        if (!heard && found.phase === "running") askForEvents();
+        if (!received && found.phase === "running") askForEvents();
         await arrival;
         wake = undefined;
       }

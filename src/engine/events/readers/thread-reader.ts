@@ -107,7 +107,7 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
   });
 
   /** True if the thread is another one than was read, or than whoever has `after` has read, under the same id. */
-  const isMadeAnew = (head: ThreadHead | undefined): boolean => {
+  const isRecreated = (head: ThreadHead | undefined): boolean => {
     const before = createdAt;
     createdAt = head?.createdAt ?? before ?? null;
     // Nobody has an event of a turn that has not begun.
@@ -119,7 +119,7 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
   const findRun = async (): Promise<BegunRun | "anew" | undefined> => {
     if (begunHere?.turn === turn && turn > 0) return begunHere;
     const head = await turns.head(threadId);
-    if (isMadeAnew(head)) {
+    if (isRecreated(head)) {
       after = 0;
       turn = 0;
       begunHere = undefined;

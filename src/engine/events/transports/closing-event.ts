@@ -8,7 +8,7 @@ export const lossOf = (reason: unknown): { error: string; message: string } => (
 });
 
 /** It has the id of the event before, so that who comes back with it misses nothing. */
-export const farewell: NonNullable<DeliveryAccess["farewell"]> = (reason, after = -1) => ({
+export const closingEvent: NonNullable<DeliveryAccess["closingEvent"]> = (reason, after = -1) => ({
   seq: after,
   event: "error",
   data: JSON.stringify(lossOf(reason)),

@@ -49,7 +49,7 @@ export interface DeliveryAccess {
   /** Aborts when access is lost; left out: whoever holds the access ends the delivery himself. */
   readonly signal?: AbortSignal;
   /** What the client is told last; without it he is cut off. `after`: the id of what he was told before, if anything. */
-  farewell?: (reason: unknown, after: SentEvent["seq"] | undefined) => SentEvent;
+  closingEvent?: (reason: unknown, after: SentEvent["seq"] | undefined) => SentEvent;
   /** Instead of a last event: cuts the client off in a way that says why. */
   refuse?: (reason: unknown) => void;
 }
@@ -66,7 +66,7 @@ export const deliver = async (
 ): Promise<DeliveryEnd> => {
   sink.onGone(() => reader.close());
   let isWriting = false;
-  let told: SentEvent["seq"] | undefined;
+  let published: SentEvent["seq"] | undefined;
   // What waits to be taken has been told; how long it waits is the client's to say.
   const onLoss = (): void => (isWriting ? sink.drop() : reader.close());
   const drop = (): DeliveryEnd => {
@@ -75,8 +75,8 @@ export const deliver = async (
   };
   const refuse = async (reason: unknown): Promise<DeliveryEnd> => {
     if (access?.refuse !== undefined) access.refuse(reason);
-    else if (access?.farewell === undefined) sink.drop();
-    else await sink.write([access.farewell(reason, told)]);
+    else if (access?.closingEvent === undefined) sink.drop();
+    else await sink.write([access.closingEvent(reason, published)]);
     return "refused";
   };
   const signal = access?.signal;
@@ -98,7 +98,7 @@ export const deliver = async (
       isWriting = true;
       const written = await sink.write(events);
       isWriting = false;
-      told = events.at(-1)?.seq ?? told;
+      published = events.at(-1)?.seq ?? published;
       if (written === "gone") return "disconnected";
       if (written === "stalled") return drop();
     }

@@ -3,7 +3,7 @@ import type { HeldAccess } from "../../../access/reauthorization.ts";
 import { isSelected, type EventSelection } from "../selection.ts";
 import { PassThrough, type Writable } from "node:stream";
 import { deliver, type DeliveryEnd, type EventReader, type EventSink, type SentEvent } from "./event-sink.ts";
-import { farewell } from "./closing-event.ts";
+import { closingEvent } from "./closing-event.ts";
 import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./backpressure.ts";
 
 /** Time between the comments that keep a stream alive; SDKs take two of them as the measure of silence. */
@@ -159,5 +159,5 @@ export const sendRunEvents = async (
     reader,
     createEventStream(reply, selection),
     (error) => reply.log.error({ err: error }, "a stream was cut off: its events could not be sent"),
-    access && { signal: access.signal, farewell },
+    access && { signal: access.signal, closingEvent },
   );

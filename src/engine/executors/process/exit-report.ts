@@ -7,31 +7,31 @@ import { readLines } from "./output.ts";
  * The pipe for what a graph process says while it ends. Nothing else goes over it: what it has sent over the pipe of `fork`
  * may be megabytes that this pipe does not take any more, and what would be sent after them is lost with the process.
  */
-export const LAST_WORD_DESCRIPTOR = 5;
+export const EXIT_REPORT_DESCRIPTOR = 5;
 
 /** With what else the line holds, a fraction of what a pipe takes at once and of what is read of a line. */
 const HOW_CHARACTERS_AT_MOST = 2_000;
 
 /** Names whose code ends this process. Returns when it is written; what nobody reads any more is dropped. */
-export const sayLastWord = (culprit: Culprit): void => {
+export const writeExitReport = (culprit: Culprit): void => {
   const how = culprit.how.slice(0, HOW_CHARACTERS_AT_MOST).toWellFormed();
   try {
-    writeSync(LAST_WORD_DESCRIPTOR, `${JSON.stringify({ ...culprit, how })}\n`);
+    writeSync(EXIT_REPORT_DESCRIPTOR, `${JSON.stringify({ ...culprit, how })}\n`);
   } catch {
     // The main process is gone, and with it who would want to know.
   }
 };
 
 /** Calls back with what a process says while it ends, before the `exit` event of the process. */
-export const hearLastWord = (pipe: Readable, onCulprit: (culprit: Culprit) => void): void =>
+export const readExitReport = (pipe: Readable, onCulprit: (culprit: Culprit) => void): void =>
   readLines(pipe, (line) => {
-    let said: unknown;
+    let report: unknown;
     try {
-      said = JSON.parse(line);
+      report = JSON.parse(line);
     } catch {
       return;
     }
     // Whatever else the code of a graph finds to write there is not for us.
-    if (typeof said === "object" && said !== null && "id" in said && "how" in said)
-      onCulprit(said as Culprit);
+    if (typeof report === "object" && report !== null && "id" in report && "how" in report)
+      onCulprit(report as Culprit);
   });

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import type { DeathReason } from "./deaths.ts";
-import { hearLastWord, LAST_WORD_DESCRIPTOR } from "./exit-report.ts";
+import { readExitReport, EXIT_REPORT_DESCRIPTOR } from "./exit-report.ts";
 import type { Culprit, FromGraphProcess, GraphProcessSetup, ToGraphProcess } from "./messages.ts";
 import { logOutput } from "./output.ts";
 
@@ -22,7 +22,7 @@ export interface GraphProcessOptions {
   /** Called once, and later than the start, unless it was closed. `how`: as the end of a sentence; `cause`: of a failed start. */
   onEnd(reason: DeathReason, how: string, cause?: Error): void;
   /** Whether the log says already why processes do not start: what this one prints before it is ready is for who debugs, then. */
-  isFailureTold(): boolean;
+  isFailureLogged(): boolean;
   logger: Logger;
 }
 
@@ -107,10 +107,10 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   const streams = child.stdio as unknown as Readable[];
   const [, out, error] = streams;
   const log = streams[LOG_DESCRIPTOR];
-  const lastWord = streams[LAST_WORD_DESCRIPTOR];
+  const exitReport = streams[EXIT_REPORT_DESCRIPTOR];
   if (out !== undefined && error !== undefined && log !== undefined)
-    logOutput(logger, { out, error, log }, () => unanswered === undefined && options.isFailureTold());
-  if (lastWord !== undefined) hearLastWord(lastWord, options.onCulprit);
+    logOutput(logger, { out, error, log }, () => unanswered === undefined && options.isFailureLogged());
+  if (exitReport !== undefined) readExitReport(exitReport, options.onCulprit);
   /** Undefined until it has loaded its graphs, which takes every turn of its loop for a while. */
   let unanswered: number | undefined;
   let killedBecause: End | undefined;
@@ -151,14 +151,14 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
       START_SECONDS * 1_000,
     );
   let starting = killIfNotStarted();
-  let isToldToLoad = false;
+  let mustLoad = false;
   child.on("message", (message: unknown) => {
     // Whatever else the code of a graph finds to send is not for us.
     if (hasEnded || typeof message !== "object" || message === null || !("kind" in message)) return;
     const { kind } = message as FromGraphProcess;
     // It is asked nothing while it loads its graphs, or waits to be told so.
     if (kind === "prepared") {
-      if (!isToldToLoad) clearTimeout(starting);
+      if (!mustLoad) clearTimeout(starting);
     } else if (kind !== "loaded" && kind !== "failed") {
       unanswered = 0;
       clearTimeout(starting);
@@ -178,7 +178,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     },
     send,
     load() {
-      isToldToLoad = true;
+      mustLoad = true;
       clearTimeout(starting);
       starting = killIfNotStarted();
       send({ kind: "load" });

@@ -1,5 +1,5 @@
 import type { DeathReason } from "./deaths.ts";
-import type { ExecutionThere } from "./remote-execution.ts";
+import type { RemoteExecution } from "./remote-execution.ts";
 import { idsOf, type Member } from "./member.ts";
 
 /** Runs may be taken by another server, which does not know of the doubt. */
@@ -20,8 +20,8 @@ const forgetOldest = (runs: Map<string, number> | Set<string>): void => {
  * one that had begun last, since a run that does so is at once at that point again when it goes on. They go on alone, before
  * they are in their last attempt.
  */
-export const createDoubts = () => {
-  const doubted = new Set<string>();
+export const createHealthTracker = () => {
+  const suspected = new Set<string>();
   /** How often each has been cleared. */
   const cleared = new Map<string, number>();
 
@@ -36,11 +36,11 @@ export const createDoubts = () => {
     died(member: Member, reason: DeathReason): void {
       const runId = suspect(member, reason);
       if (runId === undefined) return;
-      forgetOldest(doubted);
-      doubted.add(runId);
+      forgetOldest(suspected);
+      suspected.add(runId);
     },
     /** Whether the run is doubted; once. */
-    take: (runId: string): boolean => doubted.delete(runId),
+    take: (runId: string): boolean => suspected.delete(runId),
 
     /**
      * Whether the run loses no attempt by the end of its process. The process has named another run: one that is there, or one
@@ -50,7 +50,7 @@ export const createDoubts = () => {
      */
     clears(
       { culprit }: Member,
-      { id, run }: ExecutionThere,
+      { id, run }: RemoteExecution,
       { reason, neighbours }: { reason: DeathReason; neighbours: number },
     ): boolean {
       const isAnothers = culprit === undefined ? reason === "memory" && neighbours > 0 : culprit.id !== id;

@@ -65,7 +65,7 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
     wanted,
     logged,
     wantsValues,
-    tellsProtocol,
+    publishesProtocol,
     acknowledged,
   }: Extract<ToGraphProcess, { kind: "execute" }>): void => {
     if (acknowledged) send({ kind: "begun", id });
@@ -75,7 +75,7 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
       executor.execute(run, sink, {
         // Who is one has this process for itself.
         isSuspect: false,
-        tellsProtocol,
+        publishesProtocol,
         onGraphEnded: () => send({ kind: "graph-ended", id }),
       }),
     );

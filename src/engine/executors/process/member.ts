@@ -1,4 +1,4 @@
-import type { ExecutionThere } from "./remote-execution.ts";
+import type { RemoteExecution } from "./remote-execution.ts";
 import type { GraphProcess } from "./graph-process.ts";
 import type { Culprit } from "./messages.ts";
 
@@ -13,8 +13,8 @@ export interface Member {
    * regular ones as soon as it has loaded their new code.
    */
   role: "regular" | "spare" | "alone" | "successor";
-  suspect: ExecutionThere | undefined;
-  here: Map<number, ExecutionThere>;
+  suspect: RemoteExecution | undefined;
+  here: Map<number, RemoteExecution>;
   /** What has ended the process, if it said so before it ended. */
   culprit: Culprit | undefined;
   begun: number;

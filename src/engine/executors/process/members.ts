@@ -1,6 +1,6 @@
 import type { DeathReason } from "./deaths.ts";
-import { createEndTelling } from "./exit-log.ts";
-import type { ExecutionThere } from "./remote-execution.ts";
+import { createExitLog } from "./exit-log.ts";
+import type { RemoteExecution } from "./remote-execution.ts";
 import { startGraphProcess, type GraphProcessOptions } from "./graph-process.ts";
 import { isRegular, isSpare, newMember, type Member } from "./member.ts";
 import type { FromGraphProcess, GraphProcessSetup } from "./messages.ts";
@@ -9,7 +9,7 @@ import { createRestarts } from "./restarts.ts";
 /** What processes there are to be. */
 export interface MembersOptions extends Omit<
   GraphProcessOptions,
-  "onMessage" | "onUnresponsive" | "onCulprit" | "onEnd" | "isFailureTold" | "setup"
+  "onMessage" | "onUnresponsive" | "onCulprit" | "onEnd" | "isFailureLogged" | "setup"
 > {
   setup: Omit<GraphProcessSetup, "packagesAhead">;
   /**
@@ -53,7 +53,7 @@ export const createMembers = (
   const { processes, spares, isReloading = false, logger } = options;
   const members = new Set<Member>();
   const restarts = createRestarts();
-  const ends = createEndTelling(logger, { isDevelopment: isReloading });
+  const ends = createExitLog(logger, { isDevelopment: isReloading });
   /** What graphs have loaded of packages, for processes that are to be ahead. */
   let packages: readonly string[] = [];
   const api = createApiAddress(members);
@@ -70,7 +70,7 @@ export const createMembers = (
         onMessage: (message) => onMessage(member, message),
         onUnresponsive: () => onUnresponsive(member),
         onCulprit: (culprit) => (member.culprit = culprit),
-        isFailureTold: ends.isTold,
+        isFailureLogged: ends.isLogged,
         onEnd: (reason, how, cause) => {
           ends.ended(member, how, cause);
           onEnd(member, reason, how);
@@ -161,7 +161,7 @@ export const createMembers = (
     },
 
     /** A process for one run alone; the caller begins it as soon as the process is ready, and starts what is missing. */
-    takeAlone(suspect: ExecutionThere): Member {
+    takeAlone(suspect: RemoteExecution): Member {
       const member = take("alone");
       member.suspect = suspect;
       return member;

@@ -55,7 +55,7 @@ export type ToGraphProcess =
       wanted: boolean;
       logged: boolean;
       wantsValues: boolean;
-      tellsProtocol: boolean;
+      publishesProtocol: boolean;
       acknowledged: boolean;
     }
   /** From now on somebody reads the events, or they are logged. */
@@ -91,7 +91,7 @@ export type SentResult =
   | { kind: "refused"; refusal: ResumeRefusal }
   | { kind: "stopped"; reason: StopReason };
 
-/** The execution whose code has ended its process, or keeps it from answering; it may be over. See `sayLastWord`. */
+/** The execution whose code has ended its process, or keeps it from answering; it may be over. See `writeExitReport`. */
 export interface Culprit extends Pick<ClaimedRunRow, "run_id" | "thread_id" | "graph_id"> {
   id: number;
   /** Undefined if it was not called by a node. */
@@ -99,7 +99,7 @@ export interface Culprit extends Pick<ClaimedRunRow, "run_id" | "thread_id" | "g
   /** What it did, as the end of a sentence. */
   how: string;
   /** The process has not ended: it is silent, and may yet answer again. */
-  isSilent?: true;
+  isUnresponsive?: true;
 }
 
 export type FromGraphProcess =

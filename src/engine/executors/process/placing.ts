@@ -1,5 +1,5 @@
-import { createDoubts } from "./health-tracker.ts";
-import type { ExecutionThere } from "./remote-execution.ts";
+import { createHealthTracker } from "./health-tracker.ts";
+import type { RemoteExecution } from "./remote-execution.ts";
 import { leastBusy, type Member } from "./member.ts";
 import type { Members, MembersOptions } from "./members.ts";
 import { relieve } from "./relief.ts";
@@ -10,11 +10,11 @@ export const createPlacing = (
   { processes, logger }: Pick<MembersOptions, "processes" | "logger">,
 ) => {
   /** Executions for which no process is ready, the oldest first. */
-  const waiting = new Set<ExecutionThere>();
-  const doubts = createDoubts();
+  const waiting = new Set<RemoteExecution>();
+  const health = createHealthTracker();
   let isClosing = false;
 
-  const place = (execution: ExecutionThere, member: Member): void => {
+  const place = (execution: RemoteExecution, member: Member): void => {
     waiting.delete(execution);
     const hasNeighbours = member.here.size > 0;
     member.here.set(execution.id, execution);
@@ -42,7 +42,7 @@ export const createPlacing = (
     else members.leave(member);
   };
 
-  const beginAlone = (execution: ExecutionThere): void => {
+  const beginAlone = (execution: RemoteExecution): void => {
     if (isClosing || execution.stopReason !== undefined) return execution.lost("was not started");
     const member = members.takeAlone(execution);
     if (member.state === "ready") beginSuspect(member);
@@ -50,14 +50,14 @@ export const createPlacing = (
   };
 
   /** Each costs a process; there are as many as suspects may have. */
-  const goesAlone = ({ isSuspect, run }: ExecutionThere): boolean =>
-    (doubts.take(run.run_id) && members.count(({ role }) => role === "alone") < processes) || isSuspect;
+  const goesAlone = ({ isSuspect, run }: RemoteExecution): boolean =>
+    (health.take(run.run_id) && members.count(({ role }) => role === "alone") < processes) || isSuspect;
 
   return {
     placeWaiting,
     beginSuspect,
 
-    begin(execution: ExecutionThere): void {
+    begin(execution: RemoteExecution): void {
       if (isClosing) return queueMicrotask(() => execution.lost("was not started"));
       if (goesAlone(execution)) return beginAlone(execution);
       waiting.add(execution);
@@ -71,16 +71,16 @@ export const createPlacing = (
     },
 
     /** The process that has it; undefined if it has none, and then it is no longer placed anywhere. */
-    withdraw(execution: ExecutionThere): Member | undefined {
+    withdraw(execution: RemoteExecution): Member | undefined {
       const member = [...members.all].find(({ here }) => here.has(execution.id));
       if (member === undefined) waiting.delete(execution);
       return member;
     },
 
     /** What has ended the process goes on alone; a guess, if it has named nobody. */
-    doubt: doubts.died,
+    suspicion: health.died,
     /** See Doubts. */
-    clears: doubts.clears,
+    clears: health.clears,
 
     /** The process has ended before what it was started for has begun. */
     beginAgain({ suspect }: Member, pauseMs: number): void {

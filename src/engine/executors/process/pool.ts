@@ -1,11 +1,11 @@
 import type { GraphExecutor } from "../executor.ts";
 import { NO_DEATHS, type DeathReason } from "./deaths.ts";
-import { ExecutionThere } from "./remote-execution.ts";
+import { RemoteExecution } from "./remote-execution.ts";
 import { isRegular, type Member } from "./member.ts";
 import { createMembers, type Members, type MembersOptions } from "./members.ts";
 import type { FromGraphProcess } from "./messages.ts";
 import { createPlacing } from "./placing.ts";
-import { hearLog, takeBackAwaited } from "./relief.ts";
+import { receiveLog, takeBackAwaited } from "./relief.ts";
 import { createRenewal } from "./renewal.ts";
 import { createStopTimers } from "./stop-timers.ts";
 
@@ -66,7 +66,7 @@ const sentenceOf = (message: string): string => {
 export const createGraphProcesses = (options: GraphProcessesOptions): GraphProcesses => {
   const { processes, runsAtMost } = options;
   const members = createMembers(options, {
-    onMessage: (member, message) => hear(member, message),
+    onMessage: (member, message) => receive(member, message),
     onUnresponsive: (member) => takeBackAwaited(members, member, (execution) => stopTimers.forget(execution)),
     onEnd: (member, reason, how) => hasEnded(member, reason, how),
   });
@@ -82,7 +82,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     deaths[reason] += 1;
     renewal.hasEnded(member, how);
     const pauseMs = members.remove(member);
-    if (reason !== "unstopped") placing.doubt(member, reason);
+    if (reason !== "unstopped") placing.suspicion(member, reason);
     const { culprit } = member;
     for (const execution of member.here.values()) {
       stopTimers.forget(execution);
@@ -96,13 +96,13 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     placing.placeWaiting();
   };
 
-  const enforceStop = (execution: ExecutionThere): void => {
+  const enforceStop = (execution: RemoteExecution): void => {
     const member = placing.withdraw(execution);
     if (member === undefined) return execution.lost("was not started");
     stopTimers.start(execution, member.process);
   };
 
-  const hearReady = (member: Member): void => {
+  const receiveReady = (member: Member): void => {
     member.state = "ready";
     member.readyAt = performance.now();
     placing.beginSuspect(member);
@@ -112,13 +112,13 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     hasLoaded();
   };
 
-  const hearPrepared = (member: Member): void => {
+  const receivePrepared = (member: Member): void => {
     // It may be loading already.
     if (member.role === "spare" && member.state === "starting") member.state = "prepared";
     members.hasStarted();
   };
 
-  const hearFailure = (member: Member, message: string): void => {
+  const receiveFailure = (member: Member, message: string): void => {
     if (renewal.hasFailed(member, message)) return;
     const sentence = sentenceOf(message);
     if (member.suspect?.isPlaced === false) {
@@ -130,12 +130,12 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     hasLoaded();
   };
 
-  const hearGraphEnd = (execution: ExecutionThere | undefined): void => {
+  const receiveGraphEnd = (execution: RemoteExecution | undefined): void => {
     execution?.graphEnded();
     if (execution !== undefined) stopTimers.graphEnded(execution);
   };
 
-  const hearResult = (
+  const receiveResult = (
     member: Member,
     { id, result }: Extract<FromGraphProcess, { kind: "result" }>,
   ): void => {
@@ -148,20 +148,20 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     if (member.begun >= runsAtMost) members.wear(member, `it has begun ${member.begun} runs`);
   };
 
-  const hearMemory = (member: Member, bytes: number): void => {
+  const receiveMemory = (member: Member, bytes: number): void => {
     const taken = `${Math.round(bytes / 1e6)} MB`;
     if (bytes > options.residentBytesKilled) member.process.kill("memory", `was killed: it took ${taken}`);
     else if (bytes > options.residentBytesAtMost) members.wear(member, `it takes ${taken}`);
   };
 
-  const hear = (member: Member, message: FromGraphProcess): void => {
+  const receive = (member: Member, message: FromGraphProcess): void => {
     switch (message.kind) {
       case "ready":
-        return hearReady(member);
+        return receiveReady(member);
       case "prepared":
-        return hearPrepared(member);
+        return receivePrepared(member);
       case "failed":
-        return hearFailure(member, message.message);
+        return receiveFailure(member, message.message);
       case "loaded":
         members.packagesLoaded(message.packages);
         return options.onFiles?.(message.files);
@@ -171,15 +171,15 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
       case "begun":
         return member.here.get(message.id)?.begun();
       case "log":
-        return hearLog(member, message.id);
+        return receiveLog(member, message.id);
       case "graph-ended":
-        return hearGraphEnd(member.here.get(message.id));
+        return receiveGraphEnd(member.here.get(message.id));
       case "result":
-        return hearResult(member, message);
+        return receiveResult(member, message);
       case "pong":
         // It was silent, and nobody has ended it.
-        if (member.culprit?.isSilent) member.culprit = undefined;
-        hearMemory(member, message.residentBytes);
+        if (member.culprit?.isUnresponsive) member.culprit = undefined;
+        receiveMemory(member, message.residentBytes);
         // It may have been too busy to be given anything.
         return placing.placeWaiting();
     }
@@ -192,7 +192,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     suspectsAtOnce: processes,
     figures: () => ({ ...countsOf(members), deaths: { ...deaths } }),
     execute(run, sink, executionOptions) {
-      const execution = new ExecutionThere(nextId, run, sink, executionOptions, enforceStop);
+      const execution = new RemoteExecution(nextId, run, sink, executionOptions, enforceStop);
       nextId += 1;
       placing.begin(execution);
       return execution;

@@ -1,5 +1,5 @@
 import type { Logger } from "../../../platform/lib/logger.ts";
-import type { ExecutionThere } from "./remote-execution.ts";
+import type { RemoteExecution } from "./remote-execution.ts";
 import { idsOf, type Member } from "./member.ts";
 import type { Members } from "./members.ts";
 
@@ -8,9 +8,9 @@ import type { Members } from "./members.ts";
  * with them. As many may be so at a time as there are to be processes.
  */
 export const relieve = (members: Members, processes: number, logger: Logger): void => {
-  const isSilent = ({ role, process }: Member): boolean => role === "regular" && !process.isResponsive;
-  const silent = [...members.all].find((member) => isSilent(member) && member.state === "ready");
-  const relieved = members.count((member) => isSilent(member) && member.state === "leaving");
+  const isUnresponsive = ({ role, process }: Member): boolean => role === "regular" && !process.isResponsive;
+  const silent = [...members.all].find((member) => isUnresponsive(member) && member.state === "ready");
+  const relieved = members.count((member) => isUnresponsive(member) && member.state === "leaving");
   if (silent === undefined || relieved >= processes) return;
   logger.warn(
     { graph_process: silent.process.id, runs: idsOf(silent) },
@@ -28,7 +28,7 @@ export const relieve = (members: Members, processes: number, logger: Logger): vo
 export const takeBackAwaited = (
   members: Pick<Members, "leave">,
   member: Member,
-  forget: (execution: ExecutionThere) => void,
+  forget: (execution: RemoteExecution) => void,
 ): void => {
   const { here, process } = member;
   const awaited = [...here.values()].filter(({ isAwaited }) => isAwaited);
@@ -43,7 +43,7 @@ export const takeBackAwaited = (
 };
 
 /** The process asks for the log of a run that may have been taken back: its flush there must not wait for ever. */
-export const hearLog = ({ here, process }: Member, id: number): void => {
+export const receiveLog = ({ here, process }: Member, id: number): void => {
   const execution = here.get(id);
   if (execution === undefined) process.send({ kind: "logged", id });
   else execution.log();

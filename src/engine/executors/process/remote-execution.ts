@@ -42,7 +42,7 @@ const toResult = (sent: SentResult): AttemptResult => {
 };
 
 /** The main process's side of an execution in a graph process: waits for its place, is there, has ended. */
-export class ExecutionThere implements GraphExecution {
+export class RemoteExecution implements GraphExecution {
   readonly result: Promise<AttemptResult>;
   stopReason: StopReason | undefined;
   #place: Placed | undefined;
@@ -59,7 +59,7 @@ export class ExecutionThere implements GraphExecution {
     private readonly sink: WatchedSink,
     private readonly options: ExecutionOptions,
     /** Called for the first reason. */
-    private readonly onStop: (execution: ExecutionThere) => void,
+    private readonly onStop: (execution: RemoteExecution) => void,
   ) {
     // A threadless run leaves nothing behind that they could be read from.
     this.#wantsValues = run.delete_thread;
@@ -91,12 +91,12 @@ export class ExecutionThere implements GraphExecution {
   /** @param acknowledged the process says when it has begun; a message that a run pays only where others may block the process */
   placeAt(place: Placed, acknowledged = false): void {
     const { id, run, sink } = this;
-    const { tellsProtocol } = this.options;
+    const { publishesProtocol } = this.options;
     this.#place = place;
     this.#isAwaited = acknowledged;
     const wantsValues = this.#wantsValues;
     const { wanted, hasLog: logged } = sink;
-    place.send({ kind: "execute", id, run, wanted, logged, wantsValues, tellsProtocol, acknowledged });
+    place.send({ kind: "execute", id, run, wanted, logged, wantsValues, publishesProtocol, acknowledged });
     sink.onWanted(() => place.send({ kind: "wanted", id, logged: sink.hasLog }));
     if (this.stopReason !== undefined) place.send({ kind: "stop", id, reason: this.stopReason });
   }

@@ -3,7 +3,7 @@ import type { RunSelector } from "../attempts.ts";
 import { nextBehind } from "./next-of-thread.ts";
 
 /** 3 ms of the database, in each sweep of each process. */
-const THREADS_PER_LOOK = 500;
+const THREADS_PER_POLL = 500;
 export const FIRST_THREAD = "00000000-0000-0000-0000-000000000000";
 
 /** From thread to thread by the index runs_behind: $2 of them, those after $1. The status: see `advance`. */
@@ -25,15 +25,15 @@ select (select thread_id from threads_behind where place = $2) as last,
 
 /**
  * As `advance`, for threads on which nobody did, because a process died between the end of a run and `advance`: some of
- * them, those after `lookedUpTo`. Answers the runs that may start, and where the next look begins.
+ * them, those after `checkedUpTo`. Answers the runs that may start, and where the next look begins.
  */
 export const advanceForgotten = async (
   queryable: Queryable,
-  lookedUpTo: string,
-): Promise<{ runs: RunSelector[]; lookedUpTo: string }> => {
+  checkedUpTo: string,
+): Promise<{ runs: RunSelector[]; checkedUpTo: string }> => {
   const [row] = await queryable.query<{ last: string | null; runs: RunSelector[] }>(ADVANCE_FORGOTTEN, [
-    lookedUpTo,
-    THREADS_PER_LOOK,
+    checkedUpTo,
+    THREADS_PER_POLL,
   ]);
-  return { runs: row?.runs ?? [], lookedUpTo: row?.last ?? FIRST_THREAD };
+  return { runs: row?.runs ?? [], checkedUpTo: row?.last ?? FIRST_THREAD };
 };

@@ -6,7 +6,7 @@ import {
   GRAPH,
   keptConfig,
   mergedColumns,
-  SEALED,
+  ENCRYPTED,
   WITH_GRAPH,
   type CreationRights,
   type NewRun,
@@ -22,32 +22,32 @@ const ASKED: readonly (readonly [
   type: string,
   column: string,
   valueOf: (run: NewRun) => unknown,
-  sealedOf?: (asked: { run: NewRun }, cipher: Cipher) => unknown,
+  encryptedOf?: (asked: { run: NewRun }, cipher: Cipher) => unknown,
 ])[] = [
   ["uuid", "run_id", (run) => run.runId],
   ["uuid", "thread_id", (run) => run.threadId],
   ["uuid", "assistant_id", (run) => run.assistantId],
-  ["jsonb", "metadata", (run) => JSON.stringify(run.metadata), SEALED.metadata],
-  ["jsonb", "config", (run) => JSON.stringify(run.config), SEALED.config],
-  ["jsonb", "context", (run) => JSON.stringify(run.context), SEALED.context],
+  ["jsonb", "metadata", (run) => JSON.stringify(run.metadata), ENCRYPTED.metadata],
+  ["jsonb", "config", (run) => JSON.stringify(run.config), ENCRYPTED.config],
+  ["jsonb", "context", (run) => JSON.stringify(run.context), ENCRYPTED.context],
   [
     "jsonb",
     "kept_config",
     ({ keptConfig: kept }) => (kept === undefined ? null : JSON.stringify(kept)),
-    SEALED.keptConfig,
+    ENCRYPTED.keptConfig,
   ],
   [
     "jsonb",
     "auth_user",
     ({ authUser }) => (authUser === null ? null : JSON.stringify(authUser)),
-    SEALED.authUser,
+    ENCRYPTED.authUser,
   ],
   ["text", "caller", (run) => run.caller],
-  ["text", "kwargs", (run) => run.kwargs, SEALED.kwargs],
+  ["text", "kwargs", (run) => run.kwargs, ENCRYPTED.kwargs],
   ["text", "multitask_strategy", (run) => run.multitaskStrategy],
   ["boolean", "resumable", (run) => run.resumable],
   ["boolean", "delete_thread", (run) => run.deleteThread],
-  ["text", "webhook", (run) => run.webhook, SEALED.webhook],
+  ["text", "webhook", (run) => run.webhook, ENCRYPTED.webhook],
 ];
 
 /** `a`: the assistants, as in the statements for one run. */
@@ -98,16 +98,16 @@ thread as (
       and (x.status = 'running' or (x.status = 'pending' and x.available_at <= now()))) as behind)
 ${INSERT}`;
 
-/** `sealedMetadata`: for the run, or for the thread that is made for it. */
+/** `encryptedMetadata`: for the run, or for the thread that is made for it. */
 const valuesOf = (
   runs: readonly NewRun[],
   { cipher }: Queryable,
-  sealedMetadata: typeof SEALED.metadata,
+  encryptedMetadata: typeof ENCRYPTED.metadata,
 ): unknown[] =>
-  ASKED.map(([, column, valueOf, sealedOf]) => {
-    if (cipher === undefined || sealedOf === undefined) return runs.map(valueOf);
-    const seal = column === "metadata" ? sealedMetadata : sealedOf;
-    return runs.map((run) => seal({ run }, cipher));
+  ASKED.map(([, column, valueOf, encryptedOf]) => {
+    if (cipher === undefined || encryptedOf === undefined) return runs.map(valueOf);
+    const encrypt = column === "metadata" ? encryptedMetadata : encryptedOf;
+    return runs.map((run) => encrypt({ run }, cipher));
   });
 
 /** Those that were stored: runs of an assistant that is missing or hidden are not. `ttl`: of threads that stay after their run. */
@@ -119,7 +119,7 @@ export const createThreadless = async (
 ): Promise<RunSelector[]> => {
   if (runs.length === 0) return [];
   const values = [
-    ...valuesOf(runs, transaction, SEALED.threadMetadata),
+    ...valuesOf(runs, transaction, ENCRYPTED.threadMetadata),
     ttl?.strategy ?? null,
     ttl?.minutes ?? null,
   ];
@@ -134,7 +134,7 @@ export const createOnThreads = async (
   runs: readonly NewRun[],
 ): Promise<RunSelector[]> => {
   if (runs.length === 0) return [];
-  const values = valuesOf(runs, transaction, SEALED.metadata);
+  const values = valuesOf(runs, transaction, ENCRYPTED.metadata);
   const text = createOnThreadsOf(assistants.condition("a.metadata", values));
   return await transaction.query<RunSelector>(text, values);
 };

@@ -9,7 +9,7 @@ import {
   CREATE_PARAMETERS,
   GRAPH,
   insertRun,
-  SEALED,
+  ENCRYPTED,
   type Creation,
   type CreationRights,
   type ImmediateClaim,
@@ -23,7 +23,7 @@ interface CreationOfThread extends Creation {
 
 const PARAMETERS = {
   ...CREATE_PARAMETERS,
-  metadata: ["jsonb", CREATE_PARAMETERS.metadata[1], SEALED.threadMetadata],
+  metadata: ["jsonb", CREATE_PARAMETERS.metadata[1], ENCRYPTED.threadMetadata],
   ttlStrategy: ["text", ({ ttl }: CreationOfThread) => ttl?.strategy ?? null],
   ttlMinutes: ["float8", ({ ttl }: CreationOfThread) => ttl?.minutes ?? null],
 } as const;

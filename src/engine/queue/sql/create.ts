@@ -70,29 +70,33 @@ const keyOf = ({ runId, threadId, assistantId }: NewRun): RunKey => ({
   thread_id: threadId,
   assistant_id: assistantId,
 });
-const sealed =
-  (seal: (run: NewRun, cipher: Cipher) => string | null) =>
+const encrypted =
+  (encrypt: (run: NewRun, cipher: Cipher) => string | null) =>
   ({ run }: Pick<Creation, "run">, cipher: Cipher): string | null =>
-    seal(run, cipher);
+    encrypt(run, cipher);
 
 /** What a run is given, sealed. */
-export const SEALED = {
+export const ENCRYPTED = {
   /** Where a thread is made for the run, which has the same. */
-  threadMetadata: sealed(({ metadata, threadId }, cipher) =>
-    THREAD_JSON.metadata.sealed(cipher, metadata, { thread_id: threadId }),
+  threadMetadata: encrypted(({ metadata, threadId }, cipher) =>
+    THREAD_JSON.metadata.encrypted(cipher, metadata, { thread_id: threadId }),
   ),
-  metadata: sealed((run, cipher) => RUN_JSON.metadata.sealed(cipher, run.metadata, keyOf(run))),
-  config: sealed((run, cipher) => RUN_JSON.config.sealed(cipher, run.config, keyOf(run))),
-  context: sealed((run, cipher) => RUN_JSON.context.sealed(cipher, run.context, keyOf(run))),
-  kwargs: sealed((run, cipher) => RUN_JSON.kwargs.sealed(cipher, run.kwargs, keyOf(run))),
-  authUser: sealed(({ authUser, runId }, cipher) =>
-    authUser === null ? null : RUN_JSON.auth_user.sealed(cipher, JSON.stringify(authUser), { run_id: runId }),
+  metadata: encrypted((run, cipher) => RUN_JSON.metadata.encrypted(cipher, run.metadata, keyOf(run))),
+  config: encrypted((run, cipher) => RUN_JSON.config.encrypted(cipher, run.config, keyOf(run))),
+  context: encrypted((run, cipher) => RUN_JSON.context.encrypted(cipher, run.context, keyOf(run))),
+  kwargs: encrypted((run, cipher) => RUN_JSON.kwargs.encrypted(cipher, run.kwargs, keyOf(run))),
+  authUser: encrypted(({ authUser, runId }, cipher) =>
+    authUser === null
+      ? null
+      : RUN_JSON.auth_user.encrypted(cipher, JSON.stringify(authUser), { run_id: runId }),
   ),
-  webhook: sealed(({ webhook, runId }, cipher) =>
+  webhook: encrypted(({ webhook, runId }, cipher) =>
     webhook === null ? null : storedWebhook(cipher, webhook, runId),
   ),
-  keptConfig: sealed(({ keptConfig, threadId }, cipher) =>
-    keptConfig === undefined ? null : THREAD_JSON.config.sealed(cipher, keptConfig, { thread_id: threadId }),
+  keptConfig: encrypted(({ keptConfig, threadId }, cipher) =>
+    keptConfig === undefined
+      ? null
+      : THREAD_JSON.config.encrypted(cipher, keptConfig, { thread_id: threadId }),
   ),
 } as const;
 
@@ -100,27 +104,27 @@ export const CREATE_PARAMETERS = {
   threadId: ["uuid", ({ run }: Creation) => run.threadId],
   assistantId: ["uuid", ({ run }: Creation) => run.assistantId],
   runId: ["uuid", ({ run }: Creation) => run.runId],
-  metadata: ["jsonb", ({ run }: Creation) => JSON.stringify(run.metadata), SEALED.metadata],
-  config: ["jsonb", ({ run }: Creation) => JSON.stringify(run.config), SEALED.config],
-  context: ["jsonb", ({ run }: Creation) => JSON.stringify(run.context), SEALED.context],
-  kwargs: ["json", ({ run }: Creation) => run.kwargs, SEALED.kwargs],
+  metadata: ["jsonb", ({ run }: Creation) => JSON.stringify(run.metadata), ENCRYPTED.metadata],
+  config: ["jsonb", ({ run }: Creation) => JSON.stringify(run.config), ENCRYPTED.config],
+  context: ["jsonb", ({ run }: Creation) => JSON.stringify(run.context), ENCRYPTED.context],
+  kwargs: ["json", ({ run }: Creation) => run.kwargs, ENCRYPTED.kwargs],
   multitaskStrategy: ["text", ({ run }: Creation) => run.multitaskStrategy],
   resumable: ["boolean", ({ run }: Creation) => run.resumable],
   deleteThread: ["boolean", ({ run }: Creation) => run.deleteThread],
   afterSeconds: ["float8", ({ run }: Creation) => run.afterSeconds],
   readerId: ["uuid", ({ run }: Creation) => run.readerId],
-  webhook: ["text", ({ run }: Creation) => run.webhook, SEALED.webhook],
+  webhook: ["text", ({ run }: Creation) => run.webhook, ENCRYPTED.webhook],
   keptConfig: [
     "jsonb",
     ({ run: { keptConfig } }: Creation) => (keptConfig === undefined ? null : JSON.stringify(keptConfig)),
-    SEALED.keptConfig,
+    ENCRYPTED.keptConfig,
   ],
   workerId: ["uuid", ({ claim }: Creation) => claim?.workerId ?? null],
   leaseSeconds: ["float8", ({ claim }: Creation) => claim?.leaseSeconds ?? null],
   authUser: [
     "jsonb",
     ({ run: { authUser } }: Creation) => (authUser === null ? null : JSON.stringify(authUser)),
-    SEALED.authUser,
+    ENCRYPTED.authUser,
   ],
   caller: ["text", ({ run }: Creation) => run.caller],
   graphIds: ["text[]", ({ claim }: Creation) => claim?.graphIds ?? []],

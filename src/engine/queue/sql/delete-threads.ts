@@ -10,7 +10,7 @@ import { recorded, type RecordEnds } from "./ended.ts";
 const storedError = ({ cipher }: Queryable, error: JsonObject, threadId: string | undefined): string =>
   THREAD_JSON.error.stored(cipher, JSON.stringify(error), { thread_id: threadId ?? "" });
 
-const TOLD = { finalValues: "$4::bytea", valuesOmitted: "$5::boolean" };
+const FINAL_VALUES = { finalValues: "$4::bytea", valuesOmitted: "$5::boolean" };
 
 /**
  * Any status → the row is gone, with its thread. Runs and events hang on the thread and go with it. A run in progress
@@ -20,14 +20,14 @@ const TOLD = { finalValues: "$4::bytea", valuesOmitted: "$5::boolean" };
 export const deletingThreads = (record: RecordEnds | undefined) => {
   const DELETE_THREADS = `with ended as (
     select ${ENDED_COLUMNS}, $2::text as status, $3::jsonb as error from threadloom.runs r
-    where r.thread_id = any($1::uuid[]) and r.status in ('pending', 'running'))${recorded(record, TOLD)}
+    where r.thread_id = any($1::uuid[]) and r.status in ('pending', 'running'))${recorded(record, FINAL_VALUES)}
   delete from threadloom.threads where thread_id = any($1::uuid[])`;
 
   /** Deletes threads, whose runs end like this. The caller holds the locks of the threads and of their unfinished runs. */
   return async (
     transaction: Queryable,
     threadIds: readonly string[],
-    { status, error, told }: Pick<RunEnd, "status" | "error"> & Pick<RunOutcome, "told">,
+    { status, error, final }: Pick<RunEnd, "status" | "error"> & Pick<RunOutcome, "final">,
   ): Promise<void> => {
     await transaction.query(DELETE_THREADS, [
       threadIds,
@@ -36,7 +36,7 @@ export const deletingThreads = (record: RecordEnds | undefined) => {
       // A statement takes no parameters that its text does not name.
       ...(record === undefined
         ? []
-        : [storedFinalValues(transaction.cipher, told?.values, threadIds[0]), told?.omitted ?? false]),
+        : [storedFinalValues(transaction.cipher, final?.values, threadIds[0]), final?.omitted ?? false]),
     ]);
   };
 };

@@ -35,7 +35,7 @@ const FINISH_PARAMETERS = {
     ({ attempt, outcome: { error } }: Finish, cipher: Cipher) =>
       error === null
         ? null
-        : THREAD_JSON.error.sealed(cipher, JSON.stringify(error), { thread_id: attempt.threadId }),
+        : THREAD_JSON.error.encrypted(cipher, JSON.stringify(error), { thread_id: attempt.threadId }),
   ],
   /** Null: the thread stays what it was. */
   threadStatus: [
@@ -54,15 +54,15 @@ const FINISH_PARAMETERS = {
 } as const;
 
 /** Of a run whose end is told. */
-const TELLING_PARAMETERS = {
+const VALUES_PARAMETERS = {
   ...FINISH_PARAMETERS,
   finalValues: [
     "bytea",
-    ({ outcome }: Finish) => outcome.told?.values ?? null,
+    ({ outcome }: Finish) => outcome.final?.values ?? null,
     ({ attempt, outcome }: Finish, cipher: Cipher) =>
-      storedFinalValues(cipher, outcome.told?.values, attempt.threadId),
+      storedFinalValues(cipher, outcome.final?.values, attempt.threadId),
   ],
-  valuesOmitted: ["boolean", ({ outcome }: Finish) => outcome.told?.omitted ?? false],
+  valuesOmitted: ["boolean", ({ outcome }: Finish) => outcome.final?.omitted ?? false],
 } as const;
 
 /**
@@ -99,8 +99,8 @@ returning t.unfinished_runs`;
 const FINISH = nameParameters(FINISH_PARAMETERS, (sql) => finishText(sql, ""));
 
 export const finishing = (record: RecordEnds | undefined) => {
-  const finishTelling =
-    record && nameParameters(TELLING_PARAMETERS, (sql) => finishText(sql, recorded(record, sql)));
+  const finishWithValues =
+    record && nameParameters(VALUES_PARAMETERS, (sql) => finishText(sql, recorded(record, sql)));
 
   /**
    * Ends the run of an attempt. Undefined if the attempt no longer holds the run, or if `lastCheckpoint` is not there:
@@ -108,7 +108,7 @@ export const finishing = (record: RecordEnds | undefined) => {
    * thread.
    */
   return async (queryable: Queryable, finish: Finish): Promise<{ waiting: number } | undefined> => {
-    const statement = finish.outcome.told === undefined ? FINISH : (finishTelling ?? FINISH);
+    const statement = finish.outcome.final === undefined ? FINISH : (finishWithValues ?? FINISH);
     const rows = await statement.query<{ unfinished_runs: number }>(queryable, finish);
     return rows[0] && { waiting: rows[0].unfinished_runs };
   };

@@ -3,26 +3,26 @@ import { nameParameters } from "../../../platform/database/named-parameters.ts";
 import type { ExecutedRunRow } from "../../../platform/database/tables.ts";
 import { EXECUTED_COLUMNS, openRuns } from "../columns.ts";
 import { HOSTED_GRAPHS } from "../hosting.ts";
-import { isSilent, SILENCE_PARAMETERS, type Silence } from "./missed-heartbeats.ts";
+import { missesHeartbeats, MISSED_HEARTBEAT_PARAMETERS, type MissedHeartbeats } from "./missed-heartbeats.ts";
 
-interface Abandoned extends Silence {
+interface Abandoned extends MissedHeartbeats {
   /** The graphs that this process hosts. */
   graphIds: readonly string[];
 }
 
 /**
- * Index: see `isSilent`. Silent runs come first: `workers` is read whole, and beside the cost of that in a session without sequential
+ * Index: see `missesHeartbeats`. Silent runs come first: `workers` is read whole, and beside the cost of that in a session without sequential
  * scans PostgreSQL 17 and older take all runs in the order of their ids for as cheap.
  */
 const listStatement = (seesDeaths: boolean) =>
   nameParameters(
     {
-      ...SILENCE_PARAMETERS,
+      ...MISSED_HEARTBEAT_PARAMETERS,
       graphIds: ["text[]", (abandoned: Abandoned) => abandoned.graphIds],
     },
     (sql) => `with silent as materialized (
     select r.* from threadloom.runs r
-    where ${isSilent(sql, seesDeaths)} and (r.lost_attempts + 1 >= ${sql.maxAttempts} or r.cancel_action is not null))
+    where ${missesHeartbeats(sql, seesDeaths)} and (r.lost_attempts + 1 >= ${sql.maxAttempts} or r.cancel_action is not null))
   select ${EXECUTED_COLUMNS} from silent r
   where r.graph_id = any(${sql.graphIds}) or not r.graph_id in (${HOSTED_GRAPHS})
   order by r.run_id`,

@@ -1,4 +1,4 @@
-export interface Silence {
+export interface MissedHeartbeats {
   /** Attempts that a run may lose. */
   maxAttempts: number;
   leaseSeconds: number;
@@ -6,9 +6,9 @@ export interface Silence {
   seesDeaths: boolean;
 }
 
-export const SILENCE_PARAMETERS = {
-  maxAttempts: ["integer", (silence: Silence) => silence.maxAttempts],
-  leaseSeconds: ["float8", (silence: Silence) => silence.leaseSeconds],
+export const MISSED_HEARTBEAT_PARAMETERS = {
+  maxAttempts: ["integer", (missed: MissedHeartbeats) => missed.maxAttempts],
+  leaseSeconds: ["float8", (missed: MissedHeartbeats) => missed.leaseSeconds],
 } as const;
 
 /**
@@ -17,7 +17,7 @@ export const SILENCE_PARAMETERS = {
  * may be lost while the process lives, but then its heartbeat keeps the lease fresh. Without `seesDeaths` the lease alone
  * tells: a death is noticed after the whole of it. Index: runs_one_running_per_thread (all that runs).
  */
-export const isSilent = (sql: { readonly leaseSeconds: string }, seesDeaths: boolean): string =>
+export const missesHeartbeats = (sql: { readonly leaseSeconds: string }, seesDeaths: boolean): string =>
   !seesDeaths
     ? // PostgreSQL refuses a parameter that is not used.
       `r.status = 'running' and r.lease_until < now() and ${sql.leaseSeconds} > 0`

@@ -3,7 +3,7 @@ import { IS_LATER } from "./lanes.ts";
 import { IS_NEXT_OF_THREAD } from "./next-of-thread.ts";
 
 /** 10 ms of the database, in each sweep of each process. */
-const RUNS_PER_LOOK = 2_000;
+const RUNS_PER_POLL = 2_000;
 
 /**
  * Puts behind others what was asked for later, is due by now, and can't start. Looks at the first such runs of each graph, in
@@ -16,7 +16,7 @@ const PUT_BEHIND = `with blocked as (
     select r.run_id from unnest($1::text[]) as hosted(graph_id) cross join lateral (
       select r.run_id, r.thread_id, r.created_at, r.available_at from threadloom.runs r
       where r.graph_id = hosted.graph_id and ${IS_LATER} and r.available_at <= now()
-      order by r.available_at, r.created_at, r.run_id limit ${RUNS_PER_LOOK}) as r
+      order by r.available_at, r.created_at, r.run_id limit ${RUNS_PER_POLL}) as r
     where not (${IS_NEXT_OF_THREAD})))
   for update skip locked)
 update threadloom.runs r set behind = true from blocked where r.run_id = any(array[blocked.run_id])`;

@@ -1,24 +1,24 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { nameParameters } from "../../../platform/database/named-parameters.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
-import { isSilent, SILENCE_PARAMETERS, type Silence } from "./missed-heartbeats.ts";
+import { missesHeartbeats, MISSED_HEARTBEAT_PARAMETERS, type MissedHeartbeats } from "./missed-heartbeats.ts";
 
 const mayBeTriedAgain = (
-  sql: Readonly<Record<keyof typeof SILENCE_PARAMETERS, string>>,
+  sql: Readonly<Record<keyof typeof MISSED_HEARTBEAT_PARAMETERS, string>>,
   seesDeaths: boolean,
 ): string =>
-  `${isSilent(sql, seesDeaths)} and r.lost_attempts + 1 < ${sql.maxAttempts} and r.cancel_action is null`;
+  `${missesHeartbeats(sql, seesDeaths)} and r.lost_attempts + 1 < ${sql.maxAttempts} and r.cancel_action is null`;
 
 /** A run whose worker went silent; `attempt` is the one that was lost. */
 export type LostRunRow = Pick<RunRow, "run_id" | "thread_id" | "graph_id" | "attempt" | "lost_attempts">;
 
 /**
  * running → pending, for what may be tried again. Threads are locked before their runs, like everywhere; one that somebody
- * else has locked is left to the next sweep. Indexes: see `isSilent`, threads_pkey and runs_pkey.
+ * else has locked is left to the next sweep. Indexes: see `missesHeartbeats`, threads_pkey and runs_pkey.
  */
 const requeueStatement = (seesDeaths: boolean) =>
   nameParameters(
-    SILENCE_PARAMETERS,
+    MISSED_HEARTBEAT_PARAMETERS,
     (sql) => `with thread as (
   select t.thread_id from threadloom.threads t
   where t.thread_id = any (array(select r.thread_id from threadloom.runs r where ${mayBeTriedAgain(sql, seesDeaths)}))
@@ -44,5 +44,5 @@ const REQUEUE_BY_LEASE = requeueStatement(false);
  * Runs whose holder went silent go back to the queue in one statement, if they have attempts left and nobody
  * asked to cancel them.
  */
-export const requeue = async (queryable: Queryable, silence: Silence): Promise<LostRunRow[]> =>
-  await (silence.seesDeaths ? REQUEUE : REQUEUE_BY_LEASE).query<LostRunRow>(queryable, silence);
+export const requeue = async (queryable: Queryable, missed: MissedHeartbeats): Promise<LostRunRow[]> =>
+  await (missed.seesDeaths ? REQUEUE : REQUEUE_BY_LEASE).query<LostRunRow>(queryable, missed);

@@ -108,10 +108,10 @@ export const createCluster = async (place: ClusterPlace, binaries: Binaries): Pr
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error; // somebody else was faster
     });
   } catch (error) {
-    const said = (error as { stderr?: string }).stderr?.trim() ?? "";
+    const output = (error as { stderr?: string }).stderr?.trim() ?? "";
     throw new StartError(
       `The embedded PostgreSQL can't create its database cluster in ${place.folder}: ` +
-        `${said === "" ? (error as Error).message : said}`,
+        `${output === "" ? (error as Error).message : output}`,
       { cause: error },
     );
   } finally {

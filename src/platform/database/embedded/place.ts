@@ -18,7 +18,7 @@ import { arch, platform, userInfo } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { StartError } from "../../domain/errors.ts";
-import { isThere } from "../../lib/file-exists.ts";
+import { fileExists } from "../../lib/file-exists.ts";
 import { ensureOwnFolder } from "../../lib/own-folder.ts";
 
 /**
@@ -64,7 +64,7 @@ const mayEnter = async (folder: string, user: ServerUser): Promise<boolean> => {
 /** Whether `user` can get to `path`; of a path that doesn't exist yet, the part that does is looked at. */
 export const isReachable = async (path: string, user: ServerUser): Promise<boolean> => {
   let existing = path;
-  while (!(await isThere(existing))) existing = dirname(existing);
+  while (!(await fileExists(existing))) existing = dirname(existing);
   for (let folder = await realpath(existing); ; folder = dirname(folder)) {
     if (!(await mayEnter(folder, user))) return false;
     if (folder === dirname(folder)) return true;
@@ -120,7 +120,7 @@ export const findPlace = async (wishedFolder: string): Promise<ClusterPlace> => 
 export const hasCluster = async (wishedFolder: string): Promise<boolean> => {
   const wished = resolve(wishedFolder);
   for (const folder of [join(wished, "postgres"), systemPlaceOf(wished)]) {
-    if (await isThere(join(folder, "cluster/data/PG_VERSION"))) return true;
+    if (await fileExists(join(folder, "cluster/data/PG_VERSION"))) return true;
   }
   return false;
 };
@@ -184,7 +184,7 @@ const repair = async (home: string): Promise<boolean> => {
     }[];
     for (const { source, target } of links) {
       const path = join(home, target);
-      if (await isThere(path)) continue;
+      if (await fileExists(path)) continue;
       await rm(path, { force: true }); // a link that leads nowhere
       await symlink(relative(dirname(path), join(home, source)), path).catch(
         (error: NodeJS.ErrnoException) => {
@@ -207,7 +207,7 @@ const repair = async (home: string): Promise<boolean> => {
 
 /** Copies the binaries to where the server's user can reach them: aside first, then renamed, so never half. */
 const copyBinaries = async (source: string, target: string): Promise<void> => {
-  if (await isThere(target)) return;
+  if (await fileExists(target)) return;
   const aside = `${target}.${randomUUID()}`;
   try {
     await mkdir(dirname(target), { recursive: true, mode: 0o755 });

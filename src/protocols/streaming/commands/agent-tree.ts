@@ -23,15 +23,15 @@ export const growTree = (root: AgentNode, events: readonly Pick<RunEvent, "data"
     return root;
   };
   for (const { data } of events) {
-    const { namespace, data: told } = JSON.parse(data) as ProtocolParams;
-    if (namespace.length === 0 || !isObject(told)) continue;
-    const status = told["event"] === "started" ? "running" : String(told["event"]);
+    const { namespace, data: sent } = JSON.parse(data) as ProtocolParams;
+    if (namespace.length === 0 || !isObject(sent)) continue;
+    const status = sent["event"] === "started" ? "running" : String(sent["event"]);
     const known = nodes.get(keyOf(namespace));
     if (known !== undefined) {
       known.status = status;
       continue;
     }
-    const graphName = String(told["graph_name"] ?? "");
+    const graphName = String(sent["graph_name"] ?? "");
     const node: AgentNode = { namespace: [...namespace], status, graph_name: graphName, children: [] };
     nodes.set(keyOf(namespace), node);
     around(namespace).children.push(node);

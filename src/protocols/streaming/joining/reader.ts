@@ -15,7 +15,7 @@ export interface ThreadStreamOptions {
 }
 
 /** States that are written by hand are looked for this often: nobody says that they were. */
-const LOOK_MS = 500;
+const POLL_MS = 500;
 
 /** What a thread's stream tells, with ids that rise over its runs. */
 export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
@@ -43,12 +43,12 @@ export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
     pending ??= runs.next();
     if (newState === undefined) return await pending;
     let timer: NodeJS.Timeout | undefined;
-    const look = new Promise<undefined>((resolve) => {
-      timer = setTimeout(resolve, LOOK_MS, undefined);
+    const poll = new Promise<undefined>((resolve) => {
+      timer = setTimeout(resolve, POLL_MS, undefined);
       wake = () => resolve(undefined);
     });
     try {
-      return await Promise.race([pending, look]);
+      return await Promise.race([pending, poll]);
     } finally {
       clearTimeout(timer);
     }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { invalid } from "../../../platform/domain/errors.ts";
 import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
 import { deliver } from "../../../engine/events/transports/event-sink.ts";
-import { farewell } from "../../../engine/events/transports/closing-event.ts";
+import { closingEvent } from "../../../engine/events/transports/closing-event.ts";
 import { createEventStream } from "../../../engine/events/transports/server-sent-events.ts";
 import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { threadPath } from "../schemas.ts";
@@ -56,7 +56,7 @@ export const createThreadStreamRoutes =
         const { thread_id: threadId } = request.params;
         const modes = modesOf(request.query);
         const after = lastEventId(request, request.query.last_event_id);
-        const { reader, from, sight } = await service.read(request.caller, threadId, modes, after);
+        const { reader, from, readAccess } = await service.read(request.caller, threadId, modes, after);
         const query = new URLSearchParams([...modes].map((mode): [string, string] => ["stream_mode", mode]));
         query.set("last_event_id", String(from));
         void reply.header(
@@ -68,10 +68,10 @@ export const createThreadStreamRoutes =
             { err: error },
             "the stream of a thread was cut off: its events could not be sent",
           );
-        const access = request.holdAccess((caller, once) => sight.askAgain(caller, once));
+        const access = request.holdAccess((caller, once) => readAccess.reauthorize(caller, once));
         try {
           const { signal } = access;
-          await deliver(reader, createEventStream(reply, {}), onFault, { signal, farewell });
+          await deliver(reader, createEventStream(reply, {}), onFault, { signal, closingEvent });
         } finally {
           access.release();
         }

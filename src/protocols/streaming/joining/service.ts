@@ -7,7 +7,7 @@ import type { EventReader } from "../../../engine/events/transports/event-sink.t
 import type { Turns } from "../../../engine/events/turns.ts";
 import type { ThreadService } from "../../../api/threads/service.ts";
 import type { StreamingRepository } from "../repository.ts";
-import { openSight, type Sight } from "../read-access.ts";
+import { openReadAccess, type ReadAccess } from "../read-access.ts";
 import { readThreadStream } from "./reader.ts";
 import type { ThreadStreamMode } from "./schemas.ts";
 
@@ -35,13 +35,13 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
   const { authorize, repository, turns, hub, states } = parts;
 
   /** Finds states that were written by hand; of several since the last look the newest. */
-  const createStateWatch = async (sight: Sight) => {
-    const { threadId } = sight;
+  const createStateWatch = async (readAccess: ReadAccess) => {
+    const { threadId } = readAccess;
     let seen = await repository.stateChangedAt(threadId);
     return async (): Promise<string | undefined> => {
       const changedAt = await repository.stateChangedAt(threadId);
       if (changedAt === undefined || changedAt === seen) return undefined;
-      const text = await states.read(sight.caller, threadId, {}, whenLarge).catch((error: unknown) => {
+      const text = await states.read(readAccess.caller, threadId, {}, whenLarge).catch((error: unknown) => {
         if (error instanceof LargeStateError) return undefined;
         throw error;
       });
@@ -68,21 +68,25 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
       threadId: string,
       modes: ReadonlySet<ThreadStreamMode>,
       after: number | undefined,
-    ): Promise<{ reader: EventReader; from: number; sight: Sight }> {
-      const sight = await openSight({ authorize, repository }, caller, threadId);
-      if (!(await sight.isThere())) throw threadNotFound(threadId);
+    ): Promise<{ reader: EventReader; from: number; readAccess: ReadAccess }> {
+      const readAccess = await openReadAccess({ authorize, repository }, caller, threadId);
+      if (!(await readAccess.exists())) throw threadNotFound(threadId);
       // A run may begin while the database is asked.
       const unfollow = hub.followThread(threadId, "first");
       try {
         const head = await turns.head(threadId);
         if (head === undefined) throw threadNotFound(threadId);
         const { over, running } = head;
-        const newState = modes.has("state_update") ? await createStateWatch(sight) : undefined;
+        const newState = modes.has("state_update") ? await createStateWatch(readAccess) : undefined;
         const from = after ?? beforeTurn(running ?? over + 1);
         const isLive = after === undefined && running !== null;
         const runs = hub.readThread(threadId, from, "first", { liveTurn: isLive ? running : undefined });
-        const isStillSeen = (): Promise<boolean> => sight.isStillThere();
-        return { from, sight, reader: readThreadStream({ runs, modes, after: from, newState, isStillSeen }) };
+        const isStillSeen = (): Promise<boolean> => readAccess.stillExists();
+        return {
+          from,
+          readAccess,
+          reader: readThreadStream({ runs, modes, after: from, newState, isStillSeen }),
+        };
       } finally {
         unfollow();
       }

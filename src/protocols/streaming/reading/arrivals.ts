@@ -1,13 +1,13 @@
 import type { Once } from "../../../access/reauthorization/groups.ts";
 import type { Signals } from "../../../platform/database/signals.ts";
 import { createBackOff, type BackOff } from "../../../platform/lib/back-off.ts";
-import type { Sight } from "../read-access.ts";
+import type { ReadAccess } from "../read-access.ts";
 
 /**
  * A thread that is waited for is looked for by itself, should a signal have been lost: soon while its client is about to make it,
  * and seldom once a page is left open on it.
  */
-const LOOKS = { firstMs: 500, longestMs: 5_000 };
+const POLLS = { firstMs: 500, longestMs: 5_000 };
 /**
  * How long after a signal. The first one comes from a thread that has just begun to tell; where looking was in vain, the thread is
  * somebody else's, and may tell a hundred things a second.
@@ -15,7 +15,7 @@ const LOOKS = { firstMs: 500, longestMs: 5_000 };
 const AFTER_SIGNALS = { firstMs: 10, longestMs: 5_000 };
 
 interface Waiting {
-  sight: Sight;
+  readAccess: ReadAccess;
   /** The thread is there, or nobody waits any more. */
   end(): void;
   fail(error: unknown): void;
@@ -24,11 +24,11 @@ interface Waiting {
 /** Those who wait for one thread. */
 interface Room {
   waiting: Set<Waiting>;
-  looks: BackOff;
+  polls: BackOff;
   afterSignals: BackOff;
   /** A signal has come since the last look, after which the next one is this many milliseconds later. */
   signalled: number | undefined;
-  isLooking: boolean;
+  isPolling: boolean;
   timer: NodeJS.Timeout | undefined;
   /** When the timer is due, by `performance.now()`. */
   dueAt: number;
@@ -36,7 +36,7 @@ interface Room {
 }
 
 /** Asks once for all who want to know the same. */
-const askingOnce = (): Once => {
+const onceAmongReaders = (): Once => {
   const answers = new Map<string, Promise<unknown>>();
   return (subject, ask) => {
     const answer = answers.get(subject) ?? ask();
@@ -45,30 +45,30 @@ const askingOnce = (): Once => {
   };
 };
 
-const lookFor = async ({ sight, end, fail }: Waiting, once?: Once): Promise<void> => {
+const pollFor = async ({ readAccess, end, fail }: Waiting, once?: Once): Promise<void> => {
   try {
-    if (sight.hidesNothing || (await sight.isThere(once))) end();
+    if (readAccess.hidesNothing || (await readAccess.exists(once))) end();
   } catch (error) {
     fail(error);
   }
 };
 
-const look = async (room: Room): Promise<void> => {
-  room.isLooking = true;
+const poll = async (room: Room): Promise<void> => {
+  room.isPolling = true;
   room.signalled = undefined;
-  const once = askingOnce();
-  await Promise.all([...room.waiting].map((waiting) => lookFor(waiting, once)));
-  room.isLooking = false;
+  const once = onceAmongReaders();
+  await Promise.all([...room.waiting].map((waiting) => pollFor(waiting, once)));
+  room.isPolling = false;
   room.dueAt = Infinity;
-  if (room.waiting.size > 0) lookWithin(room, room.signalled ?? room.looks.next());
+  if (room.waiting.size > 0) pollWithin(room, room.signalled ?? room.polls.next());
 };
 
-const lookWithin = (room: Room, milliseconds: number): void => {
+const pollWithin = (room: Room, milliseconds: number): void => {
   const dueAt = performance.now() + milliseconds;
-  if (room.isLooking || room.dueAt <= dueAt) return;
+  if (room.isPolling || room.dueAt <= dueAt) return;
   clearTimeout(room.timer);
   room.dueAt = dueAt;
-  room.timer = setTimeout(() => void look(room), milliseconds);
+  room.timer = setTimeout(() => void poll(room), milliseconds);
 };
 
 /**
@@ -83,21 +83,21 @@ export const createArrivals = (signals: Pick<Signals, "subscribeToThread">) => {
     if (found !== undefined) return found;
     const room: Room = {
       waiting: new Set(),
-      looks: createBackOff(LOOKS),
+      polls: createBackOff(POLLS),
       afterSignals: createBackOff(AFTER_SIGNALS),
       signalled: undefined,
-      isLooking: false,
+      isPolling: false,
       timer: undefined,
       dueAt: Infinity,
       unsubscribe: signals.subscribeToThread(threadId, ({ kind }) => {
         // Who reads it says so every few seconds, and that is no news of it.
         if (kind === "follow" || kind === "follow-protocol") return;
         room.signalled ??= room.afterSignals.next();
-        lookWithin(room, room.signalled);
+        pollWithin(room, room.signalled);
       }),
     };
     rooms.set(threadId, room);
-    lookWithin(room, room.looks.next());
+    pollWithin(room, room.polls.next());
     return room;
   };
 
@@ -113,13 +113,13 @@ export const createArrivals = (signals: Pick<Signals, "subscribeToThread">) => {
      * A thread that the caller may not see is one that does not exist: he waits, and learns nothing. Resolves when it is there for
      * him, or the signal aborts; rejects where the database can't be asked.
      */
-    async untilThere(sight: Sight, signal: AbortSignal): Promise<void> {
-      if (sight.hidesNothing || signal.aborted) return;
-      const { threadId } = sight;
+    async untilExists(readAccess: ReadAccess, signal: AbortSignal): Promise<void> {
+      if (readAccess.hidesNothing || signal.aborted) return;
+      const { threadId } = readAccess;
       const room = roomOf(threadId);
       await new Promise<void>((resolve, reject) => {
         const waiting: Waiting = {
-          sight,
+          readAccess,
           end() {
             leave(threadId, room, waiting);
             signal.removeEventListener("abort", waiting.end);
@@ -133,7 +133,7 @@ export const createArrivals = (signals: Pick<Signals, "subscribeToThread">) => {
         room.waiting.add(waiting);
         signal.addEventListener("abort", waiting.end);
         // At once, whatever the others wait for: nearly always it is there.
-        void lookFor(waiting);
+        void pollFor(waiting);
       });
     },
   };

@@ -5,7 +5,7 @@ const TAKEN_WITHIN_MS = 2_000;
 /** What two sockets are given at the same moment, a client may take in any order. It is given as long as it took to open the other. */
 const HEAD_START_MS = { least: 25, most: 1_000 };
 /** How often a socket is looked at that has not passed on all that it was given. */
-const FLUSH_LOOK_MS = 5;
+const FLUSH_POLL_MS = 5;
 /** A run that ended longer ago was not started by who opens a connection now. */
 export const JUST_NOW_MS = 2_000;
 
@@ -20,13 +20,13 @@ export interface Attendance {
 }
 
 /** A connection among those of its thread. */
-export interface Seat {
+export interface Place {
   /** The connection hears of the run with this turn for the first time. */
   began(turn: number): void;
   /** The connection has been given all that the run with this turn has told of itself. */
   reached(turn: number): void;
   /** The connection is about to be told how the run with this turn ended. */
-  toldEnd(turn: number): void;
+  endSent(turn: number): void;
   /**
    * Of a run that ended just now, whether its end was told to nobody yet: then its own client comes for it. Not whether another
    * connection is open: that of a session before may be, whose client has closed it already.
@@ -43,10 +43,10 @@ export interface Seat {
 interface Member extends Attendance {
   turn: number;
   /** How long after the beginning of a run it was opened, if that was its reason. */
-  pace: number;
+  openingMs: number;
 }
 
-interface Audience {
+interface ThreadConnections {
   members: Set<Member>;
   wakers: Set<() => void>;
   /** When the first of the members heard of the newest run. */
@@ -75,20 +75,20 @@ const change = async (
 const NEVER = (): (() => void) => () => undefined;
 
 /** Ends that were told just now, by thread: the turn of each. */
-const createToldEnds = () => {
-  const told = new Map<string, { turn: number; until: number }>();
+const createSentEnds = () => {
+  const sent = new Map<string, { turn: number; until: number }>();
   return {
     note(threadId: string, turn: number): void {
       const now = performance.now();
-      told.delete(threadId);
-      told.set(threadId, { turn, until: now + JUST_NOW_MS });
-      for (const [oldest, { until }] of told) {
+      sent.delete(threadId);
+      sent.set(threadId, { turn, until: now + JUST_NOW_MS });
+      for (const [oldest, { until }] of sent) {
         if (until > now) break;
-        told.delete(oldest);
+        sent.delete(oldest);
       }
     },
     has(threadId: string, turn: number): boolean {
-      const last = told.get(threadId);
+      const last = sent.get(threadId);
       return last !== undefined && last.turn >= turn && last.until > performance.now();
     },
   };
@@ -99,20 +99,24 @@ const createToldEnds = () => {
  * hears of a question, though the data before it come by another connection: 7 of 100 turns lost messages.
  */
 export const createAudiences = () => {
-  const audiences = new Map<string, Audience>();
-  const toldEnds = createToldEnds();
+  const audiences = new Map<string, ThreadConnections>();
+  const sentEnds = createSentEnds();
 
   return {
-    join(threadId: string, attendance: Attendance): Seat {
+    join(threadId: string, attendance: Attendance): Place {
       const now = performance.now();
-      const audience: Audience = audiences.get(threadId) ?? {
+      const audience: ThreadConnections = audiences.get(threadId) ?? {
         members: new Set(),
         wakers: new Set(),
         begun: { turn: 0, at: now },
       };
       audiences.set(threadId, audience);
-      const pace = attendance.openedAt - audience.begun.at;
-      const member: Member = { ...attendance, turn: 0, pace: pace > 0 && pace < OPENED_WITHIN_MS ? pace : 0 };
+      const openingMs = attendance.openedAt - audience.begun.at;
+      const member: Member = {
+        ...attendance,
+        turn: 0,
+        openingMs: openingMs > 0 && openingMs < OPENED_WITHIN_MS ? openingMs : 0,
+      };
       audience.members.add(member);
 
       const others = (): Member[] =>
@@ -128,7 +132,10 @@ export const createAudiences = () => {
 
       /** As long as a client took to open its connection for data once its run had begun: that is its pace at the moment. */
       const headStart = (): number =>
-        Math.min(Math.max(HEAD_START_MS.least, ...others().map((other) => other.pace)), HEAD_START_MS.most);
+        Math.min(
+          Math.max(HEAD_START_MS.least, ...others().map((other) => other.openingMs)),
+          HEAD_START_MS.most,
+        );
 
       return {
         began(turn) {
@@ -138,10 +145,10 @@ export const createAudiences = () => {
           member.turn = Math.max(member.turn, turn);
           wake();
         },
-        toldEnd(turn) {
-          if (!member.isWatcher) toldEnds.note(threadId, turn);
+        endSent(turn) {
+          if (!member.isWatcher) sentEnds.note(threadId, turn);
         },
-        awaitsEnd: (turn) => !toldEnds.has(threadId, turn),
+        awaitsEnd: (turn) => !sentEnds.has(threadId, turn),
         async whenDataTaken(turn, signal) {
           if (!member.isWatcher) return;
           const takenBy = performance.now() + TAKEN_WITHIN_MS;
@@ -152,7 +159,7 @@ export const createAudiences = () => {
             if (left <= 0 || signal.aborted) return;
             const isGiven = reading.length > 0 && reading.every((other) => other.turn >= turn);
             if (isGiven && reading.every((other) => other.hasFlushed())) break;
-            await change(subscribe, isGiven ? FLUSH_LOOK_MS : left, signal);
+            await change(subscribe, isGiven ? FLUSH_POLL_MS : left, signal);
           }
           await change(NEVER, headStart(), signal);
         },
@@ -166,4 +173,4 @@ export const createAudiences = () => {
   };
 };
 
-export type Audiences = ReturnType<typeof createAudiences>;
+export type Connections = ReturnType<typeof createAudiences>;

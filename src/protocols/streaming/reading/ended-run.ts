@@ -2,19 +2,19 @@ import type { BegunRun } from "../../../engine/events/turns.ts";
 import type { EndedRow } from "../repository.ts";
 import type { EndedRun, Interrupt } from "./ends.ts";
 
-const interruptsOf = (told: string | undefined, { waiting }: EndedRow): Interrupt[] | undefined => {
-  if (told !== undefined) return JSON.parse(told) as Interrupt[];
+const interruptsOf = (sent: string | undefined, { waiting }: EndedRow): Interrupt[] | undefined => {
+  if (sent !== undefined) return JSON.parse(sent) as Interrupt[];
   return waiting === null ? undefined : (Object.values(waiting).flat() as Interrupt[]);
 };
 
 /**
- * A run at its end; of one that is gone, what its reader knows. `told`: what the run has told itself of what
+ * A run at its end; of one that is gone, what its reader knows. `sent`: what the run has told itself of what
  * it left waiting, as JSON; of a run that told nothing over this wire, what its thread waits for counts.
  */
 export const endedRun = (
   { runId, graphId, turn }: BegunRun,
   row: EndedRow | undefined,
-  told?: string,
+  sent?: string,
 ): EndedRun => {
   if (row === undefined) {
     return { runId, graphId, turn, status: "gone", error: null, endedAt: Date.now(), interrupts: undefined };
@@ -28,6 +28,6 @@ export const endedRun = (
     status,
     error,
     endedAt: Math.round(endedAt),
-    interrupts: interruptsOf(told, row),
+    interrupts: interruptsOf(sent, row),
   };
 };

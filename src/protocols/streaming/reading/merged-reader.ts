@@ -2,7 +2,7 @@ import type { EventReader } from "../../../engine/events/transports/event-sink.t
 import { toFrame, type ThreadEvent } from "./frames.ts";
 
 /** What a subscription is told next. */
-export interface Told {
+export interface Sent {
   /** In their order; none where the subscription has not asked for what there is. */
   events: readonly ThreadEvent[];
   /** The subscription has come to this id of the thread: nothing up to it follows. Infinity: it says no more where it is. */
@@ -11,7 +11,7 @@ export interface Told {
 
 /** One subscription's view of a thread; `"ended"` and `"lost"` as of an EventReader. */
 export interface SubscriptionReader {
-  next(): Promise<Told | "ended" | "lost">;
+  next(): Promise<Sent | "ended" | "lost">;
   close(): void;
 }
 
@@ -56,13 +56,13 @@ export const mergeReaders = (settled: () => Promise<void> | undefined = () => un
   let end: { how: "lost" } | { fault: unknown } | undefined;
   let wake: () => void = () => undefined;
 
-  const take = (source: Source, told: Told | "ended" | "lost"): void => {
+  const take = (source: Source, sent: Sent | "ended" | "lost"): void => {
     if (!sources.has(source)) return;
-    if (told === "ended") sources.delete(source);
-    else if (told === "lost") end ??= { how: "lost" };
+    if (sent === "ended") sources.delete(source);
+    else if (sent === "lost") end ??= { how: "lost" };
     else {
-      source.heads.push(...told.events);
-      source.upTo = Math.max(source.upTo, told.upTo);
+      source.heads.push(...sent.events);
+      source.upTo = Math.max(source.upTo, sent.upTo);
       source.isLate = false;
     }
   };
@@ -72,7 +72,7 @@ export const mergeReaders = (settled: () => Promise<void> | undefined = () => un
     source.isReading = true;
     void source.reader
       .next()
-      .then((told) => take(source, told))
+      .then((sent) => take(source, sent))
       .catch((fault: unknown) => {
         end ??= { fault };
       })

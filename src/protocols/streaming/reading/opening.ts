@@ -81,13 +81,13 @@ export const createOpenings = (repository: StreamingRepository) => {
       const isOver = newest !== undefined && newest.status !== "pending" && newest.status !== "running";
       // While the newest one goes on, or waits for its next attempt, it is that one's end which is to come.
       const endedTurn = newest === undefined ? 0 : isOver ? newest.lastTurn : newest.turn - 1;
-      const isTold = isOver && newest.unfinished === 0;
+      const isSent = isOver && newest.unfinished === 0;
       return {
         after: first === undefined ? Math.max(0, beforeTurn(newest?.turn ?? 0)) : first - 1,
         since: 0,
         endedTurn,
-        newestTurn: isTold ? newest.turn : undefined,
-        hasEndedJustNow: isTold && newest.endedAgo < JUST_NOW_MS,
+        newestTurn: isSent ? newest.turn : undefined,
+        hasEndedJustNow: isSent && newest.endedAgo < JUST_NOW_MS,
         waitingRunId: newest?.waits ? newest.runId : undefined,
       };
     },

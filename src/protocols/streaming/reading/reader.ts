@@ -6,13 +6,13 @@ import type { ThreadEvents, ThreadReader } from "../../../engine/events/readers/
 import type { BegunRun } from "../../../engine/events/turns.ts";
 import { INTERRUPTED_EVENT, PROTOCOL_EVENT_PREFIX } from "../../../engine/events/wires.ts";
 import type { EndedRow, StreamingRepository } from "../repository.ts";
-import type { Attendance, Audiences, Seat } from "./connections.ts";
+import type { Attendance, Connections, Place } from "./connections.ts";
 import { endedRun } from "./ended-run.ts";
 import { lastSeqOf, runningId, type EndedRun } from "./ends.ts";
-import { createEndTelling, isTold, type EndTelling } from "./end-publisher.ts";
+import { createEndPublisher, isSent, type EndPublisher } from "./end-publisher.ts";
 import type { EventFilter } from "./filter.ts";
 import { namespaceOf, type ThreadEvent } from "./frames.ts";
-import type { SubscriptionReader, Told } from "./merged-reader.ts";
+import type { SubscriptionReader, Sent } from "./merged-reader.ts";
 import { NOTHING_YET, type Opening } from "./opening.ts";
 
 /** How long the database is waited for, as by readers of runs. */
@@ -23,7 +23,7 @@ export interface SubscriptionReaderOptions {
   filter: EventFilter;
   hub: Pick<Hub, "readThread">;
   repository: Pick<StreamingRepository, "ended" | "newestRun">;
-  audiences: Audiences;
+  audiences: Connections;
   hasFlushed: Attendance["hasFlushed"];
   /** Resolves when the thread is there and may be seen, or nobody waits any more. */
   untilSeen(signal: AbortSignal): Promise<void>;
@@ -67,10 +67,10 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   const { threadId, filter, hub, repository, audiences, open, untilSeen, hasFlushed } = options;
   const closing = new AbortController();
   const openedAt = performance.now();
-  let seat: Seat | undefined;
+  let place: Place | undefined;
   let thread: ThreadReader | undefined;
   /** What the run that is being read has told of what it leaves waiting. */
-  let interrupted: { runId: string; told: string } | undefined;
+  let interrupted: { runId: string; sent: string } | undefined;
   /** What the thread tells next, where it is waited for already. */
   let upcoming: ReturnType<ThreadReader["next"]> | undefined;
 
@@ -86,10 +86,10 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     // A failure is told where they are read.
     await upcoming?.catch(() => undefined);
   };
-  const endsFrom = (taken: Seat): EndTelling =>
-    createEndTelling({
+  const endsFrom = (taken: Place): EndPublisher =>
+    createEndPublisher({
       filter,
-      seat: taken,
+      place: taken,
       ahead,
       newestRun: () => patiently(() => repository.newestRun(threadId)),
       signal: closing.signal,
@@ -99,25 +99,25 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     events.filter((event) => filter.matches(event));
 
   const ownEventsOf = ({ runId, run, events }: ThreadEvents, opening: Opening): ThreadEvent[] => {
-    const told: ThreadEvent[] = [];
+    const sent: ThreadEvent[] = [];
     for (const event of events) {
       const { threadSeq = 0 } = event;
       // Of an attempt that lost its run the next one asks again.
       if (event.event === "metadata") interrupted = undefined;
-      if (event.event === INTERRUPTED_EVENT) interrupted = { runId, told: event.data };
+      if (event.event === INTERRUPTED_EVENT) interrupted = { runId, sent: event.data };
       if (threadSeq <= opening.since) continue;
-      if (event.event === "metadata" && !isTold(turnOf(threadSeq), opening, filter)) continue;
+      if (event.event === "metadata" && !isSent(turnOf(threadSeq), opening, filter)) continue;
       const made = toThreadEvent(run, event);
-      if (made !== undefined) told.push(made);
+      if (made !== undefined) sent.push(made);
     }
-    return wanted(told);
+    return wanted(sent);
   };
 
   const endOf = async ({ runId, run }: ThreadEvents): Promise<EndedRun> => {
-    const told = interrupted?.runId === runId ? interrupted.told : undefined;
+    const sent = interrupted?.runId === runId ? interrupted.sent : undefined;
     interrupted = undefined;
-    const ended = endedRun(run, await rowOf(runId), told);
-    seat?.reached(ended.turn);
+    const ended = endedRun(run, await rowOf(runId), sent);
+    place?.reached(ended.turn);
     return ended;
   };
 
@@ -128,26 +128,29 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   const endOfGone = async (
     run: BegunRun | undefined,
     opening: Opening,
-    ends: EndTelling,
+    ends: EndPublisher,
   ): Promise<ThreadEvent[] | undefined> => {
     if (run === undefined || (await rowOf(run.runId)) !== undefined) return undefined;
     return ends.of(endedRun(run, undefined), opening);
   };
 
-  async function* read(): AsyncGenerator<Told, "ended" | "lost", undefined> {
+  async function* read(): AsyncGenerator<Sent, "ended" | "lost", undefined> {
     await patiently(() => untilSeen(closing.signal));
     if (closing.signal.aborted) return "ended";
     // Not before: whoever may not see the thread would hold up those who read it.
-    seat = audiences.join(threadId, { isWatcher: filter.isWatcher, hasFlushed, openedAt });
-    const ends = endsFrom(seat);
+    place = audiences.join(threadId, { isWatcher: filter.isWatcher, hasFlushed, openedAt });
+    const ends = endsFrom(place);
     let opening = await patiently(open);
     if (closing.signal.aborted) return "ended";
     thread = hub.readThread(threadId, opening.after, "protocol", { endedRunId: opening.waitingRunId });
     yield { events: [], upTo: Math.max(opening.after, opening.since) };
     let current: BegunRun | undefined;
-    let isAnew = false;
+    let isRecreated = false;
     /** The ids of a thread that was made anew are smaller than those before: no other subscription is to wait for them. */
-    const told = (events: ThreadEvent[], upTo: number): Told => ({ events, upTo: isAnew ? Infinity : upTo });
+    const sent = (events: ThreadEvent[], upTo: number): Sent => ({
+      events,
+      upTo: isRecreated ? Infinity : upTo,
+    });
     for (;;) {
       const news: Awaited<ReturnType<ThreadReader["next"]>> = await (upcoming ?? thread.next());
       upcoming = undefined;
@@ -156,7 +159,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
         if (end === undefined || current === undefined) return news;
         // What is written at the moment of a cut is lost, so this connection goes on.
         thread.skip();
-        yield told(end, lastSeqOf(current.turn));
+        yield sent(end, lastSeqOf(current.turn));
         current = undefined;
         continue;
       }
@@ -164,27 +167,27 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
       if (news === "anew") {
         opening = NOTHING_YET;
         current = undefined;
-        isAnew = true;
-        yield told([], Infinity);
+        isRecreated = true;
+        yield sent([], Infinity);
         continue;
       }
       if (news.runId !== current?.runId) {
         if (!(await patiently(options.isStillSeen))) return "lost";
-        seat.began(news.run.turn);
+        place.began(news.run.turn);
       }
       current = news.run;
       if (news.isOver) {
-        for await (const events of ends.tell(await endOf(news), opening)) yield told(events, -1);
-        yield told([], lastSeqOf(news.run.turn));
-      } else yield told(ownEventsOf(news, opening), news.events.at(-1)?.threadSeq ?? 0);
+        for await (const events of ends.publish(await endOf(news), opening)) yield sent(events, -1);
+        yield sent([], lastSeqOf(news.run.turn));
+      } else yield sent(ownEventsOf(news, opening), news.events.at(-1)?.threadSeq ?? 0);
     }
   }
 
-  const telling = read();
+  const reading = read();
   return {
     async next() {
       try {
-        return (await telling.next()).value;
+        return (await reading.next()).value;
       } catch (error) {
         // Nobody is left who could miss anything.
         if (closing.signal.aborted) return "ended";
@@ -193,7 +196,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     },
     close() {
       closing.abort();
-      seat?.leave();
+      place?.leave();
       thread?.close();
       options.onClose();
     },

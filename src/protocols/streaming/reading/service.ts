@@ -4,7 +4,7 @@ import type { Signals } from "../../../platform/database/signals.ts";
 import type { Hub } from "../../../engine/events/hub.ts";
 import type { StreamingRepository } from "../repository.ts";
 import type { EventStream } from "../schemas.ts";
-import { openSight, type Sight } from "../read-access.ts";
+import { openReadAccess, type ReadAccess } from "../read-access.ts";
 import { createArrivals } from "./arrivals.ts";
 import { createAudiences } from "./connections.ts";
 import { createFilter } from "./filter.ts";
@@ -38,8 +38,8 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
     open: () => readers.size,
 
     /** What the caller sees of a thread, for each subscription anew. Rejects with `forbidden` if he may read no threads at all. */
-    look: (caller: Caller, threadId: string): Promise<Sight> =>
-      openSight({ authorize, repository }, caller, threadId),
+    openAccess: (caller: Caller, threadId: string): Promise<ReadAccess> =>
+      openReadAccess({ authorize, repository }, caller, threadId),
 
     /**
      * Reads a thread from `since` of the request on; without that from after the event that `lastEventId` names, or from the
@@ -47,7 +47,7 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
      * `hasFlushed`: see Attendance; `onClose` may be called again.
      */
     async read(
-      sight: Sight,
+      readAccess: ReadAccess,
       request: EventStream,
       {
         hasFlushed,
@@ -61,10 +61,10 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
         onClose?: () => void;
       },
     ): Promise<SubscriptionReader> {
-      const { threadId } = sight;
+      const { threadId } = readAccess;
       const since = request.since ?? lastEventId;
       // If the database fails here, `untilSeen` below asks again.
-      const isSeen = sight.hidesNothing || (await sight.isThere().catch(() => false));
+      const isSeen = readAccess.hidesNothing || (await readAccess.exists().catch(() => false));
       // Before the client is answered: he may start a run at once.
       const unfollow = isSeen ? hub.followThread(threadId, "protocol") : () => undefined;
       const reader = readSubscription({
@@ -74,9 +74,9 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
         repository,
         audiences,
         hasFlushed,
-        untilSeen: async (signal) => (isSeen ? undefined : await arrivals.untilThere(sight, signal)),
+        untilSeen: async (signal) => (isSeen ? undefined : await arrivals.untilExists(readAccess, signal)),
         open: () => openingOf(threadId, since),
-        isStillSeen: () => sight.isStillThere(),
+        isStillSeen: () => readAccess.stillExists(),
         onClose() {
           unfollow();
           readers.delete(reader);

@@ -1,6 +1,6 @@
 import type { WebSocket } from "ws";
 import type { HeldAccess } from "../../../access/reauthorization.ts";
-import type { AskAgain } from "../../../access/reauthorization/groups.ts";
+import type { Reauthorize } from "../../../access/reauthorization/groups.ts";
 import { deliver } from "../../../engine/events/transports/event-sink.ts";
 import { createSocketSink, shareSocket } from "../../../engine/events/transports/websocket.ts";
 import { parseBody } from "../../../http/bodies.ts";
@@ -10,7 +10,7 @@ import { newId } from "../../../platform/lib/ids.ts";
 import { CommandError, refusalOf } from "../commands/envelope.ts";
 import { mergeReaders } from "../reading/merged-reader.ts";
 import type { StreamingService } from "../service.ts";
-import type { Sight } from "../read-access.ts";
+import type { ReadAccess } from "../read-access.ts";
 import {
   commandEnvelope,
   eventStreamBody,
@@ -22,9 +22,9 @@ import {
 export interface SessionParts {
   service: StreamingService;
   /** Has it asked again whether the caller may go on; held until the socket closes. */
-  holdAccess: (ask: AskAgain) => HeldAccess;
+  holdAccess: (ask: Reauthorize) => HeldAccess;
   /** Of the request that opened it; each subscription has one of its own. */
-  sight: Sight;
+  readAccess: ReadAccess;
   /** Headers of the request that opened it, which runs find in their configuration. */
   headers: Readonly<Record<string, string>> | undefined;
   /** Elements that a message may hold. */
@@ -76,12 +76,12 @@ const keepAlive = (socket: WebSocket): void => {
 /** A client's socket: commands come in and are answered one after the other, events of its subscriptions go out. */
 export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
   const { service, headers, elementsAtMost, spend, onFault, onIdle } = parts;
-  const { threadId } = parts.sight;
+  const { threadId } = parts.readAccess;
   const shared = shareSocket(socket);
-  const subscriptions = new Map<string, { sight: Sight; end: () => void }>();
+  const subscriptions = new Map<string, { readAccess: ReadAccess; end: () => void }>();
   const access = parts.holdAccess(async (caller, once) => {
-    await parts.sight.askAgain(caller, once);
-    for (const { sight } of subscriptions.values()) await sight.askAgain(caller, once);
+    await parts.readAccess.reauthorize(caller, once);
+    for (const { readAccess } of subscriptions.values()) await readAccess.reauthorize(caller, once);
   });
   let busy: Promise<void> = Promise.resolve();
   /** Messages that have come and are not answered yet. */
@@ -101,14 +101,14 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
       );
     }
     const request = validated(eventStreamBody, params, "The params");
-    const sight = await service.reading.look(access.caller, threadId);
-    const reader = await service.reading.read(sight, request, {
+    const readAccess = await service.reading.openAccess(access.caller, threadId);
+    const reader = await service.reading.read(readAccess, request, {
       hasFlushed: () => socket.bufferedAmount === 0,
       onClose: parts.openStream(),
     });
     const subscriptionId = newId();
     // Nothing is told before the answer, which `merged` waits for.
-    subscriptions.set(subscriptionId, { sight, end: merged.add(reader) });
+    subscriptions.set(subscriptionId, { readAccess, end: merged.add(reader) });
     await answer({
       type: "success",
       id,

@@ -2,7 +2,7 @@ import { LARGE_ANSWER_BYTES, type WhenLarge } from "../../../platform/lib/large-
 import type { Database } from "../../../platform/database/database.ts";
 import type { ElementCache, ThreadElements } from "../lists/element-cache.ts";
 import { readParts, readCheckpoint, type ReadParts, type WantedParts } from "./part-statements.ts";
-import { openRow, type CheckpointRow } from "./row-statements.ts";
+import { decryptRow, type CheckpointRow } from "./row-statements.ts";
 import { LINE } from "../rows/separators.ts";
 import { parseRowText, type TaskWrites } from "../rows/row-text.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
@@ -137,8 +137,8 @@ export class CheckpointReader {
     }
   }
 
-  private parse(sealed: CheckpointRow, only?: ReadonlySet<string>, withoutWrites = false): ParsedRow {
-    const row = openRow(sealed);
+  private parse(encrypted: CheckpointRow, only?: ReadonlySet<string>, withoutWrites = false): ParsedRow {
+    const row = decryptRow(encrypted);
     const { body, channels, writes } = parseRowText(row.record, this.shapes.parse(row.shape), row.segments);
     this.shapes.markStored(row.shape_hash);
     return {

@@ -13,7 +13,9 @@ interface MetadataFilter {
  * Of keys, one whose value is sealed in any of these checkpoints: that of a configuration, which stands among the metadata.
  * A key may be of the configuration in one run, and of the metadata in the next. Index: checkpoints_pkey.
  */
-const sealedKey = (conditions: string): string => `select wanted.key from unnest($1::text[]) as wanted (key)
+const encryptedKey = (
+  conditions: string,
+): string => `select wanted.key from unnest($1::text[]) as wanted (key)
   where exists (select from threadloom.checkpoints c where ${conditions} and c.metadata ->> wanted.key like 'enc1:%')
   limit 1`;
 
@@ -26,6 +28,6 @@ export const assertFilterOpen = async (queryable: Queryable, filter: MetadataFil
   if (filter.threadId !== undefined) conditions.push(`c.thread_id = $${values.push(filter.threadId)}::uuid`);
   if (filter.checkpointNs !== undefined)
     conditions.push(`c.checkpoint_ns = $${values.push(filter.checkpointNs)}::text`);
-  const [found] = await queryable.query<{ key: string }>(sealedKey(conditions.join(" and ")), values);
+  const [found] = await queryable.query<{ key: string }>(encryptedKey(conditions.join(" and ")), values);
   if (found !== undefined) throw notSearchable(found.key);
 };

@@ -3,7 +3,7 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import type { Cipher } from "../../../platform/encryption/cipher.ts";
 import { CHECKPOINT_JSON } from "../../../platform/encryption/columns.ts";
-import { assertSearchable, openJson } from "../../../platform/encryption/json.ts";
+import { assertSearchable, decryptJson } from "../../../platform/encryption/json.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { toJsonb } from "../../../platform/lib/jsonb.ts";
 import { checkpointPlace, openRecord, openWrites } from "../rows/encryption.ts";
@@ -245,14 +245,14 @@ export const toRow = ({ segments, writes, ...raw }: RawRow, cipher: Cipher | und
 });
 
 /** What of a row is sealed. Throws an `EncryptionError`. */
-export const openRow = ({ cipher, ...row }: CheckpointRow): CheckpointRow => {
+export const decryptRow = ({ cipher, ...row }: CheckpointRow): CheckpointRow => {
   const { checkpoint_ns: checkpointNs, checkpoint_id: checkpointId } = row;
   return {
     ...row,
     metadata:
       cipher === undefined
         ? row.metadata
-        : openJson(cipher, row.metadata, CHECKPOINT_JSON.metadata.places(row)),
+        : decryptJson(cipher, row.metadata, CHECKPOINT_JSON.metadata.places(row)),
     record: openRecord(cipher, row.record, checkpointPlace(checkpointNs, checkpointId)),
     writes: row.writes.map(([taskId, lines]) => [
       taskId,

@@ -33,15 +33,15 @@ const eachLine = (lines: string, change: (rest: string, index: string) => string
     })
     .join(LINE);
 
-export const sealWrites = (cipher: Cipher, lines: string, task: TaskOfCheckpoint): string =>
-  eachLine(lines, (rest, index) => cipher.seal(rest, writePlace(task, index)));
+export const encryptWrites = (cipher: Cipher, lines: string, task: TaskOfCheckpoint): string =>
+  eachLine(lines, (rest, index) => cipher.encrypt(rest, writePlace(task, index)));
 
 export const openWrites = (cipher: Cipher | undefined, lines: string, task: TaskOfCheckpoint): string =>
   eachLine(lines, (rest, index) => openText(cipher, rest, writePlace(task, index)));
 
 /** The same lines, sealed anew. */
-export const resealWrites = (cipher: Cipher, lines: string, task: TaskOfCheckpoint): string =>
-  sealWrites(cipher, openWrites(cipher, lines, task), task);
+export const reencryptWrites = (cipher: Cipher, lines: string, task: TaskOfCheckpoint): string =>
+  encryptWrites(cipher, openWrites(cipher, lines, task), task);
 
 /** A record that was put again has the ones before behind it, each sealed for itself. */
 export const openRecord = (cipher: Cipher | undefined, record: string, place: string): string =>
@@ -53,8 +53,8 @@ export const openRecord = (cipher: Cipher | undefined, record: string, place: st
     : openText(cipher, record, place);
 
 /** Each of the versions of a record, sealed anew. */
-export const resealRecord = (cipher: Cipher, record: string, place: string): string =>
+export const reencryptRecord = (cipher: Cipher, record: string, place: string): string =>
   openRecord(cipher, record, place)
     .split(OLDER)
-    .map((version) => cipher.seal(version, place))
+    .map((version) => cipher.encrypt(version, place))
     .join(OLDER);

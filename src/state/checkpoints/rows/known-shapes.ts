@@ -29,7 +29,7 @@ export class KnownShapes {
   }
 
   /** The database may have crashed, and lost what it had not yet written to its disk. */
-  doubtStored(): void {
+  invalidateStored(): void {
     this.stored.clear();
   }
 

@@ -2,7 +2,7 @@
 
 import type { Cipher } from "../../../platform/encryption/cipher.ts";
 import { CHECKPOINT_JSON, type CheckpointKey } from "../../../platform/encryption/columns.ts";
-import { sealMetadata, sealValue } from "../../../platform/encryption/json.ts";
+import { encryptMetadata, encryptValue } from "../../../platform/encryption/json.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { setProperty } from "../../../platform/lib/properties.ts";
 import { TYPE } from "../../values/type-key.ts";
@@ -63,7 +63,7 @@ export const ownMetadata = ({ graph_id, assistant_id, ...given }: JsonObject): O
  * As they are stored: sealed are the chosen keys, wherever they stand, and all but what is LangGraph's own and what the run
  * has under `searchable`: the configuration is copied there, too.
  */
-export const sealOwnMetadata = (
+export const encryptOwnMetadata = (
   cipher: Cipher | undefined,
   metadata: JsonObject,
   searchable: ReadonlySet<string>,
@@ -72,13 +72,13 @@ export const sealOwnMetadata = (
   if (cipher === undefined) return metadata;
   const [place] = CHECKPOINT_JSON.metadata.places(checkpoint);
   const open: JsonObject = {};
-  const sealed: JsonObject = {};
+  const encrypted: JsonObject = {};
   for (const [key, value] of Object.entries(metadata)) {
     const stays =
       value === undefined || cipher.metadataKeys.has(key) || isReservedMetadata(key) || searchable.has(key);
     // Sealed once: what is sealed within is not opened.
     if (stays) setProperty(open, key, value);
-    else setProperty(sealed, key, sealValue(cipher, value, place));
+    else setProperty(encrypted, key, encryptValue(cipher, value, place));
   }
-  return { ...sealMetadata(cipher, open, place), ...sealed };
+  return { ...encryptMetadata(cipher, open, place), ...encrypted };
 };

@@ -121,18 +121,18 @@ export const storeWritten = (
   { text, lists, array }: WrittenValue,
   {
     threadLists,
-    isThere,
+    exists,
     contents,
     cipher,
   }: {
     threadLists: ThreadLists;
-    isThere: (segment: Segment) => boolean;
+    exists: (segment: Segment) => boolean;
     contents: NewContent[];
     cipher: Cipher | undefined;
   },
 ): StoredValue => {
   const found = array === undefined ? undefined : threadLists.findNew(array);
-  if (found !== undefined && array !== undefined && isThere(found.segment)) {
+  if (found !== undefined && array !== undefined && exists(found.segment)) {
     const reference = { segments: [found.segment] };
     const stored = { text: WHOLE_LIST, hash: undefined, lists: [reference], live: undefined };
     if (`[${found.texts.join(",")}]` === text) return stored;

@@ -18,7 +18,7 @@ import type { ElementCache } from "../lists/element-cache.ts";
 import type { CheckpointReader, LoadedCheckpoint } from "../read/checkpoint-reader.ts";
 import { readRows } from "../read/row-statements.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
-import { ownMetadata, sealOwnMetadata, type OwnMetadata } from "../rows/metadata.ts";
+import { ownMetadata, encryptOwnMetadata, type OwnMetadata } from "../rows/metadata.ts";
 import type { TupleFilter } from "../types.ts";
 import { asStorageError } from "../write/storage-error.ts";
 import type { ThreadWriter } from "../write/thread-writer.ts";
@@ -95,8 +95,8 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     return this.options.waits;
   }
 
-  /** The writer of a thread. `anew`: the caller needs nothing that the writer has learned before. */
-  protected abstract writer(key: string, anew: boolean): ThreadWriter;
+  /** The writer of a thread. `recreated`: the caller needs nothing that the writer has learned before. */
+  protected abstract writer(key: string, recreated: boolean): ThreadWriter;
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
     const configured = checkpointOf(config);
@@ -160,8 +160,8 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const { queued, newShape } = toQueuedCheckpoint(given, channels, splitMetadata(metadata, this.own), {
       runId: this.options.runId,
       shapes: this.parts.shapes,
-      seal: (metadata) =>
-        sealOwnMetadata(this.parts.database.cipher, metadata, this.searchable, {
+      encrypt: (metadata) =>
+        encryptOwnMetadata(this.parts.database.cipher, metadata, this.searchable, {
           checkpoint_ns: checkpointNs,
           checkpoint_id: checkpoint.id,
         }),
@@ -212,7 +212,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
   private async acknowledge(writer: ThreadWriter, committed: Promise<void>): Promise<void> {
     if (this.waits) return await committed;
     committed.catch(() => undefined);
-    await this.pace(writer);
+    await this.beforeStep(writer);
   }
 
   /** The id under which a checkpoint is stored. */
@@ -221,7 +221,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
   }
 
   /** Called where the graph doesn't wait for the commit: what it waits for instead; undefined: nothing. */
-  protected pace(_writer: ThreadWriter): Promise<void> | undefined {
+  protected beforeStep(_writer: ThreadWriter): Promise<void> | undefined {
     return undefined;
   }
 
@@ -235,8 +235,8 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     if (tuple.checkpoint.v < 4) await this.migratePendingSends(tuple.checkpoint, loaded, classes);
     if (this.filter === undefined || loaded.row.checkpoint_ns !== "") return tuple;
     // Applying writes changes `versions_seen`, and all tuples of one row would share that object.
-    const anew = (): LoadedCheckpoint => ({ ...loaded, body: structuredClone(loaded.body) });
-    return await this.filter(tuple, () => reviveTuple(anew(), threadId, undefined, classes));
+    const recreated = (): LoadedCheckpoint => ({ ...loaded, body: structuredClone(loaded.body) });
+    return await this.filter(tuple, () => reviveTuple(recreated(), threadId, undefined, classes));
   }
 
   /** Before version 4 what was sent to nodes stood in the parent's writes. */

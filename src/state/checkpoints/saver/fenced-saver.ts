@@ -70,7 +70,7 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
         () => {
           if (failed.reason instanceof StateLostError) {
             cache.forgetAll();
-            shapes.doubtStored();
+            shapes.invalidateStored();
           }
           this.failure.abort(failed.reason);
         },
@@ -131,7 +131,7 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     return id;
   }
 
-  protected override async pace({ queue }: ThreadWriter): Promise<void> {
+  protected override async beforeStep({ queue }: ThreadWriter): Promise<void> {
     // An update of a state is sent when it is complete: what waits for room before that would wait for ever.
     if (this.fence?.kind !== "attempt") return;
     await queue.room();

@@ -28,12 +28,12 @@ export const toQueuedCheckpoint = (
   {
     runId,
     shapes,
-    seal,
-  }: { runId: string | null; shapes: KnownShapes; seal: (metadata: JsonObject) => JsonObject },
+    encrypt,
+  }: { runId: string | null; shapes: KnownShapes; encrypt: (metadata: JsonObject) => JsonObject },
 ): { queued: QueuedCheckpoint; newShape: NewShape | undefined } => {
   const { body, channelNames, shape } = composeBody(checkpoint);
   const { newShape, hash } = shapes.refer(shape, treeText(encode(common)));
-  const stored = seal(encode(rest) as JsonObject);
+  const stored = encrypt(encode(rest) as JsonObject);
   const { jsonb, exact } = toJsonb(treeText(stored));
   const queued = {
     checkpointNs,

@@ -16,9 +16,9 @@ export class UnfencedSaver extends DifferenceSaver {
   }
 
   /** Every read gets a new writer, so that it remembers only the checkpoint that the caller works with. */
-  protected override writer(key: string, anew: boolean): ThreadWriter {
+  protected override writer(key: string, recreated: boolean): ThreadWriter {
     const before = this.writers.get(key);
-    if (before !== undefined && !before.queue.failed.aborted && (!anew || before.queue.isBusyWith()))
+    if (before !== undefined && !before.queue.failed.aborted && (!recreated || before.queue.isBusyWith()))
       return before;
     const { database, cache, shapes } = this.parts;
     const writer = new ThreadWriter({

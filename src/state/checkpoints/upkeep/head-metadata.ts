@@ -1,7 +1,7 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { MERGED_BYTES_AT_MOST, metadataTooLarge } from "../../../platform/database/merging.ts";
 import { CHECKPOINT_JSON } from "../../../platform/encryption/columns.ts";
-import { sealMetadata } from "../../../platform/encryption/json.ts";
+import { encryptMetadata } from "../../../platform/encryption/json.ts";
 import { invalid } from "../../../platform/domain/errors.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { encode, treeText } from "../../values/encoding.ts";
@@ -38,7 +38,7 @@ export const mergeHeadMetadata = async (
   // What is there stays as it is, sealed or not.
   const merged = {
     ...(JSON.parse(head.metadata) as JsonObject),
-    ...(cipher === undefined ? given : sealMetadata(cipher, given, place)),
+    ...(cipher === undefined ? given : encryptMetadata(cipher, given, place)),
   };
   const text = treeText(merged);
   if (Buffer.byteLength(text) > MERGED_BYTES_AT_MOST) throw metadataTooLarge();

@@ -62,13 +62,13 @@ export const toBatch = (
   const elements = joinNeighbours(items.flatMap((item) => item.elements));
   const contents = items.flatMap((item) => item.contents);
   // Nothing may refer to what only a later statement brings: it might never come.
-  const isThere = ({ list, from, to }: Segment): boolean =>
+  const exists = ({ list, from, to }: Segment): boolean =>
     committed.has(list, from, to) ||
     elements.some(
       (added) => added.list === list && added.position <= from && added.position + added.texts.length >= to,
     );
   const store = (written: WrittenValue): StoredValue =>
-    storeWritten(written, { threadLists, isThere, contents, cipher });
+    storeWritten(written, { threadLists, exists, contents, cipher });
   for (const { channels } of checkpoints.values()) closeInside(elements, channels.values());
 
   const together = new Map<QueuedCheckpoint, Array<[taskId: string, writes: StoredWrites]>>();

@@ -7,7 +7,7 @@ import type { Parameter } from "../../../platform/database/named-parameters.ts";
 import type { Cipher } from "../../../platform/encryption/cipher.ts";
 import { isUuid } from "../../../platform/lib/ids.ts";
 import type { Batch, NewWrites } from "../rows/new-rows.ts";
-import { checkpointPlace, contentPlace, elementsPlace, sealWrites } from "../rows/encryption.ts";
+import { checkpointPlace, contentPlace, elementsPlace, encryptWrites } from "../rows/encryption.ts";
 import { LINE, RECORD, UNIT } from "../rows/separators.ts";
 import { threadKey } from "../rows/thread-key.ts";
 
@@ -30,7 +30,7 @@ const writesColumns = (task: NewWrites, cipher?: Cipher): string =>
     threadKey(task.taskId),
     task.runId ?? NO_RUN,
     isUuid(task.taskId) ? "" : task.taskId,
-    cipher === undefined ? task.writes : sealWrites(cipher, task.writes, task),
+    cipher === undefined ? task.writes : encryptWrites(cipher, task.writes, task),
     task.segments.join(),
     task.contents.join(),
   ].join(UNIT);
@@ -44,13 +44,13 @@ export const BATCH_PARAMETERS = {
     "text",
     ({ elements }) => joined(elements, (row) => row.texts.join(LINE)),
     ({ elements }, cipher) =>
-      joined(elements, (row) => cipher.seal(row.texts.join(LINE), elementsPlace(row))),
+      joined(elements, (row) => cipher.encrypt(row.texts.join(LINE), elementsPlace(row))),
   ],
   contentHashes: ["uuid[]", ({ contents }) => contents.map((content) => content.hash)],
   contentTexts: [
     "text",
     ({ contents }) => joined(contents, ({ text }) => text),
-    ({ contents }, cipher) => joined(contents, ({ text, hash }) => cipher.seal(text, contentPlace(hash))),
+    ({ contents }, cipher) => joined(contents, ({ text, hash }) => cipher.encrypt(text, contentPlace(hash))),
   ],
   checkpointNsOfEach: ["text[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointNs)],
   checkpointIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointId)],
@@ -63,7 +63,7 @@ export const BATCH_PARAMETERS = {
     ({ checkpoints }) => joined(checkpoints, (row) => row.record),
     ({ checkpoints }, cipher) =>
       joined(checkpoints, (row) =>
-        cipher.seal(row.record, checkpointPlace(row.checkpointNs, row.checkpointId)),
+        cipher.encrypt(row.record, checkpointPlace(row.checkpointNs, row.checkpointId)),
       ),
   ],
   checkpointSegments: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.segments.join())],

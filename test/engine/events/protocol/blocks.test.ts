@@ -3,22 +3,22 @@ import { createBlocks, type BlockEvent } from "../../../../src/engine/events/pro
 import type { Slice } from "../../../../src/engine/events/protocol/slices.ts";
 
 const tellBlocks = (slices: readonly Slice[]): BlockEvent[] => {
-  const told: BlockEvent[] = [];
-  const blocks = createBlocks((event) => told.push(event));
+  const published: BlockEvent[] = [];
+  const blocks = createBlocks((event) => published.push(event));
   for (const slice of slices) blocks.add(slice);
   blocks.end();
-  return told;
+  return published;
 };
 const text = (value: string): Slice => ({ key: "text", block: { type: "text", text: value } });
 const call = (index: number, args: string, fields: object = {}): Slice => ({
   key: `tool ${index}`,
   block: { type: "tool_call_chunk", index, args, ...fields },
 });
-const finished = (told: readonly BlockEvent[]) =>
-  told.flatMap((event) => (event.event === "content-block-finish" ? [event.content] : []));
+const finished = (published: readonly BlockEvent[]) =>
+  published.flatMap((event) => (event.event === "content-block-finish" ? [event.content] : []));
 
 test("no block starts before the one in front of it has finished, whichever way their pieces come", () => {
-  const told = tellBlocks([
+  const published = tellBlocks([
     text("a"),
     call(0, '{"x":', { id: "1", name: "f" }),
     call(1, '{"y":', { id: "2", name: "g" }),
@@ -26,7 +26,7 @@ test("no block starts before the one in front of it has finished, whichever way 
     call(1, "2}"),
     text("b"),
   ]);
-  expect(told.map(({ event, index }) => `${event.slice("content-block-".length)} ${index}`)).toEqual([
+  expect(published.map(({ event, index }) => `${event.slice("content-block-".length)} ${index}`)).toEqual([
     "start 0",
     "delta 0",
     "finish 0",
@@ -42,7 +42,7 @@ test("no block starts before the one in front of it has finished, whichever way 
     "delta 3",
     "finish 3",
   ]);
-  expect(finished(told)).toEqual([
+  expect(finished(published)).toEqual([
     { type: "text", text: "a" },
     { type: "tool_call", id: "1", name: "f", args: { x: 1 } },
     { type: "tool_call", id: "2", name: "g", args: { y: 2 } },
@@ -51,11 +51,11 @@ test("no block starts before the one in front of it has finished, whichever way 
 });
 
 test("pieces without an index or an id go on with the call before", () => {
-  const told = tellBlocks([
+  const published = tellBlocks([
     { key: "tool 1", block: { type: "tool_call_chunk", id: "1", name: "f", args: '{"x"' } },
     { key: "tool ", block: { type: "tool_call_chunk", args: ":1}" } },
   ]);
-  expect(finished(told)).toEqual([{ type: "tool_call", id: "1", name: "f", args: { x: 1 } }]);
+  expect(finished(published)).toEqual([{ type: "tool_call", id: "1", name: "f", args: { x: 1 } }]);
 });
 
 test("a call without arguments is whole", () => {
@@ -73,15 +73,15 @@ test.each(["[1]", "1", '"text"', "{", "null"])(
   },
 );
 
-const deltas = (told: readonly BlockEvent[]) =>
-  told.flatMap((event) => (event.event === "content-block-delta" ? [event] : []));
+const deltas = (published: readonly BlockEvent[]) =>
+  published.flatMap((event) => (event.event === "content-block-delta" ? [event] : []));
 
 test("each piece of a call's arguments is told once, in the form of either generation of clients", () => {
   const pieces = ['{"x":"', ...Array.from({ length: 1_000 }, () => "abcd"), '"}'];
-  const told = tellBlocks(
+  const published = tellBlocks(
     pieces.map((args, place) => call(0, args, place === 0 ? { id: "1", name: "f" } : {})),
   );
-  expect(deltas(told)).toEqual(
+  expect(deltas(published)).toEqual(
     pieces.map((args) => ({
       event: "content-block-delta",
       index: 0,
@@ -89,33 +89,33 @@ test("each piece of a call's arguments is told once, in the form of either gener
       content: { type: "tool_call_chunk", args },
     })),
   );
-  expect(finished(told)).toMatchObject([{ args: { x: "abcd".repeat(1_000) } }]);
+  expect(finished(published)).toMatchObject([{ args: { x: "abcd".repeat(1_000) } }]);
 });
 
 test("an id or a name that comes behind the first piece is told as it comes, without arguments", () => {
-  const told = tellBlocks([
+  const published = tellBlocks([
     call(0, "{", { id: "1" }),
     call(0, "}", { id: "1", name: "f", index: 3 }),
     call(0, ""),
   ]);
-  expect(deltas(told).map(({ delta }) => delta)).toEqual([
+  expect(deltas(published).map(({ delta }) => delta)).toEqual([
     { type: "tool-call-delta", args: "{" },
     { type: "block-delta", fields: { type: "tool_call_chunk", name: "f" } },
     { type: "tool-call-delta", args: "}" },
   ]);
-  expect(finished(told)).toEqual([{ type: "tool_call", id: "1", name: "f", args: {} }]);
+  expect(finished(published)).toEqual([{ type: "tool_call", id: "1", name: "f", args: {} }]);
 });
 
 test("a call of a tool that the provider executes itself is told in the same pieces", () => {
-  const told = tellBlocks([
+  const published = tellBlocks([
     { key: "tool 0", block: { type: "server_tool_call_chunk", id: "1", name: "f", args: '{"x":' } },
     { key: "tool 0", block: { type: "server_tool_call_chunk", args: "1}" } },
   ]);
-  expect(deltas(told).map(({ delta, content }) => [delta, content?.type])).toEqual([
+  expect(deltas(published).map(({ delta, content }) => [delta, content?.type])).toEqual([
     [{ type: "tool-call-delta", args: '{"x":' }, "server_tool_call_chunk"],
     [{ type: "tool-call-delta", args: "1}" }, "server_tool_call_chunk"],
   ]);
-  expect(finished(told)).toEqual([{ type: "server_tool_call", id: "1", name: "f", args: { x: 1 } }]);
+  expect(finished(published)).toEqual([{ type: "server_tool_call", id: "1", name: "f", args: { x: 1 } }]);
 });
 
 test("a block that comes whole is told with its finish, and begins without what is heavy", () => {

@@ -68,8 +68,8 @@ describe.each([false, true])("with stream_subgraphs: %s", (stream_subgraphs) => 
       const asked = { stream_mode, stream_subgraphs };
       // Models stream where anybody reads messages: that is LangGraph's own doing, and what they answer is the same.
       const [alone, followed] = await Promise.all(
-        [false, true].map((tellsProtocol) =>
-          tellRun(aGraph(), INPUT, { asked, tellsProtocol, configurable: { thread_id: "1" } }),
+        [false, true].map((publishesProtocol) =>
+          tellRun(aGraph(), INPUT, { asked, publishesProtocol, configurable: { thread_id: "1" } }),
         ),
       );
       expect(sameIds(followed as Told)).toEqual(sameIds(alone as Told));
@@ -82,15 +82,15 @@ test.each([...ALL_MODES.map((mode) => [mode]), ALL_MODES, []])(
   "a run that nobody follows makes no event of the protocol, and its graph is asked for nothing more: %s",
   async (...stream_mode) => {
     const asked = { stream_mode, stream_subgraphs: false };
-    const told = await tellRun(aGraph(), INPUT, {
+    const published = await tellRun(aGraph(), INPUT, {
       asked,
-      tellsProtocol: false,
+      publishesProtocol: false,
       configurable: { thread_id: "1" },
     });
-    expect(told.protocol).toEqual([]);
+    expect(published.protocol).toEqual([]);
     const streamMode = requestModes(stream_mode).langGraph;
     // Messages get their ids by a callback; no other run has one.
     const callbacks = streamMode.includes("messages") ? { callbacks: [expect.anything()] } : {};
-    expect(told.asked).toEqual({ streamMode, subgraphs: false, ...callbacks });
+    expect(published.asked).toEqual({ streamMode, subgraphs: false, ...callbacks });
   },
 );

@@ -21,7 +21,7 @@ const shapeOf = ({ method, params: { namespace, node, data } }: Frame): unknown[
   method === "messages" ? [data["event"], data["delta"], data["content"]] : [data["event"], data["node"]],
 ];
 
-const told = async (server: TestServer, assistant_id: string, input: object): Promise<Frame[]> => {
+const published = async (server: TestServer, assistant_id: string, input: object): Promise<Frame[]> => {
   const threadId = await apiOf(server).aThread();
   const frames = await openFrames(server.url, threadId);
   await started(server.url, threadId, { assistant_id, input });
@@ -38,7 +38,7 @@ describe("in a graph process", () => {
     ["failing", saying("hello")],
   ])("a run tells the same: %s", async (assistant, input) => {
     const [here, there] = await Promise.all(
-      [inline, workers].map((server) => told(server, assistant, input)),
+      [inline, workers].map((server) => published(server, assistant, input)),
     );
     const withoutCalls = (frames: Frame[] | undefined) =>
       JSON.stringify(frames?.map(shapeOf), (key, value: unknown) => (key === "id" ? "" : value));

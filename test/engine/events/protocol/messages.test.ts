@@ -68,7 +68,7 @@ const tellModel = (script: readonly Fields[]) =>
   tellNode(async ({ messages }) => ({ messages: [await new ScriptedModel(script).invoke(messages)] }));
 
 /** What is told on the channel, without what is on every event. */
-const told = (all: Told) =>
+const published = (all: Told) =>
   ofMethod(all, "messages").map(({ data }) => {
     const { id: _, run_id: __, ...fields } = data;
     return fields;
@@ -76,7 +76,7 @@ const told = (all: Told) =>
 
 test("a model that streams tells its start, each token, and its end with all of it", async () => {
   const all = await tellRun(tokens, { ...INPUT, tokens: 3 });
-  expect(told(all)).toEqual([
+  expect(published(all)).toEqual([
     {
       event: "message-start",
       role: "ai",
@@ -106,7 +106,7 @@ test("three runs at once lose none of 200 tokens, tell each once, and in order",
   const all = await Promise.all(Array.from({ length: 3 }, () => tellRun(tokens, { ...INPUT, tokens: 200 })));
   const expected = Array.from({ length: 200 }, (_, index) => `t${index} `);
   for (const one of all) {
-    const texts = told(one).flatMap((data) =>
+    const texts = published(one).flatMap((data) =>
       data["event"] === "content-block-delta" ? [(data["delta"] as { text: string }).text] : [],
     );
     expect(texts).toEqual(expected);
@@ -153,14 +153,14 @@ test("a model that answers whole is told once, and a message that a node merely 
       new AIMessage({ id: "returned", content: "returned" }),
     ],
   }));
-  expect(told(whole).map(({ event }) => event)).toEqual([
+  expect(published(whole).map(({ event }) => event)).toEqual([
     "message-start",
     "content-block-start",
     "content-block-delta",
     "content-block-finish",
     "message-finish",
   ]);
-  expect(told(whole)[3]?.["content"]).toEqual({ type: "text", text: "whole" });
+  expect(published(whole)[3]?.["content"]).toEqual({ type: "text", text: "whole" });
 });
 
 test("a message that a node pushes is told whole", async () => {
@@ -168,7 +168,7 @@ test("a message that a node pushes is told whole", async () => {
     pushMessage({ id: "pushed", role: "assistant", content: "by hand" });
     return {};
   });
-  expect(told(all).map(({ event }) => event)).toContain("message-finish");
+  expect(published(all).map(({ event }) => event)).toContain("message-finish");
   expect(ofMethod(all, "messages")[0]?.data["id"]).toBe("pushed");
 });
 
@@ -184,13 +184,13 @@ test("calls of tools come in pieces, and end as objects or as invalid calls", as
     piece(0, '"x"}'),
     piece(1, "{oops", { id: "call_2", name: "search" }),
   ]);
-  const blocks = told(all).filter(({ event }) => event === "content-block-finish");
+  const blocks = published(all).filter(({ event }) => event === "content-block-finish");
   expect(blocks.map(({ index, content }) => [index, content])).toEqual([
     [0, { type: "text", text: "I look it up." }],
     [1, { type: "tool_call", id: "call_1", name: "search", args: { q: "x" } }],
     [2, expect.objectContaining({ type: "invalid_tool_call", id: "call_2", name: "search", args: "{oops" })],
   ]);
-  const deltas = told(all).filter(({ event, index }) => event === "content-block-delta" && index === 1);
+  const deltas = published(all).filter(({ event, index }) => event === "content-block-delta" && index === 1);
   expect(deltas.map(({ delta }) => delta)).toEqual([
     { type: "tool-call-delta", args: '{"q":' },
     { type: "tool-call-delta", args: '"x"}' },
@@ -204,13 +204,13 @@ test("reasoning is told apart from text, in any provider's form", async () => {
     { content: [{ type: "thinking", thinking: "m.", index: 0 }], ...anthropic },
     { content: [{ type: "text", text: "Yes", index: 1 }], ...anthropic },
   ]);
-  expect(told(all).flatMap(({ delta }) => (delta === undefined ? [] : [delta]))).toEqual([
+  expect(published(all).flatMap(({ delta }) => (delta === undefined ? [] : [delta]))).toEqual([
     { type: "reasoning-delta", reasoning: "Hm" },
     { type: "reasoning-delta", reasoning: "m." },
     { type: "text-delta", text: "Yes" },
   ]);
   expect(
-    told(all)
+    published(all)
       .filter(({ event }) => event === "content-block-finish")
       .map(({ content }) => content),
   ).toMatchObject([
@@ -229,7 +229,7 @@ test("the end of a message says what it has cost, and why it ended", async () =>
     { content: "a", usage_metadata: usage(5, 1) },
     { content: "b", usage_metadata: usage(0, 1), response_metadata: { finish_reason: "stop" } },
   ]);
-  expect(told(all).at(-1)).toEqual({
+  expect(published(all).at(-1)).toEqual({
     event: "message-finish",
     reason: "stop",
     usage: usage(5, 2),
@@ -244,7 +244,7 @@ test("a model that fails in the middle of its message ends that with the error",
     }),
     { signal: new AbortController().signal },
   );
-  expect(told(all).at(-1)).toEqual({ event: "error", message: "overloaded" });
+  expect(published(all).at(-1)).toEqual({ event: "error", message: "overloaded" });
 });
 
 test("what is not to be streamed is not told", async () => {
@@ -253,7 +253,7 @@ test("what is not to be streamed is not told", async () => {
       await new FakeListChatModel({ responses: ["quiet"] }).invoke(messages, { tags: ["nostream"] }),
     ],
   }));
-  expect(told(all)).toEqual([]);
+  expect(published(all)).toEqual([]);
 });
 
 test("a model in a task of the functional API is told as one of the root's", async () => {

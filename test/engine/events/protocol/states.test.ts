@@ -6,8 +6,8 @@ import { ofMethod, tellRun } from "./tell.ts";
 const INPUT = { messages: [{ role: "user", content: "hello" }] };
 
 test("values tell the whole state after the input and after each step, with messages as everywhere", async () => {
-  const told = await tellRun(twoStep, INPUT);
-  const contents = ofMethod(told, "values").map(({ data }) =>
+  const published = await tellRun(twoStep, INPUT);
+  const contents = ofMethod(published, "values").map(({ data }) =>
     (data["messages"] as { type: string; content: string }[]).map(({ type, content }) => [type, content]),
   );
   const [hello, first, second] = [
@@ -19,8 +19,8 @@ test("values tell the whole state after the input and after each step, with mess
 });
 
 test("updates tell which node has returned what", async () => {
-  const told = await tellRun(twoStep, INPUT);
-  const updates = ofMethod(told, "updates");
+  const published = await tellRun(twoStep, INPUT);
+  const updates = ofMethod(published, "updates");
   expect(updates.map(({ node, data }) => [node, data["node"]])).toEqual([
     ["first", "first"],
     ["second", "second"],
@@ -33,10 +33,12 @@ test("interrupts are told neither as values nor as updates", async () => {
     .addNode("ask", () => ({ messages: [interrupt("sure?") as string] }))
     .addEdge(START, "ask")
     .compile({ checkpointer: new MemorySaver() });
-  const told = await tellRun(asking, INPUT, { configurable: { thread_id: "1" } });
-  expect(JSON.stringify(told.protocol.filter(({ method }) => method !== "tasks"))).not.toContain("sure?");
-  expect(ofMethod(told, "values")).toHaveLength(1);
-  expect(ofMethod(told, "updates")).toEqual([]);
+  const published = await tellRun(asking, INPUT, { configurable: { thread_id: "1" } });
+  expect(JSON.stringify(published.protocol.filter(({ method }) => method !== "tasks"))).not.toContain(
+    "sure?",
+  );
+  expect(ofMethod(published, "values")).toHaveLength(1);
+  expect(ofMethod(published, "updates")).toEqual([]);
 });
 
 test.each([

@@ -19,8 +19,8 @@ const around = (inner: unknown) =>
   new StateGraph(MessagesAnnotation).addNode("team", inner as typeof speaking).addEdge(START, "team");
 
 /** Paths without the ids of tasks, with what is told there. */
-const lifecycleOf = (told: Told) =>
-  ofMethod(told, "lifecycle").map(({ namespace, data }) => [
+const lifecycleOf = (published: Told) =>
+  ofMethod(published, "lifecycle").map(({ namespace, data }) => [
     namespace.map((segment) => segment.split(":")[0]).join("/"),
     data["event"],
   ]);
@@ -30,14 +30,14 @@ const speaking = aGraph("speak", async ({ messages }) => ({
 })).compile();
 
 test("a graph within another one starts before anything of it is told, and completes with its node", async () => {
-  const told = await tellRun(around(speaking).compile(), INPUT);
-  expect(lifecycleOf(told)).toEqual([
+  const published = await tellRun(around(speaking).compile(), INPUT);
+  expect(lifecycleOf(published)).toEqual([
     ["team", "started"],
     ["team", "completed"],
   ]);
-  const [started] = ofMethod(told, "lifecycle");
+  const [started] = ofMethod(published, "lifecycle");
   expect(started?.data).toEqual({ event: "started", graph_name: "team" });
-  const inside = told.protocol.filter(({ namespace }) => namespace.length > 0);
+  const inside = published.protocol.filter(({ namespace }) => namespace.length > 0);
   expect(inside[0]).toEqual({ ...started, timestamp: inside[0]?.timestamp });
   expect(new Set(inside.map(({ namespace }) => JSON.stringify(namespace))).size).toBe(1);
   expect(new Set(inside.map(({ method }) => method))).toEqual(
@@ -49,8 +49,8 @@ test("a graph within another one starts before anything of it is told, and compl
 });
 
 test("graphs within graphs complete from the inside out", async () => {
-  const told = await tellRun(around(around(speaking).compile()).compile(), INPUT);
-  expect(lifecycleOf(told)).toEqual([
+  const published = await tellRun(around(around(speaking).compile()).compile(), INPUT);
+  expect(lifecycleOf(published)).toEqual([
     ["team", "started"],
     ["team/team", "started"],
     ["team/team", "completed"],
@@ -62,8 +62,8 @@ test("a graph that fails has failed", async () => {
   const failing = aGraph("fail", () => {
     throw new Error("boom");
   }).compile();
-  const told = await tellRun(around(failing).compile(), INPUT, { signal: new AbortController().signal });
-  expect(lifecycleOf(told)).toEqual([
+  const published = await tellRun(around(failing).compile(), INPUT, { signal: new AbortController().signal });
+  expect(lifecycleOf(published)).toEqual([
     ["team", "started"],
     ["team", "failed"],
   ]);
@@ -88,14 +88,14 @@ test("the second graph that a node calls is told apart from the first", async ()
     await speaking.invoke(state);
     return await speaking.invoke(state);
   }).compile();
-  const told = await tellRun(twice, INPUT);
-  expect(lifecycleOf(told)).toEqual([
+  const published = await tellRun(twice, INPUT);
+  expect(lifecycleOf(published)).toEqual([
     ["team", "started"],
     ["team/1", "started"],
     ["team/1", "completed"],
     ["team", "completed"],
   ]);
-  expect(new Set(ofMethod(told, "lifecycle").map(({ data }) => data["graph_name"]))).toEqual(
+  expect(new Set(ofMethod(published, "lifecycle").map(({ data }) => data["graph_name"]))).toEqual(
     new Set(["team"]),
   );
 });
@@ -120,8 +120,8 @@ test("an agent that a tool calls goes by its name, and says which call has start
     tools: [ask],
     name: "boss",
   });
-  const told = await tellRun(boss.graph, INPUT);
-  expect(ofMethod(told, "lifecycle").map(({ data }) => data)).toEqual([
+  const published = await tellRun(boss.graph, INPUT);
+  expect(ofMethod(published, "lifecycle").map(({ data }) => data)).toEqual([
     {
       event: "started",
       graph_name: "researcher",
@@ -134,23 +134,23 @@ test("an agent that a tool calls goes by its name, and says which call has start
 test("each values comes behind the small form of its checkpoint", async () => {
   const graph = aGraph("node", () => ({ messages: ["x"] })).compile({ checkpointer: new MemorySaver() });
   for (const stream_mode of [[], ["checkpoints"]]) {
-    const told = await tellRun(graph, INPUT, {
+    const published = await tellRun(graph, INPUT, {
       configurable: { thread_id: `thread ${String(stream_mode)}` },
       asked: { stream_mode, stream_subgraphs: false },
     });
-    const order = told.protocol
+    const order = published.protocol
       .map(({ method }) => method)
       .filter((method) => /values|checkpoints/.test(method));
     expect(order).toEqual(["checkpoints", "values", "checkpoints", "values"]);
-    const [first, second] = ofMethod(told, "checkpoints").map(({ data }) => data);
+    const [first, second] = ofMethod(published, "checkpoints").map(({ data }) => data);
     expect(Object.keys(second ?? {}).sort()).toEqual(["id", "parent_id", "source", "step"]);
     expect(second).toMatchObject({ parent_id: first?.["id"], source: "loop", step: 1 });
   }
 });
 
 test("thousands of graphs within one take no longer each than a few", async () => {
-  const told: string[] = [];
-  const { convert } = createProtocolConverter((event) => void told.push(event), false);
+  const published: string[] = [];
+  const { convert } = createProtocolConverter((event) => void published.push(event), false);
   const graphs = 20_000;
   for (let index = 0; index < graphs; index += 1) {
     const path = [`team:${index}`];
@@ -159,5 +159,5 @@ test("thousands of graphs within one take no longer each than a few", async () =
     convert([[], "updates", { team: {} }]);
     convert([[], "tasks", { id: String(index), name: "team", result: {}, interrupts: [] }]);
   }
-  expect(told.filter((event) => event === "protocol:lifecycle")).toHaveLength(2 * graphs);
+  expect(published.filter((event) => event === "protocol:lifecycle")).toHaveLength(2 * graphs);
 });

@@ -1,4 +1,4 @@
-import { createTelling, type AskedModes } from "../../../../src/engine/events/event-publisher.ts";
+import { createEventPublisher, type AskedModes } from "../../../../src/engine/events/event-publisher.ts";
 import { methodOf } from "../../../../src/engine/events/protocol/events.ts";
 import { isProtocolEvent } from "../../../../src/engine/events/wires.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../../../src/graphs/runnable-graph.ts";
@@ -29,32 +29,32 @@ export const tellRun = async (
   input: unknown,
   {
     asked = NOTHING,
-    tellsProtocol = true,
+    publishesProtocol = true,
     ...options
-  }: { asked?: AskedModes; tellsProtocol?: boolean } & GraphRunOptions = {},
+  }: { asked?: AskedModes; publishesProtocol?: boolean } & GraphRunOptions = {},
 ): Promise<Told> => {
   const protocol: ToldEvent[] = [];
   const first: Told["first"] = [];
-  const telling = createTelling(asked, tellsProtocol, (event, data) => {
+  const publisher = createEventPublisher(asked, publishesProtocol, (event, data) => {
     if (!isProtocolEvent(event)) return void first.push([event, data()]);
     protocol.push({ method: methodOf(event), ...(JSON.parse(data()) as Omit<ToldEvent, "method">) });
   });
   let interrupted = false;
   try {
-    const stream = await (graph as RunnableGraph).stream(input, { ...options, ...telling.options });
+    const stream = await (graph as RunnableGraph).stream(input, { ...options, ...publisher.options });
     for await (const chunk of stream) {
-      const whole = telling.wholeOf(chunk);
+      const whole = publisher.wholeOf(chunk);
       interrupted ||= whole[1] === "values" && Object.hasOwn(Object(whole[2]) as object, "__interrupt__");
-      telling.tell(whole);
+      publisher.publish(whole);
     }
-    telling.end(interrupted ? "interrupted" : "completed");
+    publisher.end(interrupted ? "interrupted" : "completed");
   } catch (error) {
-    telling.end("failed");
+    publisher.end("failed");
     if (options.signal === undefined) throw error;
   }
-  return { protocol, first, asked: telling.options };
+  return { protocol, first, asked: publisher.options };
 };
 
 /** The events of one method. */
-export const ofMethod = (told: Told, method: string): ToldEvent[] =>
-  told.protocol.filter((event) => event.method === method);
+export const ofMethod = (published: Told, method: string): ToldEvent[] =>
+  published.protocol.filter((event) => event.method === method);

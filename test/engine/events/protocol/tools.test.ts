@@ -11,18 +11,18 @@ const INPUT = { messages: [{ role: "user", content: "hello" }] };
 type AgentTool = NonNullable<Parameters<typeof createAgent>[0]["tools"]>[number];
 
 /** What an agent tells that calls this tool once. */
-const tellTool = async (used: AgentTool, options: Parameters<typeof tellRun>[2] = {}): Promise<Told> => {
+const publishTool = async (used: AgentTool, options: Parameters<typeof tellRun>[2] = {}): Promise<Told> => {
   const model = fakeModel()
     .respondWithTools([{ name: "look_up", args: { word: "sun" }, id: "call_1" }])
     .respond(new AIMessage("done"));
   return await tellRun(createAgent({ model, tools: [used] }).graph, INPUT, options);
 };
 const LOOK_UP = { name: "look_up", description: "Looks a word up.", schema: z.object({ word: z.string() }) };
-const dataOf = (told: Told): ToldEvent["data"][] => ofMethod(told, "tools").map(({ data }) => data);
+const dataOf = (published: Told): ToldEvent["data"][] => ofMethod(published, "tools").map(({ data }) => data);
 
 test("a tool tells its start with its arguments, and its end with the message that answers the call", async () => {
-  const told = await tellTool(tool(({ word }: { word: string }) => `${word}: a star`, LOOK_UP));
-  expect(dataOf(told)).toEqual([
+  const published = await publishTool(tool(({ word }: { word: string }) => `${word}: a star`, LOOK_UP));
+  expect(dataOf(published)).toEqual([
     { event: "tool-started", tool_call_id: "call_1", tool_name: "look_up", input: { word: "sun" } },
     {
       event: "tool-finished",
@@ -36,7 +36,7 @@ test("a tool tells its start with its arguments, and its end with the message th
       }),
     },
   ]);
-  expect(ofMethod(told, "tools").map(({ namespace, node }) => [namespace, node])).toEqual([
+  expect(ofMethod(published, "tools").map(({ namespace, node }) => [namespace, node])).toEqual([
     [[], "tools"],
     [[], "tools"],
   ]);
@@ -49,18 +49,18 @@ test("what a tool gives in pieces is told piece by piece", async () => {
     return "done";
   }
   const streaming = tool(inPieces, LOOK_UP);
-  const deltas = dataOf(await tellTool(streaming)).filter(({ event }) => event === "tool-output-delta");
+  const deltas = dataOf(await publishTool(streaming)).filter(({ event }) => event === "tool-output-delta");
   expect(deltas.map(({ delta }) => delta)).toEqual(["sun: ", "a star"]);
 });
 
 test("a tool that fails tells why", async () => {
-  const told = await tellTool(
+  const published = await publishTool(
     tool(() => {
       throw new Error("no such word");
     }, LOOK_UP),
     { signal: new AbortController().signal },
   );
-  expect(dataOf(told)).toContainEqual({
+  expect(dataOf(published)).toContainEqual({
     event: "tool-error",
     tool_call_id: "call_1",
     message: expect.stringContaining("no such word"),
@@ -68,7 +68,7 @@ test("a tool that fails tells why", async () => {
 });
 
 test("of a command that a tool returns the message that answers the call is told", async () => {
-  const told = await tellTool(
+  const published = await publishTool(
     tool(
       () =>
         new Command({
@@ -77,7 +77,7 @@ test("of a command that a tool returns the message that answers the call is told
       LOOK_UP,
     ),
   );
-  expect(dataOf(told).at(-1)).toMatchObject({
+  expect(dataOf(published).at(-1)).toMatchObject({
     event: "tool-finished",
     output: { type: "tool", content: "by command", status: "success" },
   });

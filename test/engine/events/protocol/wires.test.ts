@@ -38,13 +38,13 @@ const read = (threadId: string, wire: Wire): ThreadReader => {
 };
 /** What a reader is told of a run, until that is over. */
 const readRun = async (reader: ThreadReader, runId: string): Promise<Told[]> => {
-  const told: Told[] = [];
+  const published: Told[] = [];
   for (;;) {
     const news = await reader.next();
     if (typeof news === "string") throw new Error(`The reader is ${news}.`);
     if (news.runId !== runId) continue;
-    told.push(...news.events.map((event) => ({ ...event, runId })));
-    if (news.isOver) return told;
+    published.push(...news.events.map((event) => ({ ...event, runId })));
+    if (news.isOver) return published;
   }
 };
 const namesOf = (events: readonly { event: string }[]): string[] => events.map(({ event }) => event);
