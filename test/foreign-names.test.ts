@@ -19,9 +19,9 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "platform/lib/logger.ts: values[index] = boundedText(value)": "a place in a list",
   "platform/lib/names.ts: name in Object.prototype": "asks for just that",
   "server/key-rotation/columns.ts: row[column]": "a column of our own list",
-  "server/key-rotation/walk.ts: anew[column]": "a column of our own list",
-  "server/key-rotation/walk.ts: anew[column] = result": "a column of our own list",
-  "server/key-rotation/walk.ts: reseals[column]": "a column of our own list",
+  "server/key-rotation/walk.ts: next[column]": "a column of our own list",
+  "server/key-rotation/walk.ts: next[column] = result": "a column of our own list",
+  "server/key-rotation/walk.ts: reencrypt[column]": "a column of our own list",
   "server/key-rotation/walk.ts: row[column]": "a column of our own list",
   "api/runs/creation/granted.ts: (asked as Record<string, unknown>)[name]":
     "compared with what a handler has put there; what is inherited would be found to differ",

@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const SOURCE = join(ROOT, "src");
 
 const WRITERS: Record<string, readonly string[]> = {
-  // Whatever holds what is sealed: resealing/ stores it as it was, sealed with another key.
+  // Key rotation writes every table that holds encrypted columns.
   $: ["key-rotation"],
   // A trigger of its migration.
   api_key_changes: [],

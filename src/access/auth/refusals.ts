@@ -45,7 +45,7 @@ const PASSING = [408, 425, 429];
 /**
  * `authenticate` threw what is no `HTTPException`. A request is refused like any other that nobody vouches for: a library that finds
  * a token expired throws none. But it may as well be an identity provider that can't be reached, so nobody who is known loses access by
- * one of them; see asking/rounds.ts.
+ * one of them; see reauthorization/rounds.ts.
  */
 export class UnexplainedRefusal extends ThreadloomError implements CausedByProject {
   readonly causedByProject = true;

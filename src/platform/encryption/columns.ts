@@ -190,7 +190,7 @@ export const ITEM_JSON = {
   ]),
 } as const;
 
-/** Where the metadata of a checkpoint are sealed. A copy of a thread has checkpoints of the same ids: see rows/sealing.ts of the checkpoints. */
+/** Where the metadata of a checkpoint are sealed. A copy of a thread has checkpoints of the same ids: see rows/encryption.ts of the checkpoints. */
 export interface CheckpointKey {
   checkpoint_ns: string;
   checkpoint_id: string;
