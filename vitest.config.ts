@@ -1,9 +1,14 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { compiledPrograms } from "./test/helpers/compiled-package.ts";
+
+/** One test for each kind of process: the only ones of `npm test` that start any. */
+export const SMOKE_TESTS = ["test/smoke/**/*.test.ts"];
 
 /**
  * Tests that start processes, kill them, or load the machine: each takes seconds, most of them spent waiting.
- * `test/kinds.test.ts` keeps the list: what starts a process, a graph process included, stands in it.
+ * `test/kinds.test.ts` holds the list: a test that starts a process, a graph process included, stands in it.
  */
 export const WITH_PROCESSES = [
   "test/abuse/**/*.test.ts",
@@ -43,8 +48,8 @@ export const WITH_PROCESSES = [
 ];
 
 /**
- * The pages of the console one by one: 5 minutes of browsers. `npm test` opens every page, and talks to a graph; `npm run test:console`
- * does all that stands here, too.
+ * The pages of the console one by one: 5 minutes of browsers. `npm run test:slow` opens every page, and talks to a graph;
+ * `npm run test:console` runs these tests, too.
  */
 export const CONSOLE_PAGES = [
   "assistants",
@@ -74,7 +79,6 @@ export const THOROUGH = [
   "test/api/assistants/abuse.test.ts",
   "test/state/checkpoints/graphs.test.ts",
   "test/state/checkpoints/memory.test.ts",
-  "test/state/checkpoints/validation.test.ts",
   "test/contract/values.test.ts",
   "test/platform/database/large-pages.test.ts",
   "test/platform/database/row-types.test.ts",
@@ -96,6 +100,35 @@ export const WITH_MODULES_REPLACED = [
   "test/examples/auth.test.ts",
 ];
 
+/** They begin first: a file that takes a minute must not be the last one, which a single core would work on. */
+export const LONGEST = [
+  "test/engine/executors/deaths.test.ts",
+  "test/main/dev/reloading.test.ts",
+  "test/main/package.test.ts",
+  "test/main/main.test.ts",
+  "test/faults/short/faults.test.ts",
+  "test/abuse/short.test.ts",
+  "test/main/dev/restarting.test.ts",
+  "test/engine/lost-workers.test.ts",
+  "test/engine/executors/output.test.ts",
+  "test/access/matrix/interleavings.test.ts",
+  "test/commands/doctor.test.ts",
+  "test/platform/database/embedded.test.ts",
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number =>
+      LONGEST.findLastIndex((file) => moduleId.endsWith(file));
+    const sorted = await super.sort(files);
+    const isLong = (file: TestSpecification): boolean => rank(file) >= 0;
+    return [
+      ...sorted.filter(isLong).sort((a, b) => rank(a) - rank(b)),
+      ...sorted.filter((file) => !isLong(file)),
+    ];
+  }
+}
+
 /** One real PostgreSQL for the whole run; every test that needs a database takes a fresh copy of a template. */
 export const globalSetup = ["test/helpers/global-setup.ts"];
 
@@ -112,19 +145,29 @@ export const ordinary = {
   isolate: false,
 };
 
+export const plugins = [compiledPrograms()];
+
 /** Holds docs/compatibility.md against the tests. `.ci/run` names it, too: there it is on the command line. */
 export const COMPATIBILITY = "./test/compatibility/reporter.ts";
 
-/** `npm test` runs all; `npm run test:fast` all but the last two. The setup stands outside: in a project it would run once for each. */
+/** Prints the slowest files at the end of a run. */
+export const SLOWEST_FILES = "./test/helpers/slowest-files.ts";
+
+/**
+ * `npm test` runs the first two projects, `npm run test:slow` the third. The setup stands outside: in a project it would
+ * run once for each.
+ */
 export default defineConfig({
   test: {
     globalSetup,
-    reporters: ["default", COMPATIBILITY],
+    reporters: ["default", COMPATIBILITY, SLOWEST_FILES],
     teardownTimeout: 60_000,
     // Tests wait for most of their time. On two cores vitest would start one process.
     maxWorkers: Math.max(3, availableParallelism()),
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
+        plugins,
         test: {
           ...ordinary,
           name: "fast",
@@ -132,13 +175,13 @@ export default defineConfig({
           exclude: [...ordinary.exclude, ...WITH_PROCESSES, ...THOROUGH, ...WITH_MODULES_REPLACED],
         },
       },
-      { test: { ...ordinary, name: "replaced", include: WITH_MODULES_REPLACED, isolate: true } },
-      { test: { ...ordinary, name: "thorough", include: THOROUGH } },
+      { plugins, test: { ...ordinary, name: "replaced", include: WITH_MODULES_REPLACED, isolate: true } },
       {
+        plugins,
         test: {
           ...ordinary,
-          name: "processes",
-          include: WITH_PROCESSES,
+          name: "slow",
+          include: [...WITH_PROCESSES, ...THOROUGH],
           exclude: [...ordinary.exclude, ...CONSOLE_PAGES],
         },
       },

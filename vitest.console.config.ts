@@ -1,9 +1,10 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
-import { globalSetup, ordinary } from "./vitest.config.ts";
+import { globalSetup, ordinary, plugins } from "./vitest.config.ts";
 
 /** `npm run test:console`: every page of the console, in Chromium. `npm test` has what all of them depend on. */
 export default defineConfig({
+  plugins,
   test: {
     ...ordinary,
     globalSetup,

@@ -1,8 +1,9 @@
 import { defineConfig } from "vitest/config";
-import { globalSetup, ordinary } from "./vitest.config.ts";
+import { globalSetup, ordinary, plugins } from "./vitest.config.ts";
 
 /** `npm run test:image`: the image of this repository and those of new projects, built and started. */
 export default defineConfig({
+  plugins,
   test: {
     ...ordinary,
     globalSetup,

@@ -1,8 +1,9 @@
 import { defineConfig } from "vitest/config";
-import { globalSetup, ordinary } from "./vitest.config.ts";
+import { globalSetup, ordinary, plugins } from "./vitest.config.ts";
 
 /** `npm run test:package`: the package, installed by npm from a registry beside several versions of LangGraph, and new projects in each language. */
 export default defineConfig({
+  plugins,
   test: {
     ...ordinary,
     globalSetup,

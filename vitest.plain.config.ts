@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
-import { globalSetup, ordinary, WITH_MODULES_REPLACED } from "./vitest.config.ts";
+import { globalSetup, ordinary, plugins, WITH_MODULES_REPLACED } from "./vitest.config.ts";
 
 /**
  * `npm run test:plain`: the engine's part of the tests on a database that has neither LISTEN nor advisory locks nor a
@@ -8,6 +8,7 @@ import { globalSetup, ordinary, WITH_MODULES_REPLACED } from "./vitest.config.ts
  * themselves (`IS_PLAIN` in test/helpers/app.ts); docs/scaling.md lists them.
  */
 export default defineConfig({
+  plugins,
   test: {
     ...ordinary,
     globalSetup,

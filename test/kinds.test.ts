@@ -3,9 +3,16 @@ import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { expect, test } from "vitest";
-import { CONSOLE_PAGES, THOROUGH, WITH_MODULES_REPLACED, WITH_PROCESSES } from "../vitest.config.ts";
+import {
+  CONSOLE_PAGES,
+  LONGEST,
+  SMOKE_TESTS,
+  THOROUGH,
+  WITH_MODULES_REPLACED,
+  WITH_PROCESSES,
+} from "../vitest.config.ts";
 
-/** What keeps `npm run test:fast` fast: no test in it starts a process, kills one, or opens a browser. */
+/** `npm test` stays fast: apart from the smoke tests, none of its tests starts a process, kills one, or opens a browser. */
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
@@ -32,7 +39,7 @@ const wayToSlow = (file: string, seen = new Set<string>()): string | undefined =
 
 const FOLDER = /\/\*\*\/\*\.test\.ts$/;
 const isWithProcesses = (file: string): boolean =>
-  WITH_PROCESSES.some((pattern) =>
+  [...SMOKE_TESTS, ...WITH_PROCESSES].some((pattern) =>
     FOLDER.test(pattern) ? file.startsWith(`${pattern.replace(FOLDER, "")}/`) : file === pattern,
   );
 
@@ -42,7 +49,7 @@ const tests = readdirSync(join(ROOT, "test"), { recursive: true, encoding: "utf8
   // Not of `npm test`: vitest.image.config.ts and vitest.package.config.ts name them.
   .filter((file) => !/^test\/(?:image|package)\//.test(file));
 
-test("no test that starts a process is among the fast ones", () => {
+test("no test that starts a process is among the fast ones, apart from the smoke tests", () => {
   const ways = tests
     // These put something else in the place of processes.
     .filter((file) => !isWithProcesses(file) && !WITH_MODULES_REPLACED.includes(file))
@@ -51,9 +58,10 @@ test("no test that starts a process is among the fast ones", () => {
 });
 
 test("every test that is named as a slow one is there", () => {
-  const files = [...WITH_PROCESSES, ...THOROUGH, ...CONSOLE_PAGES].filter((pattern) => !FOLDER.test(pattern));
+  const named = [...SMOKE_TESTS, ...WITH_PROCESSES, ...THOROUGH, ...CONSOLE_PAGES, ...LONGEST];
+  const files = named.filter((pattern) => !FOLDER.test(pattern));
   expect(files.filter((file) => !tests.includes(file))).toEqual([]);
-  const folders = WITH_PROCESSES.filter((pattern) => FOLDER.test(pattern));
+  const folders = named.filter((pattern) => FOLDER.test(pattern));
   expect(
     folders.filter((folder) => !tests.some((file) => file.startsWith(folder.replace(FOLDER, "")))),
   ).toEqual([]);

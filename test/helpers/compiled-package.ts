@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
 import { cp, mkdir, readdir, symlink } from "node:fs/promises";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join, relative } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
+import type { Plugin } from "vite";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const COMPILER = join(ROOT, "node_modules/typescript-native/bin/tsc");
@@ -48,3 +49,19 @@ export const compilePackage = async (folder: string): Promise<void> => {
 
 /** The program `threadloom`: of the compiled package in a test run, else from source. */
 export const programOf = (): string => join(process.env[FOLDER] ?? ROOT, "bin/threadloom.js");
+
+/**
+ * Lets servers inside a test process start their programs (graph processes, for example) from the compiled package: from
+ * source each start takes 2.5 s of CPU, compiled 1.2 s.
+ */
+export const compiledPrograms = (): Plugin => ({
+  name: "compiled-programs",
+  enforce: "pre",
+  transform(code, id) {
+    const folder = process.env[FOLDER];
+    const file = relative(join(ROOT, "src"), id.split("?")[0] ?? id);
+    if (folder === undefined || file.startsWith("..")) return undefined;
+    const url = pathToFileURL(join(folder, "dist", file)).href;
+    return code.replaceAll(/(new URL\("[^"]+-entry\.js", )import\.meta\.url\)/g, `$1"${url}")`);
+  },
+});

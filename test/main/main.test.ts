@@ -123,7 +123,8 @@ describe("the environment", () => {
 });
 
 describe("the end", () => {
-  test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
+  // SIGTERM: test/smoke/processes.test.ts.
+  test.each(["SIGINT", "SIGHUP"] as const)(
     "%s closes everything, the embedded database too",
     async (signal) => {
       const data = folder.dataFolder;
@@ -207,23 +208,6 @@ describe("the end", () => {
       }
     },
   );
-
-  test("threads survive a killed server", async () => {
-    const argv = ["--config", config, "--port", "0", "--data", folder.dataFolder];
-    const killed = start(argv);
-    const made = await fetch(`${await killed.address()}/threads`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ metadata: { kept: "yes" } }),
-    });
-    const { thread_id: threadId } = (await made.json()) as { thread_id: string };
-    await killed.kill();
-    const next = start(argv);
-    const found = await fetch(`${await next.address()}/threads/${threadId}`);
-    expect(await found.json()).toMatchObject({ thread_id: threadId, metadata: { kept: "yes" } });
-    next.child.kill("SIGTERM");
-    expect(await next.exit()).toBe(0);
-  });
 
   test("a rejection that a graph forgot is logged, and the server goes on", async () => {
     const server = await aServer();

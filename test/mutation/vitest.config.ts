@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { defineConfig } from "vitest/config";
-import { globalSetup, ordinary } from "../../vitest.config.ts";
+import { globalSetup, ordinary, plugins } from "../../vitest.config.ts";
 
 /** In the order in which they are most likely to notice; MUTATION_TESTS names them. */
 class InGivenOrder extends BaseSequencer {
@@ -14,6 +14,7 @@ class InGivenOrder extends BaseSequencer {
 
 /** The tests as always, one file after the other, up to the first that fails. */
 export default defineConfig({
+  plugins,
   test: {
     ...ordinary,
     globalSetup,
