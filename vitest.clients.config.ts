@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 import { COMPATIBILITY, globalSetup, ordinary, plugins } from "./vitest.config.ts";
 
 /**
- * `npm run test:clients`: what docs/compatibility.md shows, with every line of the SDK. `npm test` has two of them.
+ * `npm run test:clients`: what docs/compatibility.md shows, with every line of the SDK. `.ci/run` has two of them.
  * With `UPDATE_COMPATIBILITY=1` it writes the document anew.
  */
 export default defineConfig({

@@ -100,7 +100,7 @@ export const WITH_MODULES_REPLACED = [
   "test/examples/auth.test.ts",
 ];
 
-/** They begin first: a file that takes a minute must not be the last one, which a single core would work on. */
+/** These files begin first. Otherwise the last of them would run alone at the end, on one of the cores. */
 export const LONGEST = [
   "test/engine/executors/deaths.test.ts",
   "test/main/dev/reloading.test.ts",

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { globalSetup, ordinary, plugins } from "./vitest.config.ts";
 
-/** `npm run test:console`: every page of the console, in Chromium. `npm test` has what all of them depend on. */
+/** `npm run test:console`: every page of the console, in Chromium. `npm run test:slow` has the tests of what all of them depend on. */
 export default defineConfig({
   plugins,
   test: {

@@ -19,7 +19,7 @@ const ALL: SdkLine[] = [
   { version: "2.0.0", package: "sdk-2.0" },
 ];
 
-/** `npm test` has the two newest that differ most: the last that retries every request, and the first that asks again. */
+/** `.ci/run` has the two newest that differ most: the last that retries every request, and the first that asks again. */
 const USUAL = ["1.12.4", "1.15.0"];
 
 /** All in `npm run test:clients`. */
