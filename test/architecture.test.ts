@@ -3,7 +3,8 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { expect, test } from "vitest";
-import { ROOMS, roomOf } from "./rooms.ts";
+import { cyclesIn } from "./import-cycles.ts";
+import { districtOf, fronts, ROOMS, roomOf } from "./rooms.ts";
 
 /** The house rules that a machine can check: which way imports run, no cycles, where the process may be touched. */
 
@@ -39,24 +40,6 @@ const graph = new Map(files.map((file) => [file, importsOf(file)]));
 
 const rankOf = (file: string): number => ROOMS.indexOf(roomOf(file) ?? "");
 
-/** What leads from a place back to it over others; `edges` are left out where they are not between places. */
-const circles = (edges: ReadonlyMap<string, ReadonlySet<string>>): string[] => {
-  const found: string[] = [];
-  const finished = new Set<string>();
-  const visit = (place: string, trail: string[]): void => {
-    if (finished.has(place)) return;
-    const at = trail.indexOf(place);
-    if (at !== -1) {
-      found.push([...trail.slice(at), place].join(" -> "));
-      return;
-    }
-    for (const next of edges.get(place) ?? []) visit(next, [...trail, place]);
-    finished.add(place);
-  };
-  for (const place of edges.keys()) visit(place, []);
-  return found;
-};
-
 test("there is something to check", () => {
   expect(files.length).toBeGreaterThan(30);
   expect([...graph.values()].flat().length).toBeGreaterThan(60);
@@ -67,13 +50,34 @@ test("every file stands in a room that has its place in the order", () => {
   expect(ROOMS.filter((room) => !files.some((file) => roomOf(file) === room))).toEqual([]);
 });
 
-test("rooms import one way, so none stands in a circle", () => {
+test("rooms import one way, so none stands in a cycle", () => {
   const upward = [...graph].flatMap(([file, imports]) =>
     imports
       .filter((imported) => rankOf(imported) > rankOf(file))
       .map((imported) => `${file} imports ${imported}`),
   );
   expect(upward).toEqual([]);
+});
+
+const acrossDistricts = [...graph].flatMap(([file, imports]) =>
+  imports
+    .filter((imported) => districtOf(imported) !== districtOf(file))
+    .map((imported) => ({ file, imported })),
+);
+
+test("a district imports only the fronts of others, but for server/, which builds all parts", () => {
+  const inner = acrossDistricts
+    .filter(
+      ({ file, imported }) => !["server", "main.ts"].includes(districtOf(file)) && !fronts.has(imported),
+    )
+    .map(({ file, imported }) => `${file} imports ${imported}`);
+  expect(inner).toEqual([]);
+});
+
+test("a front names only files that other districts import", () => {
+  const imported = new Set(acrossDistricts.map((each) => each.imported));
+  expect([...fronts].filter((file) => !imported.has(file))).toEqual([]);
+  expect(fronts.size).toBeGreaterThan(50);
 });
 
 test("within a room schemas know no repository, repositories no service, services no routes", () => {
@@ -87,7 +91,7 @@ test("within a room schemas know no repository, repositories no service, service
   expect(upward).toEqual([]);
 });
 
-test("the sub-rooms of a room stand in no circle", () => {
+test("the sub-rooms of a room stand in no cycle", () => {
   const edges = new Map<string, Set<string>>();
   for (const [file, imports] of graph) {
     for (const imported of imports) {
@@ -97,11 +101,11 @@ test("the sub-rooms of a room stand in no circle", () => {
       edges.set(from, (edges.get(from) ?? new Set()).add(to));
     }
   }
-  expect(circles(edges)).toEqual([]);
+  expect(cyclesIn(edges)).toEqual([]);
 });
 
 test("no file imports itself over others, not even for a type", () => {
-  expect(circles(new Map([...graph].map(([file, imports]) => [file, new Set(imports)])))).toEqual([]);
+  expect(cyclesIn(new Map([...graph].map(([file, imports]) => [file, new Set(imports)])))).toEqual([]);
 });
 
 test("what is imported exists", () => {

@@ -3,6 +3,7 @@ import { join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { expect, test } from "vitest";
+import { cyclesIn } from "../import-cycles.ts";
 
 /** The order of console/README.md: a room imports from those below it, and pages not from each other. */
 
@@ -36,6 +37,10 @@ test("rooms of the console import one way, and pages nothing of each other", () 
     ({ file, imported }) => roomOf(file) !== roomOf(imported) && rankOf(imported) >= rankOf(file),
   );
   expect(wrong).toEqual([]);
+});
+
+test("no file of the console imports itself over others", () => {
+  expect(cyclesIn(new Map(files.map((file) => [file, new Set(importsOf(file))])))).toEqual([]);
 });
 
 test("no file of the console has more than 300 lines", () => {

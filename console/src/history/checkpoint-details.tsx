@@ -1,4 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { ThreadState } from "@langchain/langgraph-sdk";
 import { Link } from "wouter";
@@ -8,29 +7,10 @@ import { JsonView } from "../parts/json.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { withoutOverwrites } from "../parts/overwritten.ts";
 import { Time } from "../parts/time.tsx";
-import { useConnection } from "../server/connection.tsx";
 import { Comparison } from "./comparison.tsx";
+import { useCheckpoint } from "./use-checkpoint.ts";
 import { nodeNames, titleOf, type TreeRow } from "./tree.ts";
 import styles from "./history-page.module.css";
-
-/** The state of a thread at a checkpoint. Asked for again only if something happens in the thread: it may be answered or go on. */
-export const useCheckpoint = (threadId: string, place: CheckpointPlace | undefined) => {
-  const { client } = useConnection();
-  return useQuery({
-    queryKey: ["threads", threadId, "checkpoint", place?.checkpoint_ns, place?.checkpoint_id],
-    queryFn: () =>
-      client.threads.getState<Record<string, unknown>>(threadId, {
-        thread_id: threadId,
-        checkpoint_ns: place?.checkpoint_ns ?? "",
-        checkpoint_id: place?.checkpoint_id,
-        checkpoint_map: null,
-      }),
-    enabled: place !== undefined,
-    staleTime: 60_000,
-    // A state may have 30 MB: what nobody looks at any more is not kept.
-    gcTime: 0,
-  });
-};
 
 const Section = ({ title, children }: { title: string; children: ReactNode }) => (
   <section className={styles.section}>

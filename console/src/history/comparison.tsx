@@ -2,8 +2,8 @@ import { lazy, Suspense, useId } from "react";
 import type { ThreadState } from "@langchain/langgraph-sdk";
 import type { CheckpointPlace } from "../parts/checkpoints.ts";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
-import { useCheckpoint } from "./checkpoint-details.tsx";
 import { titleOf, type TreeRow } from "./tree.ts";
+import { useCheckpoint } from "./use-checkpoint.ts";
 
 const Difference = lazy(async () => ({ default: (await import("./difference.tsx")).Difference }));
 
