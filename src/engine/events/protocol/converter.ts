@@ -98,10 +98,10 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
       if (!isOfWaiting(namespace, mode)) publishWaiting();
       switch (mode) {
         case "values": {
-          const publish = (): void =>
+          const publishNow = (): void =>
             subgraphs.whenNamed(namespace, () => publishValues(publish, namespace, payload));
-          if (!wholeCheckpoints) return publish();
-          waiting = { namespace, publish: publish };
+          if (!wholeCheckpoints) return publishNow();
+          waiting = { namespace, publish: publishNow };
           return;
         }
         case "checkpoints": {
