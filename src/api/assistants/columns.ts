@@ -4,9 +4,8 @@ import type { AssistantRow, AssistantVersionRow } from "../../platform/database/
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { ASSISTANT_FIELDS } from "./schemas.ts";
 
-/** What is read of an assistant: what is answered of it. */
 export const COLUMNS = ASSISTANT_FIELDS satisfies readonly (keyof AssistantRow)[];
-/** What a version keeps of its assistant. */
+/** The columns that a version stores. */
 export const SNAPSHOT = [
   "assistant_id",
   "version",

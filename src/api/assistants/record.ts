@@ -2,7 +2,6 @@ import type { AssistantRow, AssistantVersionRow } from "../../platform/database/
 import { timestamp } from "../../platform/lib/timestamps.ts";
 import type { Assistant } from "./schemas.ts";
 
-/** The record of a row, as clients see it. */
 export const toAssistant = (row: AssistantRow): Assistant => ({
   assistant_id: row.assistant_id,
   graph_id: row.graph_id,
@@ -16,7 +15,7 @@ export const toAssistant = (row: AssistantRow): Assistant => ({
   updated_at: timestamp(row.updated_at),
 });
 
-/** A version never changes after it was made, hence one time for both. */
+/** A version never changes, so both times are equal. */
 export const toVersion = (row: AssistantVersionRow): Assistant =>
   toAssistant({ ...row, updated_at: row.created_at });
 

@@ -5,7 +5,6 @@ import { createSearchRoutes } from "./search/routes.ts";
 import type { AssistantService } from "./service.ts";
 import { createVersionRoutes } from "./versions/routes.ts";
 
-/** Assistants over HTTP: the routes of each sub-room. */
 export const createAssistantRoutes =
   (service: AssistantService): RoutePlugin =>
   async (app) => {

@@ -50,7 +50,6 @@ export const assistantRecord = z
   })
   .meta({ id: "Assistant" });
 
-/** With `select`, only the fields that were asked for. */
 export const assistantExtract = assistantRecord.partial();
 
 const name = storableText.describe("Defaults to 'Untitled'.");
@@ -108,7 +107,7 @@ export const assistantCountBody = bodyOf(filter);
 
 export const assistantVersionsBody = bodyOf({ metadata: filter.metadata, ...page });
 
-/** The contract names the version in the query and in the body; clients send the body. */
+/** The contract has the version in the query and in the body; clients send the body. */
 export const latestQuery = z.object({
   version: queryInteger(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
 });
@@ -120,7 +119,7 @@ export const deleteQuery = z.object({
   ),
 });
 
-/** `true` draws into all subgraphs, a number into the first so many levels; 0 is false. Empty means absent. */
+/** `true` draws all subgraphs, a number so many levels; 0 is false, and so is an empty text. */
 const xray = z
   .string()
   .optional()
@@ -138,7 +137,6 @@ export const drawingQuery = z.object({ xray });
 export const subgraphsQuery = z.object({ recurse: queryBoolean });
 export const subgraphsPath = assistantPath.extend({ namespace: storableText });
 
-/** Shapes of a graph's values, each a JSON schema. */
 export const graphSchemas = z
   .object({
     graph_id: z.string(),

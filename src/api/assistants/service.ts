@@ -14,7 +14,6 @@ import { createVersionLists } from "./versions/lists.ts";
 import { createVersionRepository } from "./versions/repository.ts";
 import { createVersionService } from "./versions/service.ts";
 
-/** What assistants ask of the deployed graphs. */
 export type AssistantGraphs = Pick<
   Graphs,
   "ids" | "has" | "description" | "schemas" | "drawing" | "subgraphs"
@@ -24,18 +23,16 @@ export interface AssistantServiceOptions {
   database: Database;
   authorize: Authorize;
   graphs: AssistantGraphs;
-  /** Deletes threads with their runs and checkpoints; ids that are gone by then are no error. */
+  /** Deletes threads with their runs and checkpoints; missing ids are no error. */
   deleteThreads: (caller: Caller, threadIds: string[]) => Promise<unknown>;
   /** See Config; by default there is no limit. */
   recursionLimitMax?: number;
 }
 
 /**
- * Assistants: one service for each sub-room.
- *
- * `caller` is who asks; what it may not see is as if it were not there.
- * A `reference` is an assistant's id or a graph id, which stands for the graph's system assistant.
- * Every method that takes one throws `not_found` naming it if there is no such assistant.
+ * Builds one service for each sub-room. A hidden assistant is treated as missing. A `reference` is an assistant's id or
+ * a graph id, which stands for the graph's system assistant; methods with a reference throw `not_found` for a missing
+ * assistant.
  */
 export const createAssistantService = (options: AssistantServiceOptions) => {
   const { database, authorize, graphs, deleteThreads, recursionLimitMax = Infinity } = options;

@@ -3,19 +3,18 @@ import type { JsonObject } from "../../platform/lib/json.ts";
 import { timestamp } from "../../platform/lib/timestamps.ts";
 import type { CronExtract, CronRecord } from "./schemas.ts";
 
-/** A row, and the time of the database when it was read. */
+/** A row with the database's time at the read. */
 export type CronRowNow = CronRow & { now: Date };
 
 const timeOrNull = (time: Date | null): string | null => (time === null ? null : timestamp(time));
 
-/** The hosted server shows the assistant and the schedule among what was asked for, too. */
+/** The hosted service shows the assistant and the schedule in the payload, too. */
 const payloadOf = ({ payload, assistant_id, schedule }: CronRow): JsonObject => ({
   ...(JSON.parse(payload) as JsonObject),
   assistant_id,
   schedule,
 });
 
-/** The record of a row, as clients see it. */
 export const toCron = (row: CronRow): CronRecord => ({
   cron_id: row.cron_id,
   assistant_id: row.assistant_id,
@@ -34,7 +33,6 @@ export const toCron = (row: CronRow): CronRecord => ({
   error: row.error,
 });
 
-/** What was selected of it. */
 export const toExtract = (row: CronRowNow, select: readonly (keyof CronExtract)[]): CronExtract => {
   const whole: CronExtract = { ...toCron(row), now: timestamp(row.now) };
   return Object.fromEntries(select.map((field) => [field, whole[field]]));

@@ -8,7 +8,6 @@ import { CRON_JSON, decryptRow } from "../../platform/encryption/columns.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { CreationRights } from "../../engine/queue/sql/create.ts";
 
-/** What is read of a cron. */
 export const COLUMNS = [
   "cron_id",
   "assistant_id",
@@ -27,16 +26,16 @@ export const COLUMNS = [
   "updated_at",
 ] as const satisfies (keyof CronRow)[];
 
-/** What a caller says of a cron, and what follows from it. */
+/** The fields that a request can change. */
 export type CronFields = Omit<
   CronRow,
   "cron_id" | "assistant_id" | "thread_id" | "user_id" | "created_at" | "updated_at"
 >;
-/** Whom the runs of a cron belong to. */
+/** The user of a cron's runs. */
 export interface CronUser {
-  /** Whose runs they are, as their graphs are told; null: no user creates the cron. */
+  /** The run's user as graphs receive it; null if a key created the cron. */
   auth_user: JsonObject | null;
-  /** By whom its runs are counted. */
+  /** The name under which limits count the runs. */
   caller: string | null;
 }
 
@@ -44,9 +43,8 @@ export type NewCron = CronFields &
   Pick<CronRow, "cron_id" | "assistant_id" | "thread_id" | "user_id"> &
   CronUser;
 
-/** What a cron is about, as it stands. */
 export interface Surroundings {
-  /** By the clock of the database, as everything here: those of the processes differ. */
+  /** The database's time, since the clocks of processes differ. */
   now: Date;
   assistantExists: boolean;
   threadExists: boolean;
@@ -55,7 +53,7 @@ export interface Surroundings {
 export const userPlace = (cronId: string): string => `cron-user ${cronId}`;
 export const payloadPlace = (cronId: string): string => `cron ${cronId}`;
 
-/** What of a cron may be sealed, as it is stored. */
+/** The encrypted columns as they are stored. */
 const stored = (
   { cipher }: Queryable,
   cronId: string,
@@ -68,7 +66,7 @@ const stored = (
 const storedUser = ({ cipher }: Queryable, cronId: string, user: JsonObject | null): string | null =>
   user === null ? null : CRON_JSON.auth_user.stored(cipher, JSON.stringify(user), { cron_id: cronId });
 
-/** A row as it was before it was sealed. */
+/** Decrypts a row. */
 export const openCron = <Row extends Pick<CronRow, "cron_id" | "payload" | "user_id">>(
   { cipher }: Queryable,
   row: Row,
@@ -78,7 +76,7 @@ export const openCron = <Row extends Pick<CronRow, "cron_id" | "payload" | "user
   user_id: row.user_id === null ? null : openText(cipher, row.user_id, userPlace(row.cron_id)),
 });
 
-/** The SQL of single crons. What a visibility hides is as if it were not there. */
+/** The SQL of single crons. A hidden cron is treated as missing. */
 export const createCronRepository = (database: Database) => ({
   /** Indexes: assistants_pkey, threads_pkey. */
   async surroundings(
@@ -119,7 +117,7 @@ export const createCronRepository = (database: Database) => ({
     return openCron(database, row);
   },
 
-  /** How many crons runs of this caller are counted by; `atMost` being enough to know. Index: crons_of_caller. */
+  /** The caller's crons; counts up to `atMost`. Index: crons_of_caller. */
   async countOf(caller: string, atMost: number): Promise<number> {
     const [row] = await database.query<{ crons: number }>(
       `select count(*)::int as crons from (select from threadloom.crons where caller = $1 limit ${Math.trunc(atMost)}) counted`,
@@ -138,7 +136,7 @@ export const createCronRepository = (database: Database) => ({
     return row && openCron(database, row);
   },
 
-  /** The same, locked: it is not fired before the transaction is over. */
+  /** Locked, so that the cron does not fire before the transaction ends. */
   async lock(
     transaction: Records,
     visibility: Visibility<"crons">,
@@ -154,7 +152,7 @@ export const createCronRepository = (database: Database) => ({
     return row && openCron(transaction, row);
   },
 
-  /** The caller has locked it. `user`: whose its runs are from now on; undefined: whose they were. */
+  /** The caller holds the lock. `user`: the new user of its runs; undefined keeps the former. */
   async update(
     transaction: Records,
     visibility: Visibility<"crons">,
@@ -177,7 +175,7 @@ export const createCronRepository = (database: Database) => ({
     return openCron(transaction, row);
   },
 
-  /** False if there was none. */
+  /** False if it is missing. */
   async remove(visibility: Visibility<"crons">, cronId: string): Promise<boolean> {
     const { numDeletedRows } = await queriesOver(database)
       .deleteFrom("crons")

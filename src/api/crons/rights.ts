@@ -8,7 +8,6 @@ import type { JsonObject } from "../../platform/lib/json.ts";
 import type { CreationRights } from "../../engine/queue/sql/create.ts";
 import { RUN_FIELDS, type CronCreate, type CronPatch, type CronSearch } from "./schemas.ts";
 
-/** What each run of a cron is to be. */
 interface AskedRuns {
   assistantId: string;
   threadId: string | null;
@@ -16,13 +15,12 @@ interface AskedRuns {
   payload: JsonObject;
 }
 
-/** What a body asks of each run. */
 export const payloadOf = (body: { [Field in (typeof RUN_FIELDS)[number]]?: unknown }): JsonObject =>
   Object.fromEntries(
     RUN_FIELDS.flatMap((field) => (body[field] === undefined ? [] : [[field, body[field]]])),
   ) as JsonObject;
 
-/** The user who creates a cron, as it shows them; undefined if no user does. */
+/** Undefined for a key. */
 export const userIdOf = (caller: Caller): string | undefined =>
   caller.kind === "user" ? caller.identity : undefined;
 
@@ -32,9 +30,9 @@ const askedOf = ({ metadata, payload }: Pick<CronRow, "metadata" | "payload">): 
 ];
 
 /**
- * Whether the runs of a cron are those of this caller from now on: of a user who changes what they are asked to do, or lets them
- * begin. Otherwise they would do that in the name of the user who made the cron, and be counted as that user's. A key is the
- * operator's own access, and takes nobody's place.
+ * Whether a change makes the caller the user of the cron's runs: if a user changes what they do, or enables them.
+ * Otherwise those runs would act and count as the cron's creator. A key is the operator's access and takes no user's
+ * place.
  */
 export const takesOver = (
   caller: Caller,
@@ -44,7 +42,7 @@ export const takesOver = (
   caller.kind === "user" &&
   ((after.enabled && !before.enabled) || !isDeepStrictEqual(askedOf(after), askedOf(before)));
 
-/** Asks what a caller may do with crons. What is granted is what is stored, see `Permission`. */
+/** Authorizes actions on crons; see `Permission`. */
 export const createCronRights = (authorize: Authorize) => ({
   create: async (
     caller: Caller,
@@ -70,8 +68,8 @@ export const createCronRights = (authorize: Authorize) => ({
     await authorize(caller, "crons", "search", { assistant_id, thread_id, metadata, limit, offset }),
 
   /**
-   * Its runs are created for whoever creates it, changes what they do, or enables it (`takesOver`). Answers the metadata of the
-   * cron, which its runs get: a handler may have added what belongs to a run's.
+   * Authorizes runs for the caller who creates the cron, changes its runs or enables it (`takesOver`). Returns the
+   * metadata of the runs, which a handler may have extended.
    */
   runs: async (
     caller: Caller,

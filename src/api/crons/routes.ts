@@ -134,7 +134,6 @@ const searchRoutes =
     );
   };
 
-/** Crons over HTTP. */
 export const createCronRoutes =
   (service: CronService): RoutePlugin =>
   async (app) => {

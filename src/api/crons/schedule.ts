@@ -1,23 +1,22 @@
 import { Cron } from "croner";
 import { invalid } from "../../platform/domain/errors.ts";
 
-/** When a cron is due. */
 export interface Schedule {
-  /** The first time after `after`, a full minute; undefined if there is none. */
+  /** The first full minute after `after`; undefined if there is none. */
   next(after: Date): Date | undefined;
 }
 
-/** The names that stand for a whole schedule. `@reboot` and intervals are no times of a calendar. */
+/** `@reboot` and intervals are not calendar times. */
 const NAMES = new Set(["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"]);
 const FIELDS = 5;
 const IN_WORDS =
   "must have five fields (minute, hour, day of month, month, day of week) or be one of " +
   [...NAMES].join(", ");
-/** Of croner's own complaints: what stands before the sentence. */
+/** The prefix of croner's error messages. */
 const COMPLAINT_BY = /^\w+: /;
 
 const isTimezone = (timezone: string): boolean => {
-  // Newer versions of Node take offsets, too: a database that several versions share must hold none.
+  // Newer versions of Node accept offsets, but the database may be shared with older ones.
   if (/^[+-]/.test(timezone)) return false;
   try {
     new Intl.DateTimeFormat("en-US", { timeZone: timezone });
@@ -28,13 +27,9 @@ const isTimezone = (timezone: string): boolean => {
 };
 
 /**
- * Reads a schedule of five fields; without a time zone it is in UTC. Seconds are refused: some servers read six fields with
- * the seconds in front, others with the seconds at the end.
- *
- * Where clocks are put forward, a local time that does not exist is replaced by the first one after it; where they are
- * put back, a fixed local time that comes twice counts once, the first time.
- *
- * Throws `invalid` for what can't be read, and an unknown time zone.
+ * Parses five fields, in UTC without a time zone. Six fields are refused, because some servers read the seconds first
+ * and others last. A local time that a clock change skips moves to the next valid time; one that occurs twice counts
+ * once, the first time. Throws `invalid`.
  */
 export const readSchedule = (schedule: string, timezone: string | null): Schedule => {
   const text = schedule.trim();

@@ -16,8 +16,6 @@ import {
 import { storableFilter } from "../../platform/domain/search-filter.ts";
 import { nodeNames } from "../runs/schemas.ts";
 
-/** Crons as the API takes and shows them. */
-
 export const CRON_FIELDS = [
   "cron_id",
   "assistant_id",
@@ -64,16 +62,16 @@ const onRunCompleted = optional(z.enum(["delete", "keep"])).describe(
 const YEAR_1_MS = -62_135_596_800_000;
 const END_OF_9999_MS = 253_402_300_799_999;
 
-/** Python sends a time without an offset where its caller gave none; that is UTC, as in the hosted service. */
+/** Python sends a time without an offset if its caller gave none; that is UTC, as in the hosted service. */
 const moment = z.iso
   .datetime({ offset: true, local: true, error: "must be an ISO 8601 time" })
   .transform((text) => new Date(/(z|[+-]\d\d(:?\d\d)?)$/i.test(text) ? text : `${text}Z`))
-  // An offset may take the first and the last year of four digits beyond what answers can say.
+  // An offset can move a time beyond the years of four digits.
   .refine((time) => time.getTime() >= YEAR_1_MS && time.getTime() <= END_OF_9999_MS, {
     error: "must be a time of the years 1 to 9999",
   });
 
-/** Kept with the cron, and asked for with each of its runs. */
+/** Stored with the cron and used for each run. */
 const runFields = {
   input: jsonValue.describe("The input of the graph."),
   config: optional(storableConfig),
@@ -106,18 +104,16 @@ const creationFields = {
   ...runFields,
 };
 
-/** A cron whose runs get threads of their own. */
 export const cronCreateBody = z
   .object({ ...creationFields, on_run_completed: onRunCompleted })
   .meta({ id: "CronCreate" });
 
-/** A cron whose runs are on one thread. */
 export const threadCronCreateBody = z.object(creationFields).meta({ id: "ThreadCronCreate" });
 
 export type CronCreate = z.output<typeof threadCronCreateBody> &
   Partial<Pick<z.output<typeof cronCreateBody>, "on_run_completed">>;
 
-/** What is left out stays; `end_time: null` removes it, metadata are merged. */
+/** Missing fields stay; `end_time: null` removes the end, metadata are merged. */
 export const cronPatchBody = bodyOf({
   schedule: optional(schedule),
   timezone,

@@ -17,13 +17,13 @@ import type { CronFilter, CronSearch } from "./schemas.ts";
 
 export interface CronPage {
   rows: CronRowNow[];
-  /** Of everything that matches, from the page's cursor on if it has one; undefined if the page is empty. */
+  /** Matches from the cursor on; undefined for an empty page. */
   total: number | undefined;
-  /** Where the next page begins. */
+  /** The next page's cursor. */
   cursor: string | undefined;
 }
 
-/** What may be long; each is read only if it is asked for. */
+/** Long columns are read only if selected. */
 const EMPTY = { metadata: "'{}'::jsonb", payload: "'{}'::text" } as const;
 
 const orderOf = ({ sort_by: key = "created_at", sort_order: direction = "desc" }: CronSearch): KeyOrder => ({
@@ -51,11 +51,11 @@ const conditionsOf = (
 };
 
 /**
- * Finds crons. Indexes: crons_by_assistant, crons_by_thread, crons_by_creation. There is none of their metadata, which each
- * firing would have to be entered in: crons are thousands at most, and a bounded read ends.
+ * Indexes: crons_by_assistant, crons_by_thread, crons_by_creation. Metadata have no index, which each firing would
+ * update: there are thousands of crons at most, and a bounded read ends.
  */
 export const createCronSearcher = (database: Database) => ({
-  /** A page that would get too large ends early. Rejects like `boundedRead`. */
+  /** A page that would grow too large ends early. Rejects like `boundedRead`. */
   async page(
     visibility: Visibility<"crons">,
     search: CronSearch,

@@ -41,27 +41,24 @@ export interface CronServiceParts {
   repository: CronRepository;
   searcher: CronSearcher;
   recursionLimitMax: number;
-  /** Crons that a user may have, and how many times as many a key; 0: no limit. */
+  /** Crons per user, and the factor for a key; 0: no limit. */
   cronsPerCaller: number;
   keyFactor: number;
-  /** Throws `invalid` for a webhook that may not be called. */
+  /** Throws `invalid` for a forbidden webhook. */
   checkWebhook(webhook: string | undefined): void;
-  /** A cron was made or changed: it may be due before anything else. */
+  /** A cron was created or changed, and may be the next one due. */
   onChanged: () => void;
 }
 
 const FOREIGN_KEY_VIOLATION = "23503";
 
-/** What a handler left of it: no field that a cron's request does not have. */
+/** Drops fields that a handler added and that a cron's request does not have. */
 const grantedPayload = (payload: Record<string, unknown>): JsonObject =>
   payloadOf(payload as Parameters<typeof payloadOf>[0]);
 
 type Timing = Pick<CronRow, "schedule" | "timezone" | "end_time" | "enabled" | "next_run_date">;
 
-/**
- * When a cron is due next, if it ever is. What was due and is not fired yet stays due, unless another schedule is given.
- * Throws `invalid`.
- */
+/** The next due time. A time that is due but not fired yet stays, unless the schedule changes. Throws `invalid`. */
 const nextOf = (now: Date, timing: Timing, before?: Timing): Date | null => {
   const schedule = readSchedule(timing.schedule, timing.timezone);
   const isSame = before?.schedule === timing.schedule && before.timezone === timing.timezone;
@@ -72,8 +69,8 @@ const nextOf = (now: Date, timing: Timing, before?: Timing): Date | null => {
 };
 
 /**
- * What a cron runs may have become somebody else's since: the thread, or the assistant, made anew under its id. What goes on
- * there can be stopped, and not changed.
+ * The thread or the assistant may have been recreated under its id by another user since. Such a cron can be disabled
+ * but not changed.
  */
 const assertGoesOn = (
   cron: Pick<CronRow, "assistant_id" | "thread_id">,
@@ -83,13 +80,12 @@ const assertGoesOn = (
   if (!assistantExists) throw assistantNotFound(cron.assistant_id);
 };
 
-/** Whose the runs of a cron are that this caller has made, or takes over. */
 const runsAs = (cipher: Cipher | undefined, caller: Caller): CronUser => ({
   auth_user: authUserOf(caller),
   caller: countedAs(cipher, caller),
 });
 
-/** Throws `tooManyCrons` for a caller who has as many as may be. Those that are made at this very moment are not seen. */
+/** Throws `tooManyCrons`. Concurrent creations are not counted. */
 const assertRoom = async (
   { repository, cronsPerCaller, keyFactor }: CronServiceParts,
   { caller }: CronUser,
@@ -99,13 +95,13 @@ const assertRoom = async (
   if ((await repository.countOf(caller, atMost)) >= atMost) throw tooManyCrons(atMost);
 };
 
-/** Crons: runs that are created again and again. What a caller may not see is as if it were not there. */
+/** Crons create runs on a schedule. A hidden cron is treated as missing. */
 export const createCronService = (parts: CronServiceParts) => {
   const { database, authorize, repository, searcher, recursionLimitMax, checkWebhook, onChanged } = parts;
   const may = createCronRights(authorize);
 
   return {
-    /** Throws `assistantNotFound`, `threadNotFound`, and `invalid` for a schedule that can't be kept. */
+    /** Throws `assistantNotFound`, `threadNotFound`, and `invalid` for a bad schedule. */
     async create(caller: Caller, body: CronCreate, threadId: string | null): Promise<CronRecord> {
       const assistantId = assistantIdOf(body.assistant_id);
       const cronId = newId();
@@ -149,7 +145,7 @@ export const createCronService = (parts: CronServiceParts) => {
               error: null,
             })
             .catch((error: unknown) => {
-              // It was deleted at this very moment.
+              // The thread was deleted at this moment.
               if (sqlState(error) === FOREIGN_KEY_VIOLATION) throw threadNotFound(threadId ?? "");
               throw error;
             });
@@ -170,9 +166,8 @@ export const createCronService = (parts: CronServiceParts) => {
     },
 
     /**
-     * Changes what is given; its runs may be the caller's then (`takesOver`). Throws `cronNotFound`, `invalid`, `threadNotFound`
-     * where its runs would go on on a thread that the caller does not see any more, and `assistantNotFound` where they would go
-     * on with such an assistant.
+     * May make the caller the runs' user (`takesOver`). Throws `cronNotFound`, `invalid`, and `threadNotFound` or
+     * `assistantNotFound` if an enabled cron's thread or assistant is no longer visible.
      */
     async patch(caller: Caller, cronId: string, body: CronPatch): Promise<CronRecord> {
       const visibility = await may.update(caller, cronId, body);
@@ -220,7 +215,7 @@ export const createCronService = (parts: CronServiceParts) => {
       return toCron(row);
     },
 
-    /** Throws `cronNotFound`. Runs that it has made stay. */
+    /** Throws `cronNotFound`. Its runs stay. */
     async remove(caller: Caller, cronId: string): Promise<void> {
       const removed = await repository.remove(
         await authorize(caller, "crons", "delete", { cron_id: cronId }),
@@ -229,7 +224,7 @@ export const createCronService = (parts: CronServiceParts) => {
       if (!removed) throw cronNotFound(cronId);
     },
 
-    /** A page that would get too large ends early; its `total` is the true one. */
+    /** A page that would grow too large ends early; `total` still counts all. */
     async search(caller: Caller, search: CronSearch, signal?: AbortSignal): Promise<Page<CronExtract>> {
       const visibility = await may.search(caller, search);
       const fields = search.select === undefined || search.select.length === 0 ? CRON_FIELDS : search.select;

@@ -6,17 +6,17 @@ import type { RunEnd } from "../../engine/queue/attempts.ts";
 
 type RunKey = Pick<RunRow, "thread_id" | "run_id">;
 
-/** Tells whom it concerns what was done to runs, here and in the other processes. */
+/** Announces changes of runs to this process and to the others. */
 export interface Announcements {
-  /** A run in progress was asked to stop. */
+  /** A caller asked a running run to stop. */
   stop(run: RunKey, action: CancelAction): void;
-  /** A run ended while it waited. */
+  /** A pending run ended. */
   ended(end: RunEnd): void;
-  /** A run waits, and may start in so many seconds. */
+  /** A pending run may start in so many seconds. */
   available(run: RunKey, afterSeconds: number): void;
 }
 
-/** What a timer of Node can hold: 24 days. */
+/** Node's longest timer: 24 days. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
 const about = (kind: SignalKind, run: RunKey): Signal => ({
@@ -36,7 +36,7 @@ export const createAnnouncements = (worker: Worker, signals: Signals, endings: E
 
   available(run, afterSeconds) {
     const waitMs = afterSeconds * 1_000;
-    // One further away would ring at once; the worker's poll finds the run.
+    // Node would fire a longer timer at once. The worker's poll finds the run.
     if (waitMs > LONGEST_TIMER_MS) return;
     if (afterSeconds > 0) setTimeout(() => worker.wake(), waitMs).unref();
     else {

@@ -5,7 +5,7 @@ import type { RunSummaryRow } from "./records/search.ts";
 
 export const isTerminal = (status: RunRow["status"]): boolean => status !== "pending" && status !== "running";
 
-/** Clients look at the word before the colon, which is the hosted service's for `taken`. */
+/** Clients read the word before the colon. `taken` copies the hosted service's word. */
 const CANCEL_REASONS: Readonly<Record<CancelReason, string>> = {
   requested: "requested: a request cancelled the run",
   taken: "taken: another run has taken over the input of this one",
@@ -13,14 +13,13 @@ const CANCEL_REASONS: Readonly<Record<CancelReason, string>> = {
   disconnected: "disconnected: its client left before the end",
 };
 
-/** A run that came to another end before it could stop was not cancelled. */
+/** A run that ended otherwise before it could stop was not cancelled. */
 const cancelReasonOf = ({ status, cancel_reason: reason }: ShownRow<RunSummaryRow>): string | null =>
   status === "interrupted" && reason != null ? CANCEL_REASONS[reason] : null;
 
-/** A row that is shown; of a run that was just created nobody has read whether it was cancelled. */
+/** The row of a new run has no `cancel_reason`. */
 type ShownRow<Row> = Row & { cancel_reason?: CancelReason | null };
 
-/** A run as a search shows it. */
 export const toRunSummary = (row: ShownRow<RunSummaryRow>): RunSummary => ({
   run_id: row.run_id,
   thread_id: row.thread_id,
@@ -29,7 +28,7 @@ export const toRunSummary = (row: ShownRow<RunSummaryRow>): RunSummary => ({
   created_at: timestamp(row.created_at),
   updated_at: timestamp(row.updated_at),
   run_started_at: row.started_at && timestamp(row.started_at),
-  // Nothing changes a run after its end.
+  // A run never changes after its end.
   run_ended_at: isTerminal(row.status) ? timestamp(row.updated_at) : null,
   available_at: timestamp(row.available_at),
   attempts: row.attempt,
@@ -41,13 +40,12 @@ export const toRunSummary = (row: ShownRow<RunSummaryRow>): RunSummary => ({
   multitask_strategy: row.multitask_strategy,
 });
 
-/** What a run was asked to do, as it is shown: without what of `kwargs` is the server's own. */
+/** Omits the parts of `kwargs` that only the server uses. */
 export const shownKwargs = (row: Pick<RunRow, "kwargs" | "config" | "context">): RunRecord["kwargs"] => {
   const { event_streaming: _, headers: __, ...kwargs } = row.kwargs;
   return { ...kwargs, config: row.config, context: row.context };
 };
 
-/** A run as the API shows it. */
 export const toRunRecord = (row: ShownRow<RunRow>): RunRecord => ({
   ...toRunSummary(row),
   kwargs: shownKwargs(row),

@@ -11,16 +11,16 @@ import { runVisible } from "../../engine/queue/run-visible.ts";
 
 export type { RunSelector };
 
-/** `SHOWN_COLUMNS`, but of `kwargs`, which holds the input, only its length where it is large. */
+/** `SHOWN_COLUMNS`, except that large `kwargs` (the input) are replaced by their length. */
 const BOUNDED_COLUMNS = `${SHOWN_COLUMNS.replace(
   "r.kwargs",
   `case when octet_length(r.kwargs::text) <= ${LARGE_ANSWER_BYTES} then r.kwargs end as kwargs`,
 )}, octet_length(r.kwargs::text) as kwargs_bytes`;
 
-/** What those who wait for the end of a run look at, each of them every second: not its input, which may be large. */
+/** Waiters read this every second, so it leaves out the input, which may be large. */
 export type AwaitedRunRow = Pick<RunRow, "status" | "error" | "worker_id" | "reader_id" | "delete_thread">;
 
-/** Reads of what stands around runs: their threads and assistants. */
+/** Reads of the runs' threads and assistants. */
 const createSurroundings = (database: Database) => ({
   async assistantExists(visibility: Visibility<"assistants">, assistantId: string): Promise<boolean> {
     const values: unknown[] = [assistantId];
@@ -46,7 +46,7 @@ const createSurroundings = (database: Database) => ({
     return rows.length > 0;
   },
 
-  /** Whether the thread is there, but not for this caller. */
+  /** Whether the thread exists but this caller can't see it. */
   async threadIsHidden(
     visibility: Visibility<"threads">,
     threadId: string,
@@ -62,7 +62,7 @@ const createSurroundings = (database: Database) => ({
     return rows.length > 0;
   },
 
-  /** Those of these threads that are there for this caller. Locks nothing. Index: threads_pkey. */
+  /** The threads that the caller can see. Locks nothing. Index: threads_pkey. */
   async threadsSeen(
     visibility: Visibility<"threads">,
     threadIds: readonly string[],
@@ -78,7 +78,7 @@ const createSurroundings = (database: Database) => ({
     return rows.map((row) => row.thread_id);
   },
 
-  /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
+  /** The thread's interrupts: `{task_id: [{id, value}]}`. */
   async interrupts(visibility: Visibility<"threads">, threadId: string): Promise<JsonObject> {
     const values: unknown[] = [threadId];
     const visible = visibility.condition("metadata", values);
@@ -93,9 +93,8 @@ const createSurroundings = (database: Database) => ({
 });
 
 /**
- * Reads of single runs, as callers of the API see them: what a visibility hides is as if it were not there. All that writes
- * the table `runs` is in engine/queue/sql. Raw statements: most are asked for with each run, or with each second that one is waited
- * for.
+ * Reads single runs for callers of the API; a hidden run is treated as missing. engine/queue/sql has all writes of the
+ * table `runs`. The statements are raw because most of them run for each run or for each second of waiting.
  */
 export const createRunRepository = (database: Database) => ({
   ...createSurroundings(database),
@@ -114,7 +113,7 @@ export const createRunRepository = (database: Database) => ({
     return openRuns(queryable, rows)[0];
   },
 
-  /** As `find`, for who goes on with its execution. */
+  /** As `find`, with the columns that its execution needs. */
   async findToExecute(
     visibility: Visibility<"threads">,
     { threadId, runId }: RunSelector,
@@ -128,7 +127,7 @@ export const createRunRepository = (database: Database) => ({
     return openRuns(database, rows)[0];
   },
 
-  /** As `find`. An input over a megabyte is read by a second statement, when `whenLarge` has found room for it. */
+  /** As `find`. A second statement reads an input over a megabyte after `whenLarge` has reserved room for it. */
   async findWithRoom(
     visibility: Visibility<"threads">,
     selector: RunSelector,
@@ -160,7 +159,7 @@ export const createRunRepository = (database: Database) => ({
     return row && decryptColumns(database.cipher, { error: RUN_JSON.error }, { run_id: runId }, row);
   },
 
-  /** In the order of the ids; those that are gone are missing. */
+  /** In the order of the ids; deleted runs are missing. */
   async findAll(visibility: Visibility<"threads">, runIds: readonly string[]): Promise<RunRow[]> {
     const values: unknown[] = [runIds];
     const visible = runVisible(visibility, values);
@@ -172,7 +171,7 @@ export const createRunRepository = (database: Database) => ({
     return openRuns(database, rows);
   },
 
-  /** For the engine, which asks for no caller. */
+  /** For the engine, without a caller. */
   async phaseOf({ threadId, runId }: RunSelector, processId: string): Promise<RunPhase> {
     const [row] = await database.query<{ status: RunStatus; here: boolean; unlogged: boolean }>(
       `select status, worker_id is not distinct from $3::uuid as here, unlogged_attempt is not distinct from attempt as unlogged

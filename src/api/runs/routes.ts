@@ -7,7 +7,7 @@ import { createJoiningRoutes } from "./joining/routes.ts";
 import { createRecordRoutes } from "./records/routes.ts";
 import type { RunService } from "./service.ts";
 
-/** Runs over HTTP: the routes of each sub-room. `room`: for answers that hold a large state. */
+/** `room`: the budget for answers with a large state. */
 export const createRunRoutes =
   (service: RunService, room: ResponseBudget): RoutePlugin =>
   async (app) => {

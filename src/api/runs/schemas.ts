@@ -22,12 +22,10 @@ import {
 } from "../../platform/domain/json-schemas.ts";
 import { storableFilter } from "../../platform/domain/search-filter.ts";
 
-/** Runs as the API takes and shows them. */
-
 /** Each is compared with the name of each event. */
 const NAMESPACES_AT_MOST = 100;
 
-/** Nodes before or after which a run stops; all of them: `*`. */
+/** `*` means all nodes. */
 export const nodeNames = z.union([z.literal("*"), z.array(storableText)]);
 
 const command = z.object({
@@ -43,7 +41,7 @@ const checkpoint = z.object({
   checkpoint_map: optional(jsonObject),
 });
 
-/** Lenient: an unknown mode emits nothing, and clients run ahead of servers. */
+/** Accepts unknown modes, which emit nothing: clients can be newer than the server. */
 const streamMode = z
   .union([storableText, z.array(storableText)])
   .nullish()
@@ -85,11 +83,10 @@ const threadFields = {
   if_not_exists: optional(z.enum(["create", "reject"])).transform((value) => value ?? "reject"),
 };
 
-/** A run on a thread. */
 export const runBody = z.object({ ...commonFields, ...threadFields }).meta({ id: "RunCreateStateful" });
 export type RunBody = z.output<typeof runBody>;
 
-/** A run on a thread of its own, or on the one that the body names: then the fields of such a run apply. */
+/** A run on its own thread, or on the thread that the body names. */
 export const threadlessRunBody = z
   .object({
     ...commonFields,
@@ -147,13 +144,13 @@ const summaryFields = {
 export const runRecord = z.object({ ...summaryFields, kwargs: jsonObject }).meta({ id: "Run" });
 export type RunRecord = z.output<typeof runRecord>;
 
-/** What a search shows of a run: all but what it was asked to do. */
+/** Omits `kwargs`. */
 const runSummary = z.object(summaryFields);
 export const runExtract = runSummary.partial().meta({ id: "RunExtract" });
 export type RunSummary = z.output<typeof runSummary>;
 
 const END_OF_9999_MS = 253_402_300_799_999;
-/** Within what PostgreSQL and the ids of runs can say; no run is from before or after that. */
+/** Limited to the times that PostgreSQL and the ids of runs can hold. */
 const moment = z.iso
   .datetime({ offset: true, error: "must be an ISO 8601 time with its offset from UTC" })
   .transform((text) => new Date(Math.min(END_OF_9999_MS, Math.max(0, Date.parse(text)))));
@@ -207,7 +204,7 @@ const namespace = queryTexts(NAMESPACES_AT_MOST).describe(
 );
 export const streamQuery = z.object({ namespace });
 
-/** Loose: the other headers are nobody's business here. */
+/** Loose, because requests have other headers, too. */
 export const joinStreamHeaders = z.looseObject({
   "last-event-id": z.string().optional().describe("The last event that the client has; -1 for all."),
 });

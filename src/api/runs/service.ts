@@ -24,7 +24,7 @@ import type { RunRepository } from "./repository.ts";
 export interface RunServiceParts {
   database: Database;
   authorize: Authorize;
-  /** The server's own: for what it looks at while it waits, whoever for. */
+  /** The server's own visibility, for reads while it waits. */
   everyThread: Visibility<"threads">;
   repository: RunRepository;
   searcher: RunSearcher;
@@ -45,10 +45,7 @@ export interface RunServiceParts {
   checkpoints: RunCreationParts["checkpoints"];
 }
 
-/**
- * Runs: one service for each sub-room. `caller` is who asks: a run is visible with its thread, and what is not visible is
- * as if it were not there.
- */
+/** Builds one service for each sub-room. A run is visible with its thread, and a hidden run is treated as missing. */
 export const createRunService = (parts: RunServiceParts) => {
   const announcements = createAnnouncements(parts.worker, parts.signals, parts.endings);
   const limits = createPendingLimits(parts.pendingLimits);

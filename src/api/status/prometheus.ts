@@ -1,6 +1,6 @@
 import type { Metrics } from "./schemas.ts";
 
-/** What a collector reads, one group of lines per figure: name, kind, meaning, value. */
+/** The text format of Prometheus. */
 export const toPrometheus = (metrics: Metrics): string => {
   const {
     process,

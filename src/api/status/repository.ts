@@ -1,73 +1,72 @@
 import type { Database } from "../../platform/database/database.ts";
 import { isOutOfRoom } from "../../platform/database/passing-faults.ts";
 
-/** Two partial indexes of the queue answer it: runs that have ended are not looked at. */
+/** Two partial indexes of the queue answer this without ended runs. */
 const COUNT_UNFINISHED = `select
   (select count(*) from threadloom.runs where status = 'pending')::int as pending,
   (select count(*) from threadloom.runs where status = 'running')::int as running`;
 
-/** Index: crons_due, which holds those that will be fired. */
+/** Index: crons_due. */
 const COUNT_CRONS = `select count(*)::int as scheduled, (count(*) filter (where next_run_date <= now()))::int as due,
   coalesce(greatest(0, extract(epoch from now() - min(next_run_date))), 0)::float8 as late_seconds
   from threadloom.crons where next_run_date is not null`;
 
-/** Indexes: webhook_deliveries_due, webhook_deliveries_failed; what was delivered is not looked at. */
+/** Indexes: webhook_deliveries_due, webhook_deliveries_failed. */
 const COUNT_WEBHOOKS = `select pending.count::int as pending, failed.count::int as failed, pending.oldest_seconds
   from (select count(*), coalesce(greatest(0, extract(epoch from now() - min(run_ended_at))), 0)::float8 as oldest_seconds
     from threadloom.webhook_deliveries where state = 'pending') pending,
   (select count(*) from threadloom.webhook_deliveries where state = 'failed') failed`;
 
-/** Index: threads_by_expiry. Rows are looked at, too, so no more are counted than say enough. */
+/** Index: threads_by_expiry. The count reads rows, so it is limited. */
 const COUNTED_AT_MOST = 10_000;
 const COUNT_EXPIRED = `select count(*)::int as expired,
   coalesce(greatest(0, extract(epoch from now() - min(expires_at))), 0)::float8 as late_seconds
   from (select expires_at from threadloom.threads where expires_bin <= now() and expires_at <= now() and unfinished_runs = 0
     order by expires_bin limit ${COUNTED_AT_MOST}) counted`;
 
-/** Of all deployments that share the tables. */
+/** Over all deployments that share the tables. */
 export interface ExpiredCounts {
-  /** Threads whose time is over and that are not removed yet; 10,000 are counted at most. */
+  /** Expired threads before their removal; at most 10,000 are counted. */
   expired: number;
-  /** How long the time of the first of them has been over; 0: there is none. */
+  /** Since the first of them expired; 0 without expired threads. */
   late_seconds: number;
 }
 
-/** Of all deployments that share the tables. */
+/** Over all deployments that share the tables. */
 export interface WebhookCounts {
   pending: number;
   /** Given up, and not removed yet. */
   failed: number;
-  /** For how long the first of those has ended that nobody was told of; 0: all were. */
+  /** Since the first run with an undelivered webhook ended; 0 without one. */
   oldest_seconds: number;
 }
 
-/** Of all deployments that share the tables. */
+/** Over all deployments that share the tables. */
 export interface CronCounts {
   scheduled: number;
   due: number;
-  /** How long ago the first of those was due that nobody has fired yet; 0: none is due. */
+  /** Since the first unfired cron was due; 0 without one. */
   late_seconds: number;
 }
 
-/** `on` also in a standby. Not an update of nothing: that waits for whoever changes the table, and a probe would, too. */
+/** Also `on` in a standby. An empty update would wait for locks of the table, and so would the probe. */
 const IS_WRITABLE = "select current_setting('transaction_read_only') = 'off' as writable";
 
 /**
- * Writes a megabyte of what PostgreSQL keeps beside the tables while a statement is executed, on the disk of the database: it
- * fails where that is full, as a table that grows does, and leaves nothing behind. Needs no right, no write-ahead log, no table;
- * 10 ms. A row that is written would find room in a page that is there already.
+ * Makes PostgreSQL write a temporary file of a megabyte, which fails on a full disk and leaves nothing behind. Needs no
+ * right, write-ahead log or table; takes 10 ms. A written row could still find room in an existing page.
  */
 const WRITE_BESIDE_TABLES = `with written as materialized (select repeat('x', 8000) as line from generate_series(1, 128))
   select max(length(line)) from written`;
 
 export const createStatusRepository = (database: Database) => ({
-  /** Whether the database takes writes: one that was failed over answers, but takes none. Throws what it says if it is away. */
+  /** After a failover, a standby answers but takes no writes. Throws the database's error if the database is away. */
   async isWritable(): Promise<boolean> {
     const [row] = await database.query<{ writable: boolean }>(IS_WRITABLE);
     return row?.writable === true;
   },
 
-  /** Whether there is room to write. Throws what the database says if it is away. */
+  /** Whether the disk has room. Throws the database's error if the database is away. */
   async hasRoom(): Promise<boolean> {
     try {
       await database.transaction(async (transaction) => {

@@ -9,7 +9,7 @@ import type { StatusService } from "./service.ts";
 const tags = ["System"];
 const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Open, for probes. */
+/** Needs no key, for probes. */
 const healthRoutes =
   (service: StatusService): RoutePlugin =>
   async (app) => {
@@ -60,7 +60,7 @@ const metaRoutes =
         },
       },
       async (request, reply) => {
-        // They count what all users have, and no filter of a handler can be put on a count of rows in memory.
+        // The figures count all users' data, and a handler's filter can't apply to them.
         if (request.caller.kind === "user")
           throw forbidden("The figures of this server count what everybody has: they need an API key.");
         const metrics = await service.metrics();

@@ -6,7 +6,7 @@ export const healthQuery = z.object({
 });
 export const health = z.object({ ok: z.literal(true) });
 
-/** `prometheus` is the default, as at the hosted service. */
+/** `prometheus` is the default, as in the hosted service. */
 export const metricsQuery = z.object({
   format: z.preprocess(
     (value) => (value === "" ? undefined : value),
@@ -36,7 +36,6 @@ export const serverInfo = z
 
 export type ServerInfo = z.output<typeof serverInfo>;
 
-/** Bytes, seconds and counts, as the names say. */
 export interface Metrics {
   process: {
     uptime_seconds: number;
@@ -44,7 +43,7 @@ export interface Metrics {
     resident_memory_bytes: number;
     heap_used_bytes: number;
     external_memory_bytes: number;
-    /** By how much a timer is late, since the last look. */
+    /** Delay of timers since the last read of the metrics. */
     event_loop_delay_p50_seconds: number;
     event_loop_delay_p99_seconds: number;
     event_loop_delay_max_seconds: number;
@@ -56,35 +55,38 @@ export interface Metrics {
     /** Statements that wait for a connection. */
     waiting: number;
   };
-  /** Runs that have not ended, of all processes; undefined while the database is away. */
+  /** Unfinished runs of all processes; undefined while the database is away. */
   queue:
     | {
         num_pending: number;
         num_running: number;
-        /** Of those pending: runs whose graph no living worker hosts. */
+        /** Pending runs whose graph no living worker hosts. */
         num_unhosted: number;
-        /** Of those pending: runs that may have ended their processes, and wait to be executed alone. */
+        /** Pending runs that may have ended their processes and wait to be executed alone. */
         num_suspects: number;
       }
     | undefined;
   /**
-   * Of all processes; undefined while the database is away. Threads whose time is over and that are not removed yet: 10,000 are
-   * counted at most. `late_seconds`: since the time of the first of them was over.
+   * Of all processes; undefined while the database is away. Counts at most 10,000 expired threads. `late_seconds`:
+   * since the first of them expired.
    */
   threads: { num_expired: number; late_seconds: number } | undefined;
-  /** Of all processes; undefined while the database is away. `late_seconds`: since the first one is due that is not fired. */
+  /** Of all processes; undefined while the database is away. `late_seconds`: since the first unfired cron was due. */
   crons: { num_scheduled: number; num_due: number; late_seconds: number } | undefined;
-  /** Of all processes; undefined while the database is away. `oldest_seconds`: since the first run ended of which nobody was told. */
+  /**
+   * Of all processes; undefined while the database is away. `oldest_seconds`: since the first run with an undelivered
+   * webhook ended.
+   */
   webhooks: { num_pending: number; num_failed: number; oldest_seconds: number } | undefined;
-  /** Of this process since it started, by what they came to; undefined where it sends none. */
+  /** Tries of this process since its start, by result; undefined if it sends none. */
   webhook_tries: Readonly<Record<string, number>> | undefined;
-  /** What clients read of threads from this process over event streaming; a WebSocket has a stream for each subscription. */
+  /** Open event streams of this process; a WebSocket has one for each subscription. */
   event_streaming: { streams: number; sockets: number } | undefined;
-  /** Streams and waiting requests that callers have open here, and what was refused since the start, by the limit. */
+  /** Open streams and waiting requests of this process, and requests refused since its start, by limit. */
   limits: { open_streams: number; refused: Readonly<Record<string, number>> } | undefined;
-  /** What this process executes; undefined if it is no worker. */
+  /** Undefined if this process is no worker. */
   workers: { max: number; active: number; available: number } | undefined;
-  /** Processes that execute graphs for this one, and those that ended unasked, by the reason; undefined without WORKERS. */
+  /** Graph processes of this server, and deaths by reason; undefined without WORKERS. */
   graph_processes:
     | { working: number; spare: number; starting: number; deaths: Readonly<Record<string, number>> }
     | undefined;

@@ -11,43 +11,37 @@ import type { Metrics, ServerInfo } from "./schemas.ts";
 export interface StatusServiceOptions {
   database: Database;
   repository: StatusRepository;
-  /** Why this process should get no requests now, as the end of a sentence ("is stopping"); undefined if it may. */
+  /** Why this process should get no requests, as the end of a sentence ("is stopping"); undefined if it may. */
   readiness?: () => string | undefined;
-  /** Runs that this process may execute and does. */
   workers?: () => { max: number; active: number };
-  /** What clients have open. */
   eventStreaming?: () => Metrics["event_streaming"];
-  /** What tries to deliver webhooks came to. */
   webhookTries?: () => Metrics["webhook_tries"];
-  /** What stays open, and what was refused. */
   limits?: () => Metrics["limits"];
-  /** Processes that execute graphs for this one; undefined if there are none. */
   graphProcesses?: () => Metrics["graph_processes"];
-  /** Runs that wait, by their graph, and that no worker can execute. */
+  /** Pending runs, by graph, that no worker can execute. */
   listUnhosted?: () => Promise<{ graph_id: string; runs: number }[]>;
-  /** Runs that wait to be executed alone, since they may have ended their processes. */
+  /** Pending runs that may have ended their processes and wait to be executed alone. */
   countSuspects?: () => Promise<number>;
-  /** Abilities beyond the ones that every server of ours has. */
+  /** Flags beside those that every server has. */
   flags?: Record<string, boolean>;
 }
 
 /**
- * What Studio asks for at least: it refuses a server that calls itself 0.1.0. A number alone, since clients split
- * it at the dots; our own version stands beside it.
+ * The least version that Studio accepts: it refuses 0.1.0. Clients split the text at its dots, so it is a number alone.
  */
 const API_VERSION = "0.4.35";
 
 const NO_ROOM = "The database has no room left on its disk.";
 
-/** A health probe must end, whatever the database does: pools wait longer for a connection than probes for us. */
+/** A probe must end before a pool gives up waiting for a connection. */
 const DATABASE_CHECK_MS = 2_000;
 
-/** Whoever finds room is not asked again for so long: anybody may ask /ok, and it costs 10 ms of the database. */
+/** A caller without a key may call /ok, and the check takes the database 10 ms. */
 const ROOM_LASTS_MS = 5_000;
 
 const EVENT_LOOP_SAMPLE_MS = 10;
 
-/** In the names that the hosted service and the SDKs use; what is not here is told, too. */
+/** The names of the hosted service and the SDKs, missing abilities included. */
 const FLAGS = {
   assistants: true,
   crons: true,
@@ -61,8 +55,8 @@ const NANOSECONDS = 1e9;
 const MICROSECONDS = 1e6;
 
 /**
- * Joins callers to the work that is under way instead of starting it again: while the database is silent, every
- * probe would take one more connection of the pool and keep it.
+ * Lets callers share the work in progress: while the database does not answer, each probe would otherwise hold one more
+ * connection of the pool.
  */
 const oneAtATime = <T>(work: () => Promise<T>): (() => Promise<T>) => {
   let underWay: Promise<T> | undefined;
@@ -72,7 +66,7 @@ const oneAtATime = <T>(work: () => Promise<T>): (() => Promise<T>) => {
     }));
 };
 
-/** What the server says of itself: health, versions, figures. `close()` ends the watch over the event loop. */
+/** Health, versions and metrics. `close()` stops the measurement of the event loop. */
 export const createStatusService = (options: StatusServiceOptions) => {
   const { database, repository, readiness, workers } = options;
   const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_SAMPLE_MS });
@@ -115,14 +109,17 @@ export const createStatusService = (options: StatusServiceOptions) => {
     metadata: {},
   };
 
-  /** The histogram holds the whole time between two samples; only what is beyond their distance is delay. */
+  /** The histogram holds the whole time between two samples; the excess over the sample interval is the delay. */
   const delaySeconds = (nanoseconds: number): number =>
     Math.max(0, nanoseconds / NANOSECONDS - EVENT_LOOP_SAMPLE_MS / 1000) || 0;
 
   return {
     info: (): ServerInfo => info,
 
-    /** Throws `unavailable` if this process should get no requests, or the database is asked and does not answer, takes no writes or has no room. */
+    /**
+     * Throws `unavailable` if this process should get no requests, or if the checked database does not answer, takes no
+     * writes or has no room.
+     */
     async assertHealthy({ checkDatabase }: { checkDatabase: boolean }): Promise<void> {
       const reason = readiness?.();
       if (reason !== undefined) throw unavailable(`This server ${reason}.`);
@@ -133,16 +130,16 @@ export const createStatusService = (options: StatusServiceOptions) => {
         takesWrites = await within(DATABASE_CHECK_MS, isWritable());
         if (takesWrites) room = await within(DATABASE_CHECK_MS, hasRoom());
       } catch (error) {
-        // A session may not begin without room either.
+        // Without room, a connection may fail at its start.
         if (isOutOfRoom(error)) throw unavailable(NO_ROOM, error);
         throw unavailable("The database does not answer.", error);
       }
-      // Whatever its role, a process writes: runs that are created, leases, the ends of runs.
+      // Every process writes: new runs, leases, the ends of runs.
       if (!takesWrites) throw unavailable("The database takes no writes.");
       if (!room) throw unavailable(NO_ROOM);
     },
 
-    /** Runs that wait, of all processes; undefined if the database does not answer. For the last line of a process. */
+    /** Pending runs of all processes, for a process's exit report; undefined if the database does not answer. */
     async pendingRuns(): Promise<number | undefined> {
       const counted = repository.countUnfinishedRuns({ answerMs: DATABASE_CHECK_MS });
       return (await within(DATABASE_CHECK_MS, counted).catch(() => undefined))?.pending;

@@ -1,25 +1,25 @@
 import { storableText } from "../../platform/domain/json-schemas.ts";
 
-/** Where an item is: a path of labels, and a key that is unique under it. */
+/** A path of labels, and a key that is unique under it. */
 export interface ItemAddress {
   namespace: string[];
   key: string;
 }
 
 /**
- * Bytes of UTF-8 that a key may have, and a namespace with `BYTES_PER_LABEL` more for each label. Together they
- * are one entry of a btree, which PostgreSQL limits to 2,704 bytes.
+ * UTF-8 bytes of a key, and of a namespace with `BYTES_PER_LABEL` more per label. Together they are one btree entry,
+ * which PostgreSQL limits to 2,704 bytes.
  */
 const KEY_BYTES_AT_MOST = 1_000;
 const NAMESPACE_BYTES_AT_MOST = 1_500;
 const BYTES_PER_LABEL = 8;
 
-/** The root that LangGraph keeps for itself. */
+/** Reserved by LangGraph. */
 const RESERVED_ROOT = "langgraph";
 
 const isStorable = (text: string): boolean => storableText.safeParse(text).success;
 
-/** Why these labels can't even be looked for, as the rest of a sentence; undefined if they can. */
+/** Why these labels can't be searched for, as the rest of a sentence; undefined if they can. */
 export const textComplaint = (labels: readonly unknown[]): string | undefined => {
   const index = labels.findIndex((label) => typeof label !== "string" || !isStorable(label));
   if (index === -1) return undefined;
@@ -28,7 +28,7 @@ export const textComplaint = (labels: readonly unknown[]): string | undefined =>
     : `label ${index + 1} is not a text`;
 };
 
-/** Why these labels are no part of any namespace (LangGraph's rules), as the rest of a sentence. */
+/** The same for LangGraph's rules for labels. */
 export const labelsComplaint = (labels: readonly unknown[]): string | undefined => {
   const complaint = textComplaint(labels);
   if (complaint !== undefined) return complaint;
@@ -38,7 +38,7 @@ export const labelsComplaint = (labels: readonly unknown[]): string | undefined 
   return dotted === -1 ? undefined : `label ${dotted + 1} contains a period`;
 };
 
-/** Why nothing can be stored under this namespace, as the rest of a sentence. */
+/** Why this namespace can't hold items, as the rest of a sentence. */
 export const namespaceComplaint = (namespace: readonly unknown[]): string | undefined => {
   if (namespace.length === 0) return "needs at least one label";
   const complaint = labelsComplaint(namespace);
@@ -53,7 +53,7 @@ export const namespaceComplaint = (namespace: readonly unknown[]): string | unde
     : undefined;
 };
 
-/** Why nothing can be stored under this key, as the rest of a sentence. */
+/** Why this key can't be stored, as the rest of a sentence. */
 export const keyComplaint = (key: unknown): string | undefined => {
   if (typeof key !== "string") return "is not a text";
   if (!isStorable(key)) return "holds a NUL character or half a surrogate pair";

@@ -3,7 +3,7 @@ import type { StoreIndexConfig } from "../../graphs/project/store-embedding.ts";
 import { createModuleLoader } from "../../graphs/modules.ts";
 import { createEmbedder, type Embedder, type EmbeddingModel } from "./embedding.ts";
 
-/** Where LangChain keeps the embeddings of a provider: a package of its own, which is not ours to install. */
+/** LangChain's packages of embedding models. The project installs them. */
 const PROVIDERS: Readonly<Record<string, { package: string; className: string }>> = {
   openai: { package: "@langchain/openai", className: "OpenAIEmbeddings" },
   azure_openai: { package: "@langchain/openai", className: "AzureOpenAIEmbeddings" },
@@ -58,9 +58,8 @@ const ofProvider = async (embed: string): Promise<EmbeddingModel> => {
 };
 
 /**
- * Loads what `store.index.embed` names: an export of the user's, by what it can do (a function of texts, or
- * LangChain's `Embeddings`, of whatever copy of the library; a promise of one, too), or a provider's model.
- * @throws GraphLoadError if there is no such thing
+ * Loads `store.index.embed`: an export of the project (a function of texts, or LangChain's `Embeddings` of any copy of
+ * the library, or a promise of one), or a provider's model. @throws GraphLoadError if loading fails
  */
 export const loadEmbedder = async ({ embed, module, dims }: StoreIndexConfig): Promise<Embedder> => {
   if (module === undefined) {

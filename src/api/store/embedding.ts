@@ -1,20 +1,19 @@
 import { createHash } from "node:crypto";
 import { invalid, unavailable } from "../../platform/domain/errors.ts";
 
-/** What makes vectors of texts, whoever wrote it. */
 export interface EmbeddingModel {
   embedDocuments(texts: string[]): Promise<number[][]>;
   embedQuery(text: string): Promise<number[]>;
 }
 
-/** Vectors as pgvector writes them, of the right length; whatever the model does wrong is `unavailable`. */
+/** Vectors in pgvector's text form, with the right length. A fault of the model is `unavailable`. */
 export interface Embedder {
   /** One vector per text, in order. */
   documents(texts: readonly string[]): Promise<string[]>;
   query(text: string): Promise<string>;
 }
 
-/** Each text is a vector to be computed, often for money: more in one item are a mistake. */
+/** Each text needs a vector, often for money; more in one item are a mistake. */
 const TEXTS_PER_ITEM_AT_MOST = 1_000;
 
 /** A part of a path: `[0]`, `[*]`, `{a,b}` or a name. */
@@ -49,11 +48,9 @@ const textOf = (value: unknown): string[] => {
 };
 
 /**
- * The texts that an item is found by: what stands at `paths` of its value. Paths are those of LangGraph's documents:
- * `$` (the whole value), `title`, `meta.title`, `list[0]`, `list[-1]`, `list[*].text`, `*.text`, `{title,text}`. (Its
- * JavaScript library exports a function for them that knows half of these.) What is no text counts as its JSON. Blank texts mean nothing, and providers refuse them. No text twice.
- *
- * Throws `invalid` if there are too many.
+ * The texts of an item's value at `paths`, without duplicates and blank texts, which providers refuse. Supports all of
+ * LangGraph's documented paths, of which its JavaScript library knows half: `$`, `title`, `meta.title`, `list[0]`,
+ * `list[-1]`, `list[*].text`, `*.text`, `{title,text}`. Other values become JSON. Throws `invalid` for too many texts.
  */
 export const textsOf = (value: unknown, paths: readonly string[]): string[] => {
   const texts = new Set(
@@ -67,10 +64,10 @@ export const textsOf = (value: unknown, paths: readonly string[]): string[] => {
   return [...texts];
 };
 
-/** Bytes of SHA-256 that are kept: as many as a UUID has. */
+/** As many bytes of SHA-256 as a UUID has. */
 const HASH_BYTES = 16;
 
-/** The name of a text's vector (hex): another model makes another vector of the same text. */
+/** The hash (hex) includes the model, since each model makes other vectors. */
 export const hashOf = (embed: string, text: string): string =>
   createHash("sha256")
     .update(`${embed}\0${text}`)
@@ -80,7 +77,7 @@ export const hashOf = (embed: string, text: string): string =>
 const isFloat32 = (value: unknown): boolean =>
   typeof value === "number" && Number.isFinite(Math.fround(value));
 
-/** Wraps a model: checks what it gives, and tells its failures from ours. */
+/** Checks a model's results and separates its failures from the server's. */
 export const createEmbedder = (model: EmbeddingModel, dims: number): Embedder => {
   const written = (vector: unknown): string => {
     if (!Array.isArray(vector) || vector.length !== dims) {
@@ -99,7 +96,7 @@ export const createEmbedder = (model: EmbeddingModel, dims: number): Embedder =>
     try {
       return await work();
     } catch (cause) {
-      // What a provider says may hold parts of its key: it goes to the log, as the cause, and not to the caller.
+      // A provider's error may hold parts of its key: it goes to the log as the cause, not to the caller.
       throw unavailable(
         "The embedding model of 'store.index' failed; nothing was stored or searched.",
         cause,

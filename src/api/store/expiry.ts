@@ -6,18 +6,18 @@ import type { StoreService } from "./service.ts";
 
 export interface ItemExpiryOptions {
   store: Pick<StoreService, "deleteExpired">;
-  /** As the project says; undefined: the usual. */
+  /** Undefined: `SWEEP_MS`. */
   sweepIntervalMinutes: number | undefined;
   logger: Logger;
 }
 
-/** How often items that have expired are removed, and how many at a time, to stay short beside live traffic. */
+/** Sweeps are frequent and small, so that they stay short beside live traffic. */
 const SWEEP_MS = 10_000;
 const EXPIRED_PER_SWEEP = 5_000;
-/** Rarer would not be worth a setting: what has expired is invisible anyway. */
+/** Rarer sweeps would gain nothing, because expired items are invisible anyway. */
 const SWEEP_AT_MOST_MS = 24 * 3_600_000;
 
-/** Removes items of the store whose time is over, until it is closed. */
+/** Removes expired items of the store until it is closed. */
 export const startItemExpiry = (options: ItemExpiryOptions): { close(): Promise<void> } => {
   const { store, sweepIntervalMinutes: minutes, logger } = options;
   return startPeriodic({

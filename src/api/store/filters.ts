@@ -1,13 +1,13 @@
 import { invalid } from "../../platform/domain/errors.ts";
 import { storableObject } from "../../platform/domain/json-schemas.ts";
 
-/** One condition on a field of an item's value; all of a search's conditions must hold. */
+/** One condition on a field; an item must meet all of them. */
 export interface FilterCondition {
   field: string;
   operator: "$eq" | "$ne" | "$in" | "$nin" | "$gt" | "$gte" | "$lt" | "$lte";
   /**
-   * What the field is compared with: one element, or none for JavaScript's `undefined`, which equals a field
-   * that is absent. Boxed because SQL would not tell JSON's null from a missing value.
+   * The operand in a list, because SQL can't tell JSON's null from a missing value. An empty list is `undefined`, which
+   * equals an absent field.
    */
   operand: [] | [unknown];
 }
@@ -30,17 +30,15 @@ const operandOf = (field: string, operator: Operator, value: unknown): [] | [unk
       return [value];
     default: {
       const number = Number(value);
-      // As text, for SQL's numeric: JSON has no infinity. Nothing is greater or less than what is no number.
+      // As text for SQL's numeric, because JSON has no infinity. No value is greater or less than NaN.
       return Number.isNaN(number) ? [] : [String(number)];
     }
   }
 };
 
 /**
- * The conditions of a LangGraph filter: `{field: value}` for equality, `{field: {"$gt": 1, "$lt": 5}}` for the
- * operators. Values that are objects or lists are compared whole.
- *
- * Throws `invalid` for an operator that does not exist: LangGraph's own store would find nothing, silently.
+ * The conditions of a LangGraph filter: `{field: value}` or `{field: {"$gt": 1, "$lt": 5}}`. Objects and lists are
+ * compared whole. Throws `invalid` for an unknown operator; LangGraph's own store would silently find nothing.
  */
 export const filterConditions = (filter: Record<string, unknown> | undefined): FilterCondition[] => {
   if (filter === undefined) return [];

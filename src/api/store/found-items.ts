@@ -4,26 +4,25 @@ export interface StoredItem extends Pick<
   StoreItemRow,
   "namespace" | "key" | "value" | "created_at" | "updated_at"
 > {
-  /** Undefined: the item stays for ever. */
+  /** Undefined: never expires. */
   expiry?: ItemExpiry;
 }
 
 export interface ItemExpiry {
-  /** Minutes without a read or a write after which it expires. */
+  /** Minutes without a read or write. */
   ttlMinutes: number;
-  /** As it was found: a read that starts the time anew moves it. */
+  /** At the time of the read; a read that refreshes the item moves it. */
   expiresAt: Date;
 }
 
 export interface FoundItem extends StoredItem {
-  /** Cosine similarity, 1 at most; only of a search by meaning. */
+  /** Cosine similarity, at most 1; only of a semantic search. */
   score?: number;
 }
 
-/** As statements find it. */
 export interface FoundRow extends Omit<FoundItem, "expiry"> {
   ordinal: number;
-  /** Both null, or none. */
+  /** Either both are null or none. */
   ttl_minutes: number | null;
   expires_at: Date | null;
 }

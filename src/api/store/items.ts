@@ -6,47 +6,45 @@ import type { FoundItem } from "./found-items.ts";
 import type { ItemSearch, NewItem, StoreRepository } from "./repository.ts";
 import type { TextOfItem, VectorRepository } from "./vector-repository.ts";
 
-/** How items are found by meaning. */
 export interface SemanticIndex {
-  /** What makes the vectors, as langgraph.json names it. */
+  /** The model's name in langgraph.json. */
   embed: string;
   embedder: Embedder;
-  /** Where in a value the texts are, for items that do not say. */
+  /** The default paths of texts in a value. */
   fields: readonly string[];
 }
 
 export interface ItemsOptions {
   repository: StoreRepository;
-  /** Undefined where there is no table for them. */
+  /** Undefined if the database has no table for them. */
   vectors?: VectorRepository | undefined;
-  /** Undefined where no semantic search is configured. */
+  /** Undefined without semantic search. */
   index?: SemanticIndex | undefined;
   logger: Pick<Logger, "warn">;
 }
 
 export interface ItemToStore extends NewItem {
-  /** The value that `valueJson` is the text of, called only if it is to be indexed. */
+  /** Parses `valueJson`; called only to index the item. */
   value: () => unknown;
-  /** Paths of the texts that it is to be found by; false for none, undefined for the index's. */
+  /** Paths of the texts to index; false for none, undefined for the defaults. */
   index: readonly string[] | false | undefined;
 }
 
 export interface ItemQuery extends Omit<ItemSearch, "near"> {
-  /** What to look for by meaning. */
+  /** The text of a semantic search. */
   query: string | undefined;
 }
 
-/** Items as clients and graphs store and look for them, with their meaning where that is configured. */
+/** Stores and finds items for clients and graphs, with semantic search if it is configured. */
 export interface Items {
-  /** Stores items, whole, and what they are found by. Throws `unavailable` if the embedding model fails. */
+  /** Stores whole items and their vectors. Throws `unavailable` if the embedding model fails. */
   put(visibility: Visibility<"store">, items: readonly ItemToStore[]): Promise<void>;
   /**
-   * For each search its items: with a query the most similar first, with their scores, and only those that were
-   * indexed; otherwise, and where no semantic search is configured, the last updated first. Throws `unavailable` if the
-   * embedding model fails.
+   * The items of each search. With a query: indexed items, the most similar first, with scores. Otherwise, or without
+   * semantic search: the last updated first. Throws `unavailable` if the embedding model fails.
    */
   search(visibility: Visibility<"store">, searches: readonly ItemQuery[]): Promise<FoundItem[][]>;
-  /** The same for one search of somebody outside, whose page may be cut; see `StoreRepository`. */
+  /** One search of a client, whose page may be cut; see `StoreRepository`. */
   searchPage(
     visibility: Visibility<"store">,
     search: ItemQuery,
@@ -54,10 +52,10 @@ export interface Items {
   ): Promise<{ items: FoundItem[]; isCut: boolean }>;
 }
 
-/** An embedding takes a request to somebody else's server: never while a transaction is open. */
+/** Calls the embedding model outside of transactions, because it is a request to another server. */
 export const createItems = ({ repository, vectors, index, logger }: ItemsOptions): Items => {
   const logged = new Set<string>();
-  /** As the hosted service and LangGraph's own stores answer. What they find has no `score`. */
+  /** The hosted service and LangGraph's stores ignore it, too. Items then have no `score`. */
   const logIgnored = (what: string): void => {
     if (!logged.has(what)) logger.warn(`${what}, which is ignored: 'store.index' is not configured`);
     logged.add(what);
@@ -68,7 +66,6 @@ export const createItems = ({ repository, vectors, index, logger }: ItemsOptions
     return new Map([...texts.keys()].map((hash, place) => [hash, made[place]!]));
   };
 
-  /** The searches, with the vectors of what they look for by meaning. */
   const withVectors = async (searches: readonly ItemQuery[]): Promise<readonly ItemSearch[]> => {
     const queries = [...new Set(searches.flatMap(({ query = "" }) => (query === "" ? [] : [query])))];
     if (queries.length === 0) return searches;
@@ -91,7 +88,6 @@ export const createItems = ({ repository, vectors, index, logger }: ItemsOptions
       const namesPaths = index === undefined && items.some((item) => Array.isArray(item.index));
       if (namesPaths) logIgnored("an item of the store has an 'index' with paths");
       if (vectors === undefined) return await repository.put(visibility, items);
-      /** All texts by their hashes. */
       const texts = new Map<string, string>();
       const textsOfItems = items.flatMap(({ namespace, key, value, index: paths = index?.fields }) => {
         if (index === undefined || paths === undefined || paths === false) return [];
@@ -111,7 +107,8 @@ export const createItems = ({ repository, vectors, index, logger }: ItemsOptions
       );
       const fresh = await vectorsOf(new Map([...texts].filter(([hash]) => unknown.has(hash))));
       if (await vectors.put(visibility, items, textsOfItems, fresh, embed)) return;
-      // Somebody else has just replaced an item whose vectors were to stay: with all of them nothing can be missing.
+      // Another writer has just replaced an item whose vectors were to be kept. With all vectors at hand, none can be
+      // missing.
       await vectors.put(visibility, items, textsOfItems, await vectorsOf(texts), embed);
     },
 

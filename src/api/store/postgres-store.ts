@@ -22,7 +22,6 @@ import type { FoundItem } from "./found-items.ts";
 import type { ItemRead, NamespaceSearch, StoreRepository } from "./repository.ts";
 
 export interface PostgresStoreOptions {
-  /** Of what the graphs store and find. */
   visibility: Visibility<"store">;
   repository: StoreRepository;
   items: Items;
@@ -43,14 +42,10 @@ const searchItemOf = (item: FoundItem): SearchItem =>
 const SEARCHED_BY_DEFAULT = 10;
 
 /**
- * LangGraph's store on Postgres: what a node sees as `config.store` / `runtime.store`. The same items as over
- * HTTP.
- *
- * LangGraph collects the operations of a tick and hands them over as one batch. As in LangGraph's own store, all
- * reads of a batch see what was there before it, and of several puts to one address the last one counts.
- * A batch is checked whole before the first statement: if one operation is not valid, none is done.
- *
- * `stop()` closes nothing: the database belongs to the server.
+ * LangGraph's store on PostgreSQL, which nodes see as `config.store` and `runtime.store`, with the same items as over
+ * HTTP. As in LangGraph's store, the reads of a batch see the state before it, and the last of several puts to one
+ * address wins. One invalid operation refuses the whole batch. `stop()` closes nothing, because the server owns the
+ * database.
  */
 export class PostgresStore extends BaseStore {
   readonly #visibility: Visibility<"store">;
@@ -67,15 +62,11 @@ export class PostgresStore extends BaseStore {
   }
 
   /**
-   * Runs a batch: one statement for all gets, at most two for all searches and one for each by
-   * meaning, one for all puts, one for all
-   * deletes, one per listing of namespaces, and one more where reads refresh items with a time to live. With semantic
-   * search puts are a transaction, and the texts of all puts one request to the embedding model.
-   *
-   * Throws `InvalidNamespaceError` for a put under a namespace that LangGraph's rules forbid; `invalid` for
-   * text that PostgreSQL can't keep, and an unknown filter operator; `unavailable` if the embedding model fails; TypeError
-   * for a value that JSON can't say. Where no semantic search is configured, `query` and `index` are ignored, as by
-   * LangGraph's stores.
+   * One statement for all gets, at most two for all searches, one per semantic search, one for all puts, one for all
+   * deletes, one per listing of namespaces, and one to refresh items. With semantic search, puts are a transaction with
+   * one request to the embedding model. Throws `InvalidNamespaceError` by LangGraph's rules, `invalid` for text that
+   * PostgreSQL can't store and for an unknown operator, `unavailable` if the embedding model fails, TypeError for a
+   * value without JSON.
    */
   override async batch<Operations extends Operation[]>(
     operations: Operations,
@@ -155,7 +146,7 @@ export class PostgresStore extends BaseStore {
     const valueJson = toWireJson(value);
     assertStorable(key, valueJson);
     const ttlMinutes = this.#expiry.defaultMinutes;
-    // Indexed is what is stored, not the objects of the graph.
+    // Indexes the stored JSON, not the graph's objects.
     return { namespace, key, valueJson, ttlMinutes, value: () => JSON.parse(valueJson) as unknown, index };
   }
 }
@@ -181,7 +172,7 @@ const assertAddressable = (namespace: readonly unknown[], key: unknown): void =>
   assertKey(key);
 };
 
-/** NUL and halves of surrogate pairs are escapes in JSON text, so only values with such escapes are read again. */
+/** JSON escapes NUL and halves of surrogate pairs, so only values with such escapes are parsed. */
 const assertStorable = (key: string, valueJson: string): void => {
   if (!/\\u(?:0000|d[89a-f])/.test(valueJson)) return;
   if (storableObject.safeParse({ value: JSON.parse(valueJson) as unknown }).success) return;

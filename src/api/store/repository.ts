@@ -21,14 +21,14 @@ import {
 } from "./statements.ts";
 
 export interface NewItem extends ItemAddress {
-  /** The value as JSON text, which PostgreSQL can store. */
+  /** JSON text that PostgreSQL can store. */
   valueJson: string;
-  /** Minutes without a read or a write after which the item expires; undefined for never. */
+  /** Minutes without a read or write; undefined: never expires. */
   ttlMinutes: number | undefined;
 }
 
 export interface ItemRead extends ItemAddress {
-  /** Whether an item with a time to live starts it anew. */
+  /** Whether the read restarts an item's time to live. */
   refreshTtl: boolean;
 }
 
@@ -38,34 +38,34 @@ export interface ItemSearch {
   limit: number;
   offset: number;
   refreshTtl: boolean;
-  /** Looks for what is near to this vector; possible only where there is a table of vectors. */
+  /** A semantic search; needs the table of vectors. */
   near?: {
-    /** As pgvector writes it. */
+    /** In pgvector's text form. */
     vector: string;
-    /** Only vectors of the same origin can be compared. */
+    /** The model; only its own vectors can be compared. */
     embeddedBy: string;
   };
 }
 
 export interface NamespaceMatch {
   matchType: "prefix" | "suffix";
-  /** Labels; `*` stands for any one. */
+  /** Labels; `*` matches any one. */
   path: string[];
 }
 
 export interface NamespaceSearch {
   matches: NamespaceMatch[];
-  /** Labels to keep of each namespace; undefined for all. */
+  /** Labels to keep of each namespace; undefined means all. */
   maxDepth: number | undefined;
   limit: number;
   offset: number;
 }
 
-/** Every method takes the visibility that was granted for it. Its condition holds for the item: see `filterable`. */
+/** The visibility's condition applies to the item: see `filterable`. */
 export interface StoreRepository {
   /**
-   * The items, in the order of the addresses, undefined where there is none. One statement (see below),
-   * one more if values are large and `whenLarge` was awaited before they are read.
+   * The items in the order of the addresses; undefined for a missing one. One statement, or two if values are large:
+   * `whenLarge` is awaited before those are read.
    */
   get(
     visibility: Visibility<"store">,
@@ -73,12 +73,12 @@ export interface StoreRepository {
     whenLarge?: WhenLarge,
   ): Promise<(StoredItem | undefined)[]>;
   /**
-   * For each search its items: the nearest first, or the last updated first. At most two statements, and one for each vector (see below).
+   * The items of each search: the nearest first, or the last updated first. At most two statements, and one per vector.
    */
   search(visibility: Visibility<"store">, searches: readonly ItemSearch[]): Promise<FoundItem[][]>;
   /**
-   * One search of somebody outside: a bounded read (see platform/database/bounded-reads.ts), whose page ends early when it gets too
-   * large. `isCut`: there are more items within the limit.
+   * One search of a client, as a bounded read (platform/database/bounded-reads.ts). A page that would grow too large
+   * ends early; `isCut`: more items match within the limit.
    */
   searchPage(
     visibility: Visibility<"store">,
@@ -86,33 +86,33 @@ export interface StoreRepository {
     signal?: AbortSignal,
   ): Promise<{ items: FoundItem[]; isCut: boolean }>;
   /**
-   * Stores items, whole: an older value and its time to live are replaced. No address twice. One statement.
-   * Throws `forbidden` if the filter does not hold for an item, or for the item in its place.
+   * Stores whole items in one statement. Addresses must be unique. Throws `forbidden` if the filter excludes an item,
+   * or the stored item that it would replace.
    */
   put(visibility: Visibility<"store">, items: readonly NewItem[]): Promise<void>;
-  /** Removes items; it's no error if they don't exist. One statement. */
+  /** One statement; missing items are no error. */
   delete(visibility: Visibility<"store">, addresses: readonly ItemAddress[]): Promise<void>;
-  /** The namespaces that hold items, in byte order of their labels, none twice. */
+  /** The distinct namespaces with items, in byte order of their labels. */
   listNamespaces(visibility: Visibility<"store">, query: NamespaceSearch): Promise<string[][]>;
-  /** The same for somebody outside: a bounded read. */
+  /** The same as a bounded read, for clients. */
   listNamespacesFor(
     visibility: Visibility<"store">,
     query: NamespaceSearch,
     signal: AbortSignal | undefined,
   ): Promise<string[][]>;
-  /** Removes up to `limit` expired items, the longest expired first; returns how many. */
+  /** Removes up to `limit` expired items, the longest expired first, and returns how many. */
   deleteExpired(visibility: Visibility<"store">, limit: number): Promise<number>;
 }
 
-/** The largest depth that SQL's integer can say. */
+/** The largest integer of SQL. */
 const ANY_DEPTH = 2_147_483_647;
 const BIGINT_SAFE_AT_MOST = Number.MAX_SAFE_INTEGER / 4;
 
-/** A count as SQL can take it: whole, not negative; callers within the process may pass Infinity for "all". */
+/** A whole, non-negative count for SQL. Callers within the process may pass Infinity. */
 const wholeCount = (value: number): number =>
   Number.isNaN(value) ? 0 : Math.trunc(Math.min(Math.max(value, 0), BIGINT_SAFE_AT_MOST));
 
-/** Where everything that begins with these labels lies: from the labels themselves up to, without, the end. */
+/** The range of namespaces that begin with these labels; `upper` is exclusive. */
 const rangeOf = (
   prefix: readonly string[],
 ): { lower: readonly string[]; upper: readonly string[] | null } => ({
@@ -120,7 +120,7 @@ const rangeOf = (
   upper: prefix.length === 0 ? null : [...prefix.slice(0, -1), `${prefix.at(-1)}\u0001`],
 });
 
-/** The leading labels that every namespace must have: of the longest prefix condition, up to its first `*`. */
+/** Labels that every match begins with: those of the longest prefix condition up to its first `*`. */
 const leadingLabels = (matches: readonly NamespaceMatch[]): string[] =>
   matches
     .filter(({ matchType }) => matchType === "prefix")
@@ -162,10 +162,8 @@ const wantedOf = ({ namespacePrefix, conditions, limit, offset, near }: ItemSear
 });
 
 /**
- * The store's SQL. Every method takes a list, because LangGraph hands over all operations of a tick at once, and
- * the list goes to Postgres as one JSON parameter, so that one prepared statement serves any number.
- *
- * Reads that meet items with a time to live send one statement more, which refreshes them.
+ * Every method takes a list, because LangGraph passes all operations of a tick at once. The list is one JSON parameter,
+ * so that one prepared statement serves any length.
  */
 export const createStoreRepository = (database: Queryable, reads: BoundedReads): StoreRepository => {
   const { cipher } = database;
@@ -257,7 +255,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
 
     async put(visibility, items) {
       if (items.length === 0) return;
-      // Joined by hand: the values are JSON text already, and may be large.
+      // Joined by hand, because the values are JSON text already and may be large.
       const rows = items.map(({ namespace, key, valueJson, ttlMinutes }) => {
         const address = JSON.stringify({ namespace, key, ttl_minutes: ttlMinutes ?? null });
         const value =

@@ -19,7 +19,6 @@ const tags = ["Store"];
 const invalid = { 422: errorAnswer };
 const done = { 204: z.null().describe("Done.") };
 
-/** The store over HTTP. */
 export const createStoreRoutes =
   (service: StoreService, room: ResponseBudget): RoutePlugin =>
   async (app) => {

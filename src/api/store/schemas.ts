@@ -17,7 +17,7 @@ const labelsThat = (complaintOf: (labels: string[]) => string | undefined) =>
     if (complaint !== undefined) context.addIssue({ code: "custom", message: complaint });
   });
 
-/** Labels that lead somewhere, or to nothing: what is looked for need not be a place to store at. */
+/** Labels of a read, which need not name a valid place for items. */
 const labels = labelsThat(labelsComplaint);
 
 const itemKey = z.string().superRefine((key, context) => {
@@ -25,7 +25,7 @@ const itemKey = z.string().superRefine((key, context) => {
   if (complaint !== undefined) context.addIssue({ code: "custom", message: complaint });
 });
 
-/** A hundred years: PostgreSQL's time ends in 294276, so that an unbounded number could pass it. */
+/** A hundred years. PostgreSQL's time ends in the year 294276, which a larger number could exceed. */
 const TTL_MINUTES_AT_MOST = 100 * 366 * 24 * 60;
 
 export const itemPutBody = z
@@ -49,7 +49,7 @@ export const itemPutBody = z
   })
   .meta({ id: "StorePutRequest" });
 
-/** `namespace=a.b`, as the SDKs send it, or repeated; labels hold no periods, so that both may mix. */
+/** `namespace=a.b`, as the SDKs send it, or repeated. Labels have no periods, so both may be mixed. */
 const queryNamespace = z
   .preprocess((value) => {
     const parts = value === undefined ? [] : Array.isArray(value) ? (value as unknown[]) : [value];

@@ -10,23 +10,20 @@ import { hasVectorTable, prepareVectorTable } from "./vector-table.ts";
 export interface OpenItemsOptions {
   database: Database;
   repository: StoreRepository;
-  /** `store.index` of langgraph.json; undefined for no semantic search. */
+  /** `store.index` of langgraph.json; undefined without semantic search. */
   index: StoreIndexConfig | undefined;
-  /** Whether the database has them; true if left out. */
+  /** Whether the database supports advisory locks; by default true. */
   advisoryLocks?: boolean;
   logger: Logger;
 }
 
-/** Whether items are indexed by something else than what is configured now. */
+/** Whether another model has indexed items. */
 const OTHERS = "select exists (select from threadloom.store_vectors where embedded_by <> $1) as found";
 
 /**
- * The store's items, with semantic search if it is configured: loads the embedding model and makes the table.
- *
- * Without it, in a database that has vectors from another configuration, what is stored loses its vectors, so that
- * a search that is configured again later never finds an item by a text that it no longer has.
- *
- * Throws `GraphLoadError` if the model can't be loaded, `StartError` if the database can't hold vectors.
+ * Opens the store's items. With `index`: loads the embedding model and creates the table. Without it, puts delete the
+ * vectors of a former configuration, so that a later semantic search never finds an item by a text that it no longer
+ * has. Throws `GraphLoadError` if the model can't be loaded, `StartError` if the database can't hold vectors.
  */
 export const openItems = async (options: OpenItemsOptions): Promise<Items> => {
   const { database, repository, index, logger } = options;

@@ -28,26 +28,26 @@ export interface StoreServiceOptions {
 
 export interface ItemPage {
   items: ItemRecord[];
-  /** Offset of the items that the page had no room for; undefined if it holds all that were asked for. */
+  /** The next offset if the page was cut; otherwise undefined. */
   next: number | undefined;
 }
 
 export interface StoreService {
   /**
-   * Stores an item, or replaces it with its time to live. Paths to index are ignored where no semantic search
-   * is configured. Throws `unavailable` if its texts can't be embedded.
+   * Stores or replaces an item with its time to live. `index` is ignored without semantic search. Throws `unavailable`
+   * if its texts can't be embedded.
    */
   put(caller: Caller, request: ItemPut): Promise<void>;
   /** `whenLarge` is awaited before a large item is read. */
   get(caller: Caller, request: ItemGet, whenLarge?: WhenLarge): Promise<ItemRecord | undefined>;
   delete(caller: Caller, request: ItemDelete): Promise<void>;
   /**
-   * Items, the last updated first, or with a `query` the most similar. Without semantic search a `query` is
-   * ignored. Throws `invalid` for an unknown operator, `unavailable` if the query can't be embedded.
+   * The last updated items first, or the most similar to `query`, which is ignored without semantic search. Throws
+   * `invalid` for an unknown operator, `unavailable` if the query can't be embedded.
    */
   search(caller: Caller, request: ItemSearchRequest, signal?: AbortSignal): Promise<ItemPage>;
   listNamespaces(caller: Caller, request: NamespacesRequest, signal?: AbortSignal): Promise<string[][]>;
-  /** The sweep: removes up to `limit` items whose time has passed; returns how many. */
+  /** Removes up to `limit` expired items and returns how many. */
   deleteExpired(caller: Caller, limit: number): Promise<number>;
 }
 
@@ -63,12 +63,11 @@ const recordOf = (item: FoundItem): ItemRecord => ({
     : { ttl: item.expiry.ttlMinutes, expires_at: timestamp(item.expiry.expiresAt) }),
 });
 
-/** Of no single item. */
 const EXPIRED = { namespace: [], key: "" };
 
 /**
- * What may be done, where it differs from what was asked for: a handler may have put the caller's items under a namespace of
- * their own. Held to what a client may name; throws `invalid`.
+ * The granted request: a handler may have moved the caller's items under a namespace of their own. Throws `invalid` if
+ * the result breaks the rules for clients.
  */
 const granted = <Value extends { namespace: string[]; key?: string }>({
   value,
@@ -81,7 +80,7 @@ const granted = <Value extends { namespace: string[]; key?: string }>({
   return value;
 };
 
-/** The store as clients use it over HTTP, each as `caller`. Graphs use the same items through `PostgresStore`. */
+/** The store for HTTP clients. Graphs use the same items through `PostgresStore`. */
 export const createStoreService = ({
   repository,
   authorize,

@@ -1,22 +1,20 @@
 /**
- * The statements of the store, whole. Each takes its list of operations as one JSON parameter: LangGraph hands over all
- * operations of a tick at once. Raw and not by Kysely for that, for their lateral joins, CTEs and locks by `ctid`.
- *
- * Locks are taken in the order of the primary key (puts, deletes) or never waited for (refreshes), so that
- * batches that meet on the same items can't deadlock.
+ * The store's statements. Each takes its operations as one JSON parameter; raw for the lateral joins, CTEs and locks by
+ * `ctid`. Puts and deletes lock in the order of the primary key and refreshes never wait for a lock, so batches can't
+ * deadlock.
  */
 
 import { LARGE_ANSWER_BYTES } from "../../platform/lib/large-answers.ts";
 
 const ADDRESSES = `jsonb_to_recordset($1::jsonb) as wanted (namespace text[] collate "C", key text collate "C")`;
 
-/** An item past its time is invisible at once, whenever the sweep comes. */
+/** Expired items are invisible even before the sweep. */
 const ALIVE = "(item.expires_at is null or item.expires_at > now())";
 
-/** What filters of `Auth` hold for: the fields of the value, `namespace` and `key`. Encrypted values have no fields here. */
+/** What filters of `Auth` apply to: the fields of the value, `namespace` and `key`. Encrypted values have no fields. */
 export const filterable = (item: "item" | "wanted", isEncrypted: boolean): string => {
   const address = `jsonb_build_object('namespace', ${item}.namespace, 'key', ${item}.key)`;
-  // A graph may store a list, which `||` would make longer.
+  // A graph may store a list, to which `||` would append.
   return isEncrypted
     ? address
     : `(case when jsonb_typeof(${item}.value) = 'object' then ${item}.value || ${address} else ${address} end)`;
@@ -30,9 +28,9 @@ const get = (value: string, visible: string): string => `
   join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
   where ${ALIVE} and ${visible}`;
 
-/** `visible`, here and below: the condition of a visibility on `filterable`. */
+/** `visible`, here and below: a visibility's condition on `filterable`. */
 export const getItems = (visible: string): string => get("item.value", visible);
-/** As `getItems`, but values that are large come as their weight only. */
+/** As `getItems`, but with only the size of large values. */
 export const getWeighed = (visible: string): string =>
   get(
     `case when octet_length(item.value::text) <= ${LARGE_ANSWER_BYTES} then item.value end as value,
@@ -40,7 +38,7 @@ export const getWeighed = (visible: string): string =>
     visible,
   );
 
-/** Whether an item's value meets all conditions of the search; operands are boxed, see filters.ts. */
+/** Whether an item's value meets all conditions; filters.ts says why operands are lists. */
 const MEETS_CONDITIONS = `
   (wanted.conditions is null or not exists (
     select from jsonb_to_recordset(wanted.conditions) as condition (field text, operator text, operand jsonb)
@@ -55,10 +53,7 @@ const MEETS_CONDITIONS = `
       when '$lte' then threadloom.store_number(item.value -> field) <= (operand ->> 0)::numeric
     end, false)))`;
 
-/**
- * `everywhere` has no range at all: "no upper end" as `upper is null or …` would cost the other searches the
- * index.
- */
+/** `everywhere` has no range: the condition `upper is null or …` would cost the other searches the index. */
 export const search = (everywhere: boolean, visible: string): string => `
   select wanted.ordinal, found.*
   from jsonb_to_recordset($1::jsonb)
@@ -78,15 +73,10 @@ export const search = (everywhere: boolean, visible: string): string => `
   order by wanted.ordinal, found.updated_at desc, found.namespace, found.key`;
 
 /**
- * The items whose texts are nearest in meaning. Of an item with several texts the nearest counts. Exact: every vector
- * in the namespaces is compared. (An approximate index finds its nearest ones first and filters them afterwards, so
- * that a namespace or a filter may leave too few, or none.)
- *
- * One search at a time: of a list Postgres expects a hundred, finds that expensive, and compiles the statement first
- * (JIT, on unless set otherwise), which took 0.9 s of 1.1. The query is read once, not once per row: materialized.
- * `offset 0` has the distances computed where the vectors are read, so that no sort carries vectors along. A vector
- * of zeros has no direction and no distance (NaN); it is as far as what has nothing in common. Values are fetched for
- * the found items only.
+ * Items by the distance of their nearest text, exact: an approximate index finds its nearest vectors first and filters
+ * later, so a namespace or a filter could leave too few. One search at a time: for a list, PostgreSQL expects a hundred
+ * rows and compiles the statement (JIT), 0.9 s of 1.1. `materialized` reads the query once, `offset 0` keeps vectors
+ * out of sorts, and values are read only for found items. A zero vector has no distance (NaN) and counts as unrelated.
  */
 export const searchByMeaning = (everywhere: boolean, visible: string): string => `
   with wanted as materialized (
@@ -125,8 +115,8 @@ export const searchByMeaning = (everywhere: boolean, visible: string): string =>
   order by wanted.ordinal, found.distance, found.namespace, found.key`;
 
 /**
- * An item that had expired is recreated, not updated. Answers the items that were stored: not those that the filter of
- * `Auth` does not hold for, as they are (`visible`) or as they would become (`allowed`).
+ * Recreates an expired item instead of updating it. Returns one row per stored item. The filter of `Auth` must hold for
+ * the stored item (`visible`) and for the new one (`allowed`).
  */
 export const putItems = (visible: string, allowed: string): string => `
   insert into threadloom.store_items as item (namespace, key, value, ttl_minutes, expires_at)
@@ -157,12 +147,10 @@ export const deleteItems = (visible: string): string => `
   where item.namespace = locked.namespace and item.key = locked.key`;
 
 /**
- * Whoever holds a lock on an item is writing, refreshing or removing it: nothing left to refresh.
- *
- * Here and in the sweep the rows are found again by their place. By the primary key, and with `expires_at` as a
- * condition of the outer table, statistics from before the first item with a time to live made Postgres lock the
- * inner rows anew for each outer one: 10,000 of 110,000 expired items took minutes. A row that changed between
- * snapshot and lock has another place and is left out, which is right in both cases. (In DELETE it would not be.)
+ * A locked item is being written, refreshed or removed, so the refresh skips it. Rows are found again by `ctid`: by the
+ * primary key, outdated statistics made PostgreSQL lock the inner rows for each outer one, and 10,000 of 110,000
+ * expired items took minutes. A row that changed since the snapshot has another `ctid` and is left out, which is right
+ * for refreshes and the sweep but would be wrong in DELETE.
  */
 export const REFRESH_EXPIRY = `
   update threadloom.store_items
@@ -193,12 +181,10 @@ const MATCHES_ALL = `
         place::integer + case when suffix then cardinality(item.namespace) - cardinality(path) else 0 end]))`;
 
 /**
- * Walks from one namespace to the next in the primary key, so that the cost is that of the namespaces passed and
- * not of the items in them. (\`select distinct\` with a depth reads all items.) The next one is behind everything
- * with the same first labels, if the depth cuts there; otherwise it may be a child, of which the namespace with
- * an empty label more is the smallest.
- *
- * $1 first possible namespace, $2 conditions, $3 depth, $4 to skip, $5 to find at all, $6 end of the range.
+ * Walks from one namespace to the next in the primary key: the cost depends on the namespaces, not on the items
+ * (`select distinct` with a depth reads all items). The next namespace lies behind all with the same first labels if
+ * the depth cuts there, else it may be a child, the smallest of which has one more, empty label. $1 first possible
+ * namespace, $2 conditions, $3 depth, $4 offset, $5 offset and limit, $6 end of the range.
  */
 export const listNamespaces = (everywhere: boolean, visible: string): string => {
   const first = (lower: string): string => `

@@ -10,15 +10,14 @@ export interface TextOfItem extends ItemAddress {
 }
 
 export interface VectorRepository {
-  /** The texts of these items that have vectors. One statement. */
+  /** The texts of these items with stored vectors. One statement. */
   knownTexts(visibility: Visibility<"store">, addresses: readonly ItemAddress[]): Promise<TextOfItem[]>;
   /**
-   * Stores items as `StoreRepository.put` does, and that `texts` are what they are found by; vectors of other texts
-   * of theirs are forgotten. One transaction of up to three statements.
-   *
-   * Returns false, and stores nothing, if a text has a vector neither in the database nor in `vectors`.
-   * @param vectors by hash, as pgvector writes them
-   * @param embeddedBy what made them
+   * Stores items as `StoreRepository.put` does and makes `texts` their indexed texts; vectors of other texts are
+   * deleted. One transaction of up to three statements. Returns false and stores nothing if a text has a vector neither
+   * in the database nor in `vectors`.
+   * @param vectors by hash, in pgvector's text form
+   * @param embeddedBy the model
    */
   put(
     visibility: Visibility<"store">,
@@ -29,13 +28,12 @@ export interface VectorRepository {
   ): Promise<boolean>;
 }
 
-/** Ends a transaction that met a text without a vector. */
+/** Rolls the transaction back. */
 class VectorMissing extends Error {}
 
 const addressJson = (addresses: readonly ItemAddress[]): string =>
   JSON.stringify(addresses.map(({ namespace, key }) => ({ namespace, key })));
 
-/** The SQL of the vectors. */
 export const createVectorRepository = (database: Database): VectorRepository => ({
   async knownTexts(_visibility, addresses) {
     if (addresses.length === 0) return [];
@@ -46,7 +44,7 @@ export const createVectorRepository = (database: Database): VectorRepository => 
     if (items.length === 0) return true;
     try {
       await database.transaction(async (transaction) => {
-        // First, since it locks the items: from here on nobody else changes their vectors.
+        // The put locks the items, so that no other transaction changes their vectors from here on.
         await createStoreRepository(transaction, database).put(visibility, items);
         const missing = await transaction.query<TextOfItem>(FORGET_OTHER_TEXTS, [
           addressJson(items),

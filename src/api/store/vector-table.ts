@@ -2,15 +2,15 @@ import { againIfOthersWereFirst } from "../../platform/database/accelerators.ts"
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import { sqlState, StartError } from "../../platform/domain/errors.ts";
 
-/** Key of the advisory lock that lets one of several starting replicas make the table while the others wait. */
+/** The advisory lock with which one of several starting replicas creates the table. */
 const VECTOR_TABLE_LOCK = 7_448_120_265;
 const INSUFFICIENT_PRIVILEGE = "42501";
 
 const CREATE_EXTENSION = "create extension if not exists vector";
 
 /**
- * A text of an item has one vector, however often it stands in it. `text_hash` covers the text and what embedded it;
- * as part of the key it is short, since the address before it may take nearly all that an index entry can hold.
+ * One vector per distinct text of an item. `text_hash` covers text and model; it is short because the address may take
+ * nearly all of an index entry.
  */
 const createTable = (dims: number): string => `
   create table if not exists threadloom.store_vectors (
@@ -43,7 +43,7 @@ const ensureExtension = async (transaction: Queryable): Promise<void> => {
   });
 };
 
-/** Whether there are vectors here, of this server or of one that was configured otherwise. */
+/** Also true for vectors of a former configuration. */
 export const hasVectorTable = async (database: Queryable): Promise<boolean> => {
   const [row] = await database.query<{ found: boolean }>(
     "select to_regclass('threadloom.store_vectors') is not null as found",
@@ -52,11 +52,9 @@ export const hasVectorTable = async (database: Queryable): Promise<boolean> => {
 };
 
 /**
- * Sees to it that the database can hold vectors of `dims` numbers: the extension and the table. Not a migration,
- * because those have to run where there is no pgvector. Safe to be called by several processes at once.
- *
- * `advisoryLocks`: see accelerators.ts. Throws StartError if there is no pgvector, if the user may not create it, and if the vectors that are there have
- * another length.
+ * Creates the extension and the table for vectors of `dims` numbers. Not a migration, since migrations must run without
+ * pgvector. Several processes may call it at once. `advisoryLocks`: see accelerators.ts. Throws StartError if pgvector
+ * is missing or may not be created, and if stored vectors have another length.
  */
 export const prepareVectorTable = async (
   database: Database,
@@ -67,7 +65,7 @@ export const prepareVectorTable = async (
     database.transaction(async (transaction) => {
       if (advisoryLocks) await transaction.query("select pg_advisory_xact_lock($1)", [VECTOR_TABLE_LOCK]);
       await ensureExtension(transaction);
-      // Where it is there, nothing is asked that only its owner may do.
+      // An existing table needs no owner's rights.
       if (!(await hasVectorTable(transaction))) await transaction.query(createTable(dims));
       const [column] = await transaction.query<{ dims: number }>(
         `select atttypmod as dims from pg_attribute

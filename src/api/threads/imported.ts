@@ -3,20 +3,19 @@ import { THREAD_JSON } from "../../platform/encryption/columns.ts";
 import { toJsonb } from "../../platform/lib/jsonb.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 
-/** The record of a thread that comes from another server. */
 export interface ImportedThread {
   threadId: string;
   status: "idle" | "interrupted";
   metadata: JsonObject;
   /** JSON text of `{task_id: [{id, value}]}`. */
   interrupts: string;
-  /** ISO 8601 of the first and of the last checkpoint; null: now. */
+  /** ISO 8601 times of the first and the last checkpoint; null means now. */
   firstTime: string | null;
   lastTime: string | null;
 }
 
-// The times are those of the conversation, so that lists of threads stay in their order. A thread whose times are all
-// the same would count as one that nothing has touched yet, hence the millisecond.
+// The conversation's own times keep lists of threads in order. A thread with equal times counts as untouched, hence the
+// extra millisecond.
 const STORE = `
   with times as (
     select coalesce($5::timestamptz, now()) as first,
@@ -31,7 +30,7 @@ const STORE = `
 const MERGE = `update threadloom.threads set metadata = metadata || $2::jsonb, version = version + 1
   where thread_id = $1 and unfinished_runs = 0`;
 
-/** Makes the thread, or brings the one that is there up to date; not while a run is on it. */
+/** Inserts the thread or updates the existing one, unless a run is on it. */
 export const storeImported = async (queryable: Queryable, thread: ImportedThread): Promise<void> => {
   const { cipher } = queryable;
   const key = { thread_id: thread.threadId };
@@ -45,7 +44,7 @@ export const storeImported = async (queryable: Queryable, thread: ImportedThread
   ]);
 };
 
-/** Merges metadata into those of a thread that is there; not while a run is on it. */
+/** Merges metadata into an existing thread, unless a run is on it. */
 export const mergeImported = async (
   queryable: Queryable,
   threadId: string,

@@ -4,17 +4,16 @@ import type { WhenLarge } from "../../platform/lib/large-answers.ts";
 
 export const NO_CONTENT = 204;
 
-/** The services answer JSON text: it goes out as it is. */
 export const sendJson = (reply: FastifyReply, text: string): FastifyReply =>
   reply.type("application/json; charset=utf-8").send(text);
 
-/** Room for a large answer to a read, which may be refused. */
+/** Reserves room for a large answer to a read. The budget may refuse it. */
 export const roomToRead =
   (room: ResponseBudget, { raw }: FastifyReply): WhenLarge =>
   (bytes) =>
     room.reserve(raw, bytes, { isRefusable: true });
 
-/** Room for a large answer to a change: it has happened, so it is answered. */
+/** Reserves room for a large answer to a change. The change has happened, so the budget does not refuse it. */
 export const roomAfterChange =
   (room: ResponseBudget, { raw }: FastifyReply): WhenLarge =>
   (bytes) =>

@@ -8,30 +8,26 @@ import { createGate } from "../../platform/lib/gate.ts";
 import type { WhenLarge } from "../../platform/lib/large-answers.ts";
 import { createYieldPoint, type Yielder } from "../../platform/lib/yielder.ts";
 
-/** An answer that is longer is sent piece by piece, and only so many are in the making at a time. */
+/** Longer answers are sent in pieces, and only `AT_ONCE` of them are made at a time. */
 export const LONG_ANSWER_BYTES = 1024 * 1024;
 const AT_ONCE = 4;
 const PATIENCE_MS = 30_000;
-/** What is not taken stays in memory here: a megabyte, or one item that is longer. */
+/** The server keeps at most one unsent piece in memory: a megabyte, or one item that is longer. */
 const PATIENCE: TakersPatience = { stalledMs: 60_000 };
 const JSON_TYPE = "application/json; charset=utf-8";
 
-/**
- * Answers of any length, in bounded memory: what is not sent yet is not made yet, and those who would make much of it
- * at once wait for each other.
- */
+/** Sends answers of any length in bounded memory. The next piece is made only after the previous one was sent. */
 export interface LongAnswers {
   /**
-   * Waits for a place among the long answers, which is held until this one has been sent or its connection is closed.
-   * Asked again for the same answer, it has that place. Throws `unavailable` after half a minute.
+   * Waits for a place among the long answers and holds it until the response ends. A second call for the same response
+   * returns the same place. Throws `unavailable` after `PATIENCE_MS`.
    */
   begin(reply: FastifyReply, signal: AbortSignal): Promise<void>;
-  /** Sends JSON text that is there already, in pieces. */
   sendPieces(reply: FastifyReply, pieces: readonly string[]): FastifyReply;
   /**
-   * Sends a JSON array whose items are made while they are sent. What fails before there is a megabyte of them is
-   * refused like any request; later the connection is cut, so that nobody takes a part for the whole. `items` awaits
-   * `whenLarge` before it makes one that is large: 120 callers made 14 MB each before they were told to wait.
+   * Sends a JSON array while its items are made. An error within the first megabyte is answered as usual; later the
+   * connection is cut, because a partial array must not pass for a complete one. `items` must await `whenLarge` before
+   * it makes a large item: without that, 120 callers made 14 MB each.
    */
   sendItems(
     reply: FastifyReply,
@@ -89,7 +85,10 @@ export const createLongAnswers = (yielder: Yielder, patience = PATIENCE): LongAn
   };
 };
 
-/** The text of a JSON array in pieces of a megabyte, or of one item that is longer. `whenLong`: before the second. */
+/**
+ * Yields the text of a JSON array in pieces of a megabyte, or of one item that is longer. `whenLong` is awaited before
+ * the second piece.
+ */
 async function* inPieces(
   items: AsyncIterable<string>,
   yieldPoint: () => Promise<void>,

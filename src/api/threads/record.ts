@@ -6,15 +6,14 @@ import type { Cipher } from "../../platform/encryption/cipher.ts";
 import type { ThreadField } from "./schemas.ts";
 
 /**
- * A thread as the repository reads it. PostgreSQL writes the record's JSON itself, all but the values, which live
- * in a checkpoint: so a page of ten crosses as ten texts instead of 120 columns, and nothing is parsed only to
- * be written again.
+ * A thread as the repository reads it. PostgreSQL writes the record's JSON: a page of ten is ten texts instead of 120
+ * columns. The values are not in it, since they live in a checkpoint.
  */
 export interface ThreadRecordRow {
   thread_id: string;
-  /** `metadata.graph_id`, which the first run sets; null where the metadata were not read. */
+  /** `metadata.graph_id`, which the first run sets; null if the metadata were not read. */
   graph_id: string | null;
-  /** True for a thread that nothing has touched since it was created: it can't have values, nobody need look. */
+  /** True if nothing has touched the thread since its creation: it can't have values. */
   untouched: boolean;
   /** JSON text of the record without `values` and `ttl`; `error` is in it only if there is one. */
   record: string;
@@ -22,31 +21,31 @@ export interface ThreadRecordRow {
   ttl: string | null;
 }
 
-/** As `timestamp` of platform/lib/timestamps.ts writes it. */
+/** The same format as `timestamp` of platform/lib/timestamps.ts. */
 const wireTime = (column: string): string =>
   `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')`;
 
 const GRAPH_ID = "metadata ->> 'graph_id'";
 const UNTOUCHED = "status = 'idle' and updated_at = created_at and state_updated_at = created_at";
 
-/** What is to be known of a thread before its values are read, in a statement over `threads`. */
+/** The columns of a candidate, in a statement over `threads`. */
 export const CANDIDATE_COLUMNS = `thread_id, ${GRAPH_ID} as graph_id, ${UNTOUCHED} as untouched`;
 
-/** The columns of a record that are as large as their writers like. */
+/** The columns whose length their writers decide. */
 export const LONG_COLUMNS = ["metadata", "config", "interrupts", "error"] as const;
 export type LongColumn = (typeof LONG_COLUMNS)[number];
 
-/** Which of the long columns a statement deals with. */
+/** The long columns that a statement reads. */
 export interface LongParts {
-  /** Those that are in the JSON text of the record. */
+  /** The columns in the JSON text of the record. */
   shown: readonly LongColumn[];
-  /** Those, and `metadata` if the graph of the thread must be known, which stands there. */
+  /** `shown`, and `metadata` if the statement needs the thread's graph. */
   read: readonly LongColumn[];
 }
 
 export const EVERY_LONG_PART: LongParts = { shown: LONG_COLUMNS, read: LONG_COLUMNS };
 
-/** The columns of `threads` that those of a `ThreadRecordRow` are made of. */
+/** The columns of `threads` from which a `ThreadRecordRow` is made. */
 export const storedColumns = ({ read }: LongParts): string =>
   [
     "thread_id",
@@ -60,7 +59,6 @@ export const storedColumns = ({ read }: LongParts): string =>
     "state_updated_at",
   ].join(", ");
 
-/** `error` is in a record only if there is one. */
 const LONG_TEXTS: Record<LongColumn, string> = {
   metadata: `, ',"metadata":', metadata`,
   config: `, ',"config":', config`,
@@ -80,13 +78,13 @@ const TTL = `case when ttl_minutes is not null then
       case when expires_at is not null then concat(',"expires_at":"', ${wireTime("expires_at")}, '"') end, '}')
   end`;
 
-/** The columns of a `ThreadRecordRow`, in a raw statement over `threads` or over their `storedColumns`. */
+/** The columns of a `ThreadRecordRow`, in a raw statement over `threads` or over `storedColumns`. */
 export const recordColumns = (parts: LongParts): string => {
   const graphId = parts.read.includes("metadata") ? GRAPH_ID : "null";
   return `thread_id, ${graphId} as graph_id, ${UNTOUCHED} as untouched, ${recordText(parts)} as record, ${TTL} as ttl`;
 };
 
-/** The same in a query of Kysely over `threads`. */
+/** The same for a Kysely query over `threads`. */
 export const RECORD_SELECTION = [
   "thread_id",
   sql.raw<string | null>(GRAPH_ID).as("graph_id"),
@@ -95,7 +93,10 @@ export const RECORD_SELECTION = [
   sql.raw<string | null>(TTL).as("ttl"),
 ] as const;
 
-/** Where a long column of a record begins. PostgreSQL writes a space behind the colons within `jsonb`, and a text has its quotes escaped. */
+/**
+ * Matches the start of a long column in a record. `jsonb` has a space behind its colons and texts escape their quotes,
+ * so no content can match.
+ */
 const LONG_PART = /(?=,"(?:metadata|config|interrupts|error)":)/;
 const NAME_OF_PART = /^,"(metadata|config|interrupts|error)":/;
 
@@ -111,7 +112,7 @@ const openRecord = (cipher: Cipher, { thread_id, record }: ThreadRecordRow): str
     })
     .join("");
 
-/** Rows with sealed values of their records open: those are text. */
+/** Decrypts the encrypted values of records, which are JSON texts. */
 export const openRecords = <Row extends ThreadRecordRow>({ cipher }: Queryable, rows: Row[]): Row[] =>
   cipher === undefined
     ? rows
@@ -121,13 +122,11 @@ export interface RecordOptions {
   /** JSON text of the newest checkpoint's values; null for a thread that never ran. */
   values: string | null;
   includeTtl?: boolean;
-  /** The only fields to write; all of them if undefined. */
+  /** The fields to write; undefined means all. */
   select?: ReadonlySet<ThreadField>;
-  /** JSON text of what a search extracted. */
   extracted?: string;
 }
 
-/** The thread as clients see it, as JSON text. */
 export const writeRecord = (row: ThreadRecordRow, options: RecordOptions): string => {
   const { values, includeTtl = false, select, extracted } = options;
   const more: string[] = [];

@@ -22,14 +22,14 @@ import {
 } from "./record.ts";
 
 export interface NewThread {
-  /** A new one if undefined. */
+  /** Undefined: a new id. */
   threadId?: string | undefined;
   ttl?: ThreadTtl | undefined;
 }
 
 const RECORD_COLUMNS = recordColumns(EVERY_LONG_PART);
 
-/** Raw because it names `$2` five times: the metadata may be 1 MB long, and Kysely would send them each time. */
+/** Raw because it names `$2` five times: Kysely would send metadata of up to 1 MB each time. */
 const patch = (visible: string, removable: string): string => `
   update threadloom.threads
      set metadata = metadata || $2::jsonb,
@@ -41,8 +41,8 @@ const patch = (visible: string, removable: string): string => `
   returning ${RECORD_COLUMNS}`;
 
 /**
- * Raw because it inserts what it selects. A copy has no run: a busy thread is, for the copy, stopped at its last
- * checkpoint. What that means for the status depends on the graph; the caller settles it.
+ * Raw because it inserts what it selects. A copy of a busy thread has no run and stops at the last checkpoint; the
+ * caller then sets the status, which depends on the graph.
  */
 const insertCopy = (visible: string): string => `
   insert into threadloom.threads (thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes, expires_at,
@@ -53,13 +53,13 @@ const insertCopy = (visible: string): string => `
   returning ${RECORD_COLUMNS},
     (select original.status = 'busy' from threadloom.threads original where original.thread_id = $1) as was_busy`;
 
-/** Of the row of a copy, as it was copied. Index: threads_pkey. */
+/** Index: threads_pkey. */
 const READ_COPIED = `select metadata::text, config::text, interrupts::text, error::text
   from threadloom.threads where thread_id = $1`;
 const STORE_REENCRYPTED = `update threadloom.threads set metadata = $2::jsonb, config = $3::jsonb, interrupts = $4::jsonb,
     error = $5::jsonb where thread_id = $1 returning ${RECORD_COLUMNS}`;
 
-/** What the database has copied from the row of another thread opens only there: it is sealed for the copy. */
+/** Encrypted values are bound to the row of their thread, so a copy needs them re-encrypted. */
 const reencryptCopy = async (
   transaction: Queryable,
   cipher: Cipher,
@@ -77,8 +77,8 @@ const reencryptCopy = async (
 };
 
 /**
- * The SQL of the records of threads; that of their removal is in upkeep/, that of their states in state/. What a visibility hides is as if it were not there; where a thread is only added, it is the
- * proof that somebody was asked.
+ * The SQL of thread records. upkeep/ has that of their removal, state/ that of their states. A hidden thread is treated
+ * as missing.
  */
 export const createThreadRepository = (database: Database) => {
   const kysely = queriesOver(database);
@@ -123,7 +123,7 @@ export const createThreadRepository = (database: Database) => {
 
   return {
     /**
-     * Undefined if a thread with this id is there already, which is left as it is. One statement, no look before it: two
+     * Undefined if a thread with this id exists; it stays unchanged. One statement without a read before it: concurrent
      * creators of one id meet at the primary key.
      */
     async insert(
@@ -144,8 +144,8 @@ export const createThreadRepository = (database: Database) => {
     },
 
     /**
-     * Merges the metadata that were granted into the thread's; undefined if there is no such thread, or no room for them (see
-     * platform/database/merging.ts), or if `removable` hides it: what the one who sets a time to live may remove.
+     * Merges the granted metadata into the thread's. Undefined if there is no such thread, if the metadata would grow
+     * too large (see platform/database/merging.ts), or if `removable` hides the thread: a time to live removes it.
      */
     async patch(
       visibility: Permission<"threads", "update">,
@@ -167,7 +167,9 @@ export const createThreadRepository = (database: Database) => {
       return open(await database.query<ThreadRecordRow>(text, values))[0];
     },
 
-    /** A new thread with the record of another, and the metadata that were granted over its; undefined if `readable` hides that one or it is not there. */
+    /**
+     * Inserts a copy with the granted metadata merged in; undefined if the original is missing or `readable` hides it.
+     */
     async insertCopy(
       transaction: Queryable,
       readable: Visibility<"threads">,

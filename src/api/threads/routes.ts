@@ -7,7 +7,7 @@ import type { ThreadService } from "./service.ts";
 import { createStateRoutes } from "./state/routes.ts";
 import { createUpkeepRoutes } from "./upkeep/routes.ts";
 
-/** Threads over HTTP: the routes of each sub-room. `room`: for answers that hold a large state. */
+/** `room`: the budget for answers with a large state. */
 export const createThreadRoutes =
   (service: ThreadService, room: ResponseBudget): RoutePlugin =>
   async (app) => {

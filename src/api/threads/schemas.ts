@@ -35,7 +35,7 @@ export const THREAD_FIELDS = [
 ] as const;
 export type ThreadField = (typeof THREAD_FIELDS)[number];
 
-/** Minutes alone are what old SDKs send. */
+/** Old SDKs send the minutes alone. */
 const ttl = z
   .union([
     z.number().positive().max(TTL_MINUTES_AT_MOST),
@@ -50,7 +50,7 @@ const ttl = z
       : { minutes: value.ttl, strategy: value.strategy ?? ("delete" as const) },
   );
 
-/** Where in a thread; its `thread_id` is ignored, the path names the thread. */
+/** An address within a thread. Its `thread_id` is ignored, because the path names the thread. */
 const checkpoint = z.object({
   checkpoint_ns: optional(checkpointNs),
   checkpoint_id: optional(uuid),
@@ -69,9 +69,8 @@ const superstepUpdate = z.object({
   as_node: nodeName.min(1),
 });
 
-/** Updates per request, of all supersteps: LangGraph applies them in turn, 5 to 30 ms for each superstep. */
+/** LangGraph applies updates in turn, and each superstep takes 5 to 30 ms. */
 const UPDATES_AT_MOST = 500;
-/** The updates that supersteps hold together. */
 export const updatesIn = (supersteps: readonly { updates: readonly unknown[] }[]): number =>
   supersteps.reduce((count, { updates }) => count + updates.length, 0);
 
@@ -96,7 +95,7 @@ export const threadPatchBody = bodyOf({ metadata: optional(storableMetadata), tt
 
 export const threadReadQuery = z.object({ include: queryList });
 
-/** Ids per request: what a page of a search can name. */
+/** As many as a page of a search can have. */
 const IDS_AT_MOST = 1_000;
 
 const filter = {
@@ -112,7 +111,7 @@ export const threadSearchBody = bodyOf({
   cursor,
   sort_by: optional(z.enum(["thread_id", "status", "created_at", "updated_at", "state_updated_at"])),
   sort_order: sortOrder,
-  // `context` is in the SDK's list of fields, though no thread has one: accepted, and nothing comes of it.
+  // The SDK's list of fields has `context`, though no thread has one: it is accepted and ignored.
   select: optional(z.array(z.enum([...THREAD_FIELDS, "context"]))),
   extract: optional(z.record(storableText, storableText)),
 });
@@ -124,7 +123,9 @@ export const threadPruneBody = z.object({
   strategy: optional(z.enum(["delete", "keep_latest"])),
 });
 
-/** Names of fields of a state, or `values.<key>`. Unknown names select nothing: clients run ahead of servers. */
+/**
+ * Names of fields of a state, or `values.<key>`. Unknown names select nothing: clients can be newer than the server.
+ */
 const selectList = optional(z.array(storableText));
 
 export const stateQuery = z.object({ subgraphs: queryBoolean, select: queryList });
@@ -153,7 +154,7 @@ export const historyQuery = z.object({
   select: queryList,
 });
 
-/** Three ways to say it: an id, the SDK's `{configurable: {checkpoint_id}}`, a checkpoint (RemoteGraph, Python). */
+/** An id, the SDK's `{configurable: {checkpoint_id}}`, or a checkpoint (RemoteGraph, Python). */
 const before = z
   .union([uuid, z.object({ configurable: z.object({ checkpoint_id: optional(uuid) }) }), checkpoint])
   .transform((value) =>
@@ -172,14 +173,13 @@ export const historyBody = bodyOf({
   select: selectList,
 });
 
-// Answers are put together as text; these describe them.
+// The services write answers as text; these schemas only describe them.
 
 const timestamp = z.string().meta({ format: "date-time" });
 const interrupt = z
   .object({ id: z.string().nullable().optional(), value: jsonValue })
   .meta({ id: "Interrupt" });
 
-/** A thread as clients see it; `select` in a search leaves fields out. */
 export const threadRecord = z
   .object({
     thread_id: uuid,
@@ -260,7 +260,7 @@ export const stateAnswer: z.ZodType = z
   .partial()
   .meta({ id: "ThreadState" });
 
-/** Where the new state is, in the three forms in which clients look for it. */
+/** The new state's address in the three forms that clients read. */
 export const stateUpdateAnswer = z
   .object({ checkpoint: checkpointAddress, configurable: checkpointAddress, checkpoint_id: uuid })
   .meta({ id: "ThreadStateUpdate" });

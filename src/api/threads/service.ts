@@ -24,13 +24,13 @@ export interface ThreadServiceOptions {
   ends: Pick<RunEnds, "deleteThreads">;
   graphs: Graphs;
   logger: Logger;
-  /** For threads that are created without a time to live; undefined: those stay for ever. */
+  /** For threads created without a time to live; undefined: they never expire. */
   defaultTtl?: ThreadTtl | undefined;
-  /** Told the ids of threads that are gone, whose runs' work can stop, and of the runs that ended so. */
+  /** Receives the ids of deleted threads, so that their runs stop, and the runs that ended with them. */
   onThreadsDeleted?: (threadIds: readonly string[], ended: readonly RunEnd[]) => void;
 }
 
-/** Threads: one service for each sub-room, over one repository. */
+/** Builds one service for each sub-room over one repository. */
 export const createThreadService = (options: ThreadServiceOptions) => {
   const { database, authorize, checkpoints, ends, graphs, logger, defaultTtl, onThreadsDeleted } = options;
   const repository = createThreadRepository(database);
@@ -63,7 +63,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
     search,
     states,
     upkeep,
-    /** Of whatever is made of what a thread holds: long answers, and searches by values. */
+    /** Shared by long answers and searches by values. */
     yielder,
   };
 };

@@ -11,7 +11,6 @@ import {
 } from "../schemas.ts";
 import type { GraphService } from "./service.ts";
 
-/** What an assistant's graph looks like, over HTTP. */
 export const createGraphRoutes =
   (service: GraphService): RoutePlugin =>
   async (app) => {

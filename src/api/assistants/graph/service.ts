@@ -12,9 +12,8 @@ export interface GraphServiceParts {
   graphs: Pick<Graphs, "schemas" | "drawing" | "subgraphs">;
 }
 
-/** What the graph of an assistant looks like. */
 export const createGraphService = ({ authorize, references, graphs }: GraphServiceParts) => {
-  /** A graph may be made by a factory, which is given the assistant's configuration. */
+  /** A factory receives the assistant's configuration. */
   const findDeployed = async (caller: Caller, reference: string) => {
     const visibility = await authorize(caller, "assistants", "read", {
       assistant_id: assistantIdOf(reference),
@@ -25,7 +24,7 @@ export const createGraphService = ({ authorize, references, graphs }: GraphServi
   };
 
   return {
-    /** `xray`: whether to draw into subgraphs, or how deep. */
+    /** `xray`: whether, or how many levels deep, subgraphs are drawn. */
     async drawing(caller: Caller, reference: string, xray: boolean | number): Promise<GraphDrawing> {
       const { graphId, configuration } = await findDeployed(caller, reference);
       return await graphs.drawing(graphId, xray, configuration);
@@ -36,7 +35,7 @@ export const createGraphService = ({ authorize, references, graphs }: GraphServi
       return await graphs.schemas(graphId, configuration);
     },
 
-    /** By namespace; an unknown namespace has none. */
+    /** By namespace; empty for an unknown one. */
     async subgraphs(
       caller: Caller,
       reference: string,

@@ -5,7 +5,6 @@ import { invalid, notFound, tags } from "../answers.ts";
 import { assistantCreateBody, assistantPath, assistantRecord, deleteQuery } from "../schemas.ts";
 import type { RecordService } from "./service.ts";
 
-/** Records of assistants over HTTP. */
 export const createRecordRoutes =
   (service: RecordService): RoutePlugin =>
   async (app) => {

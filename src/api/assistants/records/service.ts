@@ -13,15 +13,14 @@ export interface RecordServiceParts {
   authorize: Authorize;
   repository: AssistantRepository;
   references: References;
-  /** Deletes threads with their runs and checkpoints; ids that are gone by then are no error. */
+  /** Deletes threads with their runs and checkpoints; missing ids are no error. */
   deleteThreads: (caller: Caller, threadIds: string[]) => Promise<unknown>;
   recursionLimitMax: number;
 }
 
-/** Threads of a deleted assistant are deleted in batches, so that no statement holds thousands of locks. */
+/** Batches bound the locks of one statement. */
 const THREADS_PER_BATCH = 200;
 
-/** The records of assistants. */
 export const createRecordService = (parts: RecordServiceParts) => {
   const { authorize, repository, references, deleteThreads, recursionLimitMax } = parts;
 
@@ -36,7 +35,10 @@ export const createRecordService = (parts: RecordServiceParts) => {
   };
 
   return {
-    /** Throws `not_found` for a graph that is not deployed, `conflict` if the id is taken and must not be. */
+    /**
+     * Throws `not_found` for a graph that is not deployed, `conflict` if the id is taken, unless `if_exists` is
+     * `do_nothing`.
+     */
     async create(caller: Caller, body: AssistantCreate): Promise<Assistant> {
       const { metadata = {}, config, context, name, description, if_exists } = body;
       const permission = await authorize(caller, "assistants", "create", {
@@ -48,7 +50,7 @@ export const createRecordService = (parts: RecordServiceParts) => {
       const assistantId = body.assistant_id ?? newId();
       const row = await repository.create(permission, { assistantId, graphId: body.graph_id });
       if (row !== undefined) return toAssistant(row);
-      // One that is there and is not this caller's to see is a conflict, too.
+      // A hidden assistant is a conflict, too.
       const existing =
         if_exists === "do_nothing" ? await repository.find(permission, assistantId) : undefined;
       if (existing !== undefined) return toAssistant(existing);
@@ -63,8 +65,8 @@ export const createRecordService = (parts: RecordServiceParts) => {
     },
 
     /**
-     * All versions go with it. Its threads go first: if that fails half-way, asking again goes on. Throws `invalid` for
-     * the assistant of a deployed graph: the graph's id must not stand for nothing.
+     * Deletes all versions. Threads go first, so that a repeated request continues after a failure. Throws `invalid`
+     * for the assistant of a deployed graph, since the graph's id refers to it.
      */
     async remove(
       caller: Caller,

@@ -23,7 +23,6 @@ const orderOf = ({ sort_by: key = "created_at", sort_order: direction = "desc" }
   const holds = key === "assistant_id" ? "ids" : texts.includes(key) ? "texts" : "times";
   return { list: "assistants", key, holds, id: "assistant_id", direction } satisfies KeyOrder;
 };
-/** For `where`, like `whereVisible`. */
 const whereBehind = (order: KeyOrder, cursor: string) => {
   const values: string[] = [];
   const text = isBehindCursor(order, cursor, (value) => (values.push(value), "?"));
@@ -37,7 +36,7 @@ const matches =
   (expressions: ExpressionBuilder<Tables, "assistants">) => {
     const conditions: Expression<SqlBool>[] = [whereVisible(visibility, "metadata")];
     if (graph_id !== undefined) conditions.push(expressions("graph_id", "=", graph_id));
-    // strpos, not ILIKE: `%` and `_` in what the user typed are no wildcards.
+    // strpos, because ILIKE would read `%` and `_` as wildcards.
     if (name !== undefined) conditions.push(sql<SqlBool>`strpos(lower(name), lower(${name})) > 0`);
     if (metadata !== undefined && Object.keys(metadata).length > 0) {
       conditions.push(contains(metadata));
@@ -45,11 +44,10 @@ const matches =
     return expressions.and(conditions);
   };
 
-/** The SQL that finds assistants. */
 export const createSearchRepository = (database: Database) => {
   const kysely = queriesOver(database);
   const { cipher } = database;
-  /** Encrypted columns can only be opened with the id of the row, so it is read even where the caller did not ask for it. */
+  /** Decryption needs the row's id, so it is read even if it was not selected. */
   const withId = (fields: readonly AssistantField[]): readonly AssistantField[] =>
     cipher === undefined || fields.includes("assistant_id") ? fields : [...fields, "assistant_id"];
   const opened = (row: Partial<AssistantRow>, fields: readonly AssistantField[]): Partial<AssistantRow> => {
@@ -62,7 +60,7 @@ export const createSearchRepository = (database: Database) => {
   };
 
   return {
-    /** A page, and in the same round trip how many there are in all; undefined if the page is empty. */
+    /** A page with the total of all matches in one round trip; undefined for an empty page. */
     async search(
       visibility: Visibility<"assistants">,
       search: AssistantSearch,
@@ -94,7 +92,7 @@ export const createSearchRepository = (database: Database) => {
         )
         .where(filter)
         .orderBy(order.key, order.direction);
-      // Pages must not overlap.
+      // Makes the order total, so that pages do not overlap.
       if (order.key !== "assistant_id") query = query.orderBy("assistant_id", order.direction);
       const page = query.limit(search.limit).offset(search.offset).compile();
       const found = await database.boundedRead<CountedRow<Partial<AssistantRow> & KeyColumns>>(

@@ -6,7 +6,6 @@ import { invalid, tags } from "../answers.ts";
 import { assistantCountBody, assistantExtract, assistantSearchBody } from "../schemas.ts";
 import type { SearchService } from "./service.ts";
 
-/** Assistants by what they are, over HTTP. */
 export const createSearchRoutes =
   (service: SearchService): RoutePlugin =>
   async (app) => {

@@ -11,7 +11,6 @@ export interface SearchServiceParts {
   repository: SearchRepository;
 }
 
-/** Finds assistants. */
 export const createSearchService = ({ authorize, repository }: SearchServiceParts) => {
   const maySearch = async (
     caller: Caller,
@@ -20,7 +19,7 @@ export const createSearchService = ({ authorize, repository }: SearchServicePart
     await authorize(caller, "assistants", "search", { graph_id, metadata, limit, offset });
 
   return {
-    /** A page that would get too large ends early; its `total` is the true one. */
+    /** A page that would grow too large ends early; `total` still counts all. */
     async search(
       caller: Caller,
       search: AssistantSearch,

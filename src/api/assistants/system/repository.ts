@@ -3,7 +3,6 @@ import type { Database, Queryable } from "../../../platform/database/database.ts
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { COLUMNS, SNAPSHOT } from "../columns.ts";
 
-/** What a deployment says of the assistant that a graph id stands for. */
 export interface SystemAssistant {
   assistantId: string;
   graphId: string;
@@ -12,7 +11,7 @@ export interface SystemAssistant {
   context: JsonObject;
 }
 
-/** `defaults` is what is said here, to be compared with what is said at the next start. */
+/** `defaults` is stored for the comparison at the next start. */
 const WISHED = `wished as (
   select *, jsonb_build_object('description', description, 'config', config, 'context', context) as defaults
   from unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[], $5::jsonb[])
@@ -30,10 +29,7 @@ const COLUMNS_OF_NEW = [
   "defaults",
 ];
 
-/**
- * Raw for its CTE and its lists. Ordered by id, so that replicas that boot at once wait for each other's rows in the
- * same order and can't deadlock.
- */
+/** Raw for its CTE and lists. Ordered by id, so that replicas that start at once do not deadlock. */
 const ENSURE_SYSTEM_ASSISTANTS = `with ${WISHED},
 assistant as (
   insert into threadloom.assistants (${COLUMNS_OF_NEW.join(", ")})
@@ -43,14 +39,14 @@ assistant as (
   returning ${COLUMNS.join(", ")})
 insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")}) select ${SNAPSHOT.join(", ")} from assistant`;
 
-/** System assistants of which the deployment says something else than before. */
+/** System assistants whose defaults have changed. */
 const lockOthers = (visible: string): string => `with ${WISHED}
 select a.assistant_id from threadloom.assistants a
 join wished using (assistant_id)
 where wished.defaults is distinct from a.defaults and ${visible}
 order by a.assistant_id for update of a`;
 
-/** Makes version max + 1 of what was said and activates it. Runs after `lockOthers`, so that no version is missed. */
+/** Adds version max + 1 and activates it. Runs after `lockOthers`, so that it sees all versions. */
 const REVISE = `with ${WISHED},
 snapshot as (
   insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")})
@@ -72,16 +68,15 @@ const toLists = (assistants: readonly SystemAssistant[]): unknown[] => [
   assistants.map(({ context }) => JSON.stringify(context)),
 ];
 
-/** The SQL of the assistants that graph ids stand for. */
 export const createSystemAssistantRepository = (database: Database) => ({
-  /** Makes those that are missing. */
+  /** Creates missing assistants. */
   async ensure(_visibility: Visibility<"assistants">, assistants: readonly SystemAssistant[]): Promise<void> {
     await database.query(ENSURE_SYSTEM_ASSISTANTS, toLists(assistants));
   },
 
   /**
-   * Gives a new version to those of which something else is said than before, and leaves all others alone: a user may have
-   * made a later version of them. Answers their graphs.
+   * Adds a version where the defaults have changed. Other assistants stay, since a user may have added a later version.
+   * Returns the graphs of changed assistants.
    */
   async revise(
     visibility: Visibility<"assistants">,

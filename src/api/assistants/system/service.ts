@@ -12,18 +12,17 @@ export interface SystemAssistantsParts {
   graphs: Pick<Graphs, "description">;
 }
 
-/** What a deployment gives the assistant of a graph. */
 export interface AssistantDefaults {
   config?: JsonObject | undefined;
   context?: JsonObject | undefined;
 }
 
-/** The assistants that graph ids stand for. */
+/** The system assistants of graphs. */
 export const createSystemAssistants = ({ authorize, repository, graphs }: SystemAssistantsParts) => ({
   /**
-   * Once at boot: one assistant per graph, whose id clients can compute from the graph id, with the graph's description and
-   * with `defaults`, by graph id. Where the deployment says something else than at the last start, the assistant gets a new
-   * version, which is active. Answers the graphs of those.
+   * Called at the start. Creates one assistant per graph, with an id that clients can compute from the graph id. If the
+   * deployment's description or defaults changed since the last start, the assistant gets a new active version. Returns
+   * the graphs of changed assistants.
    */
   async ensure(
     caller: Caller,

@@ -11,7 +11,7 @@ import type { JsonObject } from "../../../platform/lib/json.ts";
 import { contains, LONG_COLUMNS, SNAPSHOT, toRow, weightOf, type CountedRow } from "../columns.ts";
 import type { AssistantVersionsSearch } from "../schemas.ts";
 
-/** Of what a version says of itself, only its assistant's metadata decide who may see it. */
+/** The assistant's metadata decide who sees a version, not the version's own. */
 const versionVisible = (visibility: Visibility<"assistants">) =>
   whereVisible(
     visibility,
@@ -20,15 +20,11 @@ const versionVisible = (visibility: Visibility<"assistants">) =>
       where assistant.assistant_id = assistant_versions.assistant_id and (${condition}))`,
   );
 
-/** The SQL that lists the versions of an assistant. */
 export const createVersionLists = (database: Database) => {
   const kysely = queriesOver(database);
 
   return {
-    /**
-     * Newest first, and like a search with how many there are in all. An assistant has few versions: counting them all
-     * costs no more than sorting them.
-     */
+    /** Newest first, with the total. An assistant has few versions, so counting costs no more than sorting. */
     async page(
       visibility: Visibility<"assistants">,
       assistantId: string,

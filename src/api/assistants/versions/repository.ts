@@ -8,14 +8,14 @@ import type { AssistantRow } from "../../../platform/database/tables.ts";
 import { ASSISTANT_JSON, decryptRow } from "../../../platform/encryption/columns.ts";
 import { COLUMNS, SNAPSHOT } from "../columns.ts";
 
-/** What a new version takes over from the present state if it is undefined. The rest is what was granted. */
+/** An undefined field keeps the present value. */
 export interface NewVersion {
   graphId: string | undefined;
 }
 
 /**
- * Raw for its CTE. Runs after `lock`: only a statement that starts after the wait sees the version that another one just
- * made.
+ * Raw for its CTE. Runs after `lock`: only a statement that starts after the wait sees another transaction's new
+ * version.
  */
 const addVersion = (visible: string): string => `with snapshot as (
   insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")})
@@ -30,12 +30,11 @@ update threadloom.assistants a set version = s.version, graph_id = s.graph_id, n
 from snapshot s where a.assistant_id = s.assistant_id
 returning ${COLUMNS.map((column) => `a.${column}`).join(", ")}`;
 
-/** The SQL that makes versions and activates them. */
 export const createVersionRepository = (database: Database) => {
   const kysely = queriesOver(database);
 
   return {
-    /** False if there is none. Held until the transaction ends. */
+    /** False if it is missing. Held until the transaction ends. */
     async lock(
       transaction: Records,
       visibility: Visibility<"assistants">,
@@ -52,8 +51,7 @@ export const createVersionRepository = (database: Database) => {
     },
 
     /**
-     * Makes version max + 1 and activates it; the caller holds the lock. Name and description stay unless given, config and
-     * context are given whole, metadata are merged key by key. Undefined: its metadata have no room.
+     * Adds and activates version max + 1; the caller holds the lock. Undefined if the metadata would grow too large.
      */
     async addVersion(
       transaction: Records,
@@ -79,8 +77,7 @@ export const createVersionRepository = (database: Database) => {
     },
 
     /**
-     * Undefined if there is no such version, or no such assistant. A version never changes, so no lock is needed beyond
-     * the update's own.
+     * Undefined if the version or the assistant is missing. Versions never change, so the update's own lock is enough.
      */
     async activate(
       visibility: Visibility<"assistants">,
@@ -102,7 +99,7 @@ export const createVersionRepository = (database: Database) => {
         }))
         .where("a.assistant_id", "=", assistantId)
         .where("v.assistant_id", "=", assistantId)
-        // Any number that a client names, which the column's integer might not hold.
+        // A client may send a number that the column's integer can't hold.
         .where("v.version", "=", sql<number>`${version}::bigint`)
         .where(whereVisible(visibility, "a.metadata"))
         .returning(COLUMNS.map((column) => `a.${column}` as const))

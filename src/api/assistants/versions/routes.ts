@@ -13,7 +13,6 @@ import {
 } from "../schemas.ts";
 import type { VersionService } from "./service.ts";
 
-/** Versions of assistants over HTTP. */
 export const createVersionRoutes =
   (service: VersionService): RoutePlugin =>
   async (app) => {

@@ -21,15 +21,15 @@ export interface VersionServiceParts {
   recursionLimitMax: number;
 }
 
-/** The versions of assistants (docs/decisions/004-assistant-versions.md). */
+/** See docs/decisions/004-assistant-versions.md. */
 export const createVersionService = (parts: VersionServiceParts) => {
   const { database, authorize, repository, lists, references, recursionLimitMax } = parts;
 
   return {
     /**
-     * Makes the next version from the body and activates it. Config and context are the body's, whole, also if
-     * it has none; the name, description and graph stay unless given; metadata merges. Throws `invalid` if they
-     * would grow too large, or if the assistant that a graph's id stands for was to execute another graph.
+     * Adds and activates the next version. `config` and `context` come from the body alone; name, description and graph
+     * stay unless given; metadata are merged. Throws `invalid` for too large metadata, and if a system assistant would
+     * get another graph.
      */
     async update(caller: Caller, reference: string, body: AssistantPatch): Promise<Assistant> {
       const assistantId = assistantIdOf(reference);
@@ -59,7 +59,7 @@ export const createVersionService = (parts: VersionServiceParts) => {
       return toAssistant(row);
     },
 
-    /** Activates a version that exists: every field is as that version had it. */
+    /** Activates an existing version with all its fields. */
     async setLatest(caller: Caller, reference: string, version: number | undefined): Promise<Assistant> {
       const assistantId = assistantIdOf(reference);
       const asked = { assistant_id: assistantId, metadata: {}, version };
@@ -72,7 +72,6 @@ export const createVersionService = (parts: VersionServiceParts) => {
       throw assistantVersionNotFound(assistantId, version);
     },
 
-    /** Newest first. */
     async list(
       caller: Caller,
       reference: string,

@@ -3,57 +3,55 @@ import type { CronRow } from "../../../platform/database/tables.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { COLUMNS, openCron } from "../repository.ts";
 
-/** When to look again. */
 export interface DueTime {
-  /** By the clock of the database. */
+  /** The database's time. */
   now: Date;
-  /** When the first cron of a graph that is hosted here is due, in the past perhaps; null: there is none. */
+  /** The first due time of a hosted graph's cron, possibly past; null without one. */
   due: Date | null;
 }
 
-/** A cron that is due, held until the transaction is over. */
+/** A due cron, locked until the transaction ends. */
 export type DueCron = CronRow & {
-  /** Whose runs they are; null: no user created the cron. */
+  /** The user of its runs; null if a key created the cron. */
   auth_user: JsonObject | null;
-  /** By whom they are counted. */
+  /** The name under which limits count its runs. */
   caller: string | null;
   next_run_date: Date;
   now: Date;
   assistant_is_there: boolean;
-  /** A run that it has made waits for its thread. */
+  /** An earlier run of the cron is still pending on its thread. */
   former_run_waits: boolean;
 };
 
-/** What became of a due time. */
 export interface Advance {
   cronId: string;
-  /** Null: it will not be due again. */
+  /** Null: never due again. */
   next: Date | null;
-  /** Why it is disabled; null: it is not. */
+  /** Why the cron is disabled; null: it stays enabled. */
   error: string | null;
 }
 
-/** Of the requests of the crons of one claim, since all of them are in memory at once. */
+/** The payloads of one claim are in memory together. */
 const CLAIMED_BYTES_AT_MOST = 16 * 1024 * 1024;
 
 /**
- * A cron whose assistant is gone is for everybody to disable. So is one whose assistant was made anew under the same id since
- * anybody said what the cron is to run: it may be somebody else's.
+ * Any process may disable a cron without an assistant. An assistant that was recreated after the cron's last change
+ * counts as missing, because it may be another user's.
  */
 const HOSTED =
   "left join threadloom.assistants a on a.assistant_id = c.assistant_id and a.created_at <= c.updated_at";
 const isHosted = (graphIds: string): string =>
   `(a.graph_id is null or a.graph_id = any(${graphIds}::text[]))`;
 
-/** Index: crons_due. It walks over crons that nobody hosts, which are those of a deployment that is down. */
+/** Index: crons_due. It passes over crons that no process hosts, those of a stopped deployment. */
 const POLL = `select clock_timestamp() as now, (
   select c.next_run_date from threadloom.crons c ${HOSTED}
   where c.next_run_date is not null and ${isHosted("$1")} order by c.next_run_date limit 1) as due`;
 
 /**
- * Those that another process holds are passed over: they are its to fire, and nobody waits. A row that was advanced since the
- * snapshot is read afresh, and is not due any more. The limit is a
- * literal, or the planner sorts all that are due. Indexes: crons_due; of the runs that wait: runs_pending_of_thread.
+ * Skips crons that another process has locked. PostgreSQL rereads a row that was advanced since the snapshot, and finds
+ * it no longer due. The limit is a literal, since the planner would otherwise sort all due crons. Indexes: crons_due,
+ * runs_pending_of_thread.
  */
 const claiming = (limit: number): string => `with due as materialized (
   select ${COLUMNS.map((column) => `c.${column}`).join(", ")}, c.auth_user, c.caller, now() as now,
@@ -77,14 +75,14 @@ const ADVANCE = `update threadloom.crons c
   where c.cron_id = advanced.cron_id`;
 
 export interface ClaimOptions {
-  /** Those that can't be fired at this moment. */
+  /** Crons that can't fire at this moment. */
   except: readonly string[];
-  /** No others; undefined: all that are due. */
+  /** Undefined: all due crons. */
   only: readonly string[] | undefined;
   limit: number;
 }
 
-/** The SQL of crons that are due, of the graphs that this process hosts. */
+/** The SQL of due crons, for the graphs of this process. */
 export const createDueCrons = (database: Database, graphIds: readonly string[]) => ({
   async poll(): Promise<DueTime> {
     const [poll] = await database.query<DueTime>(POLL, [graphIds]);
@@ -100,7 +98,7 @@ export const createDueCrons = (database: Database, graphIds: readonly string[]) 
     return rows.map((row) => openCron(transaction, row));
   },
 
-  /** The caller holds them. */
+  /** The caller holds their locks. */
   async advance(transaction: Queryable, advances: readonly Advance[]): Promise<void> {
     if (advances.length === 0) return;
     await transaction.query(ADVANCE, [

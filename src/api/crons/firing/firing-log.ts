@@ -1,17 +1,16 @@
 import type { Logger } from "../../../platform/lib/logger.ts";
 import type { CronRow } from "../../../platform/database/tables.ts";
 
-/** A run that is so late makes up for times at which no process was there to fire it. */
+/** A run that is this late makes up for times without a server. */
 const MISSED_SECONDS = 60;
-/** Ids of crons that ran nothing the last time. Beyond these all are forgotten, and told once more. */
+/** Crons that ran nothing the last time. When the map is full it is cleared, and they are logged again. */
 const REMEMBERED_AT_MOST = 10_000;
 
-/** What became of a due time. */
 export interface Outcome {
   cron: Pick<CronRow, "cron_id"> & { next_run_date: Date; now: Date };
-  /** Why the cron is disabled; null: it is not. */
+  /** Why the cron is disabled; null: it stays enabled. */
   error: string | null;
-  /** Why nothing is run this time; undefined: something is, or the cron's time is over. */
+  /** Why no run was created; undefined if one was, or if the cron has ended. */
   leftOut: "busy" | "waits" | "full" | "too often" | undefined;
   isRun: boolean;
 }
@@ -25,8 +24,8 @@ const WHY_LEFT_OUT = {
 };
 
 /**
- * The lines of the log about due times. A cron of every minute would fill it while its thread is busy for a day: what is left
- * out is told once, until the cron runs again.
+ * Logs due times. A cron of every minute on a busy thread would fill the log, so a skipped run is logged once until the
+ * cron runs again.
  */
 export const createFiringLog = (logger: Logger) => {
   const leavingOut = new Map<string, Outcome["leftOut"]>();

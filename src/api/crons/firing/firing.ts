@@ -17,43 +17,45 @@ export interface FiringParts {
   database: Database;
   due: DueCrons;
   storeRuns: StoreScheduledRuns;
-  /** Keeps waiting runs from starting in this process until what it returns is called. */
+  /** Keeps pending runs from starting in this process until the returned function is called. */
   holdRuns: () => () => void;
-  /** Of the server: the creators of crons were asked when they made them. */
+  /** The server's rights: the creators of crons were authorized before. */
   rights: CreationRights;
   faults: Faults;
   logger: Logger;
 }
 
-/** Few enough that their locks are held for some 50 ms, and that several processes share what is due. */
+/** Few enough to hold locks for about 50 ms, and to share due crons among processes. */
 const CRONS_AT_ONCE = 200;
-/** Others hold what is due for some 50 ms. If they die meanwhile, it is due again, and must not wait for a busy processor. */
+/**
+ * Another process holds its due crons for about 50 ms. If it dies, they are due again and must not wait for a busy
+ * processor.
+ */
 const HELD_ELSEWHERE_MS = 50;
 const POLLS_FOR_HELD = 5;
-/** Runs that wait need not wait for a long queue of crons. */
+/** Pending runs must not wait for a long queue of crons. */
 const HOLD_AT_MOST_MS = 1_000;
 
-/** What is done about a due time: a run, or none for the reason in `error`, since `waits`, or since the cron's time is over. */
 interface Plan {
   cron: DueCron;
   requested: RequestedRun | undefined;
-  /** Its former run still waits for the thread: another one would only stand behind it. */
+  /** An earlier run is still pending: another one would only queue behind it. */
   waits: boolean;
   next: Date | null;
   error: string | null;
 }
 
 interface Fired {
-  /** How many were due. */
+  /** How many crons were due. */
   held: number;
-  /** Which of them could not be fired now: others hold their threads. */
+  /** Crons whose threads are locked by other transactions. */
   notNow: string[];
   announce(): void;
 }
 
 const NOTHING: Fired = { held: 0, notNow: [], announce: () => undefined };
 
-/** The next time of a cron; the same for all that have the same schedule. Throws for one that can't be read any more. */
+/** Computes the next time once per schedule. Throws for a schedule that can't be parsed any more. */
 const createTimes = () => {
   const known = new Map<string, Date | null>();
   return ({ schedule, timezone, end_time, now }: DueCron): Date | null => {
@@ -73,7 +75,7 @@ const planOf = (cron: DueCron, nextOf: (cron: DueCron) => Date | null): Plan => 
     const waits = cron.former_run_waits && requested.run.multitaskStrategy === "enqueue";
     return { cron, requested: waits ? undefined : requested, waits, next: nextOf(cron), error: null };
   } catch (error) {
-    // What a newer or an older version has stored. Anything else is a fault of ours: see `skip`.
+    // Another version has stored the request. Other errors are the server's fault: see `skip`.
     if (error instanceof ThreadloomError) return { ...nothing, error: error.message };
     if (error instanceof ZodError)
       return { ...nothing, error: `'payload': ${error.issues[0]?.message ?? ""}.` };
@@ -82,15 +84,15 @@ const planOf = (cron: DueCron, nextOf: (cron: DueCron) => Date | null): Plan => 
 };
 
 /**
- * Fires crons that are due. Holding a cron, storing its run and finding its next time is one transaction: a process that
- * dies before it is over leaves the cron due, for another; after it, nobody finds it due again.
+ * Fires due crons. One transaction locks a cron, stores its run and advances it: if the process dies before the commit,
+ * the cron stays due for another process.
  */
 export const createFiring = (parts: FiringParts) => {
   const { database, due, storeRuns, holdRuns, rights, faults, logger } = parts;
 
   const log = createFiringLog(logger);
 
-  /** `onHeld`: told the ids of those that were due, before anything can fail for one of them. */
+  /** `onHeld` receives the ids of the due crons before any of them can fail. */
   const fireSome = async (options: ClaimOptions, onHeld: (ids: string[]) => void): Promise<Fired> => {
     const nextOf = createTimes();
     const done = await database.transaction(async (transaction) => {
@@ -139,7 +141,7 @@ export const createFiring = (parts: FiringParts) => {
     return { held: done.settled.length, notNow, announce: done.announce };
   };
 
-  /** Leaves out a due time that can't be stored, for a reason that is none of the moment. */
+  /** Skips a due time that can't be stored for a lasting reason. */
   const skip = async (cronId: string, error: unknown): Promise<void> => {
     await database.transaction(async (transaction) => {
       const nextOf = createTimes();
@@ -153,13 +155,13 @@ export const createFiring = (parts: FiringParts) => {
     );
   };
 
-  /** As `fireSome`; one that can't be fired keeps no other from it. */
+  /** As `fireSome`, but a failing cron does not block the others. */
   const fireBatch = async (except: readonly string[]): Promise<Fired> => {
     let ids: string[] = [];
     try {
       return await fireSome({ except, only: undefined, limit: CRONS_AT_ONCE }, (held) => (ids = held));
     } catch (error) {
-      // Many may take longer than a time-out of the role allows; one by one they don't.
+      // A batch may exceed a timeout of the database role; single crons do not.
       if ((isPassing(error) && !isCancelled(error)) || ids.length === 0) throw error;
     }
     const fired: Fired[] = [];
@@ -187,14 +189,14 @@ export const createFiring = (parts: FiringParts) => {
     poll: () => due.poll(),
 
     /**
-     * Fires all that are due and that nobody else holds, until it is closed. Then it waits a moment for what others hold: should
-     * they die, those are late enough. Answers whether there were any. Throws what the database says if it is away.
+     * Fires all due crons that no other process holds, until `isClosed`. Then waits briefly for the crons of other
+     * processes, which may die. Returns whether there were any. Throws the database's error if the database is away.
      */
     async fire(isClosed: () => boolean): Promise<boolean> {
       const except: string[] = [];
       const announcements: (() => void)[] = [];
       let isSome = false;
-      // The runs of the first would take the processor from those that are still to be fired.
+      // The first runs would otherwise take the processor from the crons still to fire.
       const release = holdRuns();
       const releasing = setTimeout(release, HOLD_AT_MOST_MS);
       try {

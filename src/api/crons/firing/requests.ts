@@ -5,8 +5,8 @@ import { requestedRun, type Placement, type RequestedRun } from "../../runs/crea
 import { runBody, threadlessRunBody } from "../../runs/schemas.ts";
 
 /**
- * The run that a cron asks for. Its metadata are the cron's, with `cron_id`, as in the hosted service. Throws a `ZodError`
- * if the stored request can't be read any more.
+ * The run of a cron. It has the cron's metadata and `cron_id`, as in the hosted service. Throws a `ZodError` if the
+ * stored request is no longer valid.
  */
 export const requestOf = (cron: DueCron): RequestedRun => {
   const asked = {

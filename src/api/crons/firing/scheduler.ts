@@ -8,28 +8,26 @@ export interface SchedulerParts {
   logger: Logger;
 }
 
-/** Fires crons of this process's graphs from `open` on. */
 export interface Scheduler {
   open(): void;
-  /** A cron was made or changed here. */
+  /** A cron was created or changed here. */
   wake(): void;
-  /** Waits for the crons that are being fired. */
+  /** Waits for crons that are firing. */
   close(): Promise<void>;
 }
 
 /**
- * While there are crons the clock of the database is looked at so often, since it may be put right, this machine may have
- * slept, and a process that held due crons may have died: each is late by this at most.
+ * Polls the database's clock, because it may be corrected, this machine may have slept, or a process with due crons may
+ * have died. Each makes a cron late by this at most.
  */
 const POLL_EVERY_MS = 1_000;
 const MINUTE_MS = 60_000;
-/** Others hold what is due: they fire it in some 50 ms, or die. */
+/** Another process fires the crons that it holds in about 50 ms, or dies. */
 const HELD_ELSEWHERE_MS = 50;
 
 /**
- * Sleeps until a cron is due. No signal tells of a cron that another process makes: schedules know full minutes only, so
- * whoever looks at each full minute is there in time for all that were made before it. Where there are no crons, that
- * look is all that this costs.
+ * Sleeps until a cron is due. There is no signal for crons of other processes: schedules have full minutes only, so a
+ * poll at each full minute is in time. Without crons that poll is the only cost.
  */
 export const createScheduler = ({ firing, logger }: SchedulerParts): Scheduler => {
   const failed = logFailure(logger, "crons could not be run");
@@ -41,7 +39,7 @@ export const createScheduler = ({ firing, logger }: SchedulerParts): Scheduler =
   let working: Promise<void> | undefined;
   let wanted = false;
 
-  /** In how many milliseconds to look again. */
+  /** Returns the milliseconds until the next poll. */
   const work = async (): Promise<number> => {
     const { now, due } = await firing.poll();
     if (due !== null && due <= now) {

@@ -3,13 +3,13 @@ import type { BoundedReads } from "../../../platform/database/bounded-reads.ts";
 import { ThreadloomError } from "../../../platform/domain/errors.ts";
 import { matchesMany } from "../../threads/search/estimate.ts";
 
-/** More are found by reading what is unfinished. */
+/** Above this number, reading all unfinished runs is cheaper. */
 const THREADS_AT_MOST = 20_000;
 
 /**
- * The visible threads that have unfinished runs, so that everybody else's runs are not read for a caller who has few threads.
- * Undefined: all threads, or so many that the caller's runs are found by reading what is unfinished; also where this read is
- * refused, since a cancellation has no filter that a caller could narrow. Index: threads_by_metadata.
+ * The visible threads with unfinished runs, so that a caller with few threads does not read the runs of all others.
+ * Undefined: all threads, too many threads, or a refused bounded read, since the caller has no filter to narrow. Index:
+ * threads_by_metadata.
  */
 export const busyThreads = async (
   database: Pick<BoundedReads, "boundedReads">,

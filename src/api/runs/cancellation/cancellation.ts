@@ -17,19 +17,19 @@ export interface CancellationParts {
   ends: Pick<RunEnds, "cancelWaiting">;
 }
 
-/** Which runs are meant, of those that have not ended: of one thread or of all, these or all of a status. */
+/** Selects unfinished runs by thread, by ids or by status. */
 export interface UnfinishedFilter {
   threadId?: string | undefined;
   runIds?: string[] | undefined;
   status: "pending" | "running" | "all";
 }
 
-/** What is cancelled in one transaction: 15 ms where it is all of one thread, so nobody waits long for its locks. */
+/** Runs per transaction: 15 ms if all are of one thread, so its locks are held only briefly. */
 const RUNS_PER_BATCH = 500;
 
-/** Cancels runs: those in progress are asked to stop, those that wait are ended, or forgotten by a rollback. */
+/** Asks running runs to stop. Ends pending runs, or removes them for a rollback. */
 export const createCancellation = ({ database, ends, announcements }: CancellationParts) => {
-  /** Cancels what of these has not ended; answers how many are there. */
+  /** Cancels the unfinished ones and returns how many of these runs exist. */
   const cancelBatch = async (
     visibility: Visibility<"threads">,
     selectors: readonly RunSelector[],
@@ -52,7 +52,7 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
   };
 
   return {
-    /** Throws `runNotFound`. Does nothing to a run that has ended. `visibility`: of what may be cancelled. */
+    /** Throws `runNotFound`. Does nothing to an ended run. `visibility`: of the runs that may be cancelled. */
     async cancel(
       visibility: Visibility<"threads">,
       selector: RunSelector,
@@ -63,7 +63,7 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
         throw runNotFound(selector.runId);
     },
 
-    /** Answers how many runs were there to cancel. In batches, so that neither memory nor locks grow with them. */
+    /** Returns how many runs were found. Works in batches, to bound memory and locks. */
     async cancelMany(
       visibility: Visibility<"threads">,
       { threadId, runIds, status }: UnfinishedFilter,
@@ -85,7 +85,7 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
         return found;
       }
       const threadIds = threadId === undefined ? await busyThreads(database, visibility) : [threadId];
-      // What waits first: the end of a run in progress would let the next one start.
+      // Pending runs first: the end of a running one would start the next.
       for (const each of ["pending", "running"] as const) {
         if (status !== "all" && status !== each) continue;
         const pages = unfinishedPages(database, visibility, each, threadIds, RUNS_PER_BATCH);

@@ -6,7 +6,6 @@ import { refusals, tags } from "../descriptions.ts";
 import { cancelManyBody, cancelManyQuery, cancelQuery, runPath } from "../schemas.ts";
 import type { CancellationService } from "./service.ts";
 
-/** Runs that are cancelled over HTTP. */
 export const createCancellationRoutes =
   (service: CancellationService): RoutePlugin =>
   async (app) => {
@@ -39,7 +38,7 @@ export const createCancellationRoutes =
     app.post(
       "/threads/:thread_id/runs/:run_id/cancel",
       {
-        // Open like a stream only where it waits: a caller with all streams open can still cancel one of their runs.
+        // Counts as an open stream only while it waits: a caller with all streams open can still cancel a run.
         config: { rate: "writes" },
         schema: {
           tags,

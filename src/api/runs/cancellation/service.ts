@@ -8,19 +8,17 @@ import type { Cancellation, UnfinishedFilter } from "./cancellation.ts";
 
 export interface CancellationServiceParts {
   authorize: Authorize;
-  /** The server's own: for runs that it ends by itself. */
+  /** The server's own visibility, for runs that the server ends itself. */
   everyThread: Visibility<"threads">;
   cancellation: Cancellation;
-  /** Resolves when the run has ended. */
   waitForEnd(selector: RunSelector, options: { signal: AbortSignal }): Promise<unknown>;
 }
 
-/** Ends runs that have not ended. */
 export const createCancellationService = (parts: CancellationServiceParts) => {
   const { authorize, everyThread, cancellation } = parts;
 
   return {
-    /** Ends a run that has not ended; `wait`: until it has. Does nothing to one that has. */
+    /** Does nothing to an ended run. `wait`: resolves after the run has ended. */
     async cancel(
       caller: Caller,
       selector: RunSelector,
@@ -37,7 +35,7 @@ export const createCancellationService = (parts: CancellationServiceParts) => {
       if (wait !== undefined) await parts.waitForEnd(selector, wait);
     },
 
-    /** Ends a run whose creator has left: whoever creates one may say that it is to end then. */
+    /** Ends a run whose creator has disconnected. The creator's request asked for that. */
     async abandon({ row }: CreatedRun): Promise<void> {
       await cancellation.cancel(
         everyThread,
@@ -47,7 +45,7 @@ export const createCancellationService = (parts: CancellationServiceParts) => {
       );
     },
 
-    /** Answers how many of the caller's runs were there to cancel. */
+    /** Returns how many runs were found. */
     async cancelMany(caller: Caller, filter: UnfinishedFilter, action: CancelAction): Promise<number> {
       const asked = { thread_id: filter.threadId, metadata: {}, action };
       const visibility = await authorize(caller, "threads", "update", asked);

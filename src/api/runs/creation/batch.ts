@@ -23,19 +23,19 @@ export interface BatchParts {
   announcements: Announcements;
   behindOthers: BehindOthersStore;
   limits: PendingLimits;
-  /** The server's own, for locks. */
+  /** The server's own visibility, for locks. */
   everyThread: Visibility<"threads">;
-  /** Of threads that a run creates and that stay after it. */
+  /** The time to live of threads that a run creates and keeps. */
   threadTtl: ThreadTtl | undefined;
 }
 
-/** Characters that the runs of a batch may take over together from their assistants and threads: each has a copy. */
+/** Characters that a batch's runs may copy from their assistants and threads. */
 const TAKEN_OVER_AT_MOST = 16_000_000;
 
 const takenOver = ({ config, context, metadata }: RunRow): number =>
   JSON.stringify([config, context, metadata]).length;
 
-/** Another caller has made a thread that a batch was about to make. */
+/** Another caller has created a thread that a batch was about to create. */
 export class ThreadAppeared extends Error {}
 
 const batchTooLarge = () =>
@@ -44,13 +44,13 @@ const batchTooLarge = () =>
       "in all, with what they take over from their assistants and threads: send fewer at a time.",
   );
 
-/** Stores several runs in one transaction: all of them or, if one is refused, none. */
+/** Stores several runs in one transaction: all or none. */
 export const createBatches = (parts: BatchParts) => {
   const { database, repository, announcements, behindOthers, limits, everyThread, threadTtl } = parts;
 
   /**
-   * Of the threads that the runs name, those that the creators of the runs may see. Nobody else's are locked: their runs could not
-   * end meanwhile, and who waits for a lock knows that somebody has it. One statement for each filter; nearly always that is one.
+   * The named threads that the creators of the runs may see. Hidden threads are not locked: a lock would delay their
+   * runs and reveal that they exist. One statement for each filter; nearly always there is one.
    */
   const seenThreads = async (transaction: Queryable, named: readonly GrantedRequest[]): Promise<string[]> => {
     const byFilter = new Map<string, { filter: Visibility<"threads">; threadIds: string[] }>();
@@ -66,7 +66,7 @@ export const createBatches = (parts: BatchParts) => {
     return seen;
   };
 
-  /** `threads`: those that are there, locked; one that is made for a run is added. */
+  /** `threads`: the locked existing threads. A thread that is created for a run is added. */
   const storeOne = async (
     transaction: Queryable,
     { rights, run, placement }: GrantedRequest,
@@ -88,8 +88,8 @@ export const createBatches = (parts: BatchParts) => {
   };
 
   /**
-   * Throws `ThreadAppeared`: then nothing is stored, and it can be tried again. Throws `invalid` for too much in all, `tooMany` where
-   * more would wait than may.
+   * Throws `ThreadAppeared` with nothing stored, so the caller can retry; `invalid` if the runs are too large together,
+   * `tooMany` if too many would be pending.
    */
   const storeAll = async (requested: readonly GrantedRequest[]): Promise<RunRow[]> => {
     const replaced: Replaced[] = [];
@@ -97,7 +97,7 @@ export const createBatches = (parts: BatchParts) => {
       const named = requested.filter(({ placement }) => placement.kind === "thread");
       const threads = await lockThreads(
         transaction,
-        // All in one order, whatever each run's creator may see.
+        // Locks all threads in one order, whatever each creator may see.
         everyThread,
         await seenThreads(transaction, named),
       );
@@ -112,7 +112,7 @@ export const createBatches = (parts: BatchParts) => {
       if (first !== undefined) await limits.assertRoomOfCaller(transaction, first.run, requested.length);
       const created = new Map<string, RunRow>();
       let characters = 0;
-      // In the order of the threads, since another batch may be about to make the same ones.
+      // In the order of the threads, because another batch may be creating the same ones.
       for (const one of requested.toSorted((a, b) => (a.run.threadId < b.run.threadId ? -1 : 1))) {
         const stored = await storeOne(transaction, one, threads);
         if (stored.row === undefined) throw assistantNotFound(one.assistant);

@@ -12,7 +12,7 @@ import { turnsOfThread } from "../../../engine/queue/sql/turns-of-thread.ts";
 import { decideMultitask } from "./multitask.ts";
 import type { PendingLimits } from "./pending-limits.ts";
 
-/** What became of the others for a new run. */
+/** The unfinished runs that a new run replaced. */
 export interface Replaced {
   ended: readonly RunEnd[];
   askedToStop: readonly { run: UnfinishedRunRow; action: CancelAction }[];
@@ -21,22 +21,22 @@ export interface Replaced {
 export const NOTHING_REPLACED: Replaced = { ended: [], askedToStop: [] };
 
 export interface BehindOthers {
-  /** Undefined if the assistant is missing: the caller rolls back, since others may have been ended for the run. */
+  /** Undefined if the assistant is missing: the caller must roll back, since other runs may have been ended. */
   row: RunRow | undefined;
   replaced: Replaced;
 }
 
-/** The slow way to create a run, for a thread that may not be idle: with the decision in multitask.ts. */
+/** The slow way to create a run, for a thread that may be busy; multitask.ts decides. */
 export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">, limits: PendingLimits) => ({
   /**
-   * The caller holds the thread's lock. Throws `threadBusy` if the run would rather not be there then, ThreadChangedError if another
-   * was created since its creator looked, `tooMany` if as many wait there as may.
+   * The caller holds the thread's lock. Throws `threadBusy` if the strategy is `reject`, ThreadChangedError if another
+   * run was created since `turnsSeen`, `tooMany` if too many runs are pending.
    */
   async store(transaction: Queryable, rights: CreationRights, run: NewRun): Promise<BehindOthers> {
     const { turnsSeen } = run;
     if (turnsSeen !== undefined && (await turnsOfThread(transaction, run.threadId)) !== turnsSeen)
       throw new ThreadChangedError(run.threadId);
-    // Whoever waits behind all of them need not know them: there may be 20,000.
+    // `enqueue` does not need the other runs, of which there may be 20,000.
     const unfinished =
       run.multitaskStrategy === "enqueue" ? [] : await lockUnfinished(transaction, run.threadId);
     const decision = decideMultitask(
@@ -64,7 +64,7 @@ export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">, limits
     return { row, replaced: { ended, askedToStop } };
   },
 
-  /** Once it is committed. */
+  /** Call after the commit. */
   announce(announcements: Announcements, { ended, askedToStop }: Replaced): void {
     for (const { run, action } of askedToStop) announcements.stop(run, action);
     for (const end of ended) announcements.ended(end);

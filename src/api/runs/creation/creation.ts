@@ -22,13 +22,13 @@ export interface RunCreationParts {
   worker: Worker;
   announcements: Announcements;
   processId: string;
-  /** For a look at what was just stored, whoever it is for. */
+  /** For reads of stored runs of any caller. */
   everyThread: Visibility<"threads">;
-  /** Of threads that a run creates and that stay after it. */
+  /** The time to live of threads that a run creates and keeps. */
   threadTtl: ThreadTtl | undefined;
   /** See Config. */
   recursionLimitMax: number;
-  /** Throws `invalid` for a webhook that may not be called. */
+  /** Throws `invalid` for a forbidden webhook. */
   checkWebhook(webhook: string | undefined): void;
   behindOthers: BehindOthersStore;
   limits: PendingLimits;
@@ -38,10 +38,10 @@ export interface RunCreationParts {
   };
 }
 
-/** Each time another caller has made a thread that a batch was about to make. */
+/** Tries, each after another caller has created one of the batch's threads. */
 const APPEARANCES_AT_MOST = 10;
 
-/** Stores runs under the per-thread rule and starts them, here at once if there is a free slot. */
+/** Stores runs under the multitask rule and starts them, here at once if there is a free slot. */
 export const createRunCreation = (parts: RunCreationParts) => {
   const { repository, worker, announcements, processId, recursionLimitMax, checkpoints, everyThread } = parts;
   const { checkWebhook } = parts;
@@ -52,7 +52,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
     assertRecursionLimit(run.config, recursionLimitMax);
     if (run.webhook !== null) checkWebhook(run.webhook);
     if (checkpointId === undefined) return;
-    // Checkpoints know no caller, and must not tell what a hidden thread has.
+    // Checkpoints have no visibility, so hidden threads are refused here.
     if (await repository.threadIsHidden(rights.threads, run.threadId)) throw checkpointNotFound(checkpointId);
     await checkpoints.assertExists(run.threadId, "", checkpointId);
   };
@@ -70,8 +70,8 @@ export const createRunCreation = (parts: RunCreationParts) => {
     },
 
     /**
-     * Creates runs, each on the thread that it names or on one of its own: all of them or, if one is refused, none. They
-     * wait in the queue, since a lease must not begin before the last of them is stored.
+     * Creates runs on their named threads or on their own ones: all or none. They wait in the queue, because a lease
+     * must not begin before the last of them is stored.
      */
     async createAll(requested: readonly GrantedRequest[]): Promise<RunRow[]> {
       for (const one of requested) await assertStart(one.rights, one);
@@ -86,13 +86,13 @@ export const createRunCreation = (parts: RunCreationParts) => {
             return await storeAll(requested);
           } catch (error) {
             if (!(error instanceof ThreadAppeared) || tries === APPEARANCES_AT_MOST) throw error;
-            // Of the try before this one, if that was committed at the same moment.
+            // The try before may have been committed at this moment.
             const stored = await find();
             if (stored !== undefined) return stored;
           }
         }
       });
-      // By their ids: of runs that were found after a lost answer, some may be gone already.
+      // By id, because runs that were found after a lost answer may be deleted by now.
       const delays = new Map(requested.map(({ run }) => [run.runId, run.afterSeconds]));
       for (const row of rows) announcements.available(row, delays.get(row.run_id) ?? 0);
       return rows;

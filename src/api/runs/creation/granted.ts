@@ -14,22 +14,22 @@ import { runBody, threadlessRunBody, type RunBody, type ThreadlessRunBody } from
 
 type AskedRun = ValueOf<"threads", "create_run">;
 
-/** What somebody may create, and as whom. */
+/** A run that the caller may create. */
 export interface GrantedRun<Body> {
   rights: CreationRights;
-  /** What was asked for, as a handler of the project's may have changed it. */
+  /** The requested body, with the changes of the project's handler. */
   body: Body;
   runId: string;
-  /** The user whose run it is; null if no user creates it. */
+  /** The user who owns the run; null if no user creates it. */
   authUser: JsonObject | null;
-  /** By whom it is counted, see engine/queue/counted-as.ts. */
+  /** The name under which limits count the run, see engine/queue/counted-as.ts. */
   caller: string | null;
 }
 
 export const authUserOf = (caller: Caller): JsonObject | null =>
   caller.kind === "user" ? caller.user : null;
 
-/** Whether a handler has put something in the place of one of these, or has looked at it, and may have changed it within. */
+/** Handlers get a copy of each object that they read and may change it, so a read object counts as changed. */
 const isTheSame = (asked: object, granted: object): boolean => {
   const fields = Object.entries(granted);
   return (
@@ -38,7 +38,7 @@ const isTheSame = (asked: object, granted: object): boolean => {
   );
 };
 
-/** What a handler made of a request for a run is held to what a client may send. */
+/** A handler's changes must pass the client's schema. */
 const revalidated = <Body extends RunBody | ThreadlessRunBody>(body: Body, given: object): Body => {
   try {
     const schema = "on_completion" in body ? threadlessRunBody : runBody;
@@ -49,7 +49,10 @@ const revalidated = <Body extends RunBody | ThreadlessRunBody>(body: Body, given
   }
 };
 
-/** The usual handler sets metadata, which are checked already: to check a whole request again takes as long as all handlers. */
+/**
+ * Most handlers only set metadata, which are validated already. Validating the whole request again would take as long
+ * as all handlers.
+ */
 const bodyOf = <Body extends RunBody | ThreadlessRunBody>(
   body: Body,
   asked: AskedRun,
@@ -65,8 +68,8 @@ const bodyOf = <Body extends RunBody | ThreadlessRunBody>(
 };
 
 /**
- * Asks whether the caller may create a run. It executes its assistant: who may not read that must not see through its runs
- * what it does.
+ * Authorizes the creation of a run. The caller must be able to read the assistant, since the run would reveal what it
+ * does.
  */
 export const createRunGrants =
   (authorize: Authorize, cipher: Cipher | undefined) =>

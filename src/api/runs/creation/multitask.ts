@@ -1,24 +1,19 @@
 import type { CancelAction, MultitaskStrategy } from "../../../platform/database/tables.ts";
 
-/** A run of the thread that has not ended. */
 export interface UnfinishedRun {
   runId: string;
   status: "pending" | "running";
 }
 
-/** What creating a run does to the thread's unfinished runs. */
 export type MultitaskDecision =
   /** Nothing is stored; the caller gets 409. */
   | { kind: "reject" }
-  /** The new run is stored and waits its turn; each of `cancel` is ended first. */
+  /** The run is stored as pending; the runs of `cancel` are ended first. */
   | { kind: "accept"; cancel: { runId: string; status: "pending" | "running"; action: CancelAction }[] };
 
 /**
- * The per-thread rule (mission, section 3, and the hosted service's other strategies). Pure: it is given what
- * stands in the database under the thread's lock.
- *
- * `enqueue` waits behind whatever there is. `interrupt` and `rollback` end everything that has not ended, also
- * what still waits, as the hosted service does: the user has moved on.
+ * The multitask rule of the hosted service. It is pure: the caller reads `unfinished` under the thread's lock.
+ * `interrupt` and `rollback` also end pending runs, as the hosted service does.
  */
 export const decideMultitask = (
   strategy: MultitaskStrategy,

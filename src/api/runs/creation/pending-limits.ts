@@ -5,38 +5,35 @@ import { pendingOfCallers, pendingOfThread } from "../../../engine/queue/sql/cou
 import type { NewRun } from "../../../engine/queue/sql/create.ts";
 
 export interface PendingLimitOptions {
-  /** Runs of a user that may wait, on one thread and on all together; 0: no limit. */
+  /** Pending runs of one user on one thread and in all; 0: no limit. */
   perThread: number;
   perCaller: number;
-  /** How many times as many where nobody knows for how many users they are: of a key, or of a caller without a name. */
+  /** Multiplies the limits of a key and of a caller without a name, since they may stand for many users. */
   keyFactor: number;
-  /** A run may not wait. `caller`: as it is counted. */
+  /** A run was refused. `caller`: the name under which limits count it. */
   onRefused?: (caller: string | null) => void;
 }
 
-/** Who is counted, and who waits for what. */
 type Counted = Pick<NewRun, "caller">;
 
-/** How many runs may wait. What starts at once does not count. */
+/** Limits pending runs. Runs that start at once are not counted. */
 export interface PendingLimits {
-  /** How many may wait on the thread of this run; null: no limit. */
+  /** The limit for the run's thread; null: no limit. */
   onThread(run: Counted): number | null;
-  /** How many runs of its caller may wait; null: no limit. */
+  /** The limit for the run's caller; null: no limit. */
   ofCaller(run: Counted): number | null;
-  /** Throws `tooMany` if a thread has so many, or more. */
+  /** Throws `tooMany` if the thread is full. */
   assertRoomOnThread(transaction: Queryable, run: Pick<NewRun, "caller" | "threadId">): Promise<void>;
   /**
-   * Throws `tooMany` if the caller would have too many, all servers together. Who is far from it is not counted each time: a
-   * tenth of what is left may be created without. So ten servers don't go beyond the limit, but for what is created at the
-   * very moment.
+   * Throws `tooMany` if the caller would have too many, over all servers. After a count, a tenth of the remaining room
+   * is given out without counting again, so ten servers together hardly exceed the limit.
    */
   assertRoomOfCaller(queryable: Queryable, run: Counted, runs?: number): Promise<void>;
-  /** Of many runs: how many more may wait of each caller that is limited. */
+  /** The remaining room of each limited caller of these runs. */
   roomOfCallers(transaction: Queryable, runs: readonly Counted[]): Promise<Map<string, number>>;
 }
 
 const RETRY_SECONDS = 5;
-/** What was counted is soon over. */
 const KNOWN_FOR_MS = 1_000;
 const PART_WITHOUT_COUNTING = 10;
 const KNOWN_AT_MOST = 1_000;
@@ -56,7 +53,7 @@ export const createPendingLimits = (
   { perThread, perCaller, keyFactor, onRefused }: PendingLimitOptions,
   now: () => number = () => performance.now(),
 ): PendingLimits => {
-  /** How many more each caller may create before it is counted again. */
+  /** How many more runs each caller may create before the next count. */
   const known = new Map<string, { free: number; until: number }>();
 
   const timesOf = (caller: string | null): number => (caller !== null && isUser(caller) ? 1 : keyFactor);

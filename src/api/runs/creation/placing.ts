@@ -23,20 +23,20 @@ export interface PlacingParts {
   announcements: Announcements;
   behindOthers: BehindOthersStore;
   limits: PendingLimits;
-  /** For a look at what was just stored, whoever it is for. */
+  /** For reads of stored runs of any caller. */
   everyThread: Visibility<"threads">;
-  /** Of threads that a run creates and that stay after it. */
+  /** The time to live of threads that a run creates and keeps. */
   threadTtl: ThreadTtl | undefined;
 }
 
 /**
- * Stores one run, and starts it at once if its thread is idle and this process has a free slot. `isRetry`: a try before
- * may have stored it.
+ * Stores one run, and starts it if its thread is idle and this process has a free slot. `isRetry`: an earlier try may
+ * have stored the run.
  */
 export const createPlacing = (parts: PlacingParts) => {
   const { database, repository, worker, announcements, behindOthers, limits, everyThread, threadTtl } = parts;
 
-  /** Undefined if the thread became idle or was made meanwhile, so that the fast way is open again. */
+  /** Undefined if the thread became idle or appeared meanwhile: the caller retries the fast way. */
   const placeBehindOthers = async (
     rights: CreationRights,
     run: NewRun,
@@ -52,11 +52,11 @@ export const createPlacing = (parts: PlacingParts) => {
         }
         return undefined;
       }
-      // Under the thread's lock it is certain whether the try before was committed.
+      // Under the thread's lock it is certain whether the earlier try was committed.
       const stored = isRetry ? await repository.find(everyThread, run, transaction) : undefined;
       if (stored !== undefined) return stored;
       const created = await behindOthers.store(transaction, rights, run);
-      // Deleted at this very moment. What was ended for the new run must not be without it.
+      // The assistant was deleted at this moment. Rolling back restores the runs that were ended for the new one.
       if (created.row === undefined) throw assistantNotFound(run.assistantId);
       ({ replaced } = created);
       return created.row;
@@ -70,7 +70,7 @@ export const createPlacing = (parts: PlacingParts) => {
     { run, placement, assistant }: RequestedRun,
     isRetry: boolean,
   ): Promise<CreatedRun> => {
-    // Whatever starts at once is not counted: that is one statement, and this another. A try before has counted.
+    // Counting is a statement of its own, so runs that start at once skip it. An earlier try has counted.
     let mayWait = isRetry || limits.ofCaller(run) === null;
     const assertMayWait = async (): Promise<void> => {
       if (!mayWait) await limits.assertRoomOfCaller(database, run);

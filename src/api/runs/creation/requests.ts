@@ -12,21 +12,19 @@ import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { CreationRights, NewRun } from "../../../engine/queue/sql/create.ts";
 import type { RunBody, ThreadlessRunBody } from "../schemas.ts";
 
-/** Where a run goes: on a thread, on a thread that may have to be made, or on one of its own. */
+/** On a thread, on a thread that may have to be created, or on the run's own thread. */
 export type Placement =
   { kind: "thread"; threadId: string; createIfMissing: boolean } | { kind: "threadless"; keep: boolean };
 
-/** A run as it was asked for. */
 export interface RequestedRun {
   run: NewRun;
   placement: Placement;
-  /** The assistant as the caller named it: by its id, or by its graph's. */
+  /** The assistant's id or its graph's id, as the caller wrote it. */
   assistant: string;
-  /** Where the run starts, if not at the newest state. */
+  /** Undefined: the run starts at the newest state. */
   checkpointId: string | undefined;
 }
 
-/** The same, with what its caller may do. */
 export interface GrantedRequest extends RequestedRun {
   rights: CreationRights;
 }
@@ -40,8 +38,8 @@ const checkpointIdIn = (config: JsonObject | undefined): string | undefined => {
 };
 
 /**
- * The checkpoint of the root graph that a reference means. One of a subgraph names it in its map; the run starts at
- * the root, which takes the subgraph along.
+ * The root graph's checkpoint. A subgraph's checkpoint names it in its map; the run starts at the root and includes the
+ * subgraph.
  */
 const rootCheckpointId = (checkpoint: RunBody["checkpoint"]): string | undefined => {
   if (checkpoint === undefined || !checkpoint.checkpoint_ns) return checkpoint?.checkpoint_id;
@@ -66,7 +64,7 @@ const toKwargs = (
     (isOnThread ? body.checkpoint_id : undefined) ??
     checkpointIdIn(body.config);
   return {
-    // With both, the command wins: chat front ends send `input: {}` along.
+    // The command wins over an input: chat front ends send `input: {}` along.
     ...(body.command === undefined
       ? { input: body.input }
       : { command: body.command as RunKwargs["command"] }),
@@ -88,8 +86,8 @@ const toKwargs = (
 };
 
 /**
- * What the thread keeps of a run's configuration: what its graph may be built from. Not the tags and limits, which are
- * those of one run, and not where it starts.
+ * The part of a run's configuration that the thread keeps, since its graph may be built from it. Tags, limits and the
+ * start checkpoint belong to one run.
  */
 const keptOf = ({ config, context }: RunBody | ThreadlessRunBody): NewRun["keptConfig"] => {
   const configurable = withoutServerOwned((config?.configurable as JsonObject | undefined) ?? {});
@@ -100,31 +98,28 @@ const keptOf = ({ config, context }: RunBody | ThreadlessRunBody): NewRun["keptC
   return isEmpty(kept) ? undefined : (kept as JsonObject);
 };
 
-/** One spelling for all that name the same receiver, as `http://127.1` and `http://2130706433` do. */
+/** Normalizes equal addresses, for example `http://127.1` and `http://2130706433`. */
 const usualSpelling = (webhook: string): string =>
   !webhook.startsWith("/") && URL.canParse(webhook) ? new URL(webhook).href : webhook;
 
-/** What a run has that its body does not say: who reads along from the first event on, above all. */
+/** The properties of a run that its body does not have. */
 export interface BesideBody {
   runId: string;
-  /** The user whose run it is; null if no user creates it. */
+  /** The user who owns the run; null if no user creates it. */
   authUser: JsonObject | null;
   /** See NewRun. */
   caller: string | null;
-  /** The process that streams the run to its creator over the first wire; null if none does. */
+  /** The process that streams the run to its creator (streams of runs); null if none does. */
   readerId: string | null;
-  /** The run is one of event streaming: its events are told over that wire, too, and all of them are logged. */
+  /** A run of event streaming: that wire gets its events, too, and all of them are logged. */
   eventStreaming?: boolean;
   /** See NewRun. */
   turnsSeen?: number | undefined;
-  /** Headers of its request that its graph finds in its configuration. */
+  /** Request headers that the graph finds in its configuration. */
   headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/**
- * What a body asks for, under new ids.
- * Throws `invalid` for a checkpoint of a subgraph that doesn't say where it belongs.
- */
+/** Throws `invalid` for a subgraph's checkpoint without the root's. */
 export const requestedRun = (
   body: RunBody | ThreadlessRunBody,
   placement: Placement,

@@ -5,7 +5,6 @@ import { conflicts, events, tags, threadlessTags, values } from "../descriptions
 import { runBatchBody, runBody, runRecord, streamQuery, threadlessRunBody, threadPath } from "../schemas.ts";
 import type { CreationService } from "./service.ts";
 
-/** Runs on a thread: in the background, streamed, waited for. */
 const threadRoutes =
   (service: CreationService, answers: RunAnswers): RoutePlugin =>
   async (app) => {
@@ -78,7 +77,6 @@ const threadRoutes =
     );
   };
 
-/** The same without a thread, and several at once. */
 const threadlessRoutes =
   (service: CreationService, answers: RunAnswers): RoutePlugin =>
   async (app) => {
@@ -167,7 +165,6 @@ const threadlessRoutes =
     );
   };
 
-/** The paths by which runs are created. */
 export const createCreationRoutes =
   (service: CreationService, answers: RunAnswers): RoutePlugin =>
   async (app) => {

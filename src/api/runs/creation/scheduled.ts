@@ -14,33 +14,32 @@ export interface ScheduledRunParts {
   announcements: Announcements;
   behindOthers: BehindOthersStore;
   limits: PendingLimits;
-  /** Counts a run of this caller in its runs of a minute; false if it has had as many as it may. */
+  /** Counts a run against the caller's runs per minute; false if the limit is reached. */
   takesRun(caller: string | null): boolean;
-  /** Of threads that a run creates and that stay after it. */
+  /** The time to live of threads that a run creates and keeps. */
   threadTtl: ThreadTtl | undefined;
 }
 
-/** What became of a run that was asked for. */
 export type Scheduled =
   | "stored"
-  /** Its thread has a run in progress, and it would rather not be there then. */
+  /** The thread is busy and the strategy is `reject`. */
   | "rejected"
-  /** As many wait on its thread, or for its caller, as may. */
+  /** Too many runs are pending on the thread or for the caller. */
   | "full"
-  /** Its caller has had as many runs in a minute as it may. */
+  /** The caller has reached its runs per minute. */
   | "too often"
-  /** Its thread is locked by somebody else at this moment, or gone. */
+  /** The thread is locked at this moment, or deleted. */
   | "not now"
   | "no assistant";
 
 export interface ScheduledRuns {
   /** By the runs' ids. */
   outcomes: ReadonlyMap<string, Scheduled>;
-  /** Tells whom it concerns; once it is committed. */
+  /** Call after the commit. */
   announce(): void;
 }
 
-/** Stores runs that no request waits for, many at a time, within a transaction of the caller's. They wait in the queue. */
+/** Stores many runs without a waiting request in the caller's transaction, as pending. */
 export const createScheduledRuns = ({
   announcements,
   behindOthers,
@@ -56,20 +55,20 @@ export const createScheduledRuns = ({
   ): Promise<Scheduled> => {
     try {
       const stored = await behindOthers.store(transaction, rights, run);
-      // Others may have been ended for it: the caller rolls back.
+      // Other runs may have been ended: the caller rolls back.
       if (stored.row === undefined) throw assistantNotFound(run.assistantId);
       replaced.push(stored.replaced);
       return "stored";
     } catch (error) {
-      // Of the thread; thrown before anything of it is written.
+      // A conflict of the thread, thrown before any write.
       if (error instanceof ThreadloomError && error.kind === "conflict") return "rejected";
-      // Only who waits behind others is one too many: nothing was ended for it either.
+      // Only `enqueue` can exceed the limit, so no run was ended.
       if (error instanceof ThreadloomError && error.kind === "too_many") return "full";
       throw error;
     }
   };
 
-  /** All at once that need no decision, one for each thread. Answers the rest, in its order. */
+  /** Stores in one statement the first run of each thread that needs no decision. Returns the rest in order. */
   const storeManyOnThreads = async (
     transaction: Queryable,
     rights: CreationRights,
@@ -94,8 +93,8 @@ export const createScheduledRuns = ({
   };
 
   /**
-   * Waits for no thread: the caller may hold what others want who hold a thread. Throws `assistantNotFound` for a run that
-   * would have ended others and can't be stored: the caller rolls back.
+   * Never waits for a thread's lock, because its holder may wait for locks of this transaction. Throws
+   * `assistantNotFound` if a run that replaces others can't be stored: the caller rolls back.
    */
   return async (
     transaction: Queryable,
@@ -140,7 +139,7 @@ export const createScheduledRuns = ({
     for (const one of others)
       outcomes.set(one.run.runId, await storeOnThread(transaction, rights, one, replaced));
 
-    // No more than their ids: whoever stores thousands tells of them at the end.
+    // Keeps only the ids, because the caller may store thousands before it announces them.
     const stored = requested
       .filter(({ run }) => outcomes.get(run.runId) === "stored")
       .map(({ run }) => ({ run_id: run.runId, thread_id: run.threadId }));

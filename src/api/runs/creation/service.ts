@@ -15,22 +15,20 @@ export interface CreationServiceParts {
   processId: string;
 }
 
-/** What a request says of a run beside its body. */
 export interface CreationManner {
   streamed?: boolean;
-  /** Those of its headers that the run's graph finds in its configuration. */
+  /** Request headers that the run's graph finds in its configuration. */
   headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** On a thread of the run's own, unless the body names one. */
 const placementOf = (body: ThreadlessRunBody): Placement =>
   body.thread_id === undefined
     ? { kind: "threadless", keep: body.on_completion === "keep" }
     : { kind: "thread", threadId: body.thread_id, createIfMissing: body.if_not_exists === "create" };
 
 /**
- * Creates runs. `streamed`: their creator reads their events from the first on. `eventStreaming`: the run was started by a
- * command of event streaming. `turnsSeen`: see NewRun; without the thread as it was seen there is a conflict.
+ * `streamed`: the creator reads the events from the first on. `eventStreaming`: a command of event streaming created
+ * the run. `turnsSeen`: see NewRun; a changed thread is a conflict.
  */
 export const createCreationService = ({ authorize, database, creation, processId }: CreationServiceParts) => {
   const grant = createRunGrants(authorize, database.cipher);
@@ -73,7 +71,7 @@ export const createCreationService = ({ authorize, database, creation, processId
       );
     },
 
-    /** All of them or, if one is refused, none. */
+    /** All or none. */
     async createBatch(
       caller: Caller,
       bodies: ThreadlessRunBody[],

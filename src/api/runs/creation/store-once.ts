@@ -6,14 +6,13 @@ import {
 } from "../../../platform/database/passing-faults.ts";
 import { sqlState, UNIQUE_VIOLATION } from "../../../platform/domain/errors.ts";
 
-/** How long a caller waits to hear whether its run was stored, when the database went away meanwhile. */
+/** How long a request waits for the database to learn whether its run was stored. */
 const UNCERTAIN_SECONDS = 10;
 
 /**
- * A connection that dies between commit and answer leaves open whether something is stored. Its caller would be told
- * 503 and ask again, and it would be there twice; so it is looked for until the database answers, and stored then if
- * it is not there. `store` is told whether it is called again. A database that certainly took nothing is a 503 at once,
- * unless it only was too busy with others.
+ * If a connection dies between commit and answer, the run may or may not be stored. A 503 would make the client repeat
+ * the request and store the run twice, so this reads until the database answers, and stores the run if it is missing.
+ * If the database certainly took nothing, the answer is a 503 at once, except after a conflict with other transactions.
  */
 export const storeOnce = async <Stored>(
   find: () => Promise<Stored | undefined>,
@@ -22,7 +21,7 @@ export const storeOnce = async <Stored>(
   await retryPassing(async (isRetry) => (isRetry ? await find() : undefined) ?? (await store(isRetry)), {
     forMs: UNCERTAIN_SECONDS * 1_000,
     after(error, isRetry) {
-      // Stored by the try before, at the same moment: it is found by the next.
+      // The earlier try was committed at this moment; the next read finds the run.
       const exists = isRetry && sqlState(error) === UNIQUE_VIOLATION;
       return exists || isContention(error) || mayHaveBeenCommitted(error) || (isRetry && isPassing(error));
     },

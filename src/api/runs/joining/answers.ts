@@ -13,14 +13,13 @@ import type { CreatedRun, ResultReadOptions } from "./results.ts";
 import type { RunRecord } from "../schemas.ts";
 import type { JoiningService } from "./service.ts";
 
-/** What becomes of a run whose client leaves before its end. */
 type OnDisconnect = "cancel" | "continue";
 
 const selectorOf = ({ row }: CreatedRun): RunSelector => ({ threadId: row.thread_id, runId: row.run_id });
 const runAddress = ({ server }: FastifyReply, { threadId, runId }: RunSelector): string =>
   `${server.mountPrefix}/threads/${threadId}/runs/${runId}`;
 
-/** Which events of a run a client asked for; `after`: those behind this one; `checkpointId`: see JoiningService. */
+/** The events that a client asked for: those behind `after`; `checkpointId`: see JoiningService. */
 interface Asked {
   modes?: string[] | undefined;
   namespaces: string[] | undefined;
@@ -28,7 +27,7 @@ interface Asked {
   checkpointId?: string | undefined;
 }
 
-/** Has it asked again whether the caller of a request may go on reading a run. */
+/** Reauthorizes the caller of a request while it reads a run. */
 const holdFor = ({ request }: FastifyReply, selector: RunSelector, joining: JoiningService): HeldAccess =>
   request.holdAccess(async (caller, once) => await joining.assertStill(caller, selector, once));
 
@@ -39,7 +38,8 @@ const sendEvents = async (
   joining: JoiningService,
   { modes, namespaces, after, checkpointId }: Asked,
 ): Promise<Awaited<ReturnType<typeof sendRunEvents>>> => {
-  // For who loses the connection before its first event, and so has no Last-Event-ID to come back with.
+  // A client that loses the connection before its first event has no Last-Event-ID, so the address carries the
+  // parameters.
   const parameters = new URLSearchParams();
   for (const mode of modes ?? []) parameters.append("stream_mode", mode);
   for (const namespace of namespaces ?? []) parameters.append("namespace", namespace);
@@ -58,16 +58,14 @@ const sendEvents = async (
   }
 };
 
-/** What ends a run whose client has left. */
 interface CancelsRuns {
   abandon(created: CreatedRun): Promise<void>;
   cancel(caller: Caller, selector: RunSelector, how: typeof LEFT, wait: undefined): Promise<void>;
 }
 
-/** How a run ends whose client has left. */
 const LEFT = { action: "interrupt", reason: "disconnected" } as const;
 
-/** How runs are answered: as a record, as a result that is waited for, as a stream; each with the run's address. */
+/** Answers runs as a record, as a result or as a stream, each with the run's address. */
 export const createRunAnswers = (
   app: Pick<FastifyInstance, "addHook">,
   { joining, cancellation }: { joining: JoiningService; cancellation: CancelsRuns },
@@ -79,7 +77,7 @@ export const createRunAnswers = (
     done();
   });
 
-  /** Ends a run by `end` if its client leaves before the answer; not if it is the server that cuts it off. */
+  /** Calls `end` if the client disconnects before the answer, but not if the server closes the connection. */
   const endOnDisconnect = (reply: FastifyReply, runId: string, end: () => Promise<void>): void => {
     const onClose = (): void => {
       if (stopping || reply.raw.writableFinished || wasDropped(reply)) return;
@@ -87,7 +85,7 @@ export const createRunAnswers = (
         reply.log.debug({ err: error, run_id: runId }, "nothing to cancel after a client left");
       });
     };
-    // It may have left while its run was being stored.
+    // The client may have disconnected while the run was being stored.
     if (reply.raw.destroyed) onClose();
     else reply.raw.once("close", onClose);
   };
@@ -95,7 +93,7 @@ export const createRunAnswers = (
   const abandonOnDisconnect = (reply: FastifyReply, created: CreatedRun): void =>
     endOnDisconnect(reply, created.row.run_id, () => cancellation.abandon(created));
 
-  /** Whoever joins a run ends it as its caller, who may not be allowed to. */
+  /** Cancels with the caller's rights, because a caller who joins a run may not be allowed to cancel it. */
   const cancelOnDisconnect = (reply: FastifyReply, selector: RunSelector): void =>
     endOnDisconnect(reply, selector.runId, () =>
       cancellation.cancel(reply.request.caller, selector, LEFT, undefined),
@@ -110,7 +108,7 @@ export const createRunAnswers = (
       "content-location": runAddress(reply, selector),
       location: `${runAddress(reply, selector)}/join`,
     });
-    // The run is stored: clients would repeat what is refused.
+    // The run is stored: a refusal would make clients repeat the request.
     const whenLarge = (bytes: number) => room.reserve(reply.raw, bytes, { isRefusable: false });
     const access = holdFor(reply, selector, joining);
     const lost = new Promise<string>((resolve) =>
@@ -124,26 +122,25 @@ export const createRunAnswers = (
   };
 
   return {
-    /** The record of a run that was just created. */
     created(reply: FastifyReply, created: CreatedRun): RunRecord {
       void reply.header("content-location", runAddress(reply, selectorOf(created)));
       return toRunRecord(created.row);
     },
 
-    /** The result of a run that was just created. */
+    /** The result of a new run. */
     wait(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): FastifyReply {
       if (onDisconnect === "cancel") abandonOnDisconnect(reply, created);
       return sendResult(reply, selectorOf(created), (options) => joining.result(created, options));
     },
 
-    /** The result of a run that was created before. */
+    /** The result of an existing run. */
     join(reply: FastifyReply, selector: RunSelector, onDisconnect: OnDisconnect): FastifyReply {
       if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
       const { caller } = reply.request;
       return sendResult(reply, selector, (options) => joining.join(caller, selector, options));
     },
 
-    /** The events of a run that was just created. */
+    /** The events of a new run. */
     async stream(
       reply: FastifyReply,
       created: CreatedRun,
@@ -156,7 +153,7 @@ export const createRunAnswers = (
       if (end === "ended") await joining.forget(created);
     },
 
-    /** The events of a run that was created before. */
+    /** The events of an existing run. */
     async joinStream(
       reply: FastifyReply,
       selector: RunSelector,

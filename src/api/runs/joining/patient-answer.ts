@@ -9,12 +9,12 @@ import { isLossOfAccess } from "../../../access/auth/refusals.ts";
 import { CallerGoneError } from "../../../platform/domain/errors.ts";
 import { lossOf } from "../../../engine/events/transports/closing-event.ts";
 
-/** Proxies and clients give a silent connection up after a minute or more; a line break keeps it warm. */
+/** Proxies and clients close a connection without traffic after a minute or more; line breaks keep it open. */
 const WARMTH_MS = 5_000;
 
-/** What the answer is written to, behind its head. A stream that is piped to the response would cost a short run 3 % more. */
+/** The stream for the answer's body. Piping a stream to the response would cost a short run 3 % more. */
 const bodyOf = (reply: FastifyReply): Writable => {
-  // Around the API there may be an application that has the answer before the client.
+  // The application around the API may read the answer first.
   if (reply.request.isWrapped === true) {
     const body = new PassThrough();
     void reply.send(body);
@@ -25,9 +25,9 @@ const bodyOf = (reply: FastifyReply): Writable => {
 };
 
 /**
- * Answers JSON that may be long in coming. The head goes out at once, with white space, which JSON allows in front: it has
- * the run's address, by which a client that is cut off comes back instead of repeating its request. The status is 200
- * whatever happens, so a failure becomes `__error__`.
+ * Answers JSON that may take long. The head goes out at once with white space, which JSON allows: a client that is cut
+ * off uses the run's address instead of repeating its request. The status is always 200, so a failure becomes
+ * `__error__`.
  */
 export const answerPatiently = (
   reply: FastifyReply,
@@ -47,7 +47,7 @@ export const answerPatiently = (
       return JSON.stringify({ __error__: { error: "ServerError", message: "The server could not answer." } });
     })
     .then(async (text) => {
-      // Nothing may come between the pieces of the answer: a line break within a string is no JSON.
+      // A line break within a string would not be valid JSON.
       clearInterval(warmth);
       if (reply.raw.destroyed) return;
       if (text.length < LARGE_ANSWER_BYTES) return void body.end(text);

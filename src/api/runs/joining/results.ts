@@ -16,7 +16,7 @@ import { announceReader } from "../../../engine/queue/sql/announce-reader.ts";
 import { isTerminal } from "../record.ts";
 import type { AwaitedRunRow, RunRepository, RunSelector } from "../repository.ts";
 
-/** A run that was created, and its execution if it started in this process at once. */
+/** A created run, and its execution if it started in this process. */
 export interface CreatedRun {
   row: RunRow;
   execution: Execution | undefined;
@@ -30,8 +30,7 @@ export interface RunResultsParts {
   signals: Signals;
   processId: string;
   /**
-   * For whoever waits: what is awaited was visible when it was asked for, and must not seem to be gone because its
-   * thread has become another's meanwhile.
+   * For waiting: an awaited run was visible at the request and must not seem deleted when its thread becomes hidden.
    */
   everyThread: Visibility<"threads">;
   threads: {
@@ -40,31 +39,29 @@ export interface RunResultsParts {
   };
 }
 
-/** Who waits for a result. */
 export interface ResultReadOptions {
-  /** Aborts when nobody waits any more. */
+  /** Aborts when the caller has gone. */
   signal: AbortSignal;
   /** Awaited before a large result is read from the thread's state. */
   whenLarge: WhenLarge;
 }
 
 interface WaitOptions {
-  /** The run's execution in this process, if it is executed here. */
   execution?: Execution | undefined;
   known?: AwaitedRunRow;
   signal?: AbortSignal | undefined;
 }
 
-/** What waits on a thread, of all its tasks, as a JSON list; undefined if nothing does. */
+/** A JSON list of all tasks' interrupts; undefined if there are none. */
 const listOf = (interrupts: JsonObject): string | undefined => {
   const all = Object.values(interrupts).flat();
   return all.length === 0 ? undefined : toWireJson(all);
 };
 
-/** How long an ended run's result waits for a database that is away; longer than a failover takes. */
+/** How long an ended run's result waits for the database; longer than a failover. */
 const RESULT_SECONDS = 60;
 
-/** Waiting for the end of runs, wherever they are executed, and what wait and join answer. */
+/** Waits for the end of runs in any process, and makes the answers of wait and join. */
 export const createRunResults = ({
   database,
   repository,
@@ -76,9 +73,9 @@ export const createRunResults = ({
   threads,
 }: RunResultsParts) => {
   /**
-   * Resolves when the run has ended; undefined if its row is gone (rolled back, deleted, or threadless). `known`: its
-   * row from this very moment, which saves a look. Rejects with the reason of `signal` when that aborts: a run may wait
-   * for months, and who has left must not look at it every second until then.
+   * Undefined if the run's row is gone (rolled back, deleted or threadless). `known`: the current row, which saves a
+   * read. Rejects with the signal's reason: a run may wait for months, and a caller who has gone must not read it every
+   * second.
    */
   const waitForEnd = async (
     selector: RunSelector,
@@ -91,7 +88,7 @@ export const createRunResults = ({
       signal?.throwIfAborted();
       const wait = endings.wait(selector.runId);
       try {
-        // The run is stored: a refusal while the database is away would make the client store another.
+        // The run is stored: an error while the database is away would make the client create another run.
         const row = first ?? (await repository.findAwaited(everyThread, selector));
         if (row === undefined || isTerminal(row.status)) return row;
         const isElsewhere = row.status === "running" && row.worker_id !== processId;
@@ -125,7 +122,7 @@ export const createRunResults = ({
     if (values === undefined) {
       const left = await threads.states.valuesOfRun(everyThread, selector, whenLarge);
       values = left.values ?? "{}";
-      // What a thread asks that has gone on is another run's question.
+      // On a thread with newer runs, the interrupts are another run's.
       if (here === undefined && left.isHead)
         interrupts = listOf(await repository.interrupts(everyThread, selector.threadId));
     }
@@ -134,7 +131,7 @@ export const createRunResults = ({
     return `${fields}"__interrupt__":${interrupts}}`;
   };
 
-  /** The body that wait and join answer, as JSON. The run is stored: a refusal would make old clients repeat it. */
+  /** The JSON body of wait and join. Retries, because an error would make old clients create the run again. */
   const answer = (
     selector: RunSelector,
     ended: RunEnding | AwaitedRunRow | undefined,
@@ -143,8 +140,8 @@ export const createRunResults = ({
     retryPassing(() => makeAnswer(selector, ended, whenLarge), { forMs: RESULT_SECONDS * 1_000 });
 
   /**
-   * Removes an ended threadless run that came through the queue and was kept for its creator, who is through with
-   * it now. One that another process reads is left to the sweep; one that started at once has removed itself.
+   * Removes an ended threadless run that waited in the queue and was kept for its creator. The sweep removes one that
+   * another process reads; one that started at once has removed itself.
    */
   const forget = async ({ row, execution }: CreatedRun): Promise<void> => {
     if (!row.delete_thread || execution !== undefined) return;
@@ -154,7 +151,7 @@ export const createRunResults = ({
       if (left.reader_id !== null && left.reader_id !== processId) return;
       await threads.upkeep.prune(THE_SERVER, { thread_ids: [row.thread_id], strategy: "delete" });
     } catch {
-      // The sweep removes it. A refusal now would make the client repeat a run that was successful.
+      // The sweep removes it. An error now would make the client repeat a successful run.
     }
   };
 

@@ -9,8 +9,8 @@ import type { RunAnswers } from "./answers.ts";
 import type { JoiningService } from "./service.ts";
 
 /**
- * `Last-Event-ID`: the last event that the client has; -1 for all. A client that comes back before it has seen one has
- * no such header, but what `Location` told it.
+ * The client's last event; -1 for all. A client without a first event has no header and uses the parameter in
+ * `Location`.
  */
 const lastEventId = (request: FastifyRequest, named: number | undefined): number | undefined => {
   const header = request.headers["last-event-id"];
@@ -22,7 +22,6 @@ const lastEventId = (request: FastifyRequest, named: number | undefined): number
 const onDisconnectOf = ({ cancel_on_disconnect: cancels }: z.output<typeof joinQuery>) =>
   cancels ? "cancel" : "continue";
 
-/** Runs that are joined or streamed after their creation. */
 export const createJoiningRoutes =
   (service: JoiningService, answers: RunAnswers): RoutePlugin =>
   async (app) => {
@@ -40,7 +39,7 @@ export const createJoiningRoutes =
       },
       async (request, reply) => {
         const selector = { threadId: request.params.thread_id, runId: request.params.run_id };
-        await service.assertExists(request.caller, selector); // a missing one is a 404 before anything is answered
+        await service.assertExists(request.caller, selector); // A missing run must be a 404 before the 200 is sent.
         return answers.join(reply, selector, onDisconnectOf(request.query));
       },
     );

@@ -20,7 +20,7 @@ import type { CreatedRun, ResultReadOptions, RunResults } from "./results.ts";
 export interface JoiningServiceParts {
   database: Database;
   authorize: Authorize;
-  /** The server's own: for what it looks at while it waits, whoever for. */
+  /** The server's own visibility, for reads while it waits. */
   everyThread: Visibility<"threads">;
   repository: RunRepository;
   results: RunResults;
@@ -29,22 +29,21 @@ export interface JoiningServiceParts {
   processId: string;
 }
 
-/** How long a stream's end waits for a database that is away; its connection is cut then. */
+/** How long the end of a stream waits for the database before its connection is cut. */
 const PATIENCE_MS = 60_000;
 
-/** Waiting for the results of runs, and reading along with them. */
 export const createJoiningService = (parts: JoiningServiceParts) => {
   const { database, authorize, everyThread, repository, results, hub, eventLog, processId } = parts;
   const { waitForEnd, answer, forget } = results;
 
-  /** The event that told of a failed run's error; its id is above all others of the run. */
+  /** The error event of a failed run. Its id is above all other ids of the run. */
   const failureOf = async (selector: RunSelector): Promise<RunEvent | undefined> => {
     const row = await repository.find(everyThread, selector);
     if (!row?.error || !isTerminal(row.status)) return undefined;
     return { seq: row.attempt * SEQ_PER_ATTEMPT, event: "error", data: toWireJson(row.error) };
   };
 
-  /** Only what is kept for who comes back knows the checkpoints of its events. */
+  /** Only logged events know their checkpoints. */
   const behind = async (
     selector: RunSelector,
     row: Pick<RunRow, "resumable"> | undefined,
@@ -56,8 +55,8 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
     await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });
 
   /**
-   * Whether a run that is gone has left events that the caller may see. Nothing says any more whose its thread was, and another
-   * thread may have its id by now: who does not see everything sees only what is left of his own runs.
+   * Whether a deleted run has left events for the caller. Its thread's owner is no longer known and its id may be
+   * reused, so a limited caller gets only events of the caller's own runs.
    */
   const isLeftFor = (
     caller: Caller,
@@ -70,8 +69,8 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
 
   return {
     /**
-     * Asks again for who reads a run or waits for it, its creator too. Rejects if he may not read any more, or the thread is
-     * hidden from him by now; one that is gone hides nothing.
+     * Reauthorizes a caller who reads a run or waits for it, its creator included. Rejects if the caller lost the right
+     * or the thread is hidden now; a deleted thread hides nothing.
      */
     async assertStill(caller: Caller, selector: RunSelector, once: Once): Promise<void> {
       const { threadId, runId } = selector;
@@ -88,7 +87,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
         throw runNotFound(selector.runId);
     },
 
-    /** The thread of a run that is known by its own id. */
+    /** The thread of a run. */
     async locate(caller: Caller, runId: string): Promise<RunSelector> {
       const visibility = await authorize(caller, "threads", "read", { run_id: runId });
       const threadId = await repository.threadOf(visibility, runId);
@@ -96,7 +95,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       return { threadId, runId };
     },
 
-    /** The result of a run that was just created, for who created it. */
+    /** The result of a new run, for its creator. */
     async result(created: CreatedRun, { signal, whenLarge }: ResultReadOptions): Promise<string> {
       const { row, execution } = created;
       const selector = { threadId: row.thread_id, runId: row.run_id };
@@ -108,7 +107,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
 
     forget,
 
-    /** The result of a run, now or when it has ended. */
+    /** The result of a run, now or after its end. */
     async join(
       caller: Caller,
       selector: RunSelector,
@@ -119,15 +118,15 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       return await answer(selector, await waitForEnd(selector, { signal }), whenLarge);
     },
 
-    /** Reads along from the first event, for who created the run. */
+    /** Reads from the first event, for the run's creator. */
     readCreated({ row }: CreatedRun): RunReader {
       const { thread_id: threadId, run_id: runId, resumable } = row;
       return hub.read({ threadId, runId, after: -1, resumable, cameBeforeEnd: true });
     },
 
     /**
-     * `after`: see ReadOptions. `checkpointId`, where that names no event: what comes behind the state of this checkpoint, or all
-     * if the run has not shown that. A threadless run's events outlive its row for a moment.
+     * `after`: see ReadOptions. `checkpointId` counts if no event is named: the events behind this checkpoint's state,
+     * or all if the run has not shown that state. A threadless run's events outlive its row for a moment.
      */
     async read(
       caller: Caller,
@@ -137,10 +136,10 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       const visibility = await mayRead(caller, selector);
       const { threadId, runId } = selector;
       let row = await repository.find(visibility, selector);
-      // Before the reading starts: from then on its events are logged, wherever it is executed.
+      // Must come before the reading: from then on the process that executes the run logs its events.
       if (row !== undefined && !isTerminal(row.status) && row.worker_id !== processId) {
         const isAnnounced = await announceReader(database, selector, processId);
-        // The run has ended meanwhile, or this process has claimed it.
+        // The run has ended, or this process has claimed it.
         if (!isAnnounced) row = await repository.find(visibility, selector);
       }
       if (row === undefined && (await repository.threadIsHidden(visibility, threadId)))
@@ -150,12 +149,13 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       const after = isAsked ? await behind(selector, row, checkpointId) : named;
       const held = after !== undefined && hub.holdsAllAfter(threadId, runId, after);
       if (row !== undefined && row.resumable && !held && after !== undefined && isTerminal(row.status)) {
-        // A gap would look like a complete stream.
+        // A gap would pass for a complete stream.
         const kept =
           after < 0 ? (await eventLog.lastSeq(selector)) >= 0 : await eventLog.hasAllAfter(selector, after);
         if (!kept) throw eventNotKept(row.run_id, after);
       }
-      // Told here, not by a look into the log later: a short run may have ended by then, and all of it would be left out.
+      // Set here, because a short run may have ended before a later read of the log, which would then skip all its
+      // events.
       const begin = row?.status === "pending" ? row.attempt * SEQ_PER_ATTEMPT - 1 : undefined;
       const reader = hub.read({
         ...selector,
@@ -163,7 +163,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
         resumable: row?.resumable ?? false,
         cameBeforeEnd: row !== undefined && !isTerminal(row.status),
       });
-      // Whoever names an event where all are kept has seen the error, or will.
+      // A client that names an event of a complete log receives the error from the log.
       if (after !== undefined && (held || row?.resumable)) return reader;
       return withFailure(reader, () => retryPassing(() => failureOf(selector), { forMs: PATIENCE_MS }));
     },

@@ -17,7 +17,6 @@ import type { RecordService } from "./service.ts";
 const pick = (run: Partial<RunRecord>, select: readonly string[]): Partial<RunRecord> =>
   Object.fromEntries(Object.entries(run).filter(([field]) => select.includes(field)));
 
-/** Records of runs over HTTP. */
 export const createRecordRoutes =
   (service: RecordService, room: ResponseBudget): RoutePlugin =>
   async (app) => {

@@ -17,7 +17,7 @@ import { openRuns, SHOWN_COLUMNS } from "../../../engine/queue/columns.ts";
 import { runVisible } from "../../../engine/queue/run-visible.ts";
 import type { RunSearch } from "../schemas.ts";
 
-/** A run without what it was asked to do: inputs may be megabytes each. */
+/** Omits the inputs, which may be megabytes each. */
 export type RunSummaryRow = Omit<RunRow, "config" | "context" | "kwargs">;
 
 export interface RunListOptions {
@@ -27,43 +27,43 @@ export interface RunListOptions {
   status?: RunStatus;
 }
 
-/** Where the next page begins; nothing of it on the last one. */
+/** Empty on the last page. */
 export interface NextPage {
-  /** Its offset; undefined behind a cursor. */
+  /** The next offset; undefined behind a cursor. */
   next: number | undefined;
   cursor: string | undefined;
 }
 
 export interface RunPage extends NextPage {
   rows: RunSummaryRow[];
-  /** How many match; undefined if those are more than are counted, if counting takes too long, and behind a cursor. */
+  /** Matching runs; undefined if there are too many, if counting takes too long, and behind a cursor. */
   total: number | undefined;
 }
 
-/** Of metadata and errors, on one page: it ends before, and says where the next one begins. */
+/** Metadata and errors of one page; a larger page ends early. */
 const SUMMARIES_BYTES_AT_MOST = 4 * 1024 * 1024;
 const SUMMARY_WEIGHT: PageWeight = { columns: ["metadata", "error"], bytesAtMost: SUMMARIES_BYTES_AT_MOST };
-/** `kwargs`, with a run's input, is text: its length is known without reading it. */
+/** `kwargs` is text, so its length is known without reading it. */
 const WEIGHT: PageWeight = {
   columns: ["metadata", "error", "config", "context"],
   octets: "octet_length(kwargs::text)",
   sent: `page.*, ${microsecondsOf("created_at")} as created_us`,
 };
-/** Of the lists, for their cursors. */
+/** The names of the lists, for their cursors. */
 const RUNS_OF_THREAD = "runs of a thread";
 const runsBy = (order: "asc" | "desc"): string => `runs ${order}`;
-/** Counting costs a look at every run that matches, which may be millions. */
+/** A count reads every matching run, which may be millions. */
 const COUNTED_AT_MOST = 10_000;
 /**
- * The id of a run says when the process that created it began to store it, `created_at` when the database did: by
- * another clock, and a while later if the database was away meanwhile.
+ * A run's id has the time of the process, `created_at` that of the database. The clocks differ, and the database may
+ * have been away between the two.
  */
 const CLOCKS_DIFFER_AT_MOST_MS = 600_000;
 
 const COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata, multitask_strategy, error, cancel_reason,
   attempt, lost_attempts, available_at, started_at, created_at, updated_at`;
 
-/** The smallest or largest UUIDv7 of a moment. */
+/** The smallest or largest UUIDv7 of a time. */
 const idAt = (time: number, rest: "0" | "f"): string => {
   const hex = Math.max(0, time).toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-${rest.repeat(4)}-${rest.repeat(4)}-${rest.repeat(12)}`;
@@ -80,7 +80,7 @@ const conditions = (
     values.push(value);
     clauses.push(clause.replace("?", `$${values.length}`));
   };
-  // As a literal, one of six: the planner can't know that a parameter is what a partial index is about.
+  // A literal, because the planner can't match a parameter with a partial index.
   if (search.status !== undefined) clauses.push(`status = '${search.status}'`);
   if (search.run_id !== undefined) add("run_id = ?::uuid", search.run_id);
   if (search.graph_id !== undefined) add("graph_id = ?", search.graph_id);
@@ -91,7 +91,7 @@ const conditions = (
   if (search.created_after !== undefined) {
     const from = search.created_after;
     add("run_id >= ?::uuid", idAt(from.getTime() - CLOCKS_DIFFER_AT_MOST_MS, "0"));
-    // What an answer shows has whole milliseconds: whoever gives it back means this run, too.
+    // Whole milliseconds, as answers show them, so that the time of a shown run includes that run.
     add("created_at >= ?::timestamptz", from.toISOString());
   }
   if (search.created_before !== undefined) {
@@ -103,7 +103,7 @@ const conditions = (
   return { where: `where ${clauses.join(" and ")}`, values };
 };
 
-/** `found`: the page as far as there was room for it, of one row more than was asked for. */
+/** `found`: the page with one row more than asked for, as far as there was room. */
 const nextOf = <Row extends PageColumns>(
   rows: readonly Row[],
   found: readonly Row[],
@@ -117,13 +117,12 @@ const nextOf = <Row extends PageColumns>(
 };
 
 /**
- * Runs of all threads in the order of their ids, which is that of their creation (UUIDv7): so that needs no index of its
- * own, which every run would have to be entered in three times. Indexes: runs_pkey; runs_failed for runs that ended
- * otherwise than well; runs_pending_of_thread; runs_by_thread. A graph or metadata that hardly any run has are looked for until
- * the time of a bounded read is over, which is said then.
+ * Runs in the order of their ids, which is that of their creation (UUIDv7). An index for another order would cost each
+ * run three entries. Indexes: runs_pkey, runs_failed (failed runs), runs_pending_of_thread, runs_by_thread. A search
+ * for a rare graph or rare metadata ends with the time of a bounded read.
  */
 export const createRunSearcher = (database: Database) => {
-  /** Undefined if they are more than are counted, or if it takes too long: the page is there all the same. */
+  /** Undefined if too many match or counting takes too long: the page is answered anyway. */
   const count = async (
     where: string,
     values: readonly unknown[],
@@ -145,8 +144,8 @@ export const createRunSearcher = (database: Database) => {
 
   return {
     /**
-     * Runs of a thread, newest first, with what they were asked to do: a page ends early when that has 16 MiB. Rejects like
-     * `boundedRead`. Index: runs_by_thread.
+     * Runs of a thread with their inputs, the newest first. A page ends early at 16 MiB. Rejects like `boundedRead`.
+     * Index: runs_by_thread.
      */
     async list(
       visibility: Visibility<"threads">,

@@ -20,7 +20,6 @@ export interface RecordServiceParts {
   cancellation: Pick<Cancellation, "cancel">;
 }
 
-/** The records of runs. */
 export const createRecordService = (parts: RecordServiceParts) => {
   const { database, authorize, repository, searcher, cancellation } = parts;
 
@@ -39,7 +38,6 @@ export const createRecordService = (parts: RecordServiceParts) => {
       return toRunRecord(row);
     },
 
-    /** Runs of a thread. */
     async list(
       caller: Caller,
       threadId: string,
@@ -54,7 +52,7 @@ export const createRecordService = (parts: RecordServiceParts) => {
       return { runs: rows.map(toRunRecord), ...next };
     },
 
-    /** Runs of all threads. `total`: undefined if more match than are counted, and behind a cursor. */
+    /** `total`: undefined if too many match, and behind a cursor. */
     async search(
       caller: Caller,
       search: RunSearch,
@@ -70,7 +68,7 @@ export const createRecordService = (parts: RecordServiceParts) => {
       return { runs: rows.map(toRunSummary), total, ...next };
     },
 
-    /** A pending run is withdrawn; one in progress has to be cancelled first. */
+    /** Withdraws a pending run. A running one must be cancelled first. */
     async remove(caller: Caller, selector: RunSelector): Promise<void> {
       const asked = { thread_id: selector.threadId, run_id: selector.runId };
       const visibility = await authorize(caller, "threads", "delete", asked);

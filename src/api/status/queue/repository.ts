@@ -1,7 +1,7 @@
 import type { Database } from "../../../platform/database/database.ts";
 import { HOSTED_GRAPHS, SILENT_SECONDS } from "../../../engine/queue/hosting.ts";
 
-/** A million runs that wait would take longer to count than a bounded read may take: 100,000 took 0.4 to 1.4 s on two busy cores. */
+/** Bounds the time of the read: 100,000 pending runs took 0.4 to 1.4 s on two busy cores. */
 const RUNS_CHECKED_AT_MOST = 50_000;
 const GRAPHS_AT_MOST = 100;
 const THREADS_AT_MOST = 50;
@@ -22,7 +22,6 @@ export interface WaitingThread {
   oldest_seconds: number | null;
 }
 
-/** Columns of the answer, in one snapshot. */
 export interface Waiting {
   num_pending: number;
   num_scheduled: number;
@@ -43,8 +42,8 @@ export interface WorkingServer {
 const OLDEST = "max(seconds) filter (where seconds >= 0)";
 
 /**
- * Each run that has not ended is read once. Indexes: runs_pending_of_thread, runs_one_running_per_thread. `seconds`: since it could have started;
- * less than 0 of one for later.
+ * Reads each unfinished run once. Indexes: runs_pending_of_thread, runs_one_running_per_thread. `seconds`: since the
+ * run could start; negative for a scheduled run.
  */
 const WAITING = `with waiting as materialized (
   select graph_id, thread_id, extract(epoch from now() - greatest(created_at, available_at))::float8 as seconds
@@ -70,8 +69,8 @@ select (select count(*)::int from waiting) as num_pending,
     'oldest_seconds', oldest) order by pending desc, oldest desc nulls last, thread_id), '[]') from threads) as threads`;
 
 /**
- * One that is silent is shown as long as runs are in its hands: another server will take them. Index: runs_one_running_per_thread
- * (all that runs).
+ * Shows a silent server as long as it holds runs, which another server will take over. Index:
+ * runs_one_running_per_thread.
  */
 const SERVERS = `select server_id, coalesce(running, 0) as num_running, seen_at, coalesce(graph_ids, '{}') as graph_ids
   from (select worker_id as server_id, count(*)::int as running from threadloom.runs
@@ -80,7 +79,6 @@ const SERVERS = `select server_id, coalesce(running, 0) as num_running, seen_at,
   where running > 0 or seen_at > now() - interval '${SILENT_SECONDS} seconds'
   order by num_running desc, server_id limit ${SERVERS_AT_MOST}`;
 
-/** What waits in the queue, and who executes. */
 export const createQueueRepository = (database: Database) => ({
   /** Rejects like `boundedRead`. */
   async waiting(signal?: AbortSignal): Promise<Waiting> {

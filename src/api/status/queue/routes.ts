@@ -4,7 +4,6 @@ import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { queueRecord } from "./schemas.ts";
 import type { QueueService } from "./service.ts";
 
-/** What waits, over HTTP. */
 export const createQueueRoutes =
   (service: QueueService): RoutePlugin =>
   async (app) => {

@@ -7,7 +7,7 @@ const oldestSeconds = z
   .nullable()
   .describe("For how long the first of those waits that could have started; null: none could.");
 
-/** What waits and what is executed, of all servers that share the tables. */
+/** Of all servers that share the tables. */
 export const queueRecord = z
   .object({
     num_pending: count,

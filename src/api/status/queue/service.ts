@@ -6,16 +6,15 @@ import type { QueueRecord } from "./schemas.ts";
 
 export interface QueueServiceParts {
   repository: QueueRepository;
-  /** Runs that wait to be executed alone. */
+  /** Pending runs that wait to be executed alone. */
   countSuspects(): Promise<number>;
-  /** The server that answers, and its room for runs; undefined if it executes none. */
+  /** The server that answers; undefined if it executes no runs. */
   slots(): { server_id: string; max: number; active: number } | undefined;
 }
 
-/** What waits, for who may see what everybody has. */
 export const createQueueService = ({ repository, countSuspects, slots }: QueueServiceParts) => ({
   async read(caller: Caller, signal?: AbortSignal): Promise<QueueRecord> {
-    // As the figures of /metrics: they count what all users have.
+    // The figures count all users' runs, like those of /metrics.
     if (caller.kind === "user")
       throw forbidden("The queue of this server shows what everybody has: it needs an API key.");
     const waiting = await repository.waiting(signal);

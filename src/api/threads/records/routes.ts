@@ -14,7 +14,6 @@ const prefersMinimal = (prefer: string | string[] | undefined): boolean =>
 
 const tags = ["Threads"];
 
-/** Records of threads over HTTP. */
 export const createRecordRoutes =
   (service: RecordService, room: ResponseBudget): RoutePlugin =>
   async (app) => {
@@ -30,7 +29,7 @@ export const createRecordRoutes =
         },
       },
       async (request, reply) => {
-        // The request itself counts as the first.
+        // The request itself counts as the first write.
         const updates = schemas.updatesIn(request.body.supersteps ?? []);
         if (updates > 1) request.charge("writes", updates - 1);
         return sendJson(

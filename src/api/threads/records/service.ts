@@ -23,7 +23,7 @@ export interface RecordServiceOptions {
   graphs: Pick<Graphs, "has">;
   states: StateService;
   upkeep: UpkeepService;
-  /** For threads that are created without a time to live; undefined: those stay for ever. */
+  /** For threads created without a time to live; undefined: they never expire. */
   defaultTtl: ThreadTtl | undefined;
 }
 
@@ -34,17 +34,15 @@ const assertGraphOfStates = (graphs: Pick<Graphs, "has">, graphId: unknown): voi
   if (!graphs.has(graphId)) throw graphNotFound(graphId);
 };
 
-/** As a handler is told of it, and as it is stored. */
+/** The form that authorization handlers receive. */
 const toValue = (ttl: ThreadTtl | undefined): TtlValue | undefined =>
   ttl && { strategy: ttl.strategy, ttl: ttl.minutes };
 const toTtl = (value: TtlValue | undefined): ThreadTtl | undefined =>
   value && { strategy: value.strategy, minutes: value.ttl };
 
 /**
- * The records of threads. Each answer is the JSON text of one; `whenLarge` is awaited before a large state is read for
- * it.
- *
- * Every method that takes a thread's id throws `threadNotFound` if there is none that its caller may see.
+ * The records of threads, as JSON text. `whenLarge` is awaited before a large state is read. Methods with a thread's id
+ * throw `threadNotFound` if the caller can't see that thread.
  */
 export const createRecordService = (options: RecordServiceOptions) => {
   const { database, authorize, repository, checkpoints, graphs, states, upkeep, defaultTtl } = options;
@@ -56,7 +54,7 @@ export const createRecordService = (options: RecordServiceOptions) => {
   ): Promise<string> =>
     writeRecord(row, { values: await states.valuesOf(visibility, row, whenLarge), includeTtl });
 
-  /** A thread whose first states are given. It is there only if the graph takes them all. */
+  /** Writes the first states of a new thread. Removes the thread if the graph refuses one of them. */
   const giveStates = async (
     visibility: Visibility<"threads">,
     { thread_id: threadId, graph_id: graphId }: ThreadRecordRow,
@@ -72,10 +70,7 @@ export const createRecordService = (options: RecordServiceOptions) => {
   };
 
   return {
-    /**
-     * Creates a thread, with a new id if none is given.
-     * Throws `conflict` if the id is taken, unless `if_exists` is `do_nothing`, which answers that thread.
-     */
+    /** Throws `conflict` if the id is taken, unless `if_exists` is `do_nothing`, which returns the existing thread. */
     async create(caller: Caller, thread: ThreadCreate, whenLarge?: WhenLarge): Promise<string> {
       const { supersteps = [], thread_id, metadata = {}, if_exists } = thread;
       const ttl = toValue(thread.ttl);
@@ -91,7 +86,7 @@ export const createRecordService = (options: RecordServiceOptions) => {
         return await write(visibility, await giveStates(visibility, row, supersteps), { whenLarge });
       }
       const threadId = thread.thread_id ?? "";
-      // One that is there and is not this caller's to see is a conflict, too.
+      // A hidden thread is a conflict, too.
       const existing =
         thread.if_exists === "do_nothing" ? await repository.find(visibility, threadId) : undefined;
       if (existing === undefined) throw threadTaken(threadId);
@@ -108,8 +103,8 @@ export const createRecordService = (options: RecordServiceOptions) => {
     },
 
     /**
-     * Merges metadata; the time to live, a new one or the one that it has, counts from now. Who sets one removes the
-     * thread, or what of it is old, and has to be allowed to. Throws `invalid` for metadata that would grow too large.
+     * Merges metadata and restarts the time to live. A time to live removes the thread or its old states, so setting
+     * one needs the right to delete. Throws `invalid` for metadata that would grow too large.
      */
     async patch(
       caller: Caller,
@@ -126,14 +121,15 @@ export const createRecordService = (options: RecordServiceOptions) => {
       if (row === undefined) {
         await repository.get(visibility, threadId);
         if (removable !== undefined) await repository.get(removable, threadId);
-        // It may have been deleted and made again while the first try waited for it, which then saw neither.
+        // While the first try waited, the thread may have been deleted and created again; the first try then saw
+        // neither row.
         row = await repository.patch(visibility, threadId, granted, removable);
         if (row === undefined) throw metadataTooLarge();
       }
       return await write(visibility, row, { whenLarge, includeTtl: granted !== undefined });
     },
 
-    /** A new thread with the record, the states and the history of another. */
+    /** Copies a thread with its record, states and history. */
     async copy(caller: Caller, threadId: string, whenLarge?: WhenLarge): Promise<string> {
       const readable = await authorize(caller, "threads", "read", { thread_id: threadId });
       const creatable = await authorize(caller, "threads", "create", { metadata: {} });

@@ -6,27 +6,24 @@ import { createEffort, tooManyThreadsToRead } from "./effort.ts";
 import type { OrderedFilter } from "./conditions.ts";
 import type { Candidate, PlacedCandidate, ThreadSearcher } from "./search.ts";
 
-/** Who waits for a page. */
 export interface PageReadOptions {
-  /** Aborts when nobody waits any more; then the search rejects with its reason. */
+  /** Aborts when the caller has gone; the search then rejects with its reason. */
   signal?: AbortSignal;
-  /** Awaited when the page is found to be long, before more of it is read, and before a large state is. */
+  /** Awaited before the rest of a long page is read, and before a large state is read. */
   whenLong?: (() => Promise<void>) | undefined;
 }
 
-/** Threads that are looked into at once where the filter is on values, which no index knows. */
+/** Threads read per batch. No index holds values. */
 const VALUES_BATCH = 250;
-/** Threads that can't be looked into within the time of a search anyway are not begun with. */
+/** More threads can't be read within the time of a search, so such a search is refused at once. */
 const THREADS_READ_AT_MOST = 50_000;
 
 export interface ValueFinderOptions {
   searcher: ThreadSearcher;
-  /** Of looking into values. */
   yielder: Yielder;
   /**
-   * JSON texts of the newest values, by thread, in the order of the rows, each made when it is asked for; threads that
-   * never ran are missing. `keys`: the only keys that are looked at, of many threads. `whenLarge` is awaited before a
-   * large state is read.
+   * JSON texts of the newest values, in the order of the rows, each made on demand. Threads that never ran are missing.
+   * `keys`: the only keys that matter. `whenLarge` is awaited before a large state is read.
    */
   valuesOf(
     visibility: Visibility<"threads">,
@@ -35,12 +32,10 @@ export interface ValueFinderOptions {
   ): AsyncIterable<readonly [threadId: string, values: string]>;
 }
 
-/** Finds threads by their newest values, which no index knows. */
 export const createValueFinder = ({ searcher, yielder, valuesOf }: ValueFinderOptions) => {
   /**
-   * All threads whose newest values contain `part`, in the order asked for. What is left by the filters
-   * that have an index is listed once, then looked into, as long as a search may take: what has begun before the
-   * list was made is found once, whatever changes meanwhile.
+   * All threads whose newest values contain `part`, in order. Indexed filters list the candidates once, so a thread
+   * that changes meanwhile is still found once.
    */
   const find = async (
     visibility: Visibility<"threads">,

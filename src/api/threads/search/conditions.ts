@@ -5,18 +5,17 @@ import { assertSearchable } from "../../../platform/encryption/json.ts";
 import type { ThreadFilter } from "../schemas.ts";
 import { isBehind, type Place, type RowOrder } from "./order.ts";
 
-/** Filters that the table of threads can answer by itself. */
+/** Filters on columns of `threads`. */
 export type RowFilter = Pick<ThreadFilter, "metadata" | "status"> & Partial<Pick<ThreadFilter, "ids">>;
 
-/** What is searched, and in which order. */
 export interface OrderedFilter extends RowFilter, RowOrder {
-  /** Only what comes behind this place. */
+  /** Only threads behind this place. */
   behind?: Place | undefined;
 }
 
 /**
- * `status` has no index, which every run would have to change. What each of the rarer statuses implies has one:
- * runs_pending_of_thread, runs_one_running_per_thread and threads_by_resting_status.
+ * `status` has no index, since every run would have to update it. These conditions follow from the rarer statuses and
+ * have an index: runs_pending_of_thread, runs_one_running_per_thread, threads_by_resting_status.
  */
 const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
   busy: `thread_id in (select thread_id from threadloom.runs where status = 'pending'
@@ -26,12 +25,9 @@ const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
 };
 
 /**
- * Parameters stand where the planner sees their values (bounded reads are planned for them): it knows which of them are
- * rare. Behind a sub-select it read all of 200,000 threads for a page of 200 that matched.
- *
- * The text of the statements depends only on which filters there are, how to sort, and which of the four long columns
- * are answered: some thousand variants at most, of which a connection prepares those that are used. Nothing that a
- * client sent becomes part of it. They are raw because they are built of such pieces.
+ * Parameters must stand where the planner sees their values: behind a sub-select it read all of 200,000 threads for a
+ * page of 200. The texts depend only on which filters, order and columns are used, never on a client's input, so there
+ * are at most some thousand variants.
  */
 export const conditions = (
   { cipher }: Database,
@@ -45,25 +41,24 @@ export const conditions = (
   const add = (clause: (parameter: string) => string, value: unknown): void => {
     clauses.push(clause(parameterFor(value)));
   };
-  // Whole filter in one jsonb: containment is answered by threads_by_metadata (gin, jsonb_path_ops).
+  // One jsonb for the whole filter, so that threads_by_metadata (gin, jsonb_path_ops) answers it.
   if (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0) {
     assertSearchable(cipher, filter.metadata);
     add((parameter) => `metadata @> ${parameter}::jsonb`, JSON.stringify(filter.metadata));
   }
   if (filter.status !== undefined) {
-    // As a literal, one of four: statements for several statuses then have the same parameters.
+    // A literal, so that statements for several statuses have the same parameters.
     clauses.push(`status = '${filter.status}'`);
     const found = HOW_TO_FIND[filter.status];
     if (found !== undefined) clauses.push(found);
   }
   if (filter.ids !== undefined) add((parameter) => `thread_id = any(${parameter}::uuid[])`, filter.ids);
   if (!visibility.hidesNothing) clauses.push(visibility.condition("metadata", values));
-  // The last one: only one of several statements with the same parameters may have it.
+  // Must be last: only one of several statements with the same parameters may have it.
   if (isWithin !== undefined) clauses.push(isWithin(parameterFor));
   return { where: clauses.length === 0 ? "" : `where ${clauses.join(" and ")}`, values };
 };
 
-/** The conditions of a search, its place included. */
 export const conditionsBehind = (
   database: Database,
   visibility: Visibility<"threads">,

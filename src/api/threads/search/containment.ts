@@ -1,19 +1,18 @@
 import { isObject } from "../../../platform/lib/json.ts";
 
 /**
- * The containment of `jsonb @>`: every key of an object, any element for each of a list, equality of the rest. For
- * values, which live in checkpoints and not in a `jsonb` column.
+ * The containment of `jsonb @>` for values, which live in checkpoints and not in a `jsonb` column: every key of an
+ * object, any element for each of a list, equality for the rest.
  */
 
-/** Whether a value contains the part that the matcher was made of. */
 export type Matcher = (value: unknown) => boolean;
 
-/** Told of comparisons before they are made; throws if they are too many. */
+/** Called with the number of comparisons before they are made; throws if there are too many. */
 export type Spend = (comparisons: number) => void;
 
 /**
- * A part is looked at once and not once for each value. Of a list, what is no list and no object is found in one pass;
- * for each other element the list is gone through, as PostgreSQL does it, and that is what `spend` is for.
+ * Prepares the part once for all values. Plain elements of a list are found in one pass; each nested element needs a
+ * pass of its own, as in PostgreSQL, and `spend` bounds those.
  */
 export const matcherOf = (part: unknown, spend: Spend): Matcher => {
   if (Array.isArray(part)) return listMatcher(part, spend);

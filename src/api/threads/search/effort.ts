@@ -2,27 +2,27 @@ import { createYieldPoint, type Yielder } from "../../../platform/lib/yielder.ts
 import { invalid, unavailable } from "../../../platform/domain/errors.ts";
 import type { Spend } from "./containment.ts";
 
-/** Of its own work, rests not counted: a search by values alone is answered within a second or little more, or refused. */
+/** Work of one search, without pauses: a search by values is answered within about a second or refused. */
 const VALUES_SEARCH_MS = 900;
-/** That it may wait for others who share its pace: it is not its caller's fault that these are many. */
+/** A search waits at most this long for other searches. */
 const WAITING_MS = 5_000;
-/** Of elements of lists with elements of the filter; some 0.2 s. */
+/** Comparisons of list elements with elements of the filter; about 0.2 s. */
 const COMPARISONS_AT_MOST = 10_000_000;
 
-/** What one search by values may take: no index knows values, so each thread that is left is looked into. */
+/** Limits the work of one search by values, which must read every candidate because no index holds values. */
 export interface Effort {
-  /** Throws `invalid` when there were more comparisons than a search may make. */
+  /** Throws `invalid` after too many comparisons. */
   spend: Spend;
   /**
-   * Awaited between two threads. Lets others have their turn, which is not counted as time of its own; rejects with `invalid`
-   * when that is over, with `unavailable` when it has waited for others for too long, and with the signal's reason.
+   * Yields between two threads; the pause is not counted. Rejects with `invalid` when the search's time is over, with
+   * `unavailable` when it has waited too long, and with the signal's reason.
    */
   goOn(): Promise<void>;
-  /** Waits for something that is none of its work, and does not count the time. */
+  /** Waits without counting the time. */
   wait(waiting: Promise<void> | undefined): Promise<void>;
 }
 
-/** Names what makes it less work. */
+/** The error names filters that reduce the work. */
 export const tooManyThreadsToRead = (why: string): Error =>
   invalid(`'values': ${why}; narrow the search with 'metadata', 'status' or 'ids'.`);
 

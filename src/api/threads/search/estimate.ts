@@ -1,11 +1,11 @@
 import type { BoundedRead } from "../../../platform/database/bounded-reads.ts";
 
-/** Counting costs a look at every thread that matches. A page with more of them has no total, as of runs. */
+/** A count reads every matching thread. Pages of more threads have no total. */
 export const COUNTED_AT_MOST = 10_000;
 
 /**
- * From so many threads on, as PostgreSQL's statistics estimate it, none are counted for a page: counting up to the bound would
- * take five times as long as the page. Estimates are of a sample, hence the distance to the bound.
+ * If PostgreSQL estimates more, nothing is counted: counting up to the bound would take five times as long as the page.
+ * Estimates come from a sample, hence the factor.
  */
 const MANY = 2 * COUNTED_AT_MOST;
 
@@ -14,8 +14,8 @@ interface Estimate {
 }
 
 /**
- * Whether more threads match than are worth counting. Nothing is read: PostgreSQL plans with its statistics. `where` and
- * `values` are those of `conditions`.
+ * Whether too many threads match to count them. Reads only the planner's statistics. `where` and `values` come from
+ * `conditions`.
  */
 export const matchesMany = async (
   read: BoundedRead,
@@ -26,7 +26,7 @@ export const matchesMany = async (
     values,
   );
   const plan = estimate?.["QUERY PLAN"][0].Plan;
-  // Citus puts a node of its own above a distributed table, and expects the same number of rows of all.
+  // Citus puts its own node above a distributed table and always estimates the same number of rows.
   if (plan === undefined || plan["Node Type"] === "Custom Scan") return false;
   return plan["Plan Rows"] > MANY;
 };

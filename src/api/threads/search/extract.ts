@@ -1,17 +1,16 @@
 import { invalid } from "../../../platform/domain/errors.ts";
 
-/** The contract's limit of paths per search. */
+/** The limit in the published contract. */
 const PATHS_AT_MOST = 10;
 const STEPS_AT_MOST = 50;
 
-/** Columns of a thread into which a path may lead. */
 export const EXTRACTABLE = ["values", "metadata", "config", "interrupts"] as const;
 export type Extractable = (typeof EXTRACTABLE)[number];
 
 export interface ExtractPath {
   alias: string;
   root: Extractable;
-  /** Keys of objects, or positions in lists, negative ones from the end. */
+  /** Keys of objects or positions in lists; negative positions count from the end. */
   steps: (string | number)[];
 }
 
@@ -19,8 +18,8 @@ export interface ExtractPath {
 const STEP = /\.([^.[\]]+)|\[(-?\d{1,9})\]|\["([^"\\]*)"\]/y;
 
 /**
- * Reads the paths of a search's `extract`, like `values.messages[-1].content`.
- * Throws `invalid` naming the alias of a path that can't be read.
+ * Parses `extract` of a search, for example `values.messages[-1].content`. Throws `invalid` with the alias of an
+ * invalid path.
  */
 export const parseExtract = (extract: Record<string, string>): ExtractPath[] => {
   const entries = Object.entries(extract);
@@ -48,7 +47,7 @@ const parsePath = (alias: string, path: string): ExtractPath => {
   return { alias, root, steps };
 };
 
-/** What stands at the path, or null. */
+/** The value at the path, or null. */
 export const extractFrom = (value: unknown, steps: readonly (string | number)[]): unknown => {
   let current = value;
   for (const step of steps) {

@@ -17,21 +17,21 @@ export interface RowOrder {
   sortOrder: "asc" | "desc";
 }
 
-/** A thread in the order of a search: behind it the next page begins. */
+/** A thread's position in the order of a search. The next page begins behind it. */
 export interface Place {
   threadId: string;
-  /** The time of the order, as a `timestamptz` in UTC; undefined where the order is by id. */
+  /** The sort time as a `timestamptz` in UTC; undefined in an order by id. */
   at: string | undefined;
-  /** Undefined where the order is not by status. */
+  /** Undefined unless the order is by status. */
   status: ThreadStatus | undefined;
 }
 
-/** In the order of their names. */
+/** Sorted by name. */
 export const STATUSES: readonly ThreadStatus[] = ["busy", "error", "idle", "interrupted"];
 
 /**
- * What the order is made of, the first key first. Indexed columns give the order of times roughly, and ten minutes are
- * sorted at a time. No index holds `status`: see `inOrder` in search.ts.
+ * The columns of each order. Indexed `_bin` columns order times by ten minutes, and PostgreSQL sorts within them. No
+ * index holds `status`: see `inOrder` in search.ts.
  */
 const SORT_KEYS: Record<SortKey, readonly string[]> = {
   thread_id: ["thread_id"],
@@ -43,19 +43,18 @@ const SORT_KEYS: Record<SortKey, readonly string[]> = {
 
 export const sortKeys = (sortBy: SortKey): string => SORT_KEYS[sortBy].join(", ");
 
-/** For `order by`. `table`: the name of what has the keys. */
+/** `table`: the name of the relation that has the keys. */
 export const orderBy = ({ sortBy, sortOrder }: RowOrder, table = "threads"): string =>
   SORT_KEYS[sortBy].map((key) => `${table}.${key} ${sortOrder}`).join(", ");
 
-/** What `placeColumn` is called. */
 export interface PlaceColumn {
-  /** The keys of the order beside the id, as a cursor has them. */
+  /** The keys of the order without the id, as a cursor stores them. */
   place: string[];
 }
 
 const TIMES = { status: "created_at", created_at: "created_at", updated_at: "updated_at" } as const;
 
-/** SQL for the `PlaceColumn`, over `threads` or over their `storedColumns`. */
+/** SQL for `PlaceColumn`, over `threads` or over `storedColumns`. */
 export const placeColumn = (sortBy: SortKey): string => {
   if (sortBy === "thread_id") return "array[]::text[] as place";
   const time = microsecondsOf(sortBy === "state_updated_at" ? sortBy : TIMES[sortBy]);
@@ -64,7 +63,6 @@ export const placeColumn = (sortBy: SortKey): string => {
 
 const nameOf = ({ sortBy, sortOrder }: RowOrder): string => `threads ${sortBy} ${sortOrder}`;
 
-/** Behind this thread. */
 export const cursorBehind = (order: RowOrder, row: PlaceColumn & { thread_id: string }): string =>
   writeCursor(nameOf(order), [...row.place, row.thread_id]);
 
@@ -84,8 +82,8 @@ export const placeOf = (order: RowOrder, cursor: string): Place => {
 };
 
 /**
- * SQL for what comes behind a place. As a comparison of rows it is found by the index of the first key.
- * @param parameter makes a parameter of a value, and answers how it is called
+ * SQL for the rows behind a place. A row comparison can use the index of the first key. `parameter` adds a parameter
+ * and returns its name.
  */
 export const isBehind = (
   { sortBy, sortOrder }: RowOrder,
@@ -103,7 +101,7 @@ export const isBehind = (
   return `(${sortKeys(sortBy)}) ${sortOrder === "asc" ? ">" : "<"} (${SORT_KEYS[sortBy].map(valueOf).join(", ")})`;
 };
 
-/** The same among the threads of one status: all of them, or none, where the place is in another one. */
+/** The same among the threads of one status. If the place has another status, all of them or none are behind it. */
 export const isBehindWithin = (
   status: ThreadStatus,
   { sortOrder }: RowOrder,

@@ -9,15 +9,17 @@ import { LONG_ANSWER_BYTES } from "../long-answers.ts";
 import { LONG_COLUMNS, writeRecord, type LongParts, type ThreadRecordRow } from "../record.ts";
 import type { ThreadField, ThreadFilter, ThreadSearch } from "../schemas.ts";
 
-/** A page of a search. */
 export interface ThreadPage {
-  /** The JSON text of the records, in pieces. */
+  /** JSON text of the records, in pieces. */
   pieces: string[];
-  /** How many threads match, on all pages; undefined if more match than are counted for a page, and behind a cursor. */
+  /** Matching threads on all pages; undefined if too many match to count, or behind a cursor. */
   total: number | undefined;
-  /** Offset of the next page; undefined on the last one, and behind a cursor. A page that would get too large ends early. */
+  /**
+   * Offset of the next page; undefined on the last page and behind a cursor. A page that would grow too large ends
+   * early.
+   */
   next: number | undefined;
-  /** Where the next page begins; undefined on the last one. */
+  /** The next page's cursor; undefined on the last page. */
   cursor: string | undefined;
 }
 
@@ -30,11 +32,10 @@ export interface ThreadPages {
   count(visibility: Visibility<"threads">, filter: ThreadFilter, options?: PageReadOptions): Promise<number>;
 }
 
-/** Pages of threads, with the values that live in their checkpoints. */
 export const createThreadPages = ({ searcher, yielder, valuesOf }: ValueFinderOptions): ThreadPages => {
   const finder = createValueFinder({ searcher, yielder, valuesOf });
 
-  /** The records of a page, as far as it may get; `rows` are all that were asked for. */
+  /** The records until the page is full. `rows` are all that the search found. */
   const recordsOf = async (
     visibility: Visibility<"threads">,
     rows: readonly ThreadRecordRow[],
@@ -83,7 +84,7 @@ export const createThreadPages = ({ searcher, yielder, valuesOf }: ValueFinderOp
       const behind = cursor === undefined ? undefined : placeOf(order, cursor);
       const wanted = { metadata, status, ids, ...order, behind };
       let rows: readonly ThreadRecordRow[];
-      /** As `rows`, but that some may be gone since. */
+      /** As `rows`, but some of these may be deleted by now. */
       let places: readonly (PlaceColumn & { thread_id: string })[];
       let total: number | undefined;
       let isLast: boolean;
@@ -103,7 +104,8 @@ export const createThreadPages = ({ searcher, yielder, valuesOf }: ValueFinderOp
       const records = await recordsOf(visibility, rows, fields, options);
       const hasMore = records.length < rows.length || !isLast;
       const last = rows[records.length - 1]?.thread_id;
-      // Those of a search by values may all be gone by now, and not those behind them.
+      // In a search by values all rows may be deleted by now while later threads remain, so the cursor comes from
+      // `places`.
       const place = last === undefined ? places.at(-1) : places.find(({ thread_id }) => thread_id === last);
       return {
         pieces: piecesOf(records),
@@ -123,7 +125,7 @@ export const createThreadPages = ({ searcher, yielder, valuesOf }: ValueFinderOp
   };
 };
 
-/** What of each thread is in the answer. */
+/** The fields of each thread in the answer. */
 interface Fields {
   select: ReadonlySet<ThreadField> | undefined;
   extract: readonly ExtractPath[] | undefined;
@@ -139,14 +141,14 @@ const fieldsOf = (search: ThreadSearch): Fields => {
     select === undefined || select.has(field) || isExtracted(field);
   const shown = LONG_COLUMNS.filter(isNeeded);
   const needsValues = isNeeded("values");
-  // The metadata name the graph, which decides how the values read.
+  // `metadata` names the graph, which is needed to read the values.
   const read = LONG_COLUMNS.filter(
     (column) => shown.includes(column) || (column === "metadata" && needsValues),
   );
   return { select, extract, needsValues, parts: { shown, read } };
 };
 
-/** One piece, unless it would be long: joining doubles what is in memory. */
+/** One piece unless the answer is long, because joining doubles its memory. */
 const piecesOf = (records: readonly string[]): string[] => {
   const pieces: string[] = [];
   let piece: string[] = [];

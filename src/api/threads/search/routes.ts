@@ -11,11 +11,9 @@ import type { SearchService } from "./service.ts";
 
 const tags = ["Threads"];
 
-/** Searches of threads over HTTP. */
 export const createSearchRoutes =
   (service: SearchService, longAnswers: LongAnswers): RoutePlugin =>
   async (app) => {
-    /** Who waits for a search, and takes a place among the long answers for it. */
     const options = (reply: FastifyReply): PageReadOptions => {
       const signal = callerGone(reply.raw);
       return { signal, whenLong: () => longAnswers.begin(reply, signal) };

@@ -26,41 +26,39 @@ import {
   type SortKey,
 } from "./order.ts";
 
-/** A record, and where it stands in the order of its search. */
+/** A record and its position in the order of the search. */
 export type PlacedRow = ThreadRecordRow & PlaceColumn;
 
 export interface RowSearch extends OrderedFilter {
-  /** What of the records is answered; the rest of them is neither weighed nor read. */
+  /** The long columns in the answer. Other long columns are neither measured nor read. */
   parts: LongParts;
   limit: number;
   offset: number;
 }
 
 export interface RowPage {
-  /** Those that a page has room for, see `roomyPage`: the others were not read. */
+  /** As many as a page has room for (see `roomyPage`); the others were not read. */
   rows: PlacedRow[];
-  /** How many threads match, on all pages, or behind the place; undefined if more match than are counted for a page. */
+  /** Matching threads on all pages or behind the place; undefined if too many match to count. */
   total: number | undefined;
-  /** Whether no thread that matches comes after these rows. */
+  /** Whether no matching thread follows. */
   isLast: boolean;
 }
 
-/** What a search by values has to know of a thread to look into it. */
+/** The columns that a search by values needs before it reads a thread's values. */
 export type Candidate = Pick<ThreadRecordRow, "thread_id" | "graph_id" | "untouched">;
 export type PlacedCandidate = Candidate & PlaceColumn;
 
 /**
- * Threads that are hidden are neither answered nor counted.
- *
- * All of these are bounded reads (see platform/database/bounded-reads.ts): they reject with `invalid` if they take too long,
- * and wait no longer when `signal` aborts.
+ * Hidden threads are neither returned nor counted. All methods are bounded reads (platform/database/bounded-reads.ts):
+ * they reject with `invalid` if they take too long, and with the signal's reason.
  */
 export interface ThreadSearcher {
   page(visibility: Visibility<"threads">, search: RowSearch, signal?: AbortSignal): Promise<RowPage>;
   count(visibility: Visibility<"threads">, filter: RowFilter, signal?: AbortSignal): Promise<number>;
   /**
-   * All threads in this order, without their records: one statement for all that will be looked into. Undefined if they
-   * are more than `limit`; then they are only counted, up to there.
+   * All threads in this order, without their records, in one statement. Undefined if there are more than `limit`;
+   * PostgreSQL then stops counting.
    */
   candidates(
     visibility: Visibility<"threads">,
@@ -68,10 +66,7 @@ export interface ThreadSearcher {
     limit: number,
     signal?: AbortSignal,
   ): Promise<PlacedCandidate[] | undefined>;
-  /**
-   * The records of these threads, in the order of the ids, as far as a page has room for them; those that are gone are
-   * missing.
-   */
+  /** The records in the order of the ids, as many as a page has room for. Deleted threads are missing. */
   records(
     visibility: Visibility<"threads">,
     ids: readonly string[],
@@ -82,7 +77,7 @@ export interface ThreadSearcher {
 
 type PageRow = PlacedRow & PageColumns;
 
-/** A page of records, with their places if they are in an order. `more`: SQL for further columns. */
+/** `more`: SQL for further columns. */
 const pageOf = (parts: LongParts, sortBy?: SortKey, more = ""): PageWeight => {
   const [first, second, third, fourth] = parts.read;
   const place = sortBy === undefined ? "" : `, ${placeColumn(sortBy)}`;
@@ -101,7 +96,7 @@ const recordsOf = (parts: LongParts, visible: string): string =>
 const limitAndOffset = (parametersBefore: number): string =>
   `limit $${parametersBefore + 1}::bigint offset $${parametersBefore + 2}::bigint`;
 
-/** Threads in the order of the index of the sort key (threads_by_creation, _by_update, _by_state_update, threads_pkey). */
+/** Threads in the order of the sort key's index (threads_by_creation, _by_update, _by_state_update, threads_pkey). */
 const inOrder = (
   database: Database,
   visibility: Visibility<"threads">,
@@ -116,7 +111,7 @@ const inOrder = (
       values,
     };
   }
-  // Each status has an index of its own that gives the order within it. The values are the same for all of them, but for the place.
+  // Each status has its own index for the order within it. All parts share their parameters, except for the place.
   const statuses = STATUSES.filter((status) => search.status === undefined || search.status === status);
   const ofStatus = statuses.map((status) => ({
     status,
@@ -153,7 +148,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     return Number(rows[0]?.total ?? 0);
   };
 
-  /** Undefined if more match than are counted for a page. */
+  /** Undefined if too many match. */
   const countSome = async (
     read: BoundedRead,
     visibility: Visibility<"threads">,
@@ -169,8 +164,8 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
   };
 
   /**
-   * All threads that match, if they are no more than `COUNTED_AT_MOST`: their ids and sort keys are found by one index
-   * (threads_by_metadata), then sorted. Undefined if more match: then they are found soon in the order of any index.
+   * Finds all matches by one index (threads_by_metadata) and sorts their ids. Undefined if more than `COUNTED_AT_MOST`
+   * match; then any index in the order finds a page soon.
    */
   const pageOfFew = async (
     read: BoundedRead,
@@ -196,7 +191,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     );
     const total = Number(found[0]?.total ?? 0);
     if (total > COUNTED_AT_MOST) return undefined;
-    // One row without a thread says how many match where the page holds none of them.
+    // A row without a thread carries the total of a page without threads.
     const rows = openRecords(
       database,
       found.filter((row) => row.thread_id !== null),
@@ -204,7 +199,10 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     return { rows, total, isLast: search.offset + rows.length >= total };
   };
 
-  /** One row more than asked tells whether the page is the last. If it is not, what matches is counted up to a bound. */
+  /**
+   * Reads one row more than asked for to learn whether the page is the last. Otherwise counts the matches up to a
+   * bound.
+   */
   const orderedPage = async (
     read: BoundedRead,
     visibility: Visibility<"threads">,
@@ -221,7 +219,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     const isLast = Number(found[0]?.page_rows ?? 0) <= rows.length;
     if (isLast && (rows.length > 0 || search.offset === 0))
       return { rows, total: search.offset + rows.length, isLast };
-    // Who goes on behind a place has been told before, or was not.
+    // Pages behind a cursor have no total.
     const isUncounted = isMany || search.behind !== undefined;
     const total = isUncounted ? undefined : await countSome(read, visibility, search);
     return { rows, total, isLast };
@@ -234,7 +232,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
         search.ids !== undefined ||
         (search.metadata !== undefined && Object.keys(search.metadata).length > 0);
       return database.boundedReads(async (read) => {
-        // Ids are few, however many the statistics expect.
+        // A list of ids is short, whatever the statistics estimate.
         const mayBeFew =
           isFiltered &&
           (search.ids !== undefined ||
@@ -258,7 +256,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
         [...values, limit],
         signal,
       );
-      // One row of nulls stands for more than there may be.
+      // A row of nulls means that there are more than `limit`.
       return rows.some((row) => row.thread_id === null) ? undefined : (rows as PlacedCandidate[]);
     },
     async records(visibility, ids, parts, signal) {

@@ -12,12 +12,10 @@ import { createThreadSearcher } from "./search.ts";
 export interface SearchServiceOptions {
   database: Database;
   authorize: Authorize;
-  /** Of looking into values. */
   yielder: Yielder;
   reader: Pick<StateReader, "headValues">;
 }
 
-/** Searches and counts of threads, among those that the caller may see. */
 export const createSearchService = ({ database, authorize, yielder, reader }: SearchServiceOptions) => {
   const pages = createThreadPages({
     searcher: createThreadSearcher(database),

@@ -7,11 +7,11 @@ import { ASSISTANT_JSON, decryptRow, THREAD_JSON } from "../../../platform/encry
 import type { JsonObject } from "../../../platform/lib/json.ts";
 
 /**
- * What the graph of a thread is built from when no run is there to say it: the configuration that the thread's runs were
- * given, which is kept with the thread, over that of the assistant that ran on it last, in its active version.
+ * The configuration for building a thread's graph outside a run: the runs' configuration, which is kept with the
+ * thread, over that of the last assistant's active version.
  */
 export interface ThreadConfigurations {
-  /** By thread; those that are gone are missing. One statement for all of them. */
+  /** By thread, in one statement. Deleted threads are missing. */
   of(
     visibility: Visibility<"threads">,
     threadIds: readonly string[],
@@ -29,9 +29,9 @@ interface ConfigurationRow {
 }
 
 /**
- * Raw for the cast in its join: `assistant_id` stands among the thread's metadata, where its users can write what they
- * like. Indexes: threads_pkey, assistants_pkey. The assistant is not asked for whoever reads the thread: its runs took
- * this configuration from it, and without it the graph that wrote the state can't be built.
+ * Raw for the cast in the join: users can write any text into `assistant_id` of the metadata. Indexes: threads_pkey,
+ * assistants_pkey. The assistant needs no authorization of the reader: the thread's runs took this configuration from
+ * it, and the graph can't be built without it.
  */
 const configurations = (visible: string): string => `
   select t.thread_id, t.metadata, t.config, a.assistant_id, a.metadata as assistant_metadata, a.config as assistant_config,
@@ -47,7 +47,7 @@ const textIn = (metadata: JsonObject, key: "graph_id" | "assistant_id"): Record<
   return typeof text === "string" ? { [key]: text } : {};
 };
 
-/** The assistant's columns under the names that its values were sealed for. */
+/** Decrypts the assistant's columns under their own names, to which their encryption is bound. */
 const opened = (cipher: Cipher | undefined, row: ConfigurationRow): ConfigurationRow => {
   if (cipher === undefined) return row;
   const {
@@ -67,7 +67,7 @@ const opened = (cipher: Cipher | undefined, row: ConfigurationRow): Configuratio
   };
 };
 
-/** `user`: who reads; a factory is told as it is of a run's user. */
+/** `user`: the reader. A factory receives the reader as it receives a run's user. */
 const toConfiguration = (row: ConfigurationRow, user: JsonObject | undefined): GraphConfiguration => {
   const { thread_id, metadata, config, assistant_config, assistant_context, assistant_metadata } = row;
   const ids = { thread_id, ...textIn(metadata, "graph_id"), ...textIn(metadata, "assistant_id") };

@@ -1,10 +1,10 @@
 import type { RunnableGraph } from "../../../graphs/runnable-graph.ts";
 import { ownField } from "../../../platform/lib/names.ts";
 
-/** The channel of pending `Send`s, in every graph. */
+/** LangGraph's channel of pending `Send`s. */
 export const TASKS_CHANNEL = "__pregel_tasks";
 
-/** What this room uses of LangGraph's channels. */
+/** The part of LangGraph's channels that this room uses. */
 export interface Channel {
   readonly lg_is_channel: true;
   readonly lc_graph_name: string;
@@ -14,8 +14,8 @@ export interface Channel {
 }
 
 /**
- * Channels that keep a value as it was given and hand it back as it is: a state can be read with the value's
- * JSON text in its place, without reviving messages only to write them as JSON again.
+ * These channels return a value unchanged. A state can be read with JSON text in the value's place, so that messages
+ * are not revived only to be written again.
  */
 const OPAQUE_CHANNELS = new Set([
   "LastValue",
@@ -24,18 +24,18 @@ const OPAQUE_CHANNELS = new Set([
   "AnyValue",
   "UntrackedValue",
 ]);
-/** Channels whose stored value has a form of its own; they drive the graph and are no part of its values. */
+/** These channels drive the graph, have their own stored form, and are not part of the values. */
 const CONTROL_CHANNELS = new Set([
   "NamedBarrierValue",
   "NamedBarrierValueAfterFinish",
   "LastValueAfterFinish",
 ]);
 
-/** What of a graph decides how its checkpoints read. */
+/** The properties of a graph that decide how its checkpoints are read. */
 export interface GraphPlan {
-  /** One channel whose value is the state itself, or undefined where the state is an object of channels. */
+  /** The channel whose value is the whole state; undefined if the state is an object of channels. */
   readonly onlyChannel: string | undefined;
-  /** The channels that make up the values, in the graph's order. */
+  /** The channels of the values, in the graph's order. */
   readonly valueChannels: readonly { name: string; jsonName: string; channel: Channel }[];
   readonly triggersOf: readonly (readonly [node: string, triggers: readonly string[]])[];
   /** Channels whose text must be parsed before LangGraph can read it. */
@@ -46,13 +46,13 @@ const isChannel = (value: unknown): value is Channel =>
   typeof value === "object" && value !== null && "lg_is_channel" in value && value.lg_is_channel === true;
 
 /**
- * The plan of a graph, or undefined for one that has other channels than these (delta channels, topics, a
- * user's own): LangGraph itself must read its states then.
+ * Undefined for a graph with other channels (delta channels, topics, a user's own). LangGraph itself must read the
+ * states of those.
  */
 export const planOf = (graph: RunnableGraph): GraphPlan | undefined => {
   const controlChannels = new Set<string>([TASKS_CHANNEL]);
   for (const [name, channel] of Object.entries(graph.channels)) {
-    // Managed values (`isLastStep`) stand among the channels, but no checkpoint knows them.
+    // Managed values (`isLastStep`) are listed among the channels but are not in checkpoints.
     if (!isChannel(channel) || name === TASKS_CHANNEL) continue;
     if (CONTROL_CHANNELS.has(channel.lc_graph_name)) controlChannels.add(name);
     else if (!OPAQUE_CHANNELS.has(channel.lc_graph_name)) return undefined;

@@ -1,6 +1,6 @@
-/** Lets those who want the same thing have it one after the other, within this process. */
+/** Serializes work per key, within this process. */
 export interface KeyedMutex {
-  /** Does `work` when all that was given for the key before is over, however it ended. */
+  /** Does `work` when all earlier work for the key has ended, even if that failed. */
   take<Result>(key: string, work: () => Promise<Result>): Promise<Result>;
 }
 

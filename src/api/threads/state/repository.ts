@@ -7,22 +7,22 @@ import { compileOnce } from "../../../platform/database/compile-once.ts";
 import { threadBusy, threadNotFound } from "../../../platform/domain/errors.ts";
 import { THREAD_JSON } from "../../../platform/encryption/columns.ts";
 
-/** What reads and updates of a state need of a thread. */
+/** The columns of a thread that reads and updates of its state need. */
 export interface ThreadStanding {
   graphId: string | null;
   busy: boolean;
-  /** Another one after every change of the thread's row. */
+  /** Changes with every change of the thread's row. */
   version: string;
 }
 
-/** What the head checkpoint says, for the thread's row. */
+/** The thread's row according to the newest checkpoint. */
 export interface StateOutcome {
   status: "idle" | "interrupted";
   /** JSON text of `{task_id: [{id, value}]}`. */
   interrupts: string;
 }
 
-/** The SQL of what a thread's row says of its state. What a visibility hides is as if it were not there. */
+/** The SQL of the columns that describe a thread's state. A hidden thread is treated as missing. */
 export const createStateRepository = (database: Records) => {
   const kysely = queriesOver(database);
   const readStanding = compileOnce(
@@ -47,7 +47,10 @@ export const createStateRepository = (database: Records) => {
       return standing;
     },
 
-    /** Writes what an update of the state has changed; leaves a thread alone whose run decides that at its end. */
+    /**
+     * Writes the outcome of an update of the state. An unfinished run writes its own outcome at its end, so its thread
+     * stays unchanged.
+     */
     async recordOutcome(
       visibility: Visibility<"threads">,
       threadId: string,
@@ -70,7 +73,7 @@ export const createStateRepository = (database: Records) => {
         .execute();
     },
 
-    /** Throws `threadBusy` if a run is pending or running. For early refusal: the saver's put decides. */
+    /** Throws `threadBusy` if a run is pending or running. This only refuses early: the saver's `put` decides. */
     assertIdle(threadId: string, standing: ThreadStanding): void {
       if (standing.busy) throw threadBusy(threadId);
     },

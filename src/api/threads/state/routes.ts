@@ -1,4 +1,6 @@
+import type { FastifyReply } from "fastify";
 import { z } from "zod";
+import type { Caller } from "../../../access/caller.ts";
 import type { ResponseBudget } from "../../../http/response-budget.ts";
 import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
@@ -6,6 +8,7 @@ import { roomToRead, sendJson } from "../json-answers.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import * as schemas from "../schemas.ts";
 import type { StateService } from "./service.ts";
+import type { HistoryOptions } from "./state.ts";
 
 const tags = ["Threads"];
 
@@ -117,45 +120,32 @@ const writeRoutes =
 const historyRoutes =
   (service: StateService, longAnswers: LongAnswers): RoutePlugin =>
   async (app) => {
-    app.get(
-      "/threads/:thread_id/history",
-      {
-        schema: {
-          tags,
-          summary: "List the states of a thread, the newest first",
-          description: "Sent while it is made. If that fails on the way, the connection is cut.",
-          response: { 200: z.array(schemas.stateAnswer) },
-          params: schemas.threadPath,
-          querystring: schemas.historyQuery,
-        },
-      },
-      async (request, reply) =>
-        longAnswers.sendItems(reply, (whenLarge) =>
-          service.history(request.caller, request.params.thread_id, request.query, whenLarge),
-        ),
+    const schema = {
+      tags,
+      summary: "List the states of a thread, the newest first",
+      description:
+        "The server sends states as it reads them. If an error occurs after the first megabyte, the server cuts the connection.",
+      response: { 200: z.array(schemas.stateAnswer) },
+      params: schemas.threadPath,
+    };
+    const send = (
+      reply: FastifyReply,
+      caller: Caller,
+      threadId: string,
+      options: HistoryOptions,
+    ): Promise<FastifyReply> =>
+      longAnswers.sendItems(reply, (whenLarge) => service.history(caller, threadId, options, whenLarge));
+    const path = "/threads/:thread_id/history";
+    app.get(path, { schema: { ...schema, querystring: schemas.historyQuery } }, async (request, reply) =>
+      send(reply, request.caller, request.params.thread_id, request.query),
     );
-
     app.post(
-      "/threads/:thread_id/history",
-      {
-        config: { isRead: true },
-        schema: {
-          tags,
-          summary: "List the states of a thread, the newest first",
-          description: "Sent while it is made. If that fails on the way, the connection is cut.",
-          response: { 200: z.array(schemas.stateAnswer) },
-          params: schemas.threadPath,
-          body: schemas.historyBody,
-        },
-      },
-      async (request, reply) =>
-        longAnswers.sendItems(reply, (whenLarge) =>
-          service.history(request.caller, request.params.thread_id, request.body, whenLarge),
-        ),
+      path,
+      { config: { isRead: true }, schema: { ...schema, body: schemas.historyBody } },
+      async (request, reply) => send(reply, request.caller, request.params.thread_id, request.body),
     );
   };
 
-/** States of threads over HTTP. */
 export const createStateRoutes =
   (service: StateService, room: ResponseBudget, longAnswers: LongAnswers): RoutePlugin =>
   async (app) => {

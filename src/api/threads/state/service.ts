@@ -23,17 +23,15 @@ export interface StateServiceOptions {
 }
 
 /**
- * The states of threads. What goes out is JSON text, since it comes out of the database as text. `whenLarge` is awaited
- * before a large state is read for the answer.
- *
- * Every method that takes a thread's id throws `threadNotFound` if there is none that its caller may see. Those that
- * take a visibility are for the rooms around: whoever calls them has asked authorization already.
+ * The states of threads, as JSON text, because the database returns text. `whenLarge` is awaited before a large state
+ * is read. Methods with a thread's id throw `threadNotFound` if the caller can't see that thread. Methods with a
+ * visibility are for other rooms, which have authorized their caller.
  */
 export const createStateService = (options: StateServiceOptions) => {
   const { authorize, repository, states, checkpoints, reader, writer } = options;
   const updates = createStateUpdates({ states, reader, writer });
 
-  /** JSON text of the newest values of a thread; null if it never ran. */
+  /** JSON text of the newest values; null for a thread that never ran. */
   const valuesOf = async (
     visibility: Visibility<"threads">,
     { thread_id: threadId, graph_id: graphId, untouched }: ThreadRecordRow,
@@ -45,12 +43,12 @@ export const createStateService = (options: StateServiceOptions) => {
     await authorize(caller, "threads", "update", { thread_id: threadId, metadata: {} });
 
   return {
-    /** For the rooms around, with a visibility. */
+    /** For other rooms, with a visibility. */
     recordOutcome: updates.recordOutcome,
     replay: updates.replay,
     valuesOf,
 
-    /** JSON text of the values that a run has left; see `StateReader`. */
+    /** JSON text of the values at the end of a run; see `StateReader`. */
     async valuesOfRun(
       visibility: Visibility<"threads">,
       { threadId, runId }: { threadId: string; runId: string },
@@ -72,7 +70,7 @@ export const createStateService = (options: StateServiceOptions) => {
       return await reader.read({ visibility, threadId, graphId }, stateOptions, whenLarge);
     },
 
-    /** JSON texts of states, the newest first, each made when it is asked for. */
+    /** JSON texts of states, the newest first, each made on demand. */
     async *history(
       caller: Caller,
       threadId: string,
@@ -84,12 +82,12 @@ export const createStateService = (options: StateServiceOptions) => {
       yield* reader.history({ visibility, threadId, graphId }, historyOptions, whenLarge);
     },
 
-    /** Writes a new checkpoint, as a node would have. Throws like `StateUpdates.update`. */
+    /** Writes a new checkpoint as a node would. Throws like `StateUpdates.update`. */
     async update(caller: Caller, threadId: string, update: StateUpdate): Promise<UpdatedState> {
       return await updates.update(await mayUpdate(caller, threadId), threadId, update);
     },
 
-    /** Merges metadata into those of the newest checkpoint. Throws `invalid` for a thread that never ran. */
+    /** Merges metadata into the newest checkpoint's. Throws `invalid` for a thread that never ran. */
     async patchMetadata(caller: Caller, threadId: string, metadata: JsonObject): Promise<UpdatedState> {
       await states.standing(await mayUpdate(caller, threadId), threadId);
       const checkpointId = await checkpoints.mergeHeadMetadata(threadId, metadata);

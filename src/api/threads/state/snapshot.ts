@@ -1,4 +1,4 @@
-/** From a stored checkpoint to the fields of a state, without reviving what nobody looks into. See state.ts. */
+/** Makes the fields of a state from a stored checkpoint without reviving its values. See state.ts. */
 
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { StoredCheckpoint } from "../../../state/checkpoints/types.ts";
@@ -16,7 +16,7 @@ import {
   type StateFields,
 } from "./state-json.ts";
 
-/** Pending writes that say something of a task and are no update of a channel. */
+/** Pending writes that describe a task and do not update a channel. */
 export const TASK_NOTES: ReadonlySet<string> = new Set(["__error__", "__interrupt__", "__scheduled__"]);
 
 export const configOf = (
@@ -32,8 +32,8 @@ export const configOf = (
 });
 
 /**
- * Whether no node is to be run next: LangGraph's own rule, for a checkpoint without writes of no task. A channel
- * that was consumed is empty, though its version is newer than what the node has seen.
+ * Whether no node runs next, by LangGraph's rule for a checkpoint without writes of no task. A consumed channel is
+ * empty, though its version is newer than the node has seen.
  */
 export const isQuiet = (stored: StoredCheckpoint, plan: GraphPlan): boolean => {
   const { channelVersions, versionsSeen, values } = stored;
@@ -51,7 +51,7 @@ export const isQuiet = (stored: StoredCheckpoint, plan: GraphPlan): boolean => {
         if (isNewer && mayBeAvailable(trigger)) return false;
       }
     }
-    break; // one version tells the type of all
+    break; // All versions have the same type.
   }
   return true;
 };
@@ -59,7 +59,7 @@ export const isQuiet = (stored: StoredCheckpoint, plan: GraphPlan): boolean => {
 const writeMetadata = ({ metadata, threadId }: StoredCheckpoint): string =>
   JSON.stringify({ ...metadata, thread_id: threadId });
 
-/** LangGraph's `patchCheckpointMap`: where a subgraph's checkpoint lies among those of the graphs around it. */
+/** LangGraph's `patchCheckpointMap`: a subgraph's checkpoint among those of its parent graphs. */
 const mapOf = ({ metadata, checkpointNs, checkpointId }: StoredCheckpoint): JsonObject | null => {
   const parents = metadata.parents as JsonObject | undefined;
   return parents === undefined || Object.keys(parents).length === 0
@@ -67,7 +67,7 @@ const mapOf = ({ metadata, checkpointNs, checkpointId }: StoredCheckpoint): Json
     : { ...parents, [checkpointNs]: checkpointId };
 };
 
-/** The state of a checkpoint after which nothing is due. */
+/** The state of a checkpoint without due nodes. */
 export const quietFields = (stored: StoredCheckpoint, values: string): StateFields => {
   const { threadId, checkpointNs, checkpointId, parentCheckpointId } = stored;
   return {
@@ -85,7 +85,7 @@ export const quietFields = (stored: StoredCheckpoint, values: string): StateFiel
   };
 };
 
-/** What is shown of a state that can't be read, beside others that can: where it is, and that it is broken. */
+/** Stands for an unreadable state in a list with readable ones. */
 export const unreadableFields = (stored: StoredCheckpoint): StateFields => ({
   ...quietFields(stored, "{}"),
   tasks: `[${writeTask({
@@ -95,7 +95,7 @@ export const unreadableFields = (stored: StoredCheckpoint): StateFields => ({
   })}]`,
 });
 
-/** The values as the graph would give them: its stream channels, those without a stored value by their default. */
+/** The graph's stream channels. A channel without a stored value has its default. */
 export const writePlannedValues = ({ values }: StoredCheckpoint, plan: GraphPlan): string => {
   const texts: string[] = [];
   for (const { name, jsonName, channel } of plan.valueChannels) {
@@ -110,10 +110,10 @@ export const writePlannedValues = ({ values }: StoredCheckpoint, plan: GraphPlan
   return plan.onlyChannel === undefined ? `{${texts.join(",")}}` : "null";
 };
 
-/** Channels by which LangGraph drives a graph; no part of anybody's state. */
+/** Channels by which LangGraph drives a graph; not part of a state. */
 const INTERNAL_CHANNEL = /^(__|branch:|join:)/;
 
-/** The values where no graph says which channels are the state: all that a graph could have shown. */
+/** The values without a graph that names the channels of the state: all channels that a graph could show. */
 export const writeAllValues = ({ values }: StoredCheckpoint): string =>
   `{${[...values]
     .filter(([name]) => !INTERNAL_CHANNEL.test(name))
@@ -122,7 +122,7 @@ export const writeAllValues = ({ values }: StoredCheckpoint): string =>
 
 const parsed = (text: string | undefined): unknown => (text === undefined ? undefined : JSON.parse(text));
 
-/** What LangGraph makes of the checkpoint with texts for values; undefined if it did look into one. */
+/** LangGraph's snapshot of the checkpoint with texts for values; undefined if LangGraph read a value. */
 export const snapshotOfTexts = async (
   graph: SnapshotMaker,
   stored: StoredCheckpoint,
@@ -160,7 +160,7 @@ export const snapshotOfTexts = async (
     const snapshot = await graph._prepareStateSnapshot({ config, saved, applyPendingWrites: false });
     return snapshotFields(snapshot as Snapshot);
   } catch {
-    // A user's cache key or an unknown version of LangGraph looked into a value: it gets the real ones.
+    // A user's cache key or an unknown version of LangGraph read a value, so LangGraph needs the real values.
     return undefined;
   }
 };

@@ -2,12 +2,12 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { toWireJson } from "../../../state/values/wire-json.ts";
 
-/** The JSON text of a channel's value, standing in for the value where nobody looks inside. */
+/** The JSON text of a channel's value, in the place of a value that is not read. */
 export class ValueText {
   constructor(readonly json: string) {}
 }
 
-/** What LangGraph says of a state; `StateSnapshot` of any copy of LangGraph. */
+/** A `StateSnapshot` of any copy of LangGraph. */
 export interface Snapshot {
   values: unknown;
   next: readonly string[];
@@ -28,13 +28,10 @@ interface SnapshotTask {
   state?: unknown;
 }
 
-/** How deep value texts may lie in a task's result: `{channel: {$writes: [value]}}`. */
+/** A task's result can hold value texts in `{channel: {$writes: [value]}}`. */
 const RESULT_DEPTH = 3;
 
-/**
- * JSON of a value that may hold value texts down to a depth; below it nothing but ordinary values is.
- * Like JSON.stringify it leaves out what is undefined.
- */
+/** JSON of a value that holds value texts only down to this depth. Omits undefined, like JSON.stringify. */
 const writeMixed = (value: unknown, depth: number): string => {
   if (value instanceof ValueText) return value.json;
   if (depth > 0 && Array.isArray(value)) {
@@ -55,21 +52,20 @@ const writeMixed = (value: unknown, depth: number): string => {
 
 export const writeValues = (values: unknown): string => writeMixed(values, 1);
 
-/** Where a checkpoint is. */
 export interface CheckpointPlace {
   threadId: string;
   checkpointNs: string;
   checkpointId: string;
-  /** Checkpoints of the graphs around a subgraph, by namespace, its own included; null in the root. */
+  /** Checkpoints of the parent graphs and of the subgraph itself, by namespace; null in the root graph. */
   map: JsonObject | null;
 }
 
-/** `{thread_id, checkpoint_ns, checkpoint_id, checkpoint_map}`, the form in which clients send it back. */
+/** `{thread_id, checkpoint_ns, checkpoint_id, checkpoint_map}`, which clients send back unchanged. */
 export const writeCheckpoint = (place: CheckpointPlace): string =>
   `{"thread_id":"${place.threadId}","checkpoint_ns":${JSON.stringify(place.checkpointNs)},` +
   `"checkpoint_id":${JSON.stringify(place.checkpointId)},"checkpoint_map":${JSON.stringify(place.map)}}`;
 
-/** The fields of a checkpoint's address that a config of LangGraph holds; undefined if it is of no checkpoint. */
+/** Undefined if the config names no checkpoint. */
 export const placeOf = (config: RunnableConfig | undefined): CheckpointPlace | undefined => {
   const { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map } = (config?.configurable ?? {}) as Record<
     string,
@@ -89,7 +85,7 @@ const writePlace = (config: RunnableConfig | undefined): string => {
   return place === undefined ? "null" : writeCheckpoint(place);
 };
 
-/** LangGraph keeps a task's error as `{name, message}`; clients are told the sentence. */
+/** LangGraph stores a task's error as `{name, message}`; clients receive the message. */
 const writeError = (error: unknown): string => {
   if (error === undefined || error === null) return "null";
   if (typeof error === "object" && "message" in error && typeof error.message === "string") {
@@ -101,7 +97,7 @@ const writeError = (error: unknown): string => {
 const isSnapshot = (state: unknown): state is Snapshot =>
   typeof state === "object" && state !== null && "values" in state && "next" in state;
 
-/** A task of a subgraph names where the subgraph's own state is, or carries it if that was asked for. */
+/** A task of a subgraph has the address of the subgraph's state, or the state itself if the caller asked for it. */
 const writeSubgraph = (state: unknown): { checkpoint: string; state: string } => {
   if (isSnapshot(state)) return { checkpoint: "null", state: writeState(snapshotFields(state)) };
   if (typeof state === "object" && state !== null && "configurable" in state) {
@@ -120,7 +116,7 @@ export const writeTask = (task: SnapshotTask): string => {
   );
 };
 
-/** The fields of a state as clients see it, each as JSON text. */
+/** The fields of a state, each as JSON text. */
 export interface StateFields {
   values: string;
   next: string;
@@ -143,7 +139,7 @@ export const snapshotFields = (snapshot: Snapshot): StateFields => ({
   interrupts: toWireJson(snapshot.tasks.flatMap((task) => task.interrupts ?? [])),
 });
 
-/** What a thread that never ran answers: clients read `values` and `next` of it without a look. */
+/** For a thread that never ran. Clients read `values` and `next` without a check. */
 export const EMPTY_STATE: Readonly<StateFields> = Object.freeze({
   values: "{}",
   next: "[]",
@@ -160,10 +156,7 @@ export const writeState = (fields: StateFields): string =>
   `"created_at":${fields.created_at},"checkpoint":${fields.checkpoint},` +
   `"parent_checkpoint":${fields.parent_checkpoint},"interrupts":${fields.interrupts}}`;
 
-/**
- * Only the fields that `select` names: `next`, `values`, or `values.<key>` for single keys of the values.
- * A name that no state has selects nothing.
- */
+/** Writes the selected fields: their names, or `values.<key>` for single keys. Unknown names select nothing. */
 export const writeSelected = (fields: StateFields, select: readonly string[]): string => {
   const written: string[] = [];
   for (const [name, json] of Object.entries(fields) as [keyof StateFields, string][]) {

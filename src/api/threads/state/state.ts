@@ -1,17 +1,17 @@
 /**
- * Reading the state of a thread.
+ * Reads the state of a thread. LangGraph's `getState` revives every message of a conversation only to write it as JSON
+ * again. This module works on the stored JSON texts, in one of three ways:
  *
- * LangGraph's own `getState` revives every message of a conversation, only for it to be written as JSON again. So
- * a state is put together here from the stored JSON texts, in two steps, and LangGraph does the rest:
+ * 1. No node is due (every thread that is not interrupted): `next` and `tasks` are empty, and the values are the
+ * channels' texts.
  *
- *  1. Nothing is due: no node has a trigger that it has not seen, nothing is sent. `next` and `tasks` are empty and
- *     the values are the channels' texts. This is every thread that is not interrupted.
- *  2. Something is due: the graph's own `_prepareStateSnapshot` computes it, with a `ValueText` in the place of each
- *     value, since nothing in there looks into one. This is a history, and a thread that waits for a person.
- *  3. Values would have to be computed (the writes of a step that is half done count already, those of a command,
- *     a graph with other channels, a subgraph): `getState` on the revived checkpoint.
+ * 2. A node is due (histories, interrupted threads): the graph's `_prepareStateSnapshot` computes the state with a
+ * `ValueText` for each value, since it reads none.
  *
- * test/api/threads/state-equality.test.ts holds 1 and 2 against 3.
+ * 3. Values must be computed (writes of an unfinished step or of a command, other channels, subgraphs): `getState` on
+ * the revived checkpoint.
+ *
+ * test/api/threads/state-equality.test.ts compares 1 and 2 with 3.
  */
 
 import { ofGraph } from "../../../platform/lib/contents.ts";
@@ -30,7 +30,7 @@ import { createThreadGraphs, type ThreadOfGraph } from "./thread-graphs.ts";
 
 export interface StateOptions {
   checkpoint?: { checkpoint_ns?: string; checkpoint_id?: string; checkpoint_map?: JsonObject };
-  /** Whether the tasks of subgraphs carry the subgraphs' own states. */
+  /** Whether tasks of subgraphs carry the subgraphs' states. */
   subgraphs?: boolean;
   select?: readonly string[];
 }
@@ -45,24 +45,24 @@ export interface HistoryOptions {
 }
 
 export interface StateReader {
-  /** JSON text of a state. Throws `checkpointNotFound` if one was named and is not there. */
+  /** JSON text of a state. Throws `checkpointNotFound` if a named checkpoint is missing. */
   read(thread: ThreadOfGraph, options: StateOptions, whenLarge?: WhenLarge): Promise<string>;
-  /** JSON text of the newest values; null for a thread that never ran, and if they can't be read, which is logged. */
+  /** JSON text of the newest values; null for a thread that never ran, and for unreadable values, which are logged. */
   values(thread: ThreadOfGraph, whenLarge?: WhenLarge): Promise<string | null>;
-  /** The same of what a run has left, which the thread may have gone on from since. */
+  /** The same for the end of a run, even if the thread has newer states. */
   valuesOfRun(thread: ThreadOfGraph, runId: string, whenLarge?: WhenLarge): Promise<ValuesOfRun>;
-  /** The fields of the newest state, each as JSON text; undefined for a thread that never ran. */
+  /** The newest state; undefined for a thread that never ran. */
   head(thread: ThreadOfGraph): Promise<StateFields | undefined>;
-  /** JSON texts of states, the newest first, each made when it is asked for. */
+  /** JSON texts of states, the newest first, each made on demand. */
   history(
     thread: ThreadOfGraph,
     options: HistoryOptions,
     whenLarge?: WhenLarge,
   ): AsyncGenerator<string, void, undefined>;
   /**
-   * JSON texts of the values of the newest checkpoints, in the order of the threads, each made when it is asked for;
-   * those that never ran are missing. The threads were found with the same visibility. Missing is also one
-   * that can't be read: it is logged, and must not fail a page of threads.
+   * JSON texts of the newest values, in the order of the threads, each made on demand. Threads that never ran are
+   * missing. Unreadable values are logged and missing too, because they must not fail a page. One visibility has found
+   * all the threads.
    */
   headValues(
     threads: readonly ThreadOfGraph[],
@@ -72,12 +72,12 @@ export interface StateReader {
 
 export interface ValuesOfRun {
   values: string | null;
-  /** True if what the run has left is what the thread has now, its open questions included. */
+  /** True if the run's values are the thread's newest, its interrupts included. */
   isHead: boolean;
 }
 
 export interface HeadValuesOptions {
-  /** For who goes through many threads and looks at these keys of their values only: others may be missing. */
+  /** For a caller that reads only these keys of many threads: other keys may be missing. */
   keys?: ReadonlySet<string> | undefined;
   whenLarge?: WhenLarge | undefined;
 }
@@ -102,8 +102,8 @@ export const createStateReader = ({
   const { fieldsOf, valuesOf } = createStateFields(checkpoints, threadGraphs);
 
   /**
-   * The thread with the graph that wrote a checkpoint. The thread's own is that of the run which was created last: it may be
-   * another one, and may not have begun yet. What another server stored may name a graph that is not here.
+   * Replaces the thread's graph by the one that wrote the checkpoint. The thread names the graph of its last created
+   * run, which can be another one and may not have started. An imported state may name a graph that this server lacks.
    */
   const asWritten = (thread: ThreadOfGraph, { metadata }: StoredCheckpoint): ThreadOfGraph => {
     const writer = metadata.graph_id;
@@ -112,7 +112,7 @@ export const createStateReader = ({
       : thread;
   };
 
-  /** The values of what `find` finds; null, and a line in the log, if they can't be read. */
+  /** Null, and a line in the log, if the values can't be read. */
   const readValues = async (
     thread: ThreadOfGraph,
     find: (whenLarge: WhenLarge) => Promise<StoredCheckpoint | undefined>,
@@ -168,7 +168,7 @@ export const createStateReader = ({
         const head = await checkpoints.readHead(threadId, "", room);
         if (head === undefined || head.runId === runId) return head;
         const checkpointId = await checkpoints.latestOfRun(threadId, runId);
-        if (checkpointId === undefined) return head; // it wrote nothing, or the thread was pruned
+        if (checkpointId === undefined) return head; // The run wrote nothing, or the thread was pruned.
         const left = await checkpoints.readAt(threadId, "", checkpointId, room);
         isHead = left === undefined;
         return left ?? head;

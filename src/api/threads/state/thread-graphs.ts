@@ -5,9 +5,9 @@ import type { GraphConfiguration, RunnableGraph } from "../../../graphs/runnable
 import type { ThreadConfigurations } from "./configuration.ts";
 import { planOf, type GraphPlan } from "./graph-plan.ts";
 
-/** A thread and the graph that its runs execute; null before its first run. */
+/** `graphId` is null before the first run. */
 export interface ThreadOfGraph {
-  /** With which the thread was found. */
+  /** The visibility that found the thread. */
   visibility: Visibility<"threads">;
   threadId: string;
   graphId: string | null;
@@ -20,14 +20,14 @@ export interface ThreadGraphsOptions {
 
 export type KnownConfigurations = ReadonlyMap<string, GraphConfiguration>;
 
-/** The graphs of threads, as their runs would build them, and how the states of each read. */
+/** Resolves the graphs of threads as their runs do, with their plans. */
 export const createThreadGraphs = ({ graphs, configurations }: ThreadGraphsOptions) => {
-  /** A graph's plan doesn't change; a factory's graphs are new each time and are collected with their plan. */
+  /** Weak, because a factory makes new graphs each time: they are collected together with their plans. */
   const plans = new WeakMap<RunnableGraph, { plan: GraphPlan | undefined }>();
 
   /**
-   * What the factories among these threads' graphs are called with: other graphs need no look at the database. The
-   * threads were found with the same visibility.
+   * Configurations for the factories among the graphs; other graphs need no query. One visibility has found all the
+   * threads.
    */
   const configurationsOf = async (threads: readonly ThreadOfGraph[]): Promise<KnownConfigurations> => {
     const ofFactories = threads.filter(
@@ -42,9 +42,8 @@ export const createThreadGraphs = ({ graphs, configurations }: ThreadGraphsOptio
   };
 
   /**
-   * Undefined for a thread that never ran, for a graph that is no longer deployed, and for one whose factory makes
-   * none from the thread's configuration: one such thread must not fail a search of all. `known`: the configurations,
-   * where they were read for several threads at once.
+   * Undefined for a thread that never ran, a graph that is no longer deployed, and a factory that fails: one such
+   * thread must not fail a search. `known`: configurations that were read for several threads at once.
    */
   const graphOf = async (
     thread: ThreadOfGraph,
@@ -67,7 +66,7 @@ export const createThreadGraphs = ({ graphs, configurations }: ThreadGraphsOptio
     graphOf,
     planFor,
 
-    /** The graph of a thread, with a checkpointer other than its own; rejects if it can't be built. */
+    /** The thread's graph with another checkpointer; rejects if the graph can't be built. */
     async resolverOf(
       thread: ThreadOfGraph,
     ): Promise<(saver?: BaseCheckpointSaver) => Promise<RunnableGraph>> {
@@ -80,7 +79,7 @@ export const createThreadGraphs = ({ graphs, configurations }: ThreadGraphsOptio
         );
     },
 
-    /** Whether the values of these threads can be told from the channels that are named like their keys. */
+    /** Whether each key of the values is a channel of the same name in all these threads. */
     async areKeysChannels(threads: readonly ThreadOfGraph[], known: KnownConfigurations): Promise<boolean> {
       for (const thread of threads) {
         const graph = await graphOf(thread, known);

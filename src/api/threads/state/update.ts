@@ -21,9 +21,9 @@ import { placeOf, type CheckpointPlace, type StateFields } from "./state-json.ts
 import type { ValueClasses } from "../../../state/values/classes.ts";
 import { byGraphCode } from "./graph-code.ts";
 
-/** A thread as it was before anything of its state was read. */
+/** A thread as it was before its state was read. */
 export interface StandingThread {
-  /** With which the thread was found. */
+  /** The visibility that found the thread. */
   visibility: Visibility<"threads">;
   threadId: string;
   graphId: string;
@@ -32,12 +32,11 @@ export interface StandingThread {
 
 export interface StateWriter {
   /**
-   * Writes a new checkpoint as if a node had given these values. Throws `invalid` with LangGraph's sentence for
-   * values or a node that the graph refuses, `checkpointNotFound`, and `ThreadChangedError` if the thread has
-   * changed since: a run has begun, or what was read is no longer there.
+   * Writes a new checkpoint as if a node had returned these values. Throws `invalid` with LangGraph's message if the
+   * graph refuses the update, `checkpointNotFound`, and `ThreadChangedError` if the thread has changed since.
    */
   update(thread: StandingThread, update: StateUpdate): Promise<UpdatedState>;
-  /** Writes one checkpoint per superstep on a thread that has none. Throws like `update`. */
+  /** Writes one checkpoint per superstep on a thread without checkpoints. Throws like `update`. */
   replay(thread: StandingThread, supersteps: readonly Superstep[]): Promise<void>;
 }
 
@@ -47,12 +46,12 @@ export interface StateWriterOptions {
   configurations: ThreadConfigurations;
 }
 
-/** Room for a sentence; the rest of LangGraph's message is a link to its documentation. */
+/** Enough for a sentence; the rest of LangGraph's message is a link to its documentation. */
 const SENTENCE_LENGTH_AT_MOST = 500;
 
 /**
- * What the graph's code throws over a caller's values is the caller's to see: the sentence, and nothing else of
- * the error. What failed on our side stays what it is.
+ * A caller may see the first sentence of an error that the graph throws over the caller's values, and nothing else.
+ * Errors of the server stay as they are.
  */
 const asRefusal = (error: unknown): unknown => {
   const isRefusal = error instanceof ThreadloomError;
@@ -75,7 +74,7 @@ export const createStateWriter = ({
     supersteps: Parameters<Awaited<ReturnType<Graphs["resolve"]>>["bulkUpdateState"]>[1],
   ): Promise<RunnableConfig> => {
     if (!graphs.has(graphId)) throw graphNotFound(graphId);
-    // No transaction is open while the graph's code runs: a run that was created meanwhile makes the flush fail.
+    // No transaction is open while the graph's code runs: a run that is created meanwhile makes the flush fail.
     const saver = checkpoints.saverForIdleThread(version);
     const configuration = (await configurations.of(visibility, [threadId])).get(threadId);
     const graph = await byGraphCode(`The graph '${graphId}' could not be built.`, () =>
@@ -83,7 +82,7 @@ export const createStateWriter = ({
     );
     saver.filter = (tuple, read) => withoutRefused(graph, tuple, read);
     try {
-      // What decides where the graph goes from here may look at the configuration, too.
+      // Code that decides the next node may read the configuration.
       const configured = {
         ...config,
         configurable: { ...configuration?.configurable, ...config.configurable },
@@ -101,7 +100,7 @@ export const createStateWriter = ({
       const { threadId } = thread;
       const { checkpoint_ns: checkpointNs = "", checkpoint_map: map } = checkpoint;
       const checkpointId = checkpoint.checkpoint_id ?? bareId;
-      // LangGraph would take a checkpoint that isn't there for an empty thread, and start a second history.
+      // LangGraph would take a missing checkpoint for an empty thread and start a second history.
       if (
         checkpointId !== undefined &&
         (await checkpoints.readAt(threadId, checkpointNs, checkpointId)) === undefined
@@ -164,7 +163,7 @@ const commandOfUpdate = ({ update, resume, goto }: CommandFields, classes: Value
   });
 };
 
-/** What a thread's row says of a state: interrupted while something is due, else idle. */
+/** The thread is `interrupted` while a node is due, else `idle`. */
 export const outcomeOf = (fields: StateFields | undefined): StateOutcome => {
   if (fields === undefined) return { status: "idle", interrupts: "{}" };
   const next = JSON.parse(fields.next) as string[];

@@ -12,10 +12,10 @@ export interface StateUpdatesOptions {
   writer: StateWriter;
 }
 
-/** An update of a state is made anew if the thread was changed meanwhile: by a prune, or a run that came and went. */
+/** An update is repeated if a prune or a finished run changed the thread meanwhile. */
 const UPDATE_TRIES_AT_MOST = 10;
 
-/** Updates of states, and what they say in the thread's row afterwards. */
+/** Updates states, then the thread's row. */
 export const createStateUpdates = ({ states, reader, writer }: StateUpdatesOptions) => {
   const updateMutex = createKeyedMutex();
 
@@ -49,7 +49,7 @@ export const createStateUpdates = ({ states, reader, writer }: StateUpdatesOptio
   return {
     recordOutcome,
 
-    /** Writes the first states of a thread that has none. Throws like `StateWriter.replay`. */
+    /** Writes the first states of a thread. Throws like `StateWriter.replay`. */
     async replay(
       visibility: Visibility<"threads">,
       threadId: string,
@@ -62,9 +62,8 @@ export const createStateUpdates = ({ states, reader, writer }: StateUpdatesOptio
     },
 
     /**
-     * Writes a new checkpoint, as a node would have. Throws `threadBusy` while a run is pending or running,
-     * `invalid` for a thread without a graph and for what the graph refuses, `ThreadChangedError` if others keep
-     * changing the thread.
+     * Writes a new checkpoint as a node would. Throws `threadBusy` while a run is unfinished, `invalid` for a thread
+     * without a graph and for a refused update, `ThreadChangedError` after `UPDATE_TRIES_AT_MOST` tries.
      */
     async update(
       visibility: Visibility<"threads">,
@@ -73,7 +72,7 @@ export const createStateUpdates = ({ states, reader, writer }: StateUpdatesOptio
     ): Promise<UpdatedState> {
       for (let tries = 1; ; tries += 1) {
         try {
-          // Those that were in each other's way take turns from then on.
+          // Updates that have conflicted once run one after the other.
           return await (tries === 1
             ? tryToUpdate(visibility, threadId, update)
             : updateMutex.take(threadId, () => tryToUpdate(visibility, threadId, update)));

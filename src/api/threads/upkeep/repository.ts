@@ -6,11 +6,11 @@ import type { Queryable, Records } from "../../../platform/database/database.ts"
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
 
 /*
- * The SQL that removes threads or says that they were pruned, each in a transaction of its caller. What a visibility
- * hides is as if it were not there.
+ * The SQL that deletes and prunes threads, each statement in its caller's transaction. A hidden thread is treated as
+ * missing.
  */
 
-/** Raw for its CTE. In the order of their ids, so that two deletions of the same threads wait for each other and don't deadlock. */
+/** Raw for its CTE. Ordered by id, so that two deletions of the same threads do not deadlock. */
 const deletingIdle = (visible: string): string => `
   with idle as (
     select thread_id from threadloom.threads
@@ -18,14 +18,14 @@ const deletingIdle = (visible: string): string => `
   delete from threadloom.threads using idle where threads.thread_id = idle.thread_id
   returning threads.thread_id`;
 
-/** `expires_bin` is never later than `expires_at`, and has the index. */
+/** `expires_bin` is never later than `expires_at`, and is indexed. */
 const isExpired = (strategy: ThreadTtl["strategy"], visible: string): string =>
   `expires_bin <= now() and expires_at <= now() and unfinished_runs = 0 and ttl_strategy = '${strategy}'
      and not thread_id = any($1::uuid[]) and ${visible}`;
 
 /**
- * Raw for its CTE. A literal limit: behind a parameter the planner expects a tenth of all that have expired, and may sort them.
- * Index: threads_by_expiry. Runs and events hang on the thread and go with it.
+ * Raw for its CTE. The limit is a literal: with a parameter the planner expects a tenth of all expired threads and may
+ * sort them. Index: threads_by_expiry. Runs and events are deleted by cascade.
  */
 const deletingExpired = (visible: string, limit: number): string => `
   with expired as (
@@ -34,14 +34,14 @@ const deletingExpired = (visible: string, limit: number): string => `
   delete from threadloom.threads t using expired e where t.thread_id = e.thread_id
   returning t.thread_id`;
 
-/** Raw to stand beside the one above. The same index. `no key update` is what creating a run conflicts with. */
+/** Index: threads_by_expiry. Creating a run conflicts with `no key update`. */
 const lockingExpired = (visible: string): string => `
   select thread_id from threadloom.threads where ${isExpired("keep_latest", visible)}
   order by expires_bin limit 1 for no key update skip locked`;
 
 type ThreadRow = { thread_id: string };
 
-/** Deletes those of these threads that have no run in progress; the ids of those. So no run ends. */
+/** Deletes the idle ones of these threads and returns their ids. No run ends by it. */
 export async function deleteIdle(
   transaction: Queryable,
   visibility: Visibility<"threads">,
@@ -53,10 +53,7 @@ export async function deleteIdle(
   return rows.map((row) => row.thread_id);
 }
 
-/**
- * Locks those of these threads that are there, so that they can be deleted with their runs; their ids. In the order of
- * the ids, as `deleteIdle` does.
- */
+/** Locks the existing ones of these threads in the order of their ids, as `deleteIdle` does, and returns their ids. */
 export async function lockForDeletion(
   transaction: Records,
   visibility: Visibility<"threads">,
@@ -74,11 +71,9 @@ export async function lockForDeletion(
 }
 
 /**
- * Locks a thread for pruning; false if it isn't there or has a run in progress. A new run and an update of the state
- * wait until the transaction is over; an update that had read before finds the thread changed.
- *
- * Until the next change of its state there is nothing to prune, so `expires_at` is cleared. `updated_at` stays: a
- * user has changed nothing.
+ * Locks a thread for pruning; false if it is missing or has an unfinished run. New runs and updates wait for the
+ * transaction, and an update that had read before finds a new version. `expires_at` is cleared until the state changes
+ * again; `updated_at` stays, because the user changed nothing.
  */
 export async function lockForPrune(
   transaction: Records,
@@ -99,7 +94,7 @@ export async function lockForPrune(
   return row !== undefined;
 }
 
-/** Deletes up to `limit` threads that have expired, but not those of `except`; answers their ids. */
+/** Returns the ids of the deleted threads. */
 export async function deleteExpired(
   transaction: Queryable,
   visibility: Visibility<"threads">,
@@ -111,7 +106,7 @@ export async function deleteExpired(
   return (await transaction.query<ThreadRow>(text, values)).map((row) => row.thread_id);
 }
 
-/** The id of one that is to be pruned, not one of `except`; locked until the transaction is over. */
+/** Locks one thread to prune until the transaction ends, and returns its id. */
 export async function lockExpired(
   transaction: Queryable,
   visibility: Visibility<"threads">,
@@ -123,8 +118,8 @@ export async function lockExpired(
 }
 
 /**
- * Until the next change of its state there is nothing to prune. `updated_at` stays: a user has changed nothing. The row
- * does change, which an update of the state sees that has read what is freed here.
+ * Clears `expires_at` until the state changes again; `updated_at` stays, because the user changed nothing. The new
+ * version tells an update that the checkpoint it read may be gone.
  */
 export async function markPruned(
   transaction: Records,

@@ -10,46 +10,43 @@ import type { ThreadExpiry } from "../../../graphs/project/thread-expiry.ts";
 import { deleteExpired, lockExpired, markPruned } from "./repository.ts";
 
 /*
- * Removes what has outlived its time. See docs/decisions/007-retention.md.
- *
- * Whoever locks a thread's row first has it: several processes pass each other by `skip locked`, and a run that is
- * being created waits the milliseconds that its thread's pruning takes, or comes first and keeps the thread.
+ * Removes expired threads, see docs/decisions/007-retention.md. The first to lock a thread's row has it: processes pass
+ * each other by `skip locked`. A run that is being created waits some milliseconds for the prune, or comes first and
+ * keeps the thread.
  */
 
 export interface RetentionOptions {
   database: Database;
-  /** Asked for the server itself. */
   authorize: Authorize;
   checkpoints: Pick<CheckpointStorage, "deleteThread" | "keepLatest">;
-  /** Told the ids of threads that are gone. */
+  /** Receives the ids of deleted threads. */
   onThreadsDeleted?: (threadIds: readonly string[]) => void;
-  /** Milliseconds by a clock that only goes forward. */
+  /** Monotonic milliseconds. */
   now?: () => number;
   logger: Logger;
 }
 
-/** What a sweep did, in threads. */
+/** Numbers of threads. */
 export interface SweptThreads {
   deleted: number;
   pruned: number;
-  /** Left to the next sweep because of an error, which was logged. */
+  /** Left to the next sweep after a logged error. */
   failed: number;
 }
 
 export interface Retention {
-  /** Deletes and prunes threads whose time has passed, `limit` of them at most, until there are none or `signal` aborts. */
+  /** Deletes and prunes expired threads, at most `limit`, until none are left or `signal` aborts. */
   sweep(limit?: number, signal?: AbortSignal): Promise<SweptThreads>;
 }
 
-/** Deleted in one transaction at first: enough that its commit doesn't count. */
+/** The first batch's size; large enough that the cost of the commit does not matter. */
 const FIRST_BATCH = 50;
 const BATCH_AT_MOST = 800;
-/** A transaction gets shorter if it takes longer: the locks of threads with much state are not held for seconds. */
+/** Longer transactions halve the next batch, so that locks are not held for seconds. */
 const BATCH_MS = 250;
-/** A fault of all threads ends the sweep after so many. */
+/** Ends the sweep: so many failures are not the fault of single threads. */
 const FAILED_AT_MOST = 1_000;
 
-/** The size of the next batch, after one of `size` threads that took so long. */
 const nextBatch = (size: number, tookMs: number): number =>
   tookMs > BATCH_MS
     ? Math.max(1, Math.trunc(size / 2))
@@ -57,7 +54,10 @@ const nextBatch = (size: number, tookMs: number): number =>
       ? Math.min(BATCH_AT_MOST, size * 2)
       : size;
 
-/** How soon after the start the first sweep is due, however rare they are: restarts must not keep them from happening. */
+/**
+ * The first sweep comes this soon even if sweeps are rare, because a server may restart before a full interval has
+ * passed.
+ */
 const FIRST_SWEEP_WITHIN_MS = 60_000;
 const MS_PER_MINUTE = 60_000;
 
@@ -71,7 +71,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
     now = () => performance.now(),
   } = options;
 
-  /** `picked` gets the ids of the threads that are deleted. */
+  /** `picked` receives the ids of the deleted threads. */
   const deleteBatch = async (except: readonly string[], limit: number, picked: string[]): Promise<void> => {
     const visibility = await authorize(THE_SERVER, "threads", "delete", {});
     await database.transaction(async (transaction) => {
@@ -81,7 +81,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
     if (picked.length > 0) onThreadsDeleted?.(picked);
   };
 
-  /** One thread at a time: what a prune costs depends on the thread. */
+  /** One thread at a time, because the cost of a prune depends on the thread. */
   const pruneOne = async (except: readonly string[], picked: string[]): Promise<void> => {
     const visibility = await authorize(THE_SERVER, "threads", "delete", {});
     await database.transaction(async (transaction) => {
@@ -96,7 +96,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
   return {
     async sweep(limit = Number.POSITIVE_INFINITY, signal) {
       const swept: SweptThreads = { deleted: 0, pruned: 0, failed: 0 };
-      // Of this sweep: one thread that fails each time must not keep the others from their turn.
+      // Excluded from this sweep, so that a thread that always fails does not block the others.
       const failed: string[] = [];
       let batch = FIRST_BATCH;
       const steps = [
@@ -105,7 +105,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
           async (picked: string[], left: number) => {
             const [size, startedAt] = [Math.min(left, batch), now()];
             await deleteBatch(failed, size, picked);
-            // A last batch that is not full says nothing.
+            // An incomplete last batch gives no measure.
             if (picked.length === size) batch = nextBatch(size, now() - startedAt);
           },
         ],
@@ -121,7 +121,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
             await work(picked, left);
             swept[what] += picked.length;
           } catch (error) {
-            // Nothing of it has happened. Without threads it was no thread's fault: the database is away.
+            // The batch was rolled back. If no thread was picked, the database is at fault.
             if (picked.length === 0) throw error;
             logger.warn(
               { err: error, threads: picked },
@@ -132,7 +132,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
             swept.failed += picked.length;
           }
           if (picked.length === 0) break;
-          // Rests as long as it worked: the database stays with those who wait for it.
+          // Pauses as long as it worked, to leave the database to other callers.
           await delay(performance.now() - startedAt, undefined, { signal }).catch(() => undefined);
         }
       }
@@ -141,7 +141,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
   };
 };
 
-/** Sweeps as often as `expiry` says, until it is closed, which waits for the batch in progress. */
+/** Sweeps by the intervals of `expiry`. `close` waits for the batch in progress. */
 export const startRetention = (
   options: RetentionOptions & { expiry: ThreadExpiry },
 ): { close(): Promise<void> } => {
@@ -156,7 +156,7 @@ export const startRetention = (
       if (performance.now() < nextAt) return;
       const startedAt = performance.now();
       const swept = await retention.sweep(expiry.threadsPerSweep, closing.signal);
-      // Half a tick early, so that the tick that is due is not missed by a millisecond. One that failed stays due.
+      // Half a tick early, so that the due tick is not missed by a millisecond. A failed sweep stays due.
       nextAt = startedAt + everyMs - FIRST_SWEEP_WITHIN_MS / 2;
       if (swept.deleted + swept.pruned + swept.failed > 0) logger.info(swept, "expired threads were removed");
     },

@@ -7,7 +7,6 @@ import type { UpkeepService } from "./service.ts";
 
 const tags = ["Threads"];
 
-/** Removing threads, and what they occupy, over HTTP. */
 export const createUpkeepRoutes =
   (service: UpkeepService): RoutePlugin =>
   async (app) => {

@@ -16,15 +16,15 @@ export interface UpkeepServiceOptions {
   states: Pick<StateRepository, "standing">;
   checkpoints: Pick<CheckpointStorage, "deleteThread" | "keepLatest" | "storage">;
   ends: Pick<RunEnds, "deleteThreads">;
-  /** Told the ids of threads that are gone, whose runs' work can stop, and of the runs that ended so. */
+  /** Receives the ids of deleted threads, so that their runs stop, and the runs that ended with them. */
   onThreadsDeleted?: ((threadIds: readonly string[], ended: readonly RunEnd[]) => void) | undefined;
 }
 
-/** Removes threads, or what of them is old, when somebody says so; what has expired is removed by retention.ts. */
+/** Deletes and prunes threads on request. retention.ts removes expired ones. */
 export const createUpkeepService = (options: UpkeepServiceOptions) => {
   const { database, authorize, states, checkpoints, ends, onThreadsDeleted } = options;
 
-  /** With their runs, even those in progress. */
+  /** Deletes the threads with their runs, even running ones. */
   const remove = async (
     visibility: Visibility<"threads">,
     threadIds: readonly string[],
@@ -37,7 +37,7 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
     return gone;
   };
 
-  /** Those without a run in progress. The row first, then what it leaves behind. */
+  /** Deletes the threads without an unfinished run. The row goes first, then its checkpoints. */
   const removeIdle = async (
     visibility: Visibility<"threads">,
     threadIds: readonly string[],
@@ -52,25 +52,25 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
   };
 
   return {
-    /** Deletes a thread with its runs, even one in progress: its attempt can write nothing any more. */
+    /** Deletes a thread with its runs. The attempt of a running one can write nothing any more. */
     async delete(caller: Caller, threadId: string): Promise<void> {
       const visibility = await authorize(caller, "threads", "delete", { thread_id: threadId });
       if ((await remove(visibility, [threadId])).length === 0) throw threadNotFound(threadId);
     },
 
-    /** Deletes threads; ids that are gone already are no error. Answers those that were there. */
+    /** Deletes threads and returns the ids of those that existed. */
     async deleteMany(caller: Caller, threadIds: readonly string[]): Promise<string[]> {
       const visibility = await authorize(caller, "threads", "delete", { thread_ids: threadIds });
       return await remove(visibility, threadIds);
     },
 
-    /** Takes back a thread that was just made, whatever its maker may do with it now that it is there. */
+    /** Removes a new thread, even if its creator has no right to delete it. */
     async takeBack(threadId: string): Promise<void> {
       const visibility = await authorize(THE_SERVER, "threads", "delete", { thread_id: threadId });
       await remove(visibility, [threadId]);
     },
 
-    /** How many threads were deleted, or reduced to their latest state. Those with a run in progress stay. */
+    /** Returns how many threads were deleted or reduced to their latest state. Threads with an unfinished run stay. */
     async prune(
       caller: Caller,
       { thread_ids: threadIds, strategy = "delete" }: ThreadPrune,
@@ -78,7 +78,7 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
       const visibility = await authorize(caller, "threads", "delete", { thread_ids: threadIds });
       if (strategy === "delete") return (await removeIdle(visibility, threadIds)).length;
       let pruned = 0;
-      // One transaction each: what a prune costs depends on the thread.
+      // One transaction per thread, because the cost of a prune depends on the thread.
       for (const threadId of new Set(threadIds)) {
         await database.transaction(async (transaction) => {
           if (!(await lockForPrune(transaction, visibility, threadId))) return;
@@ -89,7 +89,6 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
       return pruned;
     },
 
-    /** Bytes that a thread occupies. */
     async storage(caller: Caller, threadId: string): Promise<ThreadStorage> {
       await states.standing(await authorize(caller, "threads", "read", { thread_id: threadId }), threadId);
       return await checkpoints.storage(threadId);

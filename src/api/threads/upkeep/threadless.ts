@@ -12,10 +12,10 @@ export interface ThreadlessSweepOptions {
   logger: Logger;
 }
 
-/** Time to read the end of a threadless run that another process executed; a slow reader needs some. */
+/** Time for readers on other processes to receive the end of a threadless run. */
 const LINGER_SECONDS = 60;
 
-/** Removes what threadless runs leave behind that were kept for readers on other processes. */
+/** Removes threadless runs that were kept for readers on other processes. */
 export const startThreadlessSweep = (options: ThreadlessSweepOptions): { close(): Promise<void> } => {
   const { queue, upkeep, sweepSeconds, logger } = options;
   return startPeriodic({
