@@ -4,22 +4,16 @@ import type { Caller } from "../../access/caller.ts";
 import { threadNotFound } from "../../platform/domain/errors.ts";
 import type { StreamingRepository } from "./repository.ts";
 
-/** What a connection sees of a thread, as its caller and the thread's metadata are now. */
+/** A connection's access to a thread, by its caller and the thread's current metadata. */
 export interface ReadAccess {
   readonly threadId: string;
   readonly caller: Caller;
   readonly hidesNothing: boolean;
-  /**
-   * Whether the thread is there for the caller. One that is hidden is one that does not exist. `once`: others who see the same
-   * of it ask at this moment.
-   */
+  /** Whether the thread is visible. `once` shares the query with readers of the same visibility. */
   exists(once?: Once): Promise<boolean>;
-  /**
-   * As `exists`, asked before more of a thread is told that was there: false if it is gone. Rejects if it is hidden from the
-   * caller by now, who is to be told that.
-   */
+  /** As `exists`, for a thread that was visible: false if it is deleted. Rejects if it is hidden now. */
   stillExists(): Promise<boolean>;
-  /** Rejects if the caller may read no threads any more, or this one was there for him and is hidden by now. */
+  /** Rejects if the caller may read no threads any more, or if a thread that was visible is hidden now. */
   reauthorize(caller: Caller, once: Once): Promise<void>;
 }
 
@@ -28,7 +22,7 @@ export interface ReadAccessParts {
   repository: Pick<StreamingRepository, "exists" | "isHidden">;
 }
 
-/** Rejects with `forbidden` if the caller may read no threads at all. */
+/** Rejects with `forbidden` if the caller may read no threads. */
 export const openReadAccess = async (
   { authorize, repository }: ReadAccessParts,
   caller: Caller,
@@ -37,7 +31,7 @@ export const openReadAccess = async (
   const mayRead = async (caller: Caller) =>
     await authorize(caller, "threads", "read", { thread_id: threadId });
   let seen = { caller, visibility: await mayRead(caller) };
-  /** A thread that was never seen is waited for, and one that is gone may be made anew. */
+  /** A thread that was never visible is waited for, and a deleted one may be recreated. */
   let existed = seen.visibility.hidesNothing;
   const readAccess: ReadAccess = {
     threadId,

@@ -5,18 +5,18 @@ import { firstSeqOf } from "../../engine/events/event-ids.ts";
 import type { RunStatus, ThreadStatus } from "../../platform/database/tables.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 
-/** A thread as a command finds it. */
+/** A thread's row for commands. */
 export interface ThreadStanding {
   status: ThreadStatus;
   /** `{task_id: [{id, value}]}` */
   interrupts: JsonObject;
-  /** Grows with each run that is created. */
+  /** Grows with each created run. */
   turns: number;
-  /** The newest turn that has begun; 0 if none has. */
+  /** The newest turn that has begun; 0 without one. */
   begun: number;
 }
 
-/** The run of a thread that began last; if none has, the last one that was cancelled before. */
+/** The run that began last, else the last one that was cancelled before it began. */
 export interface NewestRun {
   runId: string;
   assistantId: string;
@@ -26,24 +26,23 @@ export interface NewestRun {
   error: JsonObject | null;
   /** Milliseconds since 1970. */
   endedAt: number;
-  /** Milliseconds between then and now, by the clock of the database. */
+  /** Milliseconds since then, by the database's clock. */
   endedAgo: number;
-  /** Whether the thread has stopped with it, and waits for an answer. */
+  /** Whether the thread is interrupted. */
   waits: boolean;
-  /** Runs of the thread that have not ended, as of the same moment. */
+  /** Unfinished runs of the thread at the same moment. */
   unfinished: number;
-  /** The newest turn: that of a run that was cancelled before it began may be above this one's. */
+  /** The newest turn, which may be that of a later run that was cancelled before it began. */
   lastTurn: number;
 }
 
-/** A run whose end a reader has come to. */
 export interface EndedRow {
   status: RunStatus;
   turn: number;
   error: JsonObject | null;
   /** Milliseconds since 1970. */
   endedAt: number;
-  /** What the thread waits for, if it stopped with this run; null if it did not, or another run has begun since. */
+  /** The thread's interrupts if it stopped with this run; null otherwise, or if another run has begun since. */
   waiting: JsonObject | null;
 }
 
@@ -57,7 +56,7 @@ const STATE_CHANGED_AT = `select extract(epoch from state_updated_at)::text as a
 
 const ENDED_AT = `extract(epoch from r.updated_at)::float8 * 1000 as "endedAt"`;
 
-/** Looks at all runs of the thread, by runs_by_thread, as turns.ts does (8 ms for 10,000). Also threads_pkey. */
+/** Reads all runs of the thread by runs_by_thread, as turns.ts does (8 ms for 10,000). Also threads_pkey. */
 const NEWEST = `select r.run_id as "runId", r.assistant_id as "assistantId", r.graph_id as "graphId", r.turn, r.status, r.error, ${ENDED_AT},
     extract(epoch from now() - r.updated_at)::float8 * 1000 as "endedAgo",
     t.status = 'interrupted' and t.unfinished_runs = 0 as waits, t.unfinished_runs as unfinished, max(r.turn) over () as "lastTurn"
@@ -72,13 +71,13 @@ const ENDED = `select r.status, r.turn, r.error, ${ENDED_AT},
   from threadloom.runs r join threadloom.threads t on t.thread_id = r.thread_id
   where r.thread_id = $1 and r.run_id = $2`;
 
-/** Runs that a replay looks at, and events of each: no conversation costs more than this, however long it is. */
+/** Limits of a replay, in runs and events per run, so that a long conversation costs no more. */
 const REPLAYED_RUNS = 20;
 const MEASURED_EVENTS = 5_000;
 
 /**
- * Where to begin so that the newest runs are told that have no more than $2 bytes in the log together; the newest one always.
- * The length of a value is known without reading it. Indexes: runs_by_thread, run_events_pkey.
+ * The first event of the newest runs that together have at most $2 bytes in the log, and at least of the newest run.
+ * Reads only the length of values. Indexes: runs_by_thread, run_events_pkey.
  */
 const REPLAY_START = `select min(first)::float8 as first from (
   select first, sum(bytes) over newest_first as bytes, row_number() over newest_first as place
@@ -94,9 +93,8 @@ where bytes <= $2 or place = 1`;
 const FIRST_SEQ = `select thread_seq::float8 as seq from threadloom.run_events
   where thread_id = $1 and run_id = $2 and seq >= $3 and seq < $4 order by seq limit 1`;
 
-/** What event streaming looks up of threads and runs; it writes nothing. */
+/** The reads of event streaming; it writes nothing. */
 export const createStreamingRepository = (database: Database) => ({
-  /** Whether the caller sees such a thread. */
   async exists(visibility: Visibility<"threads">, threadId: string): Promise<boolean> {
     const values: unknown[] = [threadId];
     const visible = visibility.condition("metadata", values);
@@ -104,7 +102,7 @@ export const createStreamingRepository = (database: Database) => ({
     return (await database.query(text, values)).length > 0;
   },
 
-  /** Whether there is such a thread, and the caller does not see it. */
+  /** Whether the thread exists but this caller can't see it. */
   async isHidden(visibility: Visibility<"threads">, threadId: string): Promise<boolean> {
     if (visibility.hidesNothing) return false;
     const values: unknown[] = [threadId];
@@ -113,7 +111,7 @@ export const createStreamingRepository = (database: Database) => ({
     return (await database.query(text, values)).length > 0;
   },
 
-  /** When the thread's state was written last, for a caller who sees the thread; undefined if it is gone. */
+  /** The time of the last change of the state, for a caller who sees the thread; undefined if it is deleted. */
   async stateChangedAt(threadId: string): Promise<string | undefined> {
     const [row] = await database.query<{ at: string }>(STATE_CHANGED_AT, [threadId]);
     return row?.at;
@@ -132,7 +130,7 @@ export const createStreamingRepository = (database: Database) => ({
     return row && decryptColumns(database.cipher, { error: RUN_JSON.error }, { run_id: row.runId }, row);
   },
 
-  /** Undefined if the run is gone. */
+  /** Undefined if the run is deleted. */
   async ended(threadId: string, runId: string): Promise<EndedRow | undefined> {
     const [row] = await database.query<EndedRow>(ENDED, [threadId, runId]);
     if (row === undefined) return undefined;
@@ -141,13 +139,13 @@ export const createStreamingRepository = (database: Database) => ({
     return decryptColumns(cipher, { waiting: THREAD_JSON.interrupts }, { thread_id: threadId }, opened);
   },
 
-  /** The id within the thread of the first event to be told; undefined if none is kept in the log. */
+  /** The first event of the replay; undefined if the log has none. */
   async replayStart(threadId: string, bytesAtMost: number): Promise<number | undefined> {
     const [row] = await database.query<{ first: number | null }>(REPLAY_START, [threadId, bytesAtMost]);
     return row?.first ?? undefined;
   },
 
-  /** The id within the thread of the first event of an attempt that is in the log. */
+  /** An attempt's first event in the log. */
   async firstSeq(threadId: string, runId: string, attempt: number): Promise<number | undefined> {
     const [row] = await database.query<{ seq: number | null }>(FIRST_SEQ, [
       threadId,

@@ -86,14 +86,14 @@ const streamRoutes =
             { err: error, thread_id: request.params.thread_id },
             "a stream was cut off: the events of its thread could not be sent",
           );
-        // This wire has no event for it: whoever is cut off comes back, and is told by a status.
+        // This wire has no event for a lost access: the client reconnects and gets a status.
         const access = request.holdAccess((caller, once) => readAccess.reauthorize(caller, once));
         await deliver(merged, createEventStream(reply, {}), onFault, access).finally(access.release);
       },
     );
   };
 
-/** Application's own codes of a WebSocket begin here; behind that stands the status that HTTP would have. */
+/** Application codes of a WebSocket begin here; the HTTP status is added. */
 const REFUSED = 4_000;
 
 const socketRoutes =
@@ -105,7 +105,7 @@ const socketRoutes =
       config: { webSocket: true },
       schema: { hide: true },
       handler: (request, reply) => answerUnknownRoute(request, reply),
-      // What is wrong is said by a code of the socket: a browser shows its page no status.
+      // Errors are codes of the socket, because browsers hide the HTTP status from the page.
       wsHandler: async (socket, request) => {
         const onFault = (error: unknown): void =>
           request.log.error({ err: error, thread_id: threadId }, "a WebSocket of event streaming failed");
@@ -137,7 +137,7 @@ const socketRoutes =
     });
   };
 
-/** Commands to a thread and what it tells, over HTTP and WebSockets. `room`: for answers that hold a large state; `elementsAtMost`: of a socket's message. */
+/** `room`: the budget for answers with a large state; `elementsAtMost`: of a socket's message. */
 export const createStreamingRoutes =
   (service: StreamingService, room: ResponseBudget, elementsAtMost: number): RoutePlugin =>
   async (app) => {

@@ -9,11 +9,11 @@ import {
 } from "../../platform/domain/json-schemas.ts";
 import { checkpointNs } from "../../platform/domain/json-schemas.ts";
 
-/** Event streaming as the API takes it: commands, and what a connection wants to be told. See `@langchain/protocol`. */
+/** Event streaming's commands and subscriptions. See `@langchain/protocol`. */
 
 export const threadPath = z.object({ thread_id: uuid });
 
-/** Of a channel, a segment of a namespace or an id. */
+/** A channel, a segment of a namespace or an id. */
 const name = z.string().max(1_000);
 const CHANNELS_AT_MOST = 100;
 const NAMESPACES_AT_MOST = 1_000;
@@ -21,7 +21,6 @@ const SEGMENTS_AT_MOST = 100;
 
 const namespace = z.array(name).max(SEGMENTS_AT_MOST);
 
-/** What a connection, or a subscription of a socket, wants to be told. */
 export const eventStreamBody = z
   .object({
     channels: z
@@ -40,7 +39,7 @@ export const eventStreamBody = z
   .meta({ id: "EventStreamRequest" });
 export type EventStream = z.output<typeof eventStreamBody>;
 
-/** A command in its envelope; what its `params` have to be, its method says. */
+/** The method decides the form of `params`. */
 export const commandEnvelope = z
   .object({
     id: z.int(),
@@ -52,7 +51,7 @@ export type CommandEnvelope = z.output<typeof commandEnvelope>;
 
 const answer = { interrupt_id: storableText.min(1), namespace: optional(namespace), response: jsonValue };
 
-/** One answer, or several; the rest goes to the run that resumes. */
+/** One answer or several; other fields go to the resuming run. */
 export const respondParams = z.union([
   z.object({ responses: z.array(z.object(answer)).min(1).max(1_000) }),
   z.object(answer).transform((one) => ({ responses: [one] })),
@@ -68,7 +67,7 @@ export const forkParams = z.object({
 
 export const treeParams = z.object({ run_id: optional(uuid) });
 
-/** A checkpoint's namespace, from the path of its graph. */
+/** A checkpoint's namespace from its graph's path. */
 const path = optional(namespace)
   .transform((segments) => (segments ?? []).join("|"))
   .pipe(checkpointNs);
@@ -103,7 +102,7 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 
 const meta = z.object({ thread_id: uuid, applied_through_seq: z.int().optional() });
 
-/** What a command is answered with, always with status 200. */
+/** The answer to a command, always with status 200. */
 export const commandAnswer = z
   .discriminatedUnion("type", [
     z.object({ type: z.literal("success"), id: z.int(), result: jsonObject, meta: meta.optional() }),

@@ -21,11 +21,11 @@ export interface StreamingServiceParts {
   threads: Pick<ThreadService, "states">;
 }
 
-/** Event streaming: commands to a thread, and what it tells. It holds nothing of its own: runs and threads do all of it. */
+/** Event streaming: commands to a thread, and its events. It has no tables; runs and threads do the work. */
 export const createStreamingService = (parts: StreamingServiceParts) => {
   const repository = createStreamingRepository(parts.database);
   const reading = createReadingService({ ...parts, repository });
-  /** Of each WebSocket: what resolves when all commands that have come over it are answered. */
+  /** For each WebSocket: a promise that resolves when its commands are answered. */
   const sockets = new Set<() => Promise<void>>();
   return {
     commands: createCommandService({
@@ -36,16 +36,15 @@ export const createStreamingService = (parts: StreamingServiceParts) => {
       states: parts.threads.states,
     }),
     reading,
-    /** A client has opened a WebSocket; call what it answers when that is closed. `settled`: its commands are answered. */
+    /** Registers a WebSocket; call the returned function when it closes. `settled`: its commands are answered. */
     addSocket(settled: () => Promise<void>): () => void {
       sockets.add(settled);
       return () => void sockets.delete(settled);
     },
-    /** Resolves when the commands that have come over WebSockets so far are answered. */
+    /** Resolves when all commands received over WebSockets so far are answered. */
     async settled(): Promise<void> {
       await Promise.all([...sockets].map((settled) => settled()));
     },
-    /** What clients have open at the moment. */
     figures: () => ({ streams: reading.open(), sockets: sockets.size }),
     joining: createThreadStreamService({
       authorize: parts.authorize,

@@ -5,43 +5,42 @@ import type { UiConfig, UiEntry } from "../../graphs/project/ui.ts";
 import { namesOfComponents } from "./component-names.ts";
 import { tailwindAdvice, tailwindOf } from "./tailwind.ts";
 
-/** A file as a page loads it. */
+/** A file that a page loads. */
 export interface UiFile {
-  /** Changes with its contents, so that a page may keep the file for ever. */
+  /** Changes with the contents, so that pages may cache the file for ever. */
   name: string;
   contents: Buffer;
   contentType: string;
 }
 
-/** All that a page needs to show the components of one entry. */
 export interface UiBundle {
-  /** What the script calls itself in the page; it has a function `render(name, shadowRootId)`. */
+  /** The script's global variable in the page; it has a function `render(name, shadowRootId)`. */
   globalName: string;
   script: UiFile;
   styles: readonly UiFile[];
-  /** Names of the components; undefined if they can't be known without a page. */
+  /** Undefined if only a page can tell them. */
   componentNames: ReadonlySet<string> | undefined;
-  /** What should be done about it; undefined if all is well. */
+  /** A hint for the developer; undefined if all is well. */
   advice: string | undefined;
 }
 
 type UiSurroundings = Pick<UiConfig, "shared" | "folder">;
 
-/** The components could not be bundled: what is wrong, and where. For the log; it names files. */
+/** Components could not be bundled. The message names files, so it is for the log. */
 export class UiBuildError extends Error {
   override readonly name = "UiBuildError";
 }
 
 /**
- * What the loader of the SDK (`@langchain/langgraph-sdk/react-ui`) hands out in the page, with what is below them: a
- * component must use the page's own React, or its hooks don't work.
+ * Packages that the SDK's loader (`@langchain/langgraph-sdk/react-ui`) provides in the page. Hooks only work with the
+ * page's own React.
  */
 const OF_THE_PAGE = ["react", "react-dom", "@langchain/langgraph-sdk"];
 
 const isOf = (name: string, packages: readonly string[]): boolean =>
   packages.some((one) => name === one || name.startsWith(`${one}/`));
 
-/** Lets imports of those packages read what the page has. `LGUI_REQUIRE` is the loader's function for that. */
+/** Resolves those packages in the page. `LGUI_REQUIRE` is the loader's function for them. */
 const sharing = (packages: readonly string[]): Plugin => ({
   name: "packages-of-the-page",
   setup(build) {
@@ -56,8 +55,8 @@ const sharing = (packages: readonly string[]): Plugin => ({
 });
 
 /**
- * What the loader expects of a script: `render` puts an element into the shadow root that the loader has made, and gives it
- * and the component to the loader's store. `names` is for this server alone.
+ * The script that the loader expects: `render` adds an element to the loader's shadow root and passes it with the
+ * component to the loader's store. Only this server reads `names`.
  */
 const entryOf = (file: string): string => `
 import components from ${JSON.stringify(`./${basename(file)}`)};
@@ -73,10 +72,10 @@ export const render = (name, shadowRootId) => {
 };
 `;
 
-/** The loader's browsers; it uses what came with it itself. */
+/** The browsers that the loader supports. */
 const TARGET = "es2022";
 
-/** Pictures and fonts become a part of what uses them: a relative address in a script would be one of the page. */
+/** Pictures and fonts are inlined, because a relative address in a script would be one of the page. */
 const AS_DATA = Object.fromEntries(
   [".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg", ".woff", ".woff2", ".ttf", ".otf"].map(
     (extension) => [extension, "dataurl" as const],
@@ -126,15 +125,15 @@ const pluginsOf = (entry: UiEntry, { shared, folder }: UiSurroundings): Plugin[]
 };
 
 /**
- * Bundles the components of an entry with all that they import, styles included. esbuild does it in a process of its own,
- * so the event loop goes on. Throws UiBuildError.
+ * Bundles the components of an entry with their imports and styles. esbuild runs in its own process and does not block
+ * the event loop. Throws UiBuildError.
  */
 export const bundleUi = async (entry: UiEntry, surroundings: UiSurroundings): Promise<UiBundle> => {
   const { name, file } = entry;
-  // Two names may differ in what an identifier can't hold only.
+  // Two names may differ only in characters that an identifier can't have.
   const globalName = `__LGUI_${name.replace(/\W/g, "_")}_${digest(name, DIGITS_OF_GLOBAL_NAME)}`;
   const plugins = pluginsOf(entry, surroundings);
-  // Only whoever has components pays for loading it.
+  // Loaded here, so that projects without components do not pay for it.
   const { build } = await import("esbuild");
   const result = await build({
     stdin: { contents: entryOf(file), resolveDir: dirname(file), sourcefile: "ui-entry.js" },

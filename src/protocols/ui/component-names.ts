@@ -2,13 +2,13 @@ import { Worker } from "node:worker_threads";
 
 const ENTRY = new URL("./component-names-thread.js", import.meta.url);
 
-/** A script that is still busy then is no module of components; its names are not known. */
+/** A script that takes longer is no module of components; its names stay unknown. */
 const ANSWER_MS = 5_000;
 const MEMORY_MEGABYTES = 128;
 
 /**
- * The names of the components in a bundle, or undefined if it needs a page to say them (it looks at `document` when it is
- * loaded, say). It is asked for them in a thread, in a context that has nothing but the language: no files, no network.
+ * The names of a bundle's components; undefined if it needs a page (for example `document`) to load. A thread runs it
+ * in a context with only the language: no files, no network.
  */
 export const namesOfComponents = async (
   script: string,
@@ -22,7 +22,7 @@ export const namesOfComponents = async (
     stdout: true,
     stderr: true,
   });
-  // A server that stops meanwhile does not wait for it.
+  // A stopping server does not wait for the thread.
   thread.unref();
   let timer: NodeJS.Timeout | undefined;
   try {

@@ -6,7 +6,7 @@ const LOOPBACK_HOST = /^(?:localhost|[\w-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1
 const HOST = /^[\w.-]+(?::\d+)?$|^\[[0-9a-f:]+\](?::\d+)?$/i;
 const PREFIX = /^(?:\/[\w.~-]+)+$/;
 
-/** The first of what proxies have put together, if it looks like one. */
+/** The first value of a proxy's header, if it has the right form. */
 const forwarded = (headers: Headers, name: string, pattern: RegExp): string | undefined => {
   const value = headers[`x-forwarded-${name}`];
   const first = typeof value === "string" ? value.split(",")[0]?.trim() : undefined;
@@ -14,8 +14,8 @@ const forwarded = (headers: Headers, name: string, pattern: RegExp): string | un
 };
 
 /**
- * The address of this server as its caller knows it. A proxy in front may have another host, protocol and a prefix: it says
- * so in `X-Forwarded-*`. Whoever makes these up fools nobody but himself. Undefined for a request without a host.
+ * The address of this server from the client's view, with a proxy's `X-Forwarded-*`. A caller that forges them only
+ * harms itself. Undefined without a host.
  */
 export const addressFor = (headers: Headers): string | undefined => {
   const host = forwarded(headers, "host", HOST) ?? headers.host;
@@ -35,16 +35,16 @@ const ESCAPES: Readonly<Record<string, string>> = {
 const attribute = (text: string): string =>
   `"${text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? "")}"`;
 
-/** JSON that is JavaScript, too, in engines of any age. */
+/** JSON that is also JavaScript in old engines. */
 const literal = (text: string): string =>
   JSON.stringify(text).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 
-/** What the loader replaces by the id of the element that it shows the component in; the first occurrence only. */
+/** The loader replaces the first occurrence by the id of the component's element. */
 const SHADOW_ROOT_ID = "{{shadowRootId}}";
 
 /**
- * What the SDK's loader puts into the page: styles, and a script that renders the component once it is there. `crossorigin`,
- * so that the page's origin is known to this server, which may let in some pages only.
+ * The HTML for the SDK's loader: styles, and a script that renders the component after loading. `crossorigin` sends the
+ * page's origin, since this server may restrict origins.
  */
 export const uiFragment = (
   { globalName, script, styles }: UiBundle,

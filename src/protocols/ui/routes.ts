@@ -67,7 +67,7 @@ export const createUiRoutes =
           .headers({
             "cache-control": FOR_EVER,
             "x-content-type-options": "nosniff",
-            // For pages that ask that of all they load.
+            // For pages that require this header of everything they load.
             "cross-origin-resource-policy": "cross-origin",
           })
           .type(contentType)

@@ -14,12 +14,12 @@ export interface UiServiceParts {
   logger: Logger;
 }
 
-/** Components of generative user interfaces: bundled once, on first need, and kept in memory. */
+/** Components of generative user interfaces, bundled on first need and kept in memory. */
 export const createUiService = ({ config, authorize, graphOf, logger }: UiServiceParts) => {
   const entries = new Map(config.entries.map((entry) => [entry.name, entry]));
   const bundles = new Map<string, Promise<UiBundle>>();
 
-  /** Undefined if there are no components of that name. A bundle that failed is tried again: its files may be mended. */
+  /** Undefined for an unknown name. A failed bundle is tried again, because its files may have been fixed. */
   const bundleOf = (name: string): Promise<UiBundle> | undefined => {
     const entry = entries.get(name);
     if (entry === undefined) return undefined;
@@ -34,7 +34,7 @@ export const createUiService = ({ config, authorize, graphOf, logger }: UiServic
       },
       (error: unknown) => {
         bundles.delete(name);
-        // What is wrong with them stands in the sentence; stacks would be those of esbuild.
+        // The message has the fault; the stack would be esbuild's.
         const why = error instanceof UiBuildError ? { text: error.message } : { err: error };
         logger.error({ ui: name, file: entry.file, ...why }, "components could not be bundled");
       },
@@ -42,7 +42,7 @@ export const createUiService = ({ config, authorize, graphOf, logger }: UiServic
     return made;
   };
 
-  /** By the name of an entry, or by an assistant of the graph that has this name. */
+  /** The name of an entry, or the graph of an assistant. */
   const nameFor = async (caller: Caller, reference: string): Promise<string> => {
     if (!entries.has(reference)) return await graphOf(caller, reference);
     await authorize(caller, "assistants", "read", { assistant_id: reference });
@@ -50,14 +50,14 @@ export const createUiService = ({ config, authorize, graphOf, logger }: UiServic
   };
 
   return {
-    /** Bundles everything, so that faults are told at the start; nobody waits for it. */
+    /** Bundles everything at the start, so that faults are logged early. No request waits for it. */
     prepare(): void {
       for (const name of entries.keys()) bundleOf(name)?.catch(() => undefined);
     },
 
     /**
-     * HTML that shows a component in a page. `address`: of this server, as the page knows it. Throws `not_found` for an
-     * assistant that is not there or has no components, and for a component that is not among them.
+     * HTML that shows a component in a page. `address`: this server's address in the page. Throws `not_found` for an
+     * unknown assistant or component.
      */
     async fragment(
       caller: Caller,
@@ -73,8 +73,8 @@ export const createUiService = ({ config, authorize, graphOf, logger }: UiServic
     },
 
     /**
-     * A file of a bundle, for anybody: a page loads it without a key. So nothing is bundled and no failure is told for it: a
-     * stranger had components bundled that can't be, again and again, with two lines in the log each time. Throws `not_found`.
+     * A file of a bundle. Pages load it without a key, so it never starts a bundle: otherwise a stranger could trigger
+     * failing bundles again and again. Throws `not_found`.
      */
     async file(name: string, fileName: string): Promise<UiFile> {
       const bundle = await bundles.get(name)?.catch(() => undefined);

@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import type { Plugin } from "esbuild";
 
-/** Tailwind's own package for bundlers; it depends on `postcss`. */
+/** Tailwind's package for bundlers; it depends on `postcss`. */
 const PACKAGE = "@tailwindcss/postcss";
 
 const NEEDS_TAILWIND = /@(?:tailwind|apply|theme|utility)\b|@import\s+["']tailwindcss/;
@@ -14,16 +14,16 @@ type Postcss = (plugins: unknown[]) => {
 };
 
 /**
- * Makes the styles of Tailwind, if the project has its package: this server brings none, since its native parts are missing
- * on some platforms, and the project knows its version. `folder`: where the classes are looked for. A plugin for esbuild
- * exists (`esbuild-plugin-tailwindcss`); it looks in the working directory of the process, which may be another one.
+ * Compiles Tailwind styles with the project's package. This server brings none, since Tailwind's native parts are
+ * missing on some platforms. `folder`: where Tailwind looks for classes; the plugin `esbuild-plugin-tailwindcss` would
+ * use the process's working directory.
  */
 export const tailwindOf = (file: string, folder: string): Plugin[] => {
   let path: string;
   try {
     path = createRequire(file).resolve(PACKAGE);
   } catch {
-    return []; // not installed
+    return [];
   }
   const require = createRequire(path);
   const postcss = require("postcss") as Postcss;
@@ -44,7 +44,7 @@ export const tailwindOf = (file: string, folder: string): Plugin[] => {
   ];
 };
 
-/** What to do about styles that were not made; undefined if there is nothing. */
+/** A hint for uncompiled styles; undefined if there are none. */
 export const tailwindAdvice = (styles: string): string | undefined =>
   NEEDS_TAILWIND.test(styles)
     ? `the styles need Tailwind: install tailwindcss and ${PACKAGE} in the project, or make them before`

@@ -1,12 +1,12 @@
 import ipaddr from "ipaddr.js";
 import type { WebhookConfig } from "../../graphs/project/webhooks.ts";
 
-/** Which kinds of addresses may be called beside public ones. */
+/** Networks that may be called beside public addresses. */
 export type AllowedNetworks = Pick<WebhookConfig, "allowsLoopback" | "allowsPrivate">;
 
 /**
- * Where virtual machines are told their keys, beside the link-local addresses that are refused in any case: a public address
- * (Azure), and private ones, which stay refused where others are allowed. As `ipaddr.js` writes them.
+ * Metadata services of clouds, which give virtual machines their keys, beside the link-local ones. A public address
+ * (Azure), and private ones that stay refused if private networks are allowed. In the form of `ipaddr.js`.
  */
 const HOSTS_OF_CLOUDS: ReadonlySet<string> = new Set([
   "168.63.129.16", // Azure
@@ -17,18 +17,17 @@ const HOSTS_OF_CLOUDS: ReadonlySet<string> = new Set([
   "fd00:42::42", // Scaleway
 ]);
 const PRIVATE = new Set(["private", "uniqueLocal", "carrierGradeNat"]);
-/** All that is given out of the addresses of IPv6; what leads on to IPv4 lies outside, or has a range of its own. */
+/** All assigned IPv6 addresses. Ranges that map to IPv4 lie outside or have their own name. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /**
- * Why an address must not be called, as the end of "… is"; undefined if it may. `address`: as the operating system and
- * the usual spelling of an address have it, without brackets. A list of what is public, not of what is refused: whatever
- * is of no known kind is refused, too.
+ * Why an address is refused, as the end of "… is"; undefined if it is allowed. `address` is in its usual form without
+ * brackets. Only public ranges are allowed, so unknown ranges are refused, too.
  */
 export const refusalOf = (address: string, allowed: AllowedNetworks): string | undefined => {
   const bare = address.split("%")[0] ?? "";
   if (!ipaddr.isValid(bare)) return "no address";
-  // An IPv4 address that is written as IPv6 (::ffff:127.0.0.1) is that address.
+  // Converts IPv4 in IPv6 form (::ffff:127.0.0.1).
   const parsed = ipaddr.process(bare);
   const range: string = parsed.range();
   if (HOSTS_OF_CLOUDS.has(parsed.toString())) return "an address of the machine's host";

@@ -6,14 +6,14 @@ export interface ResolvedAddress {
   family: 4 | 6;
 }
 
-/** All addresses that a name stands for; rejects if there are none. */
+/** All addresses of a name; rejects if there are none. */
 export type ResolveName = (name: string) => Promise<ResolvedAddress[]>;
 
 const DNS_TIMEOUT_MS = 2_000;
 const DNS_TRIES = 2;
 /**
- * The operating system's answers take threads of the process, four in all, that files and compression need, too: names
- * of somebody's slow DNS server must not hold them all.
+ * The operating system's resolver occupies the process's four threads, which files and compression share; slow DNS
+ * servers must not hold them all.
  */
 const SYSTEM_AT_ONCE = 2;
 const SYSTEM_PATIENCE_MS = 10_000;
@@ -49,7 +49,7 @@ const bySystem = (): ResolveName => {
 };
 
 /**
- * `internal`: names of the machine's own network may be meant, which /etc/hosts and search domains know; DNS alone is asked
- * otherwise, which takes no thread however slow a name's server is.
+ * `internal`: the private network is allowed, whose names only /etc/hosts and search domains know. Otherwise plain DNS,
+ * which takes no thread.
  */
 export const createResolveName = (internal: boolean): ResolveName => (internal ? bySystem() : byDns());

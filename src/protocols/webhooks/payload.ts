@@ -4,10 +4,10 @@ import type { SentDelivery } from "../../engine/outbox/deliveries.ts";
 import { fromFinalValues } from "../../engine/queue/final-values.ts";
 import { shownKwargs } from "../../api/runs/record.ts";
 
-/** How a run's end is called outside: as in its record; those that leave no record have the hosted service's word, or our own. */
+/** The status of a run's record. Runs without a record have the hosted service's word, or this server's own. */
 export const shownStatus = (status: string): string => (status === "rolled-back" ? "rollback" : status);
 
-/** Beyond it the input is left out, too: no receiver wants them. What is far beyond is not even read (engine/outbox/record.ts). */
+/** Longer inputs are omitted. engine/outbox/record.ts does not even read much longer ones. */
 const KWARGS_CHARACTERS_AT_MOST = 4_000_000;
 
 const kwargsOf = ({ kwargs: asked, ...row }: SentDelivery): { kwargs: JsonObject; omitted: string[] } => {
@@ -18,8 +18,8 @@ const kwargsOf = ({ kwargs: asked, ...row }: SentDelivery): { kwargs: JsonObject
 };
 
 /**
- * What a receiver is sent, as JSON: the run's record with `values` and, if it stopped at one, `interrupts`, named as the hosted service names them
- * (docs/decisions/037-webhooks.md). `omitted` names what was too large, if anything was.
+ * The JSON for the receiver: the run's record with `values` and `interrupts`, named as in the hosted service
+ * (docs/decisions/037-webhooks.md). `omitted` names fields that were too large.
  */
 export const payloadOf = (
   row: SentDelivery,
@@ -49,7 +49,7 @@ export const payloadOf = (
   const texts = Object.entries(fields)
     .filter(([field]) => isWanted(field))
     .map(([field, value]) => `${JSON.stringify(field)}:${JSON.stringify(value)}`);
-  // As text, as the graph's values were stored: they may be megabytes.
+  // Appended as stored text, since values may be megabytes.
   if (isWanted("values")) texts.push(`"values":${values ?? "null"}`);
   if (interrupts !== undefined && isWanted("interrupts")) texts.push(`"interrupts":${interrupts}`);
   return Buffer.from(`{${texts.join(",")}}`, "utf8");

@@ -3,7 +3,6 @@ import { shownStatus } from "./payload.ts";
 import type { DeliveryRow } from "./repository.ts";
 import type { WebhookDelivery } from "./schemas.ts";
 
-/** A delivery as the API and the command line show it. */
 export const toDelivery = (row: DeliveryRow): WebhookDelivery => {
   const isPending = row.state === "pending";
   return {

@@ -23,26 +23,28 @@ const SHOWN = [
   "last_error",
   "settled_at",
 ] as const satisfies readonly (keyof WebhookDeliveryRow)[];
-/** All but what the receiver is sent, which may be megabytes. */
+/** Omits the payload, which may be megabytes. */
 export type DeliveryRow = Pick<WebhookDeliveryRow, (typeof SHOWN)[number]>;
 const COLUMNS = SHOWN.map((column) => `d.${column}`).join(", ");
 
-/** The thread of the delivery `d`, and none that was made later under the same id, by whoever knew that. Index: threads_pkey. */
+/**
+ * The thread of the delivery `d`; excludes a later thread with the same id, which another caller may have created.
+ * Index: threads_pkey.
+ */
 const ITS_THREAD = `from threadloom.threads thread where thread.thread_id = d.thread_id
         and thread.created_at <= d.run_created_at`;
 
-/** Who asks, and what of threads he may see. */
+/** The caller and the caller's visibility of threads. */
 export interface DeliveryView {
   visibility: Visibility<"threads">;
   caller: Caller;
 }
 
-/** What of the outbox callers may see and send again. */
+/** The deliveries that callers may see and send again. */
 export const createDeliveryRepository = (database: Database, deliveries: Pick<Deliveries, "replay">) => {
   /**
-   * A delivery, the row `d`, is visible with its run's thread. One whose thread is gone, as that of a threadless run mostly
-   * is, is visible to the user whose run it was, and to who sees every thread. While the thread is there it alone counts: it may
-   * be another's by now.
+   * A delivery is visible with its run's thread. Without the thread (threadless runs), the run's user sees it, and a
+   * caller who sees all threads. An existing thread alone decides, because it may belong to another user by now.
    */
   const deliveryVisible = ({ visibility, caller }: DeliveryView, values: unknown[]): string =>
     visibility.condition("thread.metadata", values, (condition) => {
@@ -63,7 +65,7 @@ export const createDeliveryRepository = (database: Database, deliveries: Pick<De
     },
 
     /**
-     * In the order of the runs' ids, which is that of their creation; one row more than was asked for. Indexes:
+     * In the order of the runs' ids, which is that of their creation; reads one row more than `limit`. Indexes:
      * webhook_deliveries_pkey, webhook_deliveries_failed, webhook_deliveries_of_thread. Rejects like `boundedRead`.
      */
     async page(
@@ -73,7 +75,7 @@ export const createDeliveryRepository = (database: Database, deliveries: Pick<De
     ): Promise<DeliveryRow[]> {
       const values: unknown[] = [limit + 1, offset];
       const clauses = [deliveryVisible(view, values)];
-      // As a literal, one of three: the planner can't know that a parameter is what a partial index is about.
+      // A literal, because the planner can't match a parameter with a partial index.
       if (state !== undefined) clauses.push(`d.state = '${state}'`);
       if (threadId !== undefined) clauses.push(`d.thread_id = $${values.push(threadId)}::uuid`);
       const rows = await database.boundedRead<DeliveryRow>(
@@ -85,7 +87,7 @@ export const createDeliveryRepository = (database: Database, deliveries: Pick<De
       return rows.map((row) => openWebhook(database.cipher, row));
     },
 
-    /** False if it is not there, or hidden. */
+    /** False if it is missing or hidden. */
     async replay(view: DeliveryView, runId: string): Promise<boolean> {
       const values: unknown[] = [runId];
       const where = `d.run_id = $1 and ${deliveryVisible(view, values)}`;

@@ -11,32 +11,33 @@ import { LATE_ANSWER } from "../../engine/outbox/tries.ts";
 import { hostOf } from "./url-rules.ts";
 import type { ResolveName } from "./names.ts";
 
-/** A POST to somebody else's server, which may be anything. */
+/** A POST to a foreign server. */
 export interface Post {
   url: URL;
   headers: Readonly<Record<string, string>>;
   body: Buffer;
-  /** Why an address must not be called, see addresses.ts; undefined for the server's own, which nobody else names. */
+  /**
+   * Why an address is forbidden, see addresses.ts; undefined for the server's own address, which callers can't choose.
+   */
   refusalOf?: ((address: string) => string | undefined) | undefined;
-  /** Undefined where the host of `url` is an address. */
   resolveName: ResolveName;
-  /** All of it: finding the host, connecting, sending, and the answer. */
+  /** For resolving, connecting, sending and the answer together. */
   timeoutMs: number;
   signal: AbortSignal;
 }
 
 export type PostResult =
   | { kind: "answered"; status: number; retryAfter: number | undefined }
-  /** `reason`: a sentence of ours without anything that the other side has written. */
+  /** `reason` has no text of the receiver. */
   | { kind: "unanswered"; reason: string }
   | { kind: "aborted" };
 
-/** Of the answer's body, which nobody reads: so many bytes are taken, that it may come to its end, then it is cut off. */
+/** The answer's body is ignored. This many bytes are read so that it can end, then the connection is cut. */
 const BODY_BYTES_AT_MOST = 16_384;
-/** For the rest of an answer whose status is there. */
+/** For the rest of an answer after its status. */
 const BODY_MS_AT_MOST = 2_000;
 
-/** The address must not be called; nothing was connected. */
+/** The address is forbidden; no connection was opened. */
 class RefusedAddressError extends Error {}
 
 const REASONS: ReadonlyMap<string, string> = new Map([
@@ -50,7 +51,7 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ["ENODATA", "The name of the receiver is not known."],
 ]);
 
-/** Codes by which OpenSSL and Node refuse one: a chain without an end here, a date, a name, a purpose. */
+/** Certificate errors of OpenSSL and Node. */
 const CERTIFICATE = /CERT|TLS|SSL|ISSUER|LEAF_SIGNATURE|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE)|CRL_/;
 
 const reasonOf = (error: unknown): string => {
@@ -64,15 +65,15 @@ const reasonOf = (error: unknown): string => {
   return /^[A-Z_0-9]{1,40}$/.test(code) ? `The request failed (${code}).` : "The request failed.";
 };
 
-/** Seconds; a date is not taken, since clocks differ. */
+/** Seconds; dates are ignored, because clocks differ. */
 const retryAfterOf = ({ headers }: IncomingMessage): number | undefined => {
   const text = headers["retry-after"] ?? "";
   return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 };
 
 /**
- * Looks a name up once, and lets the socket connect to nothing but what was looked at: a name that changes its answer
- * between a check and the connection changes nothing. One address that is refused refuses them all.
+ * Resolves a name once and connects only to a checked address, so a name that changes its answer after the check gains
+ * nothing. One forbidden address refuses the name.
  */
 const checkedLookup =
   (resolveName: ResolveName, refusalOf: NonNullable<Post["refusalOf"]>): LookupFunction =>
@@ -95,20 +96,20 @@ const checkedLookup =
 const open = ({ url, headers, body, refusalOf, resolveName }: Post): ClientRequest => {
   const secure = url.protocol === "https:";
   const host = hostOf(url);
-  // The socket asks for no name where the host is an address.
+  // The socket resolves no name if the host is an address.
   const refusal = isIP(host) === 0 ? undefined : refusalOf?.(host);
   if (refusal !== undefined) throw new RefusedAddressError(`'${host}' is ${refusal}.`);
   const options = {
     method: "POST",
     headers: { ...headers, "content-length": String(body.length) },
-    // No connection is kept: the next one is checked anew. An agent of its own, that no setting of the process sends elsewhere.
+    // No connection is kept, so that each one is checked. An own agent ignores the process's proxy settings.
     agent: secure ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false }),
     ...(refusalOf === undefined ? {} : { lookup: checkedLookup(resolveName, refusalOf) }),
   };
   return secure ? httpsRequest(url, { ...options, rejectUnauthorized: true }) : httpRequest(url, options);
 };
 
-/** Sends a POST. Redirects are answers like any other. Never rejects; ends in `timeoutMs`, or when `signal` aborts. */
+/** Sends a POST without following redirects. Never rejects; ends after `timeoutMs` or when `signal` aborts. */
 export const post = (options: Post): Promise<PostResult> =>
   new Promise((resolve) => {
     const { body, timeoutMs, signal } = options;
@@ -127,7 +128,7 @@ export const post = (options: Post): Promise<PostResult> =>
     signal.addEventListener("abort", abort);
     try {
       request = open(options);
-      // After the result is there: a socket that is destroyed may still say so.
+      // A destroyed socket may emit an error after the result.
       request.on("error", (error) => settle(answered ?? { kind: "unanswered", reason: reasonOf(error) }));
       request.on("response", (response) => {
         answered = {

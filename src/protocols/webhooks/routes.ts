@@ -8,7 +8,6 @@ import type { WebhookService } from "./service.ts";
 const tags = ["Webhooks"];
 const refusals = { 404: errorAnswer, 422: errorAnswer };
 
-/** Deliveries of webhooks over HTTP. */
 export const createWebhookRoutes =
   (service: WebhookService): RoutePlugin =>
   async (app) => {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { bodyOf, optional, page, sortOrder, uuid } from "../../platform/domain/json-schemas.ts";
 
-/** Deliveries of webhooks as the API shows them. Not of the contract: the hosted service keeps none. */
+/** Not part of the contract: the hosted service stores no deliveries. */
 
 export const DELIVERY_STATES = ["pending", "delivered", "failed"] as const;
 const deliveryState = z.enum(DELIVERY_STATES);

@@ -13,33 +13,33 @@ import { ownRouteOf, webhookRefusal } from "./url-rules.ts";
 
 export interface WebhookSenderParts {
   config: WebhookConfig;
-  /** Of every request to somebody else, their templates filled in. */
+  /** Headers of requests to foreign servers, with their templates filled in. */
   headers: Readonly<Record<string, string>>;
-  /** Each signs; none: nothing is signed. */
+  /** Each secret adds a signature. */
   secrets: readonly string[];
   resolveName: ResolveName;
-  /** Where this server listens, like `http://127.0.0.1:8123`; undefined while it does not. */
+  /** The server's own address, for example `http://127.0.0.1:8123`; undefined while it does not listen. */
   ownAddress: () => string | undefined;
-  /** Below which its routes are; a path may name it, or leave it out. */
+  /** The prefix of the server's routes; a webhook's path may include or omit it. */
   mountPrefix: string;
   timeoutMs?: number | undefined;
 }
 
 const TIMEOUT_MS = SEND_SECONDS_AT_MOST * 1_000;
-/** HTTP says: what was here is gone, and nobody should ask again. */
+/** HTTP 410: the receiver wants no more requests. */
 const GONE = 410;
 
 const failed = (reason: string) => ({ kind: "failed", status: null, reason }) as const;
 
 /**
- * Sends deliveries as signed requests. A path of this server is asked as anybody would ask it, without the configured
- * headers: callers choose the path, and with a key among the headers they would act as who has that key.
+ * Sends deliveries as signed requests. A request to an own route gets no configured headers: callers choose the path,
+ * and a key in the headers would give them its rights.
  */
 export const createWebhookSender = (parts: WebhookSenderParts) => {
   const { config, headers, secrets, resolveName, ownAddress, mountPrefix, timeoutMs = TIMEOUT_MS } = parts;
 
   return async (row: SentDelivery, signal: AbortSignal): Promise<SendResult> => {
-    // As when the run was created: the rules may be others by now.
+    // Checked again, because the rules may have changed since the run's creation.
     const refusal = webhookRefusal(row.url, config);
     if (refusal !== undefined) return { ...failed(`'webhook' ${refusal}.`), isOurs: true };
     const path = ownRouteOf(row.url);

@@ -8,13 +8,13 @@ import type { DeliverySearch, WebhookDelivery } from "./schemas.ts";
 export interface WebhookServiceParts {
   authorize: Authorize;
   repository: DeliveryRepository;
-  /** Something is due again. */
+  /** A delivery is due again. */
   onReplayed: () => void;
 }
 
 /**
- * Deliveries of webhooks. They belong to the threads of their runs: who may read a thread sees what was told of its
- * runs, who may change it sends that again. Once the thread is gone they belong to the user whose run it was.
+ * Deliveries of webhooks. Readers of a thread see the deliveries of its runs, and a caller who may change the thread
+ * may send them again. After the thread's deletion they belong to the run's user.
  */
 export const createWebhookService = ({ authorize, repository, onReplayed }: WebhookServiceParts) => {
   const get = async (caller: Caller, runId: string): Promise<WebhookDelivery> => {
@@ -43,7 +43,7 @@ export const createWebhookService = ({ authorize, repository, onReplayed }: Webh
       };
     },
 
-    /** Sends it again, with the same id, whatever became of it. Throws `deliveryNotFound`. */
+    /** Sends a delivery again with the same id, whatever its state. Throws `deliveryNotFound`. */
     async replay(caller: Caller, runId: string): Promise<WebhookDelivery> {
       const visibility = await authorize(caller, "threads", "update", { metadata: {} });
       const view = { visibility, caller };

@@ -1,17 +1,16 @@
 import { createHmac } from "node:crypto";
 
-/** Begins a secret whose rest is base64, as Standard Webhooks has them. */
+/** The prefix of a base64 secret in Standard Webhooks. */
 const ENCODED = "whsec_";
 
-/** The key of a secret: its base64 if it is one of Standard Webhooks, else the text itself. */
 const keyOf = (secret: string): Buffer =>
   secret.startsWith(ENCODED)
     ? Buffer.from(secret.slice(ENCODED.length), "base64")
     : Buffer.from(secret, "utf8");
 
 /**
- * Signs as Standard Webhooks 1.0 says: `v1,` and the base64 of HMAC-SHA256 over id, time in seconds and body, joined by
- * dots; one signature for each secret, so that receivers can change theirs one after the other. Undefined without secrets.
+ * Signs by Standard Webhooks 1.0: `v1,` and base64 of HMAC-SHA256 over id, seconds and body, joined by dots. One
+ * signature per secret, so that receivers can rotate theirs. Undefined without secrets.
  */
 export const signatureOf = (
   secrets: readonly string[],

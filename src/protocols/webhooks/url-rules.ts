@@ -3,18 +3,18 @@ import { invalid } from "../../platform/domain/errors.ts";
 import type { WebhookConfig } from "../../graphs/project/webhooks.ts";
 import { refusalOf } from "./addresses.ts";
 
-/** Stands for this server in the place of a host. */
+/** A base for paths of this server. */
 const OWN = "http://own.invalid";
 
-/** Path and query of one of this server's own routes; undefined if the text names another host, or is no path. */
+/** Path and query of an own route; undefined for another host or for no path. */
 export const ownRouteOf = (text: string): string | undefined => {
-  // `//host` and `/\host` are other hosts; the parser of addresses knows all their spellings.
+  // `//host` and `/\host` name other hosts; the URL parser knows all such spellings.
   if (!text.startsWith("/") || !URL.canParse(text, OWN)) return undefined;
   const { origin, pathname, search } = new URL(text, OWN);
   return origin === OWN ? `${pathname}${search}` : undefined;
 };
 
-/** The host of an address, as an address without brackets or as a name. */
+/** The host without the brackets of an IPv6 address. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
 
 const isLocalName = (host: string): boolean => /^(.+\.)?localhost\.?$/.test(host);
@@ -26,7 +26,7 @@ const isAllowedDomain = (host: string, domains: readonly string[]): boolean => {
   );
 };
 
-/** Why an absolute address may not be called, as the end of a sentence; undefined if it may, as far as it says itself. */
+/** Why an absolute address is refused by its text, as the end of a sentence. */
 const urlRefusal = (url: URL, config: WebhookConfig): string | undefined => {
   const { requireHttps, allowedDomains, allowedPorts } = config;
   if (url.protocol !== "https:" && url.protocol !== "http:") return "must be an http or https address";
@@ -43,8 +43,8 @@ const urlRefusal = (url: URL, config: WebhookConfig): string | undefined => {
 };
 
 /**
- * Why a webhook is refused, as the end of "'webhook' …"; undefined if it may be called, as far as its text says. What a
- * name stands for is looked at when it is called (request.ts).
+ * Why a webhook is refused by its text, as the end of "'webhook' …"; undefined if it is allowed. request.ts checks the
+ * addresses of names at the call.
  */
 export const webhookRefusal = (text: string, config: WebhookConfig): string | undefined => {
   if (config.disabled) return "can't be used: webhooks are disabled on this server";
@@ -58,7 +58,7 @@ export const webhookRefusal = (text: string, config: WebhookConfig): string | un
   return urlRefusal(new URL(text), config);
 };
 
-/** Throws `invalid` for a webhook that may not be called. */
+/** Throws `invalid` for a forbidden webhook. */
 export const createWebhookCheck =
   (config: WebhookConfig) =>
   (webhook: string | undefined): void => {

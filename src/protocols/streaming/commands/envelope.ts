@@ -9,10 +9,10 @@ import { refusalOf as refusalOverHttp } from "../../../http/errors.ts";
 import type { CommandAnswer, CommandEnvelope, ErrorCode } from "../schemas.ts";
 
 const CREATING_RUNS = new Set(["run.start", "input.respond", "state.fork"]);
-/** Whether a command creates a run, and counts as one for the limits of its caller. */
+/** Whether a command counts as a run for the caller's limits. */
 export const createsRun = ({ method }: CommandEnvelope): boolean => CREATING_RUNS.has(method);
 
-/** A command that can't be done, in the protocol's words. The caller is answered with status 200. */
+/** A refusal in the protocol's words, answered with status 200. */
 export class CommandError extends Error {
   constructor(
     readonly code: ErrorCode,
@@ -31,7 +31,6 @@ const MISSING: Record<Missing, ErrorCode> = {
   checkpoint: "no_such_checkpoint",
 };
 
-/** Codes of refusals; what the caller may not do, and what passes, is answered over HTTP with its own status. */
 const codeOf = ({ kind, missing }: ThreadloomError): ErrorCode => {
   switch (kind) {
     case "not_found":
@@ -47,7 +46,7 @@ const codeOf = ({ kind, missing }: ThreadloomError): ErrorCode => {
   }
 };
 
-/** Refusals that HTTP has a status for: they are no answers to the command, and clients may try again, or have to be let in first. */
+/** Errors that HTTP answers with a status: clients may repeat the request or authenticate first. */
 export const isForHttp = (error: unknown): boolean =>
   error instanceof CallerGoneError ||
   error instanceof HandlerRefusal ||
@@ -57,7 +56,7 @@ export const isForHttp = (error: unknown): boolean =>
       error.missing === "assistant" ||
       error.missing === "graph"));
 
-/** The answer to a command that was refused; `onFault` is told what was our fault, which is hidden. */
+/** The answer to a refused command. `onFault` receives faults of the server, whose details the answer hides. */
 export const refusalOf = (id: number, error: unknown, onFault: (error: unknown) => void): CommandAnswer => {
   if (error instanceof CommandError) return { type: "error", id, error: error.code, message: error.message };
   if (error instanceof ThreadloomError) {
@@ -66,7 +65,8 @@ export const refusalOf = (id: number, error: unknown, onFault: (error: unknown) 
   if (error instanceof HandlerRefusal) {
     return { type: "error", id, error: "permission_denied", message: error.message };
   }
-  // A database that is away is told once by whoever notices it; of values that can't be stored the caller is to blame.
+  // The database module logs its own outage, and a value that can't be stored is the caller's fault: neither goes to
+  // `onFault`.
   const refusal = refusalOverHttp(error);
   if (refusal !== undefined) {
     const code = refusal.status === 503 ? "unknown_error" : "invalid_argument";

@@ -17,21 +17,20 @@ export interface RunCommandParts {
   creation: RunService["creation"];
 }
 
-/** Who starts a run, and on which thread. */
 export interface Starting {
   caller: Caller;
   threadId: string;
   headers: Readonly<Record<string, string>> | undefined;
 }
 
-/** What a command made, and the id within the thread before which nothing of it is told. */
+/** The result, and the id of the thread before the command's first event. */
 export interface Done {
   result: JsonObject;
   appliedThroughSeq?: number;
 }
 
 const PARAMS = "The params";
-/** Each time another run was created on the thread since it was looked at. */
+/** Tries, each after another run was created on the thread. */
 const TRIES_AT_MOST = 10;
 
 const interruptsOf = ({ interrupts }: ThreadStanding): Interrupt[] =>
@@ -42,14 +41,14 @@ const namesCheckpoint = ({ config, checkpoint, checkpoint_id }: RunBody): boolea
   checkpoint_id !== undefined ||
   (config?.configurable as JsonObject | undefined)?.checkpoint_id !== undefined;
 
-/** RemoteGraph of JavaScript sends a `Command` of LangGraph in the place of an input. */
+/** JavaScript's RemoteGraph sends a LangGraph `Command` as the input. */
 const commandIn = (input: JsonValue | undefined): JsonObject | undefined => {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return undefined;
   const { lg_name: className, ...command } = input;
   return className === "Command" ? command : undefined;
 };
 
-/** Both spellings: the JavaScript SDK sends both. */
+/** The JavaScript SDK sends both spellings. */
 const startBody = (params: JsonObject): RunBody => {
   const { multitaskStrategy, multitask_strategy = multitaskStrategy, ...rest } = params;
   const command = commandIn(rest["input"]);
@@ -58,7 +57,7 @@ const startBody = (params: JsonObject): RunBody => {
   return validated(runBody, body, PARAMS);
 };
 
-/** Commands that begin runs. Each is created as a run of the first wire is, and committed before the answer. */
+/** Commands that create runs in the same way as POST /runs, and commit before the answer. */
 export const createRunCommands = ({ authorize, repository, creation }: RunCommandParts) => {
   const standingOf = async (caller: Caller, threadId: string): Promise<ThreadStanding | undefined> =>
     await repository.standing(await authorize(caller, "threads", "read", { thread_id: threadId }), threadId);
@@ -75,7 +74,7 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
     return { runId: row.run_id, appliedThroughSeq: before === 0 ? 0 : beforeTurn(before + 1) };
   };
 
-  /** The thread of a run that is to be gone on with. */
+  /** The thread of a run to resume or fork. */
   const knownThread = async (
     caller: Caller,
     threadId: string,
@@ -88,8 +87,8 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
   };
 
   /**
-   * What waits is answered once: whoever comes second is told, and does not start a run of his own, also if the first one's
-   * was over before his was created.
+   * An interrupt is answered once: the second answer is refused and starts no run, even if the first one's run has
+   * ended already.
    */
   const createAnswering = async (
     starting: Starting,
@@ -110,7 +109,7 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
   };
 
   return {
-    /** `run.start`. On an interrupted thread the input is the answer to what waits, unless the run starts elsewhere. */
+    /** `run.start`. On an interrupted thread the input answers the interrupt, unless the run names a checkpoint. */
     async start(starting: Starting, params: JsonObject): Promise<Done> {
       const { caller, threadId } = starting;
       const body = startBody(params);
@@ -124,7 +123,7 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
           const made = await create(starting, asked as RunBody, standing, turnsSeen);
           return { result: { run_id: made.runId }, appliedThroughSeq: made.appliedThroughSeq };
         } catch (error) {
-          // Somebody else has answered: nothing waits for this input, which is one like any other then.
+          // Another caller has answered the interrupt, so this input starts an ordinary run.
           const isMoved = isAnswer && error instanceof ThreadloomError && error.kind === "conflict";
           if (!isMoved || tries === TRIES_AT_MOST) throw error;
         }
@@ -132,8 +131,8 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
     },
 
     /**
-     * `input.respond`: answers one interrupt, or several at once. The assistant is the interrupted run's. With `strict_resume`
-     * an answer to what does not wait is a run that fails: SDK 1.15 reads the refusal in its end, not in that of a command.
+     * `input.respond`: answers one or several interrupts with the interrupted run's assistant. With `strict_resume`, an
+     * answer without an interrupt becomes a failing run: SDK 1.15 reads the refusal from the run's end.
      */
     async respond(starting: Starting, params: JsonObject): Promise<Done> {
       const { caller, threadId } = starting;
@@ -160,7 +159,7 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
       return await createAnswering(starting, validated(runBody, body, PARAMS), standing);
     },
 
-    /** `state.fork`: goes on from an earlier checkpoint. */
+    /** `state.fork`: starts a run at an earlier checkpoint. */
     async fork(starting: Starting, params: JsonObject): Promise<Done> {
       const { caller, threadId } = starting;
       const { checkpoint_id, input, config } = validated(forkParams, params, PARAMS);

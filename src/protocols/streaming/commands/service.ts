@@ -6,15 +6,14 @@ import { CommandError, isForHttp, refusalOf } from "./envelope.ts";
 import { createRunCommands, type Done, type RunCommandParts } from "./runs.ts";
 import { createStateCommands, type StateCommandParts } from "./states.ts";
 
-/** Who commands, and how he is answered. */
 export interface Commanding {
   caller: Caller;
   threadId: string;
-  /** Headers of its request that a run finds in its configuration. */
+  /** Request headers that a run finds in its configuration. */
   headers: Readonly<Record<string, string>> | undefined;
   /** Awaited before a large state is read for the answer. */
   whenLarge: WhenLarge;
-  /** Told what was our fault; the caller learns no more than that. */
+  /** Receives faults of the server, whose details the caller does not see. */
   onFault: (error: unknown) => void;
 }
 
@@ -26,7 +25,7 @@ const notSupported =
     throw new CommandError("not_supported", why);
   };
 
-/** The commands of event streaming, by their method. */
+/** The commands of event streaming, by method. */
 export const createCommandService = (parts: RunCommandParts & StateCommandParts) => {
   const runs = createRunCommands(parts);
   const states = createStateCommands(parts);
@@ -67,7 +66,7 @@ export const createCommandService = (parts: RunCommandParts & StateCommandParts)
   };
 
   return {
-    /** Throws what HTTP has a status for: access, an assistant that is not there, a database that is away. */
+    /** Throws errors that have an HTTP status: access, a missing assistant, a database that is away. */
     async overHttp(commanding: Commanding, envelope: CommandEnvelope): Promise<CommandAnswer> {
       try {
         return await perform(commanding, envelope);
@@ -77,7 +76,7 @@ export const createCommandService = (parts: RunCommandParts & StateCommandParts)
       }
     },
 
-    /** Over a socket, which has no statuses. */
+    /** A socket has no status, so every error is an answer. */
     async overSocket(commanding: Commanding, envelope: CommandEnvelope): Promise<CommandAnswer> {
       try {
         return await perform(commanding, envelope);

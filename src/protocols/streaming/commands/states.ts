@@ -29,10 +29,10 @@ interface StateText {
 
 const PARAMS = "The params";
 const LIFECYCLE = `${PROTOCOL_EVENT_PREFIX}lifecycle`;
-/** A graph that has called thousands of others is shown with the first of them. */
+/** Limits the tree of a run that calls thousands of graphs. */
 const LIFECYCLE_EVENTS_AT_MOST = 2_000;
 
-/** What the root of a thread's tree is, in the protocol's words. */
+/** The protocol's words for the status of a thread. */
 const STATUS = { busy: "running", idle: "completed", interrupted: "interrupted", error: "failed" } as const;
 
 const referenceOf = ({ checkpoint }: StateText): JsonObject | undefined =>
@@ -43,9 +43,9 @@ const referenceOf = ({ checkpoint }: StateText): JsonObject | undefined =>
         ...(checkpoint.checkpoint_ns ? { ns: checkpoint.checkpoint_ns } : {}),
       };
 
-/** Commands that only look at a thread. */
+/** Commands that only read a thread. */
 export const createStateCommands = ({ authorize, repository, eventLog, states }: StateCommandParts) => ({
-  /** `state.get`: the values of a graph, all of them or some. */
+  /** `state.get`: all or some values of a graph. */
   async get(caller: Caller, threadId: string, params: JsonObject, whenLarge: WhenLarge): Promise<Done> {
     const { namespace, keys } = validated(stateParams, params, PARAMS);
     const select = ["checkpoint", ...(keys?.map((key) => `values.${key}`) ?? ["values"])];
@@ -92,7 +92,7 @@ export const createStateCommands = ({ authorize, repository, eventLog, states }:
     return { result: { checkpoints } };
   },
 
-  /** `agent.getTree`: the root of a thread, and below it the graphs that a run has called, as far as its events are kept. */
+  /** `agent.getTree`: the thread's root graph and the graphs that a run has called, as far as its events are kept. */
   async tree(caller: Caller, threadId: string, params: JsonObject): Promise<Done> {
     const { run_id: runId } = validated(treeParams, params, PARAMS);
     const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });

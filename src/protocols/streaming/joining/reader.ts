@@ -6,18 +6,24 @@ import type { ThreadStreamMode } from "./schemas.ts";
 export interface ThreadStreamOptions {
   runs: ThreadReader;
   modes: ReadonlySet<ThreadStreamMode>;
-  /** The id after which events are told. */
+  /** Events after this id are sent. */
   after: number;
-  /** A state that was written by hand since the last look, as data of an event; undefined if none was. Undefined: none is told. */
+  /**
+   * The data of an event for an updated state since the last call; undefined without one. Undefined: states are not
+   * sent.
+   */
   newState: (() => Promise<string | undefined>) | undefined;
-  /** Asked before a run is told: the thread may be gone (false), or the caller has lost it (rejects, which ends the stream). */
+  /**
+   * Called before each run's events: false for a deleted thread; rejects if the caller lost access, which ends the
+   * stream.
+   */
   isStillSeen: () => Promise<boolean>;
 }
 
-/** States that are written by hand are looked for this often: nobody says that they were. */
+/** Updates of a state send no signal, so they are polled. */
 const POLL_MS = 500;
 
-/** What a thread's stream tells, with ids that rise over its runs. */
+/** The events of a thread's stream, with ids that rise over its runs. */
 export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
   const { runs, modes, after, newState, isStillSeen } = options;
   let last = after;
@@ -28,7 +34,7 @@ export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
 
   const toSent = ({ runId, run, events, isOver }: ThreadEvents): SentEvent[] => {
     if (isOver) {
-      // The id that no event of the run's turn has, and none behind it is below.
+      // No event of the run has this id, and all later runs have higher ones.
       const seq = beforeTurn(run.turn + 1);
       if (seq <= last || !(modes.has("run_modes") || modes.has("lifecycle"))) return [];
       return [{ seq, event: "metadata", data: JSON.stringify({ status: "run_done", run_id: runId }) }];
@@ -38,7 +44,7 @@ export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
       .map(({ threadSeq = 0, event, data }) => ({ seq: threadSeq, event, data }));
   };
 
-  /** The next news of the runs; undefined if it is time to look for a new state. */
+  /** Undefined when it is time to poll for a new state. */
   const nextNews = async (): Promise<ThreadEvents | "anew" | "ended" | "lost" | undefined> => {
     pending ??= runs.next();
     if (newState === undefined) return await pending;
@@ -61,7 +67,7 @@ export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
         if (isClosed) return "ended";
         if (news === undefined) {
           const data = await newState?.();
-          // Between two runs: who comes back with this id misses nothing of either.
+          // The last run's id, so that a client that reconnects with it misses no event.
           if (data !== undefined) return [{ seq: last, event: "state_update", data }];
           continue;
         }

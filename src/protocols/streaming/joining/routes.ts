@@ -15,7 +15,7 @@ import {
 } from "./schemas.ts";
 import type { ThreadStreamService } from "./service.ts";
 
-/** `-`, as the published contract has it, or `-1`, as of the stream of a run: all that is kept. */
+/** `-` (published contract) or `-1` (stream of a run) means all kept events. */
 const lastEventId = (request: FastifyRequest, named: number | undefined): number | undefined => {
   const header = request.headers["last-event-id"];
   if (typeof header !== "string" || header === "") return named;
@@ -33,7 +33,6 @@ const modesOf = ({
   return new Set(THREAD_STREAM_MODES.filter((mode) => asked.has(mode)));
 };
 
-/** The stream of a thread over its runs. */
 export const createThreadStreamRoutes =
   (service: ThreadStreamService): RoutePlugin =>
   async (app) => {

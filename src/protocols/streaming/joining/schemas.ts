@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { queryInteger, queryList } from "../../../platform/domain/json-schemas.ts";
 
-/** What of a thread its stream tells; see service.ts. */
+/** See service.ts. */
 export const THREAD_STREAM_MODES = ["run_modes", "lifecycle", "state_update"] as const;
 export type ThreadStreamMode = (typeof THREAD_STREAM_MODES)[number];
 
@@ -9,7 +9,7 @@ const modes = queryList.describe(
   "run_modes (what its runs tell; the default), lifecycle (that they begin and end), state_update (states that were written by hand). Others tell nothing.",
 );
 
-/** The published contract says `stream_modes`, the clients send `stream_mode`. */
+/** The published contract has `stream_modes`; clients send `stream_mode`. */
 export const threadStreamQuery = z.object({
   stream_modes: modes,
   stream_mode: modes,

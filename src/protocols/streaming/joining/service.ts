@@ -23,18 +23,18 @@ interface StateText {
   metadata?: { source?: string } | null;
 }
 
-/** A state of more than 1 MiB: each connection of a thread would hold one, all at the same moment. */
+/** A state over 1 MiB: all connections of a thread would hold one at the same moment. */
 class LargeStateError extends Error {}
 
 const whenLarge = async (): Promise<never> => {
   throw new LargeStateError();
 };
 
-/** The stream of a thread over its runs, as the first wire tells them. */
+/** The stream of a thread over its runs (streams of runs). */
 export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
   const { authorize, repository, turns, hub, states } = parts;
 
-  /** Finds states that were written by hand; of several since the last look the newest. */
+  /** Finds states that an update wrote; of several since the last poll only the newest. */
   const createStateWatch = async (readAccess: ReadAccess) => {
     const { threadId } = readAccess;
     let seen = await repository.stateChangedAt(threadId);
@@ -46,7 +46,7 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
         throw error;
       });
       seen = changedAt;
-      // Who has written it is told in the state alone; a client reads it, if it needs to know.
+      // Only the state names its writer. The client reads the large state if it needs to know.
       if (text === undefined) return `{"state":null,"thread_id":${JSON.stringify(threadId)}}`;
       const { metadata } = JSON.parse(text) as StateText;
       if (metadata?.source !== "update") return undefined;
@@ -56,12 +56,12 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
 
   return {
     /**
-     * Reads a thread after the event with the id `after`, in the order of its runs, those to come included; without an id from
-     * now on. `from`: the id to come back with before there was an event. Throws `threadNotFound`.
+     * Reads a thread after the event `after`, else from now on, its later runs included. `from`: the id to reconnect
+     * with before the first event. Throws `threadNotFound`.
      *
-     * `run_modes`: all that the runs tell, and at the end of each `metadata {status: "run_done", run_id}`. `lifecycle`: of that
-     * only `metadata`, which begins each attempt with `{run_id, attempt}`. `state_update`: `state_update {state, thread_id}`
-     * where a state was written by hand; `state` is null of one of more than 1 MiB, also if a run has written it.
+     * `run_modes`: all events of the runs, and `metadata {status: "run_done", run_id}` at the end of each. `lifecycle`:
+     * only `metadata`, which begins each attempt with `{run_id, attempt}`. `state_update`: `state_update {state,
+     * thread_id}` after an update of the state; `state` is null above 1 MiB, where a run may have written it.
      */
     async read(
       caller: Caller,
@@ -71,7 +71,7 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
     ): Promise<{ reader: EventReader; from: number; readAccess: ReadAccess }> {
       const readAccess = await openReadAccess({ authorize, repository }, caller, threadId);
       if (!(await readAccess.exists())) throw threadNotFound(threadId);
-      // A run may begin while the database is asked.
+      // A run may begin during the query.
       const unfollow = hub.followThread(threadId, "first");
       try {
         const head = await turns.head(threadId);

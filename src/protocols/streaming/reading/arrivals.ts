@@ -4,38 +4,38 @@ import { createBackOff, type BackOff } from "../../../platform/lib/back-off.ts";
 import type { ReadAccess } from "../read-access.ts";
 
 /**
- * A thread that is waited for is looked for by itself, should a signal have been lost: soon while its client is about to make it,
- * and seldom once a page is left open on it.
+ * Polls in case a signal was lost: often while a client is about to create its thread, rarely for a page that stays
+ * open.
  */
 const POLLS = { firstMs: 500, longestMs: 5_000 };
 /**
- * How long after a signal. The first one comes from a thread that has just begun to tell; where looking was in vain, the thread is
- * somebody else's, and may tell a hundred things a second.
+ * The delay after a signal. It starts short for a new thread and grows for another user's thread, which may send a
+ * hundred signals a second.
  */
 const AFTER_SIGNALS = { firstMs: 10, longestMs: 5_000 };
 
 interface Waiting {
   readAccess: ReadAccess;
-  /** The thread is there, or nobody waits any more. */
+  /** Called when the thread exists or the reader has gone. */
   end(): void;
   fail(error: unknown): void;
 }
 
-/** Those who wait for one thread. */
+/** The readers that wait for one thread. */
 interface Room {
   waiting: Set<Waiting>;
   polls: BackOff;
   afterSignals: BackOff;
-  /** A signal has come since the last look, after which the next one is this many milliseconds later. */
+  /** A signal came during the poll; the delay of the next poll in milliseconds. */
   signalled: number | undefined;
   isPolling: boolean;
   timer: NodeJS.Timeout | undefined;
-  /** When the timer is due, by `performance.now()`. */
+  /** The timer's time by `performance.now()`. */
   dueAt: number;
   unsubscribe(): void;
 }
 
-/** Asks once for all who want to know the same. */
+/** Shares one query among readers with the same visibility. */
 const onceAmongReaders = (): Once => {
   const answers = new Map<string, Promise<unknown>>();
   return (subject, ask) => {
@@ -72,8 +72,8 @@ const pollWithin = (room: Room, milliseconds: number): void => {
 };
 
 /**
- * Waits for threads that are not there for who reads them: not made yet, or somebody else's. All who wait for one share its looks: a
- * statement for each filter among them, since that is what says what they see.
+ * Waits for threads that do not exist or are hidden. The readers of one thread share its polls, with one statement per
+ * distinct visibility.
  */
 export const createArrivals = (signals: Pick<Signals, "subscribeToThread">) => {
   const rooms = new Map<string, Room>();
@@ -90,7 +90,7 @@ export const createArrivals = (signals: Pick<Signals, "subscribeToThread">) => {
       timer: undefined,
       dueAt: Infinity,
       unsubscribe: signals.subscribeToThread(threadId, ({ kind }) => {
-        // Who reads it says so every few seconds, and that is no news of it.
+        // Readers repeat these signals every few seconds; they are no news.
         if (kind === "follow" || kind === "follow-protocol") return;
         room.signalled ??= room.afterSignals.next();
         pollWithin(room, room.signalled);
@@ -110,8 +110,8 @@ export const createArrivals = (signals: Pick<Signals, "subscribeToThread">) => {
 
   return {
     /**
-     * A thread that the caller may not see is one that does not exist: he waits, and learns nothing. Resolves when it is there for
-     * him, or the signal aborts; rejects where the database can't be asked.
+     * Treats a hidden thread as missing, so its reader waits and learns nothing. Resolves when the thread is visible or
+     * the signal aborts; rejects if the database is away.
      */
     async untilExists(readAccess: ReadAccess, signal: AbortSignal): Promise<void> {
       if (readAccess.hidesNothing || signal.aborted) return;
@@ -132,7 +132,7 @@ export const createArrivals = (signals: Pick<Signals, "subscribeToThread">) => {
         };
         room.waiting.add(waiting);
         signal.addEventListener("abort", waiting.end);
-        // At once, whatever the others wait for: nearly always it is there.
+        // At once, because nearly always the thread exists.
         void pollFor(waiting);
       });
     },

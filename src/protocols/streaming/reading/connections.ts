@@ -1,40 +1,40 @@
-/** How long after a run has begun its client is about to open the connection that the run's data come by. */
+/** After a run begins, its client opens the connection for data within this time. */
 const OPENED_WITHIN_MS = 2_000;
-/** How long a question is held back for connections that have not yet taken all that came before it. */
+/** An interrupt is held back this long for connections that have not yet received the events before it. */
 const TAKEN_WITHIN_MS = 2_000;
-/** What two sockets are given at the same moment, a client may take in any order. It is given as long as it took to open the other. */
+/** A client may read two sockets in any order. The head start is the time that it took to open the other connection. */
 const HEAD_START_MS = { least: 25, most: 1_000 };
-/** How often a socket is looked at that has not passed on all that it was given. */
+/** The interval for checking whether a socket has sent its data. */
 const FLUSH_POLL_MS = 5;
-/** A run that ended longer ago was not started by who opens a connection now. */
+/** A run that ended earlier was not started by a client that connects now. */
 export const JUST_NOW_MS = 2_000;
 
-/** A connection, as those of its thread see it. */
+/** A connection as the others of its thread see it. */
 export interface Attendance {
-  /** Data come by others. */
+  /** Other connections carry the data. */
   isWatcher: boolean;
-  /** The operating system has taken all that was written so far. */
+  /** The operating system has taken all written data. */
   hasFlushed(): boolean;
-  /** When its client opened it, by `performance.now()`: it may have had to wait before it took part. */
+  /** When the client opened the connection, by `performance.now()`; it may have joined later. */
   openedAt: number;
 }
 
 /** A connection among those of its thread. */
 export interface Place {
-  /** The connection hears of the run with this turn for the first time. */
+  /** The connection reads the first event of this turn's run. */
   began(turn: number): void;
-  /** The connection has been given all that the run with this turn has told of itself. */
+  /** The connection has received all events of this turn's run. */
   reached(turn: number): void;
-  /** The connection is about to be told how the run with this turn ended. */
+  /** The connection is about to receive the end of this turn's run. */
   endSent(turn: number): void;
   /**
-   * Of a run that ended just now, whether its end was told to nobody yet: then its own client comes for it. Not whether another
-   * connection is open: that of a session before may be, whose client has closed it already.
+   * Whether no connection has received this run's end yet, so that its own client may come for it. Another open
+   * connection is no sign, since it may belong to an earlier session.
    */
   awaitsEnd(turn: number): boolean;
   /**
-   * For a watcher: resolves when the clients of the thread have had the time to take what the run with this turn has told, by their
-   * other connections. See docs/decisions/040-when-a-question-is-told.md.
+   * For a watcher: resolves when the thread's other connections have had time to take the run's data. See
+   * docs/decisions/040-when-a-question-is-told.md.
    */
   whenDataTaken(turn: number, signal: AbortSignal): Promise<void>;
   leave(): void;
@@ -42,18 +42,18 @@ export interface Place {
 
 interface Member extends Attendance {
   turn: number;
-  /** How long after the beginning of a run it was opened, if that was its reason. */
+  /** The time between a run's beginning and this connection, if the run was its reason. */
   openingMs: number;
 }
 
 interface ThreadConnections {
   members: Set<Member>;
   wakers: Set<() => void>;
-  /** When the first of the members heard of the newest run. */
+  /** When the first member read of the newest run. */
   begun: { turn: number; at: number };
 }
 
-/** Resolves when `subscribe` calls back, after a while, or when nobody waits any more. */
+/** Resolves when `subscribe` calls back, after `waitMs`, or when `signal` aborts. */
 const change = async (
   subscribe: (wake: () => void) => () => void,
   waitMs: number,
@@ -74,7 +74,7 @@ const change = async (
 
 const NEVER = (): (() => void) => () => undefined;
 
-/** Ends that were told just now, by thread: the turn of each. */
+/** The turns of recently sent ends, by thread. */
 const createSentEnds = () => {
   const sent = new Map<string, { turn: number; until: number }>();
   return {
@@ -95,8 +95,8 @@ const createSentEnds = () => {
 };
 
 /**
- * Who reads which thread in this process. Python ends what it iterates over as soon as its connection for lifecycle and input
- * hears of a question, though the data before it come by another connection: 7 of 100 turns lost messages.
+ * The connections of each thread in this process. Python stops reading when its lifecycle connection receives an
+ * interrupt, though data before it come by another connection: 7 of 100 turns lost messages.
  */
 export const createAudiences = () => {
   const audiences = new Map<string, ThreadConnections>();
@@ -130,7 +130,7 @@ export const createAudiences = () => {
       };
       wake();
 
-      /** As long as a client took to open its connection for data once its run had begun: that is its pace at the moment. */
+      /** The longest time that a client took to open its connection for data after a run's beginning. */
       const headStart = (): number =>
         Math.min(
           Math.max(HEAD_START_MS.least, ...others().map((other) => other.openingMs)),

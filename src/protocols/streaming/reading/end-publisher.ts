@@ -6,41 +6,41 @@ import type { EventFilter } from "./filter.ts";
 import type { ThreadEvent } from "./frames.ts";
 import type { Opening } from "./opening.ts";
 
-/** How long a client that is told what it has missed is waited for to start a run, before it is told the end of the last one. */
+/** During a replay, the end of the last run waits this long for the client to start a run. */
 const RUN_STARTED_WITHIN_MS = 1_000;
 
 export interface EndPublisherParts {
   filter: EventFilter;
   place: Place;
-  /** Resolves when the thread tells something more. */
+  /** Resolves when the thread has further events. */
   ahead(): Promise<void>;
   newestRun(): Promise<NewestRun | undefined>;
-  /** Nobody reads any more. */
+  /** Aborts when the connection is closed. */
   signal: AbortSignal;
 }
 
-/** Whether the run had ended before, and its end is told again to who reads data. */
+/** Whether a run had ended before the connection and its end is replayed to readers of data. */
 const isSentAgain = (turn: number, { endedTurn, newestTurn }: Opening): boolean =>
   newestTurn !== undefined && turn >= newestTurn && turn <= endedTurn;
 
-/** Whether a run's beginning and end are told; its data always are. */
+/** Whether a run's beginning and end are sent; its data always are. */
 export const isSent = (
   turn: number,
   opening: Opening,
   { isWatcher }: Pick<EventFilter, "isWatcher">,
 ): boolean => turn > opening.endedTurn || (!isWatcher && isSentAgain(turn, opening));
 
-/** How and when a subscription is told that runs have ended: docs/decisions/027 and 040. */
+/** Decides when a subscription gets the ends of runs: docs/decisions/027 and 040. */
 export const createEndPublisher = ({ filter, place, ahead, newestRun, signal }: EndPublisherParts) => {
-  /** What is told of a run's end, without a wait. */
+  /** The end events of a run, without waiting. */
   const of = (run: EndedRun, opening: Opening): ThreadEvent[] => {
     const waits = run.interrupts !== undefined && run.interrupts.length > 0;
-    // Who only watches would take the end of an earlier run for that of his own; but not what still waits for an answer.
+    // A watcher would take an earlier run's end for its own run's end. An interrupt that still waits is sent anyway.
     if (!isSent(run.turn, opening, filter) && !(run.runId === opening.waitingRunId && waits)) return [];
     return endEventsOf(run).filter((event) => event.seq > opening.since && filter.matches(event));
   };
 
-  /** Whether a run has been created since, or is while its client is waited for. */
+  /** Whether another run was created since, or begins while its client is waited for. */
   const isFollowed = async (turn: number, opening: Opening): Promise<boolean> => {
     if (opening.hasEndedJustNow && place.awaitsEnd(turn)) return false;
     await Promise.race([ahead(), delay(RUN_STARTED_WITHIN_MS, undefined, { signal })]);
@@ -49,8 +49,8 @@ export const createEndPublisher = ({ filter, place, ahead, newestRun, signal }: 
   };
 
   /**
-   * JavaScript that subscribes before it starts a run takes the end that comes first for its own run's, so that of an earlier run waits
-   * whether one begins. What still waits for an answer does not.
+   * The JavaScript SDK subscribes before it starts a run and takes the first end for that run's. So an earlier run's
+   * end waits for a new run to begin; waiting interrupts are sent at once.
    */
   async function* publish(run: EndedRun, opening: Opening): AsyncGenerator<ThreadEvent[], void, undefined> {
     let events = of(run, opening);

@@ -8,8 +8,8 @@ const interruptsOf = (sent: string | undefined, { waiting }: EndedRow): Interrup
 };
 
 /**
- * A run at its end; of one that is gone, what its reader knows. `sent`: what the run has told itself of what
- * it left waiting, as JSON; of a run that told nothing over this wire, what its thread waits for counts.
+ * A run at its end; for a deleted run, from what its reader knows. `sent`: the interrupts that the run sent, as JSON.
+ * For a run without them on this wire, the thread's interrupts count.
  */
 export const endedRun = (
   { runId, graphId, turn }: BegunRun,

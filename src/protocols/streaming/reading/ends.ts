@@ -3,39 +3,37 @@ import type { RunStatus } from "../../../platform/database/tables.ts";
 import { beforeTurn } from "../../../engine/events/event-ids.ts";
 import type { ThreadEvent } from "./frames.ts";
 
-/** What waits for an answer. */
 export interface Interrupt {
   id?: string;
   value?: unknown;
   ns?: unknown;
 }
 
-/** A run at its end. */
 export interface EndedRun {
   runId: string;
-  /** Empty of a run that was rolled back before it began: nothing knows it any more. */
+  /** Empty for a run that was rolled back before it began. */
   graphId: string;
-  /** Of its newest attempt. */
+  /** The turn of its newest attempt. */
   turn: number;
   /** `gone`: rolled back, or deleted with its thread. */
   status: Exclude<RunStatus, "pending" | "running"> | "gone";
   error: JsonObject | null;
   /** Milliseconds since 1970. */
   endedAt: number;
-  /** What it left waiting for an answer; empty where it stopped before or after a node. Undefined: it did not stop so. */
+  /** Empty if the run stopped before or after a node; undefined if it was not interrupted. */
   interrupts: readonly Interrupt[] | undefined;
 }
 
-/** The id of an event that no run tells itself. SDKs (1.12.9 and later) read the run's id from it. */
+/** The id of an event that the server adds. SDKs (1.12.9 and later) read the run's id from it. */
 export const synthesizedId = (runId: string, what: string): string => `synth:${runId}:${what}`;
 
 const RUNNING = "running";
 
-/** Each attempt has its own: clients take an event whose id they know for one that they have, whatever its `seq`. */
+/** Each attempt has its own id, because clients drop events with a known id, whatever their `seq`. */
 export const runningId = (runId: string, attempt: number): string =>
   synthesizedId(runId, attempt === 1 ? RUNNING : `${RUNNING}:${attempt}`);
 
-/** The attempt that an event with this end of its id tells of; undefined if it is no `running`. */
+/** The attempt in such an id; undefined for another event. */
 export const attemptRunning = (what: string): number | undefined => {
   const [name, attempt = "1", ...more] = what.split(":");
   return name === RUNNING && more.length === 0 && /^[1-9]\d{0,6}$/.test(attempt)
@@ -43,10 +41,10 @@ export const attemptRunning = (what: string): number | undefined => {
     : undefined;
 };
 
-/** The last id of a turn: that of the last event of a run's end. */
+/** The id of the last event of a run's end. */
 export const lastSeqOf = (turn: number): number => beforeTurn(turn + 1);
 
-/** More events than an end ever has; an id among the last ones of its turn is that of an end, not of a run's own event. */
+/** More events than an end can have. The last ids of a turn are reserved for them. */
 export const END_EVENTS_AT_MOST = 10_000;
 
 interface End {
@@ -71,17 +69,18 @@ const request = (interrupt: Interrupt, index: number): End => {
   };
 };
 
-/** Of a strict resume that was refused, too, what the SDK reads: `reason`, `interrupt_ids`, `pending_ids`. */
+/**
+ * Also passes on the fields of a refused strict resume that the SDK reads: `reason`, `interrupt_ids`, `pending_ids`.
+ */
 const failure = ({ error, message, ...more }: JsonObject): object => {
   const name = typeof error === "string" ? error : "Error";
   return { error: typeof message === "string" && message !== "" ? message : name, ...more };
 };
 
 /**
- * What the end of a run tells. Two ends are told twice, since the SDKs agree on no single one: for Python `interrupted`
- * ends nothing, and JavaScript shows `failed` to the user as an error, of a run that he has stopped himself. The first that
- * comes is the one that counts for JavaScript, and the second is the only one that Python looks at. See
- * docs/decisions/027-replay-and-ends-of-event-streaming.md.
+ * The events of a run's end. Two ends have two events, since the SDKs differ: for Python `interrupted` ends nothing,
+ * and JavaScript shows `failed` as an error, even of a run that the user stopped. JavaScript uses the first event,
+ * Python only the second. See docs/decisions/027-replay-and-ends-of-event-streaming.md.
  */
 const endsIn = ({ status, error, interrupts, graphId }: EndedRun): End[] => {
   const lifecycle = (event: string, more: object = {}): End => ({
@@ -109,7 +108,7 @@ const endsIn = ({ status, error, interrupts, graphId }: EndedRun): End[] => {
   }
 };
 
-/** The events of a run's end, in order. They are the same on every connection, whoever makes them. */
+/** The ordered events of a run's end, the same on every connection and server. */
 export const endEventsOf = (run: EndedRun): ThreadEvent[] => {
   const ends = endsIn(run);
   const first = lastSeqOf(run.turn) - ends.length + 1;

@@ -1,25 +1,24 @@
 import type { EventStream } from "../schemas.ts";
 import { customNameOf, type ThreadEvent } from "./frames.ts";
 
-/** Which events of a thread a connection, or a subscription of a socket, has asked for. */
+/** The events that a connection or a subscription of a socket wants. */
 export interface EventFilter {
   matches(event: ThreadEvent): boolean;
   /**
-   * Asks for no more than how runs begin and end, and what they ask for. Both SDKs have such a connection beside the one
-   * that their data come by.
+   * Wants only the beginnings, ends and interrupts of runs. Both SDKs open such a connection beside the one for data.
    */
   readonly isWatcher: boolean;
 }
 
 const CHANNELS_OF_WATCHERS: ReadonlySet<string> = new Set(["lifecycle", "input"]);
 
-/** The end of a segment's name; behind it stands what LangGraph made up for this one execution. */
+/** The segment's name, without the part that LangGraph adds for one execution. */
 const nameOf = (segment: string): string => {
   const end = segment.indexOf(":");
   return end === -1 ? segment : segment.slice(0, end);
 };
 
-/** As both SDKs compare: a segment without `:` stands for all executions of that name. */
+/** As both SDKs compare: a segment without `:` matches all executions of that name. */
 const isPrefix = (prefix: readonly string[], namespace: readonly string[]): boolean =>
   prefix.length <= namespace.length &&
   prefix.every((segment, index) => {
@@ -29,12 +28,12 @@ const isPrefix = (prefix: readonly string[], namespace: readonly string[]): bool
 
 const channelOf = (method: string): string => (method.startsWith("input.") ? "input" : method);
 
-/** The official client for Python, in the header `User-Agent`. */
+/** The `User-Agent` of the official Python client. */
 const PYTHON = /^langgraph-sdk-py\//;
 
 /**
- * Python's SDK takes the `completed` of any graph for the end of its run on the connection that asks for exactly these channels, so a
- * graph within the root would end it with half the state.
+ * On a connection with exactly these channels, Python's SDK takes the `completed` of any graph for its run's end. A
+ * subgraph would end it with half the state.
  */
 const wantsRootLifecycleOnly = ({ channels, namespaces = [] }: EventStream, userAgent: string): boolean =>
   PYTHON.test(userAgent) &&
@@ -42,7 +41,7 @@ const wantsRootLifecycleOnly = ({ channels, namespaces = [] }: EventStream, user
   CHANNELS_OF_WATCHERS.size === new Set(channels).size &&
   channels.every((channel) => CHANNELS_OF_WATCHERS.has(channel));
 
-/** Unknown channels match nothing: clients run ahead of servers. `userAgent`: of the request, where there is one. */
+/** Unknown channels match nothing: clients can be newer than the server. */
 export const createFilter = (asked: EventStream, userAgent = ""): EventFilter => {
   const { channels, namespaces = [], depth = Infinity } = asked;
   const rootLifecycleOnly = wantsRootLifecycleOnly(asked, userAgent);

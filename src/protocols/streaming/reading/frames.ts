@@ -1,18 +1,17 @@
 import type { SentEvent } from "../../../engine/events/transports/event-sink.ts";
 
-/** An event of a thread, as event streaming tells it; see `@langchain/protocol`. */
+/** An event of event streaming; see `@langchain/protocol`. */
 export interface ThreadEvent {
-  /** Its place among all that the thread ever tells. */
+  /** Its position in the thread. */
   seq: number;
-  /** Unique in the thread, and the same on every connection: clients know by it what they have seen. */
+  /** Unique in the thread and the same on every connection, so that clients detect duplicates. */
   eventId: string;
   method: string;
   namespace: readonly string[];
-  /** JSON text of `params`. */
+  /** JSON text. */
   params: string;
 }
 
-/** The event as a client gets it; its data are the frame's JSON. */
 export const toFrame = ({ seq, eventId, method, params }: ThreadEvent): SentEvent => ({
   seq: eventId,
   event: method,
@@ -23,7 +22,7 @@ export const toFrame = ({ seq, eventId, method, params }: ThreadEvent): SentEven
 
 const NAMESPACE = '{"namespace":';
 
-/** The end of the list that stands at `start` in a JSON text; a bracket within a text is none. */
+/** The end of the JSON list at `start`; ignores brackets within strings. */
 const endOfList = (json: string, start: number): number => {
   let isText = false;
   for (let index = start; index < json.length; index += 1) {
@@ -35,12 +34,13 @@ const endOfList = (json: string, start: number): number => {
   return -1;
 };
 
-/** -1 if `params` begin with none. */
+/** -1 without a namespace. */
 const endOfNamespace = (params: string): number =>
   params.startsWith(`${NAMESPACE}[`) ? endOfList(params, NAMESPACE.length) : -1;
 
 /**
- * The namespace in `params`, which begin with it (engine/events/protocol/events.ts). The rest may be megabytes, and is not parsed.
+ * The namespace at the start of `params` (engine/events/protocol/events.ts). The rest may be megabytes and is not
+ * parsed.
  */
 export const namespaceOf = (params: string): readonly string[] => {
   if (params.startsWith(`${NAMESPACE}[]`)) return [];
@@ -48,13 +48,13 @@ export const namespaceOf = (params: string): readonly string[] => {
   return end === -1 ? [] : (JSON.parse(params.slice(NAMESPACE.length, end)) as string[]);
 };
 
-/** Room for the longest name that a channel can have, each of its characters written as an escape of six, and for what stands before. */
+/** Enough for the longest channel name in escapes of six characters, and for the fields before it. */
 const HEAD_CHARACTERS = 20_000;
 const NAMED = /^,"timestamp":\d+(?:,"node":"(?:[^"\\]|\\.)*")?,"data":\{"name":("(?:[^"\\]|\\.)*")/;
 
 /**
- * The name that a `custom` event was written under, which begins its data (engine/events/protocol/states.ts). Each subscription asks for
- * it, so the rest is not parsed: 200 of them took half a second for an event of 2 MB.
+ * The name at the start of a `custom` event's data (engine/events/protocol/states.ts). The rest is not parsed: 200
+ * subscriptions took half a second for an event of 2 MB.
  */
 export const customNameOf = (params: string): string | undefined => {
   const end = endOfNamespace(params);

@@ -1,15 +1,15 @@
 import type { EventReader } from "../../../engine/events/transports/event-sink.ts";
 import { toFrame, type ThreadEvent } from "./frames.ts";
 
-/** What a subscription is told next. */
+/** The next step of a subscription. */
 export interface Sent {
-  /** In their order; none where the subscription has not asked for what there is. */
+  /** In order; empty if no event matched. */
   events: readonly ThreadEvent[];
-  /** The subscription has come to this id of the thread: nothing up to it follows. Infinity: it says no more where it is. */
+  /** No event up to this id of the thread follows. Infinity: the position is unknown. */
   upTo: number;
 }
 
-/** One subscription's view of a thread; `"ended"` and `"lost"` as of an EventReader. */
+/** `"ended"` and `"lost"` as of an EventReader. */
 export interface SubscriptionReader {
   next(): Promise<Sent | "ended" | "lost">;
   close(): void;
@@ -17,23 +17,23 @@ export interface SubscriptionReader {
 
 export interface MergedReader extends EventReader {
   /**
-   * The subscription is told first what it is owed of what the others have been told; from there on all go on together. Answers
-   * with what ends it. Whoever has closed the merged reader has closed what is added to it.
+   * Adds a subscription, which first catches up with the others. Returns a function that ends it. Closing the merged
+   * reader closes all its readers.
    */
   add(reader: SubscriptionReader): () => void;
 }
 
 interface Source {
   reader: SubscriptionReader;
-  /** What it was told and the client was not. */
+  /** Read from the subscription and not sent yet. */
   heads: ThreadEvent[];
   upTo: number;
   isReading: boolean;
-  /** It has kept others waiting, and does so no more until it is told something. */
+  /** It has blocked the others once, and blocks no more until it has an event. */
   isLate: boolean;
 }
 
-/** How long is waited for a subscription that is told nothing (its thread may be gone for its caller), and for `settled`. */
+/** Limits the wait for a silent subscription (its thread may be hidden now) and for `settled`. */
 const HELD_BACK_MS = 5_000;
 
 const orLate = async (awaited: Promise<void> | undefined): Promise<void> => {
@@ -45,10 +45,9 @@ const orLate = async (awaited: Promise<void> | undefined): Promise<void> => {
 };
 
 /**
- * What all subscriptions of a connection are told, in the order of the thread, each event once. A client gives what comes to all of its
- * subscriptions that match: the end of a run that came by one of them ended what it read by another, before that had been told the
- * run's values. Of each subscription one batch is held at a time. `settled`: what is to
- * be waited for before more is told.
+ * Merges the subscriptions of a connection in the order of the thread, each event once. A client gives an event to all
+ * of its matching subscriptions: the end of a run, read by one, ended another before the run's values had arrived.
+ * Holds one batch per subscription. `settled`: awaited before each step.
  */
 export const mergeReaders = (settled: () => Promise<void> | undefined = () => undefined): MergedReader => {
   const sources = new Set<Source>();
@@ -82,7 +81,7 @@ export const mergeReaders = (settled: () => Promise<void> | undefined = () => un
       });
   };
 
-  /** The subscription whose next event is the thread's next. */
+  /** The subscription with the lowest next event. */
   const first = (): Source | undefined => {
     let found: Source | undefined;
     for (const source of sources) {
@@ -92,13 +91,13 @@ export const mergeReaders = (settled: () => Promise<void> | undefined = () => un
     return found;
   };
 
-  /** Those that may be told of something before this id. */
+  /** Subscriptions that may still have an event before this id. */
   const behind = (seq: number): Source[] =>
     [...sources].filter(({ heads, upTo, isLate }) => heads.length === 0 && upTo < seq && !isLate);
 
   const takeReady = (): ThreadEvent[] => {
     const [only, another] = sources;
-    // Nearly every connection: nothing to put in order.
+    // Nearly every connection has one subscription, and nothing to order.
     if (only !== undefined && another === undefined) return only.heads.splice(0);
     const ready: ThreadEvent[] = [];
     for (;;) {

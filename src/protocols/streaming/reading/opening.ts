@@ -3,26 +3,26 @@ import type { StreamingRepository } from "../repository.ts";
 import { JUST_NOW_MS } from "./connections.ts";
 import { attemptRunning, END_EVENTS_AT_MOST, lastSeqOf } from "./ends.ts";
 
-/** Where a connection begins, and what of the runs before it is told. */
+/** Where a connection begins, and which earlier runs it receives. */
 export interface Opening {
-  /** The id within the thread after which events are read. */
+  /** Events are read after this id of the thread. */
   after: number;
-  /** Nothing is told up to this id. */
+  /** Nothing is sent up to this id. */
   since: number;
-  /** Runs up to this turn had ended when the connection was opened. 0: it makes no difference, all is told after `since`. */
+  /** Runs up to this turn had ended before the connection. 0: all events after `since` are sent. */
   endedTurn: number;
   /**
-   * Of those runs the one that began last, if none waits since: its beginning and end are told, and the ends of runs that were cancelled
-   * after that before they began.
+   * The last ended run that began, if no run is unfinished: its beginning and end are sent, and so are the ends of
+   * later runs that were cancelled before they began.
    */
   newestTurn: number | undefined;
-  /** That run ended so lately that the client may have started it himself. */
+  /** That run ended so recently that this client may have started it. */
   hasEndedJustNow: boolean;
-  /** The newest run, if it waits for an answer: its question is told in its turn, also where none of its events can be read. */
+  /** The newest run if it is interrupted: its interrupt is sent even if its events can't be read. */
   waitingRunId: string | undefined;
 }
 
-/** Of a thread that has not run yet: all is told. */
+/** For a thread without runs: all events are sent. */
 export const NOTHING_YET: Opening = {
   after: 0,
   since: 0,
@@ -32,20 +32,20 @@ export const NOTHING_YET: Opening = {
   waitingRunId: undefined,
 };
 
-/** Bytes of events that are told again to a client that names no event it has. */
+/** The size of a replay to a client that names no event. */
 const REPLAYED_BYTES = 2 * 1024 * 1024;
 
 const SYNTHESIZED = /^synth:([0-9a-f-]{36}):(.+)$/;
 
 /**
- * The rule of the replay: docs/decisions/027-replay-and-ends-of-event-streaming.md. It asks for nothing that a server
- * remembers, so that it is the same on every replica and after every restart.
+ * The rule of the replay: docs/decisions/027-replay-and-ends-of-event-streaming.md. It needs no server's memory, so
+ * every replica gives the same replay, also after a restart.
  */
 export const createOpenings = (repository: StreamingRepository) => {
   const afterSeq = async (threadId: string, since: number): Promise<Opening> => {
     const newest = await repository.newestRun(threadId);
     const last = lastSeqOf(turnOf(since));
-    // In the middle of a run's end: what it asked for stands among its events, so these are read once more.
+    // Within a run's end: its interrupts are among the run's events, so those are read again.
     const isWithinEnd = since < last && since > last - END_EVENTS_AT_MOST;
     const after = isWithinEnd ? beforeTurn(turnOf(since)) : since;
     return { ...NOTHING_YET, after, since, waitingRunId: newest?.waits ? newest.runId : undefined };
@@ -54,7 +54,7 @@ export const createOpenings = (repository: StreamingRepository) => {
   return {
     afterSeq,
 
-    /** After an event that is named by its id; undefined if it is none of this thread. */
+    /** After the event with this id; undefined for an unknown event. */
     async afterEvent(threadId: string, eventId: string): Promise<Opening | undefined> {
       if (/^\d{1,16}$/.test(eventId)) return await afterSeq(threadId, Number(eventId));
       const [, runId, what] = SYNTHESIZED.exec(eventId) ?? [];
@@ -67,19 +67,19 @@ export const createOpenings = (repository: StreamingRepository) => {
       const row = await repository.ended(threadId, runId);
       if (row === undefined) return undefined;
       const last = lastSeqOf(row.turn);
-      // After these nothing follows. Of what came before them some may come twice, which the ids tell.
+      // No event follows these two. Events before them may be sent twice, which clients detect by the ids.
       const isLast = what === "completed" || what === "failed";
       return await afterSeq(threadId, isLast ? last : last - END_EVENTS_AT_MOST + 1);
     },
 
-    /** From the beginning, as far as that is kept. */
+    /** From the first event of the replay. */
     async fromBeginning(threadId: string): Promise<Opening> {
       const [newest, first] = await Promise.all([
         repository.newestRun(threadId),
         repository.replayStart(threadId, REPLAYED_BYTES),
       ]);
       const isOver = newest !== undefined && newest.status !== "pending" && newest.status !== "running";
-      // While the newest one goes on, or waits for its next attempt, it is that one's end which is to come.
+      // While the newest run is unfinished, its end is still to come.
       const endedTurn = newest === undefined ? 0 : isOver ? newest.lastTurn : newest.turn - 1;
       const isSent = isOver && newest.unfinished === 0;
       return {

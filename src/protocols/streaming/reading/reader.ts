@@ -15,7 +15,7 @@ import { namespaceOf, type ThreadEvent } from "./frames.ts";
 import type { SubscriptionReader, Sent } from "./merged-reader.ts";
 import { NOTHING_YET, type Opening } from "./opening.ts";
 
-/** How long the database is waited for, as by readers of runs. */
+/** How long it waits for the database, as readers of runs do. */
 const PATIENCE_MS = 60_000;
 
 export interface SubscriptionReaderOptions {
@@ -25,11 +25,10 @@ export interface SubscriptionReaderOptions {
   repository: Pick<StreamingRepository, "ended" | "newestRun">;
   audiences: Connections;
   hasFlushed: Attendance["hasFlushed"];
-  /** Resolves when the thread is there and may be seen, or nobody waits any more. */
+  /** Resolves when the thread is visible or the signal aborts. */
   untilSeen(signal: AbortSignal): Promise<void>;
-  /** Where to begin. */
   open(): Promise<Opening>;
-  /** Whether the caller may still see the thread; asked with each run that begins. */
+  /** Whether the caller may still see the thread; called for each run that begins. */
   isStillSeen(): Promise<boolean>;
   onClose(): void;
 }
@@ -46,7 +45,7 @@ const running = ({ runId, graphId }: BegunRun, attempt: number, seq: number): Th
   }),
 });
 
-/** An event of a run as this wire tells it; undefined if it does not. */
+/** An event of a run in the form of this wire; undefined if this wire omits it. */
 const toThreadEvent = (
   run: BegunRun,
   { event, data, seq, threadSeq = 0 }: RunEvent,
@@ -62,28 +61,28 @@ const toThreadEvent = (
   };
 };
 
-/** Reads a thread as one subscription has asked for it: over its runs, those to come included, without an end. */
+/** Reads all runs of a thread for one subscription, later ones included, without an end. */
 export const readSubscription = (options: SubscriptionReaderOptions): SubscriptionReader => {
   const { threadId, filter, hub, repository, audiences, open, untilSeen, hasFlushed } = options;
   const closing = new AbortController();
   const openedAt = performance.now();
   let place: Place | undefined;
   let thread: ThreadReader | undefined;
-  /** What the run that is being read has told of what it leaves waiting. */
+  /** The current run's interrupts. */
   let interrupted: { runId: string; sent: string } | undefined;
-  /** What the thread tells next, where it is waited for already. */
+  /** The thread's next events, if they are awaited already. */
   let upcoming: ReturnType<ThreadReader["next"]> | undefined;
 
-  /** What is asked of the database waits while that is away, as the reading of events does. */
+  /** Retries while the database is away, as reading events does. */
   const patiently = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> =>
     await retryPassing(ask, { forMs: PATIENCE_MS, isWanted: () => !closing.signal.aborted });
   const rowOf = (runId: string): Promise<EndedRow | undefined> =>
     patiently(() => repository.ended(threadId, runId));
 
-  /** The thread's next news, which may be looked for before they are read. */
+  /** Resolves when the thread has further events, without consuming them. */
   const ahead = async (): Promise<void> => {
     upcoming = thread?.next();
-    // A failure is told where they are read.
+    // The consumer throws the failure.
     await upcoming?.catch(() => undefined);
   };
   const endsFrom = (taken: Place): EndPublisher =>
@@ -102,7 +101,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     const sent: ThreadEvent[] = [];
     for (const event of events) {
       const { threadSeq = 0 } = event;
-      // Of an attempt that lost its run the next one asks again.
+      // After a lost attempt the next one sends its interrupts again.
       if (event.event === "metadata") interrupted = undefined;
       if (event.event === INTERRUPTED_EVENT) interrupted = { runId, sent: event.data };
       if (threadSeq <= opening.since) continue;
@@ -122,8 +121,8 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   };
 
   /**
-   * A reader is lost when its run goes on elsewhere, and also when the run is gone with its thread: nobody would ever tell the
-   * client. Undefined if the connection is to be dropped, so that the client comes back.
+   * A reader is lost when its run moves to another server, or is deleted with its thread. In the second case the end is
+   * sent here, since no other server would. Undefined: drop the connection, so that the client reconnects.
    */
   const endOfGone = async (
     run: BegunRun | undefined,
@@ -137,7 +136,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   async function* read(): AsyncGenerator<Sent, "ended" | "lost", undefined> {
     await patiently(() => untilSeen(closing.signal));
     if (closing.signal.aborted) return "ended";
-    // Not before: whoever may not see the thread would hold up those who read it.
+    // Only now, because a reader without access would delay the thread's other connections.
     place = audiences.join(threadId, { isWatcher: filter.isWatcher, hasFlushed, openedAt });
     const ends = endsFrom(place);
     let opening = await patiently(open);
@@ -146,7 +145,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     yield { events: [], upTo: Math.max(opening.after, opening.since) };
     let current: BegunRun | undefined;
     let isRecreated = false;
-    /** The ids of a thread that was made anew are smaller than those before: no other subscription is to wait for them. */
+    /** A recreated thread has lower ids than before, for which no other subscription must wait. */
     const sent = (events: ThreadEvent[], upTo: number): Sent => ({
       events,
       upTo: isRecreated ? Infinity : upTo,
@@ -157,7 +156,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
       if (news === "lost") {
         const end = await endOfGone(current, opening, ends);
         if (end === undefined || current === undefined) return news;
-        // What is written at the moment of a cut is lost, so this connection goes on.
+        // Data written at the moment of a cut is lost, so this connection goes on.
         thread.skip();
         yield sent(end, lastSeqOf(current.turn));
         current = undefined;
@@ -189,7 +188,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
       try {
         return (await reading.next()).value;
       } catch (error) {
-        // Nobody is left who could miss anything.
+        // The connection is closed, so the error has no receiver.
         if (closing.signal.aborted) return "ended";
         throw error;
       }

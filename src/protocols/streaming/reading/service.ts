@@ -19,7 +19,7 @@ export interface ReadingServiceParts {
   signals: Pick<Signals, "subscribeToThread">;
 }
 
-/** Reading threads over event streaming, whichever transport carries it. */
+/** Reads threads over event streaming, for every transport. */
 export const createReadingService = ({ authorize, repository, hub, signals }: ReadingServiceParts) => {
   const audiences = createAudiences();
   const arrivals = createArrivals(signals);
@@ -34,17 +34,20 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
   };
 
   return {
-    /** How many connections read threads at the moment. */
+    /** Open connections. */
     open: () => readers.size,
 
-    /** What the caller sees of a thread, for each subscription anew. Rejects with `forbidden` if he may read no threads at all. */
+    /**
+     * The caller's access to a thread, for each subscription. Rejects with `forbidden` if the caller may read no
+     * threads.
+     */
     openAccess: (caller: Caller, threadId: string): Promise<ReadAccess> =>
       openReadAccess({ authorize, repository }, caller, threadId),
 
     /**
-     * Reads a thread from `since` of the request on; without that from after the event that `lastEventId` names, or from the
-     * beginning. The thread may not exist yet; one that the caller sees is followed when this resolves. Never ends by itself.
-     * `hasFlushed`: see Attendance; `onClose` may be called again.
+     * Reads a thread after `since` or after the event `lastEventId`, else from the beginning. The thread may not exist
+     * yet; a visible one is followed from here on. Never ends by itself. `hasFlushed`: see Attendance; `onClose` may be
+     * called more than once.
      */
     async read(
       readAccess: ReadAccess,
@@ -63,9 +66,9 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
     ): Promise<SubscriptionReader> {
       const { threadId } = readAccess;
       const since = request.since ?? lastEventId;
-      // If the database fails here, `untilSeen` below asks again.
+      // If the database fails here, `untilSeen` below repeats the question.
       const isSeen = readAccess.hidesNothing || (await readAccess.exists().catch(() => false));
-      // Before the client is answered: he may start a run at once.
+      // Before the answer, because the client may start a run at once.
       const unfollow = isSeen ? hub.followThread(threadId, "protocol") : () => undefined;
       const reader = readSubscription({
         threadId,

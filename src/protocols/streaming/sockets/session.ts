@@ -21,36 +21,35 @@ import {
 
 export interface SessionParts {
   service: StreamingService;
-  /** Has it asked again whether the caller may go on; held until the socket closes. */
+  /** Reauthorizes the caller until the socket closes. */
   holdAccess: (ask: Reauthorize) => HeldAccess;
-  /** Of the request that opened it; each subscription has one of its own. */
+  /** The opening request's access; each subscription has its own. */
   readAccess: ReadAccess;
-  /** Headers of the request that opened it, which runs find in their configuration. */
+  /** Headers of the opening request, which runs find in their configuration. */
   headers: Readonly<Record<string, string>> | undefined;
-  /** Elements that a message may hold. */
+  /** The most JSON elements in a message. */
   elementsAtMost: number;
   /** Counts a command as a request of its caller; throws `tooMany`. */
   spend: (envelope: CommandEnvelope) => void;
-  /** Counts a subscription as a stream of its caller, until what it answers is called; throws `tooMany`. */
+  /** Counts a subscription as a stream of its caller until the returned function is called; throws `tooMany`. */
   openStream: () => () => void;
   onFault: (error: unknown) => void;
-  /** Told whenever all that the client has sent is answered. */
+  /** Called when all commands are answered. */
   onIdle: () => void;
 }
 
-/** As both SDKs do. Whoever has not answered the one before is gone. */
+/** As in both SDKs. A client that missed a ping is dropped. */
 const PING_EVERY_MS = 20_000;
-/** Of RFC 6455: the client may not go on. */
+/** RFC 6455: policy violation. */
 const POLICY_VIOLATION = 1_008;
-/** Each is a reader of its own. */
 const SUBSCRIPTIONS_AT_MOST = 100;
 
-/** What is answered to a message that is no command; it has no id to name. */
+/** The answer to a message without a valid command, and so without an id. */
 interface Unreadable extends Omit<Extract<CommandAnswer, { type: "error" }>, "id"> {
   id: null;
 }
 
-/** A socket holds what it is to send until its client takes it, and several of them at once: HTTP has a place for such answers. */
+/** A socket buffers its answers, and a client may have several sockets. HTTP has a budget for large answers. */
 const whenLarge = async (): Promise<never> => {
   throw new CommandError("not_supported", "This state is too large for a WebSocket: read it over HTTP.");
 };
@@ -61,7 +60,7 @@ const keepAlive = (socket: WebSocket): void => {
     isAlive = true;
   });
   const timer = setInterval(() => {
-    // Nothing is read of a socket whose command is being worked off, and so no answer to a ping.
+    // A paused socket reads no pong.
     if (socket.isPaused) {
       isAlive = true;
       return;
@@ -73,7 +72,7 @@ const keepAlive = (socket: WebSocket): void => {
   socket.once("close", () => clearInterval(timer));
 };
 
-/** A client's socket: commands come in and are answered one after the other, events of its subscriptions go out. */
+/** Answers a socket's commands one after the other and sends the events of its subscriptions. */
 export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
   const { service, headers, elementsAtMost, spend, onFault, onIdle } = parts;
   const { threadId } = parts.readAccess;
@@ -84,9 +83,9 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
     for (const { readAccess } of subscriptions.values()) await readAccess.reauthorize(caller, once);
   });
   let busy: Promise<void> = Promise.resolve();
-  /** Messages that have come and are not answered yet. */
+  /** Received messages without an answer. */
   let waiting = 0;
-  // Subscriptions come one after the other, and by the first a short run would have ended before the next is there.
+  // Holds events back until all subscriptions are there: a short run could end between the first and the next.
   const merged = mergeReaders(() => (waiting > 0 ? busy : undefined));
 
   const answer = async (message: CommandAnswer | Unreadable): Promise<void> => {
@@ -107,7 +106,7 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
       onClose: parts.openStream(),
     });
     const subscriptionId = newId();
-    // Nothing is told before the answer, which `merged` waits for.
+    // `merged` sends no event before the answer.
     subscriptions.set(subscriptionId, { readAccess, end: merged.add(reader) });
     await answer({
       type: "success",
@@ -149,7 +148,7 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
     try {
       envelope = validated(commandEnvelope, parseBody(text, elementsAtMost), "The message");
     } catch (error) {
-      // Not `refusalOf`: there is nothing that could be our fault.
+      // An unreadable message is never the server's fault, so this skips `refusalOf`.
       const { message } = error as Error;
       return await answer({ type: "error", id: null, error: "invalid_argument", message });
     }
@@ -157,8 +156,8 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
   };
 
   socket.on("message", (data, isBinary) => {
-    // Takes no more until all are answered. What came in one piece is given message by message all the same, also while the
-    // socket is paused: resumed after each of them, it took in a piece of a thousand messages for each that was answered.
+    // Pauses until all messages are answered. A paused socket still emits the messages of one chunk: resuming after
+    // each of them read another chunk of a thousand messages per answer.
     socket.pause();
     waiting += 1;
     const text = isBinary ? "" : String(data as Buffer);
