@@ -18,7 +18,7 @@ import { typicalOf } from "./typical.ts";
 
 const isUpdating = (process.env["UPDATE_COUNTS"] ?? "") !== "";
 const TRIES_AT_MOST = 150;
-const TRIES_OF_AN_UPDATE = 24;
+const TRIES_OF_AN_UPDATE = 12;
 /** An index on metadata grows with each thread of the test, and its entries with the index. */
 const WAL_MARGIN = 1.05;
 
