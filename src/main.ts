@@ -1,4 +1,4 @@
-/** Process entry: runs the command that the arguments name. `bin/threadloom.js` loads it. */
+/** Process entry, loaded by `bin/threadloom.js`. */
 import process from "node:process";
 import type { CommandSurroundings } from "./cli/commands/command.ts";
 import { createProgram } from "./cli/program.ts";
@@ -17,7 +17,7 @@ const surroundings: CommandSurroundings = {
   stopping() {
     const stopping = new AbortController();
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
-    // Where a question has had the terminal read keys one by one, Ctrl-C is a key and no signal.
+    // A prompt leaves the terminal in raw mode, in which Ctrl-C is a key and sends no signal.
     if (process.stdin.isTTY) process.stdin.setRawMode(false);
     return stopping.signal;
   },

@@ -2,54 +2,49 @@ import { signInOf, type SignIn } from "../http/sign-in.ts";
 import type { Config } from "../platform/config/config.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../platform/lib/json.ts";
 
-/** What a person at the terminal wants to know once the server is up. */
+/** The content of the banner. */
 export interface BannerFacts {
   config: Config;
-  /** How callers show who they are: "API keys", "auth"; none: the server is open. */
+  /** Ways to authenticate: "API keys", "auth". Empty: the server is open. */
   ways: readonly string[];
-  /** What `auth` of langgraph.json reads; for the first request. */
+  /** The credential that `auth` of langgraph.json reads, for the example request. */
   signIn?: SignIn | undefined;
-  /** Where the server listens, e.g. `http://127.0.0.1:8123`. */
+  /** E.g. `http://127.0.0.1:8123`. */
   address: string;
-  /** Folder of the embedded PostgreSQL; undefined: the one of `config.databaseUrl`. */
+  /** Undefined: the database of `config.databaseUrl`. */
   embeddedFolder: string | undefined;
   graphs: readonly string[];
-  /** Whether there is a page at `/console`. */
   hasConsole: boolean;
-  /** JSON schema of what the first graph takes; undefined if it isn't known, as of a factory. */
+  /** JSON schema of the first graph's input; undefined if unknown, e.g. for a factory. */
   inputSchema?: JsonObject | undefined;
 }
 
-/** Host, port and name of a database, without user and password. */
+/** Host, port and name, without user and password. */
 export const databaseName = (connectionString: string): string => {
   const { host, pathname, searchParams } = new URL(connectionString);
   return `${host === "" ? (searchParams.get("host") ?? "localhost") : host}${pathname}`;
 };
 
-/** The address as somebody on this machine can call it: nobody can connect to "all addresses". */
+/** Replaces "all addresses", which clients can't connect to, with loopback. */
 export const callable = (address: string): string =>
   address.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
 
-/** To a graph of which nothing is known: it answers that in its own way, and none is asked what it is not for. */
+/** Input for a graph without a known schema. */
 const MESSAGES: JsonValue = [{ role: "user", content: "Hello" }];
-/** By type, where any value of the type will do. */
 const EXAMPLES = new Map<JsonValue | undefined, JsonValue>([
   ["string", "example"],
   ["integer", 1],
   ["number", 1],
   ["boolean", true],
 ]);
-/** On one line, which a person is to read. */
+/** The example has to fit on one line. */
 const KEYS_SHOWN = 5;
 
 const HEADER_NAME = /^[\w-]+$/;
 
-/**
- * An input that the first graph takes: a message, else a few keys of which an example is easily found. Any key may be
- * left out, so what has a default or is made of other things is.
- */
+/** An example input: a message, else a few keys of simple types. Every key of an input is optional. */
 const exampleInput = (schema: JsonObject | undefined): JsonObject => {
-  // The state of most graphs has messages; if that of an unknown one has not, the answer says so.
+  // Most graphs have messages. The answer of others explains the error.
   if (schema === undefined || !isJsonObject(schema.properties)) return { messages: MESSAGES };
   const properties = Object.entries(schema.properties).flatMap(([key, property]) =>
     isJsonObject(property) ? [{ key, property }] : [],
@@ -64,10 +59,10 @@ const exampleInput = (schema: JsonObject | undefined): JsonObject => {
   return Object.fromEntries(examples.slice(0, KEYS_SHOWN));
 };
 
-/** Within single quotes a shell takes everything as it is but these. */
+/** Quotes text for a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** In a header of the request: a key in $API_KEY, else what users have in $TOKEN. */
+/** The credential comes from a shell variable: $API_KEY or $TOKEN. */
 const headerText = ({ ways, signIn }: BannerFacts): string => {
   if (ways.length === 0) return "";
   if (ways.includes("API keys") || signIn === undefined) return ' -H "x-api-key: $API_KEY"';
@@ -75,7 +70,7 @@ const headerText = ({ ways, signIn }: BannerFacts): string => {
   return ` -H "${header.toLowerCase()}: ${prefix}$TOKEN"`;
 };
 
-/** A first request that works by copy and paste, once there is what its header names. */
+/** A request to copy and paste. */
 const firstRequest = (facts: BannerFacts): string[] => {
   const { address, graphs, inputSchema } = facts;
   const header = headerText(facts);
@@ -93,7 +88,6 @@ const firstRequest = (facts: BannerFacts): string[] => {
       });
 };
 
-/** The lines that are printed when the server is up. */
 export const bannerText = (facts: BannerFacts): string => {
   const { config, hasConsole, ways, address, embeddedFolder, graphs } = facts;
   const database =

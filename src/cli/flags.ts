@@ -1,12 +1,11 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
 
-/** Gives a command the flag by which a program can read its answer. */
 export const answeringJson = (command: Command): Command =>
   command.addOption(new Option("--json", "answer as JSON"));
 
 const LIMIT_AT_MOST = 1_000;
 
-/** How many of something are listed at most. */
+/** Parses `--limit`. */
 export const limitArgument = (text: string): number => {
   const number = Number(text);
   if (Number.isInteger(number) && number >= 1 && number <= LIMIT_AT_MOST) return number;

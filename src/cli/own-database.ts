@@ -1,4 +1,4 @@
-/** The database that this deployment's servers use, for commands: whether one runs meanwhile or not. */
+/** The database of this deployment, for commands. Servers may run or not. */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Command } from "commander";
@@ -20,17 +20,14 @@ import { readGraphConfig } from "../graphs/project/langgraph-json.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where it is, as flags say; what is left out is taken from the environment, as by a server. */
+/** Missing flags fall back to the environment, as in a server. */
 export interface DatabaseFlags {
   databaseUrl?: string | undefined;
   databaseSchema?: string | undefined;
-  /** Folder of the embedded PostgreSQL. */
   data?: string | undefined;
-  /** Path of langgraph.json, whose `env` may name the database. */
   config?: string | undefined;
 }
 
-/** Gives a command the flags that say where the database is. */
 export const onDatabase = (command: Command): Command =>
   command
     .option("--database-url <url>", "the database, not through a pooler in transaction mode")
@@ -43,7 +40,7 @@ export interface OwnDatabase {
   close(): Promise<void>;
 }
 
-/** With what `env` of langgraph.json adds, as for a server. A command needs no langgraph.json; one that is there has to be right. */
+/** Adds the variables of `env` in langgraph.json, as a server does. The file may be missing, but not invalid. */
 const completed = async (flags: DatabaseFlags, environment: Environment): Promise<Environment> => {
   const file = flags.config ?? graphConfigFileOf([], environment);
   const fileExists = await readFile(file).then(
@@ -71,7 +68,7 @@ const checked = <Value>(
   return parsed.data;
 };
 
-/** What the servers of this environment seal with; undefined without keys. */
+/** The servers' cipher; undefined without keys. */
 export const cipherOf = (environment: Environment): Cipher | undefined => {
   const { encryptionKeys, encryptionFallbackKeys, encryptedMetadataKeys } = ENCRYPTION_OPTIONS;
   const keys = [encryptionKeys, encryptionFallbackKeys].flatMap((option) =>
@@ -80,24 +77,22 @@ export const cipherOf = (environment: Environment): Cipher | undefined => {
   return openCipher({ keys, metadataKeys: checked(encryptedMetadataKeys, "", undefined, environment) });
 };
 
-/** Where the database of a deployment is. */
 export interface DatabasePlace {
-  /** With what `env` of langgraph.json adds. */
+  /** Includes `env` of langgraph.json. */
   environment: Environment;
   /** Undefined: the embedded PostgreSQL. */
   url: string | undefined;
   schema: string;
-  /** Folder of the embedded PostgreSQL, absolute; unused where there is a `url`. */
+  /** Absolute; unused if there is a `url`. */
   dataFolder: string;
-  /** What is to be said to whoever named it, in a line; undefined if nothing is. */
   warning: string | undefined;
 }
 
-/** The place that flags and a whole environment name. Throws StartError for what is said wrongly. */
+/** @throws StartError for an invalid flag or variable */
 export const databasePlaceOf = (flags: DatabaseFlags, environment: Environment): DatabasePlace => {
   const { databaseUrl, databaseSchema, databaseDirectUrl } = DATABASE_OPTIONS;
   const schema = checked(databaseSchema, "--database-schema", flags.databaseSchema, environment) ?? "";
-  // Past a pooler in transaction mode, if there is a way: migrations need a session.
+  // The direct address comes first: migrations need a session, which a pooler in transaction mode does not give.
   const url =
     checked(databaseDirectUrl, "--database-url", flags.databaseUrl, environment) ??
     checked(databaseUrl, "--database-url", undefined, environment);
@@ -107,18 +102,17 @@ export const databasePlaceOf = (flags: DatabaseFlags, environment: Environment):
   return { environment, url, schema, dataFolder: resolve(dataFolder), warning };
 };
 
-/** Finds out where it is, and opens nothing. Throws StartError for what is said wrongly. */
+/** Opens nothing. @throws StartError for an invalid flag or variable */
 export const findOwnDatabase = async (flags: DatabaseFlags, given: Environment): Promise<DatabasePlace> =>
   databasePlaceOf(flags, await completed(flags, given));
 
-/** The address of a database that runs. */
 export interface ReachedDatabase {
   connectionString: string;
-  /** Stops the embedded PostgreSQL, unless others use it. */
+  /** Stops the embedded PostgreSQL, unless other processes use it. */
   close(): Promise<void>;
 }
 
-/** Starts the embedded PostgreSQL, or takes the one that runs; another database is only named. */
+/** Starts the embedded PostgreSQL, or joins the running one. Does not connect to other databases. */
 export const reachOwnDatabase = async (
   { url, dataFolder, warning }: DatabasePlace,
   logger: Logger,
@@ -129,7 +123,7 @@ export const reachOwnDatabase = async (
     : { connectionString: url, close: () => Promise.resolve() };
 };
 
-/** Says in one sentence that a database can't be used; other errors stay what they are. */
+/** Turns connection errors into one sentence, and returns other errors unchanged. */
 export const explainUnusable = (error: unknown, connectionString: string): unknown => {
   if (!isUnusable(error)) return error;
   const reason = unusableReason(error);
@@ -138,7 +132,6 @@ export const explainUnusable = (error: unknown, connectionString: string): unkno
   });
 };
 
-/** Makes migrations as the environment says that the database needs them. */
 export const migrateOwn = (
   { environment, schema }: DatabasePlace,
   connectionString: string,
@@ -150,8 +143,8 @@ export const migrateOwn = (
 };
 
 /**
- * Opens it, with all migrations, and with the servers' keys of encryption if the environment has them. The embedded PostgreSQL is taken if it runs, else started and stopped afterwards. Throws
- * StartError if it can't be used.
+ * Opens the database, migrated, with the encryption keys of the environment. Stops the embedded PostgreSQL at the end
+ * if this call started it. @throws StartError if it can't be used
  */
 export const openOwnDatabase = async (
   flags: DatabaseFlags,

@@ -1,7 +1,7 @@
-/** What callers have written, for a terminal: nothing in it must steer one. */
+/** Replaces control characters, because callers' text must not control the terminal. */
 export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, "?");
 
-/** The same of a text of several lines, whose tabs stay. */
+/** The same, but keeps line breaks and tabs. */
 export const printableLines = (text: string): string => text.replace(/(?![\n\t])[\p{Cc}\p{Cf}]/gu, "?");
 
 const SHORTEST = 8;
@@ -13,8 +13,8 @@ const cut = (text: string, width: number): string => {
 };
 
 /**
- * Rows under their titles, in columns. Where they are wider than the terminal, the widest column is cut, again and again.
- * @param columns characters of a line; undefined: nothing is cut, as a script may read it
+ * Aligns rows in columns. If they are wider than the terminal, cuts the widest column repeatedly.
+ * @param columns width of a line; undefined: cuts nothing, because a script may read the output
  */
 export const tableText = (
   titles: readonly string[],
@@ -38,7 +38,7 @@ export const tableText = (
     .join("");
 };
 
-/** Names and values, one below the other. */
+/** One name and value per line. */
 export const fieldsText = (fields: readonly (readonly [name: string, value: string])[]): string => {
   const width = Math.max(...fields.map(([name]) => name.length)) + GAP;
   return fields.map(([name, value]) => `${name.padEnd(width)}${printable(value)}\n`).join("");

@@ -3,13 +3,11 @@ import { EncryptionError, StartError, ThreadloomError, UsageError } from "../pla
 import { GraphLoadError } from "../graphs/project/langgraph-json.ts";
 import { printableLines } from "./printable.ts";
 
-/** What a shell is told by the exit code. */
 export const EXIT_CODES = { done: 0, notDone: 1, wrongUsage: 2 } as const;
 
-/** The last line of a command's help. */
 export const EXIT_CODES_TEXT = "Exit codes: 0 done, 1 not done, 2 wrong usage.";
 
-/** A command was not done, or not wholly, and has said why. */
+/** The command failed, or failed in part, and has reported why. */
 export class NotDoneError extends Error {
   override readonly name = "NotDoneError";
 
@@ -18,7 +16,6 @@ export class NotDoneError extends Error {
   }
 }
 
-/** What a process ends with that something was thrown in. */
 export const exitCodeOf = (error: unknown): number =>
   error instanceof UsageError ? EXIT_CODES.wrongUsage : EXIT_CODES.notDone;
 
@@ -26,8 +23,8 @@ const isPlain = (error: unknown): error is Error =>
   [StartError, GraphLoadError, ThreadloomError, EncryptionError].some((kind) => error instanceof kind);
 
 /**
- * Who reads may stop, as `head` does: that is no error, and without a listener it would end the process with a stack.
- * @param onGone called when nobody reads any more
+ * A reader such as `head` may close the pipe. Without a listener that error would end the process with a stack.
+ * @param onGone called when the reader is gone
  */
 export const writingTo = (
   stream: NodeJS.WritableStream,
@@ -38,18 +35,18 @@ export const writingTo = (
 };
 
 export interface RunOptions {
-  /** Arguments behind the name of the program. */
+  /** Arguments after the program's name. */
   argv: readonly string[];
-  /** For what a person reads beside the answer: errors, and the help of wrong usage. */
+  /** For people: errors, and help after wrong usage. */
   note: (text: string) => void;
   write: (text: string) => void;
 }
 
-/** Runs one command and answers the exit code. */
+/** @returns the exit code */
 export const runCommand = (command: Command, options: RunOptions): Promise<number> =>
   run(command, `threadloom ${command.name()}`, options);
 
-/** `help keys create` is `keys create --help`, and so is refused like `keys craete` where there is no such command. */
+/** Rewrites `help keys create` to `keys create --help`, so that commander refuses unknown names. */
 const asked = (program: Command, argv: readonly string[]): readonly string[] => {
   const [first, name, inner] = argv;
   if (first !== "help" || name === undefined || name === first) return argv;
@@ -60,7 +57,7 @@ const asked = (program: Command, argv: readonly string[]): readonly string[] => 
   return fileExists ? [name, inner, "--help"] : [name, inner];
 };
 
-/** Runs the command of the program that the arguments name, and answers the exit code. Without one it prints the help. */
+/** Prints the help if there are no arguments. @returns the exit code */
 export const runProgram = async (program: Command, options: RunOptions): Promise<number> => {
   const [first = "--help"] = options.argv;
   const isCommand = program.commands.some((command) => command.name() === first);
@@ -72,11 +69,11 @@ export const runProgram = async (program: Command, options: RunOptions): Promise
   return code;
 };
 
-/** An error is one sentence; only a fault of ours has a stack. */
+/** Expected errors are one sentence. Only bugs print a stack. */
 const run = async (command: Command, name: string, { argv, note, write }: RunOptions): Promise<number> => {
-  // Arguments stand in it as they were given.
+  // Error texts repeat arguments, which may hold control characters.
   const named = (text: string): void => note(`${name}: ${printableLines(text)}`);
-  // Commander ends the process by itself unless each command is told not to.
+  // By default commander ends the process.
   const prepare = (one: Command): void => {
     one.exitOverride();
     one.configureOutput({
@@ -92,7 +89,7 @@ const run = async (command: Command, name: string, { argv, note, write }: RunOpt
     return EXIT_CODES.done;
   } catch (error) {
     if (error instanceof NotDoneError) return error.exitCode;
-    // Commander has printed why, or the help that was asked for.
+    // Commander has printed the error or the help.
     if (error instanceof CommanderError)
       return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.wrongUsage;
     named(`${isPlain(error) ? error.message : error instanceof Error ? error.stack : String(error)}\n`);

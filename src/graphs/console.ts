@@ -3,7 +3,6 @@ import { Writable } from "node:stream";
 import type { Logger } from "../platform/lib/logger.ts";
 import { logOrigin } from "./log-origin.ts";
 
-/** The methods whose severity is not that of `console.log`. */
 const SEVERITIES = {
   debug: "debug",
   trace: "debug",
@@ -12,14 +11,14 @@ const SEVERITIES = {
   assert: "error",
 } as const;
 
-/** What Node prints of its own, as of a function that is deprecated: by `console.error`, and nothing has failed. */
+/** Node prints warnings (e.g. deprecations) with `console.error`. */
 const WARNING_OF_NODE = /^\(node:\d+\) /;
 
 type Severity = "info" | (typeof SEVERITIES)[keyof typeof SEVERITIES];
 
 /**
- * A console that writes into the server's log: each call is one line of it, whose field `text` holds what was printed,
- * with the run and the node. Printed as it is, a caller's text with a line break would forge lines of the log.
+ * A console that logs each call as one line, with run and node. Printed directly, a caller's text with line breaks
+ * could forge log lines.
  */
 export const createLogConsole = (logger: Logger): Console => {
   const consoleOf = (severity: Severity): Console => {

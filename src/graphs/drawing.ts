@@ -9,7 +9,7 @@ export interface DrawnNode {
   metadata?: JsonObject;
 }
 
-/** No other keys: the Python SDK builds its edge from exactly these and fails on a fifth. */
+/** No other keys: the Python SDK's edge takes exactly these and fails on a fifth. */
 export interface DrawnEdge {
   source: string;
   target: string;
@@ -22,13 +22,10 @@ export interface GraphDrawing {
   edges: DrawnEdge[];
 }
 
-/**
- * Nodes and edges of a graph as clients draw them.
- * @param xray `true` opens every subgraph, a number the first so many levels
- */
+/** @param xray `true` opens all subgraphs, a number that many levels */
 export async function drawGraph(graph: RunnableGraph, xray: boolean | number): Promise<GraphDrawing> {
   const drawable = await graph.getGraphAsync({ xray: xray === 0 ? false : xray });
-  // The data of a node is whatever its runnable or schema says of itself: through JSON, so that nothing else is left.
+  // Node data may hold anything. JSON drops what clients can't get.
   const { nodes, edges } = JSON.parse(JSON.stringify(drawable.toJSON())) as GraphDrawing;
   return {
     nodes: nodes.map(({ id, type, data }) => {

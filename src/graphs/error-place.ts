@@ -2,16 +2,15 @@ import { readFile } from "node:fs/promises";
 import { sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** A place in a file of the user's. Line and column from 1. */
+/** Line and column from 1. */
 interface SourcePlace {
   file: string;
   line: number;
   column: number | undefined;
-  /** As the stack says it; undefined if it is not from there. */
+  /** The stack's line; undefined for other sources. */
   frame: string | undefined;
 }
 
-/** This server's own code. */
 const OWN = fileURLToPath(new URL("../", import.meta.url));
 const FRAMES_AT_MOST = 5;
 const LINES_BEFORE = 2;
@@ -34,15 +33,14 @@ const placesIn = (lines: readonly string[], pattern: RegExp): SourcePlace[] =>
     return [{ file: pathOf(file), line: Number(line), column: column ? Number(column) : undefined, frame }];
   });
 
-/** `    at name (/file.ts:1:2)`, `    at /file.ts:1:2`. */
 const FRAME = /^\s+at (?:.*\()?(?<file>(?:file:)?[^()]+?):(?<line>\d+):(?<column>\d+)\)?$/;
-/** How esbuild tells what it can't compile. */
+/** esbuild's compile error. */
 const COMPILED = /^(?<file>.+?):(?<line>\d+):(?<column>\d+): ERROR: /;
-/** How Node tells, before the error itself, which line can't be linked. */
+/** Node prints the line that it can't link before the error. */
 const LINKED = /^(?<file>(?:file:)?[^\s:][^:]*):(?<line>\d+)$/;
 const MISSING_PACKAGE = /^Cannot find (?:package|module) '(?<name>[^']+)' imported from (?<file>.+)$/m;
 
-/** Where an import of the package stands: Node says the file only. */
+/** Finds the line of the import, because Node names only the file. */
 const importOf = async (message: string): Promise<SourcePlace[]> => {
   const { name = "", file = "" } = MISSING_PACKAGE.exec(message)?.groups ?? {};
   if (file === "" || !isTheirs(pathOf(file))) return [];
@@ -63,16 +61,13 @@ const excerpt = async ({ file, line, column }: SourcePlace): Promise<string[]> =
     const mark = number === line ? ">" : " ";
     const row = `${mark} ${String(number).padStart(width)} | ${text.slice(0, CHARACTERS_AT_MOST)}`.trimEnd();
     if (number !== line || column === undefined || column > CHARACTERS_AT_MOST) return [row];
-    // Tabs stay tabs, so that the mark stands below what it points at.
+    // Keeps tabs, so that the mark is below its column.
     const indent = text.slice(0, column - 1).replace(/[^\t]/g, " ");
     return [row, `  ${" ".repeat(width)} | ${indent}^`];
   });
 };
 
-/**
- * Where in the user's own files something went wrong: the frames of the stack that are theirs, and the lines around the
- * first. Empty if nothing is known; else it begins with a line break.
- */
+/** The user's frames of a stack and the lines around the first. Empty, or begins with a line break. */
 export const placeText = async (error: unknown): Promise<string> => {
   if (!(error instanceof Error)) return "";
   const stack = (error.stack ?? "").split("\n");

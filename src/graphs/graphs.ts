@@ -24,20 +24,18 @@ import {
 } from "./runnable-graph.ts";
 import type { GraphSourceSchemas, SourceReader } from "./source/source-schemas.ts";
 
-/** The graphs that `langgraph.json` names. Every method throws `graphNotFound` for an id it does not name. */
+/** Every method throws `graphNotFound` for an id that `langgraph.json` does not name. */
 export interface Graphs {
-  /** In the order of the file. */
   readonly ids: readonly string[];
   has(id: string): boolean;
   description(id: string): string | undefined;
-  /** Whether it is built anew for each use, from the configuration: for any other graph that need not be known. */
+  /** A factory builds the graph for each use from the configuration. Other graphs ignore the configuration. */
   isFactory(id: string): boolean;
-  /** Those of the copy of LangGraph that the graph uses: what it is given must be made of them. */
+  /** Classes of the graph's own LangGraph copy: its arguments must be instances of them. */
   classesOf(id: string): ValueClasses;
   /**
-   * The graph to run, with this server's checkpointer and store. A factory is called each time, with the
-   * run's config and what the graph is for, and what it throws comes through as it is. With `bindings` the graph is a
-   * copy for this call alone, e.g. for a checkpointer that belongs to one attempt.
+   * The graph for a run, with this server's checkpointer and store. Calls a factory each time; its errors pass through.
+   * With `bindings` the result is a copy for this call.
    */
   resolve(
     id: string,
@@ -46,18 +44,17 @@ export interface Graphs {
     accessContext?: AccessContext,
   ): Promise<RunnableGraph>;
   /**
-   * JSON schemas. The answer is shared: don't change it. For a graph whose state is declared by types it waits a moment
-   * for its source to be read, and is `provisional` before that. Here and below the config matters to a factory only; one that can't build its graph from it is
-   * `invalid`.
+   * Shared: do not change the result. Graphs declared by types wait briefly for their source, and are `provisional`
+   * until it is read. Throws `invalid` if a factory fails for this config.
    */
   schemas(id: string, config?: GraphConfiguration): Promise<GraphSchemas>;
-  /** Begins to read from source what graphs do not tell themselves; it takes seconds, in another process. */
+  /** Starts reading schemas from source in another process, which takes seconds. */
   readAhead(): void;
-  /** The schema of its input as far as the graph itself tells it, without its source. */
+  /** The input schema, without the source. */
   declaredInput(id: string): Promise<JsonObject>;
-  /** @param xray `true` opens every subgraph, a number the first so many levels */
+  /** @param xray `true` opens all subgraphs, a number that many levels */
   drawing(id: string, xray?: boolean | number, config?: GraphConfiguration): Promise<GraphDrawing>;
-  /** Schemas of the subgraphs by namespace (`node`, or `node|node` with `recurse`). */
+  /** By namespace (`node`, or `node|node` with `recurse`). */
   subgraphs(
     id: string,
     namespace?: string,
@@ -68,18 +65,17 @@ export interface Graphs {
 }
 
 export interface LoadGraphsOptions extends GraphBindings {
-  /** Path of `langgraph.json`. */
   configPath: string;
-  /** What the environment says of it. */
+  /** Keys that the environment sets. */
   projectKeys?: ProjectKeys | undefined;
   logger: Logger;
   /** See createModuleLoader. */
   edition?: number | undefined;
-  /** Without one, schemas say what the graphs themselves tell. Closed with the graphs. */
+  /** Reads schemas from source. Closed with the graphs. */
   source?: SourceReader | undefined;
-  /** Gives up loading. */
+  /** Stops waiting for loading. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds after which the log names a graph that still loads. */
+  /** Milliseconds until the log names a graph that still loads. */
   lateMs?: number | undefined;
 }
 
@@ -89,7 +85,7 @@ type GraphFactory = (config: GraphConfiguration, runtime: ServerRuntime) => unkn
 
 interface LoadedGraph {
   entry: GraphEntry;
-  /** Our own copy; undefined for a factory. */
+  /** Undefined for a factory. */
   graph: RunnableGraph | undefined;
   factory: GraphFactory | undefined;
   classes: ValueClasses;
@@ -99,10 +95,7 @@ class NoGraphError extends Error implements WithoutContents {
   readonly hidesContents = true;
 }
 
-/**
- * Loads every graph of a `langgraph.json`.
- * @throws GraphLoadError that names each graph that can't be served, its file and the cause
- */
+/** @throws GraphLoadError that names each invalid graph, its file and the cause */
 export async function loadGraphs({
   configPath,
   projectKeys,
@@ -176,13 +169,13 @@ export async function loadGraphs({
     const given = { ...config, configurable: config.configurable ?? {} };
     const made: unknown = await factory?.(given, runtimeFor(accessContext, given, all.store));
     const compiled = await compiledGraph(made);
-    // A run may show this to its caller, who has no business with our paths.
+    // Callers see this message, so it has no path.
     if (!compiled)
       throw new NoGraphError(`The factory of graph '${id}' returned ${kindOf(made)}, not a graph.`);
     return boundCopy(compiled, all);
   };
 
-  /** The graph to look at, not to run. A factory may need what the caller has not given. */
+  /** For schemas and drawings: a factory may fail without a run's configuration. */
   const resolveToDescribe = async (id: string, config?: GraphConfiguration): Promise<RunnableGraph> => {
     const { factory } = find(id);
     return resolve(id, config, undefined, "assistants.read").catch((cause: unknown) => {
@@ -191,7 +184,7 @@ export async function loadGraphs({
     });
   };
 
-  /** Undefined if it is not known now, and may be later. */
+  /** Undefined while unknown. */
   const sourceOf = async (id: string): Promise<GraphSourceSchemas | undefined> =>
     source === undefined ? NOTHING : await source.of(id);
 
@@ -212,7 +205,7 @@ export async function loadGraphs({
       const graph = await resolveToDescribe(id, config);
       const fromSource = isDeclaredByTypes(graph) ? await sourceOf(id) : NOTHING;
       const schemas = marked(graphSchemas(id, graph, fromSource?.get("")), fromSource);
-      // A factory's graph may have another shape for another config.
+      // A factory may build another shape for another config.
       if (find(id).graph && fromSource !== undefined) schemasById.set(id, schemas);
       return schemas;
     },
@@ -234,7 +227,7 @@ export async function loadGraphs({
       const found: Record<string, GraphSchemas> = {};
       let asked: Promise<GraphSourceSchemas | undefined> | undefined;
       const graph = await resolveToDescribe(id, config);
-      // LangGraph goes down to a namespace of several names only when it recurses.
+      // LangGraph reaches nested namespaces only with `recurse`.
       const goDown = recurse || namespace?.includes("|");
       for await (const [name, subgraph] of graph.getSubgraphsAsync(namespace, goDown)) {
         const fromSource = isDeclaredByTypes(subgraph) ? await (asked ??= sourceOf(id)) : NOTHING;

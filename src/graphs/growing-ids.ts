@@ -1,9 +1,9 @@
 /**
- * LangGraph makes the ids of checkpoints by the clock of its process, and the newest id is the state of the thread. A
- * checkpointer that orders ids gives a new checkpoint another id where the clock is behind; see docs/decisions/047.
+ * LangGraph derives checkpoint ids from its process's clock, and the newest id is the thread's state. An ordering
+ * checkpointer replaces an id if the clock is behind; see docs/decisions/047.
  */
 
-/** What the loop of a run has of LangGraph's (1.4.18): `checkpoint` is set whenever it makes one. */
+/** The parts of LangGraph's loop (1.4.18) used here. Every new checkpoint is assigned to `checkpoint`. */
 interface Loop {
   checkpoint: { id: string };
   checkpointer?: unknown;
@@ -19,12 +19,12 @@ interface LoopRunner {
   _runLoop(parameters: { loop: Loop }): Promise<unknown>;
 }
 
-/** Of the symbol registry: two copies of this package may share one LangGraph. */
+/** From the symbol registry: two copies of this package may share one LangGraph. */
 const GROWS_IDS = Symbol.for("threadloom.grows-ids");
 
 /**
- * Has all graphs of the same LangGraph ask their checkpointer for ids, subgraphs too: only their common class reaches those.
- * `_runLoop` is not public. Where it is missing, the checkpointer refuses a checkpoint that is older than its parent.
+ * Patches the common class, the only way to reach subgraphs. `_runLoop` is not public: if it is missing, the
+ * checkpointer refuses a checkpoint older than its parent.
  */
 export const growIds = (graph: object): void => {
   const owner = ownerOfLoop(graph);
@@ -46,7 +46,7 @@ const ownerOfLoop = (graph: object): LoopRunner | undefined => {
 const ordersIds = (checkpointer: unknown): checkpointer is IdOrder =>
   typeof checkpointer === "object" && checkpointer !== null && "idAfterAll" in checkpointer;
 
-/** The ids of tasks are made of the checkpoint's: so it has the right one from the moment it is made. */
+/** Task ids derive from the checkpoint's id, so it must be right at once. */
 const orderIds = (loop: Loop): void => {
   const { checkpointer } = loop;
   const threadId = loop.config?.configurable?.thread_id;

@@ -12,36 +12,35 @@ import type { RunnableGraph } from "./runnable-graph.ts";
 import type { Properties, SourceSchemas } from "./source/extraction.ts";
 
 /**
- * The shapes of what a graph takes, returns and keeps, as JSON schema. Each is an object with `properties`,
- * an empty one at worst: front ends read the keys without asking whether they are there.
+ * JSON schemas of a graph's input, output, state and context. Each has `properties`, because front ends read its keys
+ * without a check.
  */
 export interface GraphSchemas {
   graph_id: string;
   input_schema: JsonObject;
   output_schema: JsonObject;
   state_schema: JsonObject;
-  /** Keys of `config.configurable`: what a graph declares as its context is accepted there too. */
+  /** Keys of `config.configurable`, including those of the context. */
   config_schema: JsonObject;
   context_schema: JsonObject;
-  /** The source of the graph is being read: it may tell more. */
+  /** The source is still being read, and may add more. */
   provisional?: true;
 }
 
-/** What every document says of itself; all that its parts are made of is asked for in this draft. */
 const DRAFT = "http://json-schema.org/draft-07/schema#";
 
-/** The parts of a `StateGraph` in which it keeps what it was declared with. */
+/** Fields of a `StateGraph` with its declarations. */
 interface StateBuilder {
-  /** Channels by key: always there. */
+  /** Channels by key; always present. */
   _schemaDefinition?: Channels;
   _inputDefinition?: Channels;
   _outputDefinition?: Channels;
-  /** A zod object or a `StateSchema`; undefined (or a symbol) if the state was declared by types only. */
+  /** A zod object or `StateSchema`; undefined or a symbol if only types declare the state. */
   _schemaRuntimeDefinition?: unknown;
   _inputRuntimeDefinition?: unknown;
   _outputRuntimeDefinition?: unknown;
   _configRuntimeSchema?: unknown;
-  /** What `withLangGraph` knows of a zod schema. Asked here, because the user's copy has its own. */
+  /** The registry of `withLangGraph`, from the user's copy of LangGraph. */
   _metaRegistry?: { get(schema: unknown): SchemaMeta | undefined };
 }
 interface SchemaMeta {
@@ -50,34 +49,32 @@ interface SchemaMeta {
 }
 type Channels = Record<string, unknown>;
 
-/** One key of a state, however it was declared. */
 interface Field {
   /** Undefined if only its TypeScript type is known. */
   schema: unknown;
   extra: JsonObject | undefined;
 }
-/** `update`: what a caller may write into the key; `value`: what can be read there. */
+/** `update`: what callers may write; `value`: what they read. */
 type Direction = "update" | "value";
 
 const builderOf = ({ builder }: RunnableGraph): StateBuilder =>
   isObject(builder) ? (builder as StateBuilder) : {};
 
-/** Whether more may be known of the graph from its source than from itself: its state is declared by types only. */
+/** Such a graph's source may tell more than the graph. */
 export const isDeclaredByTypes = (graph: RunnableGraph): boolean =>
   !isObject(builderOf(graph)._schemaRuntimeDefinition);
 
 const NO_SOURCE: SourceSchemas = { state: {}, input: {}, output: {}, context: {} };
 
 /**
- * Schemas of one graph. Zod (3 and 4) and `StateSchema` declare them; for `Annotation.Root`, whose types
- * exist in TypeScript only, the channels tell the keys, and the source their types. Without the source the channels tell
- * of the values what can be known: messages, and the type of a default.
+ * Zod (3 and 4) and `StateSchema` declare schemas. For `Annotation.Root` the channels give the keys, and the source or
+ * else default values give the types.
  */
 export function graphSchemas(graphId: string, graph: RunnableGraph, source = NO_SOURCE): GraphSchemas {
   const builder = builderOf(graph);
   const state = builder._schemaRuntimeDefinition;
   const stateChannels = builder._schemaDefinition ?? {};
-  // A symbol stands for "the state, in parts".
+  // LangGraph's symbol for the whole state.
   const input = isObject(builder._inputRuntimeDefinition) ? builder._inputRuntimeDefinition : state;
   const output = builder._outputRuntimeDefinition ?? state;
   const shape = (
@@ -99,7 +96,7 @@ export function graphSchemas(graphId: string, graph: RunnableGraph, source = NO_
   };
 }
 
-/** Any key of the state may be left out of an input. */
+/** An input may omit any key of the state. */
 const withoutRequired = ({ required: _, ...schema }: JsonObject): JsonObject => schema;
 
 function fieldsOf(
@@ -121,7 +118,7 @@ function fieldsOf(
   return fields;
 }
 
-/** A field of a `StateSchema`: a value with a reducer, an untracked value, or a schema as it is. */
+/** A value with a reducer, an untracked value, or a schema. */
 function stateField(value: unknown, direction: Direction): Field {
   if (!isObject(value)) return { schema: undefined, extra: undefined };
   const extra = isObject(value.jsonSchemaExtra) ? (value.jsonSchemaExtra as JsonObject) : undefined;
@@ -133,14 +130,13 @@ function stateField(value: unknown, direction: Direction): Field {
   return { schema: value.schema, extra };
 }
 
-/** The object of the fields, or of the channels where there are no fields for them. */
 function objectSchema(
   fields: Map<string, Field>,
   channels: Channels,
   direction: Direction,
   types: Properties,
 ): JsonObject {
-  // The channels say which keys there are. A context has fields or types only, the functional API types.
+  // Channels name the keys. A context has only fields or types, the functional API only types.
   const keys = [Object.keys(channels), [...fields.keys()], Object.keys(types)]
     .map((names) => names.filter((name) => !name.startsWith("__")))
     .find((names) => names.length > 0);
@@ -168,7 +164,7 @@ function fieldSchema(key: string, schema: unknown, direction: Direction): JsonOb
     const { $schema: _, ...converted } = convert(schema, direction);
     return relocated(converted, propertyPointer(key)) as JsonObject;
   } catch {
-    // A schema library that can't say it in JSON schema: then anything is allowed, which is true as far as we know.
+    // A library without JSON schema support allows anything.
     return {};
   }
 }
@@ -176,7 +172,7 @@ function fieldSchema(key: string, schema: unknown, direction: Direction): JsonOb
 function convert(schema: unknown, direction: Direction): JsonObject {
   const io = direction === "update" ? "input" : "output";
   if (isInteropZodSchema(schema)) {
-    // What JSON schema has no word for (a class, a date, a custom check) becomes "anything", not an error.
+    // Unrepresentable parts (a class, a date, a custom check) become "anything" instead of an error.
     const options = isZodSchemaV4(schema)
       ? ({ unrepresentable: "any", io, target: "draft-7" } as const)
       : undefined;
@@ -186,7 +182,7 @@ function convert(schema: unknown, direction: Direction): JsonObject {
   return standard?.jsonSchema?.[io]({ target: "draft-07" }) ?? {};
 }
 
-/** Zod 3 says of an optional value by itself "not anything, or this": that it may be absent, the object says. */
+/** Zod 3 adds "not anything" to optional values. `required` of the object says the same. */
 function withoutNothing(schema: JsonObject): JsonObject {
   const [first, second, ...more] = Array.isArray(schema.anyOf) ? schema.anyOf : [];
   if (!isObject(first) || !isObject(first.not) || !isObject(second) || more.length > 0) return schema;
@@ -194,7 +190,7 @@ function withoutNothing(schema: JsonObject): JsonObject {
   return { ...rest, ...(second as JsonObject) };
 }
 
-/** What the source says of a key; of its values, if that is no more than a comment, what the channel tells. */
+/** Prefers the source's schema. If that has only a comment, adds the channel's. */
 function typedSchema(key: string, types: Properties, ofChannel: () => JsonObject): JsonObject {
   const { description, ...typed } = (relocated(ownField(types, key), propertyPointer(key)) ??
     {}) as JsonObject;
@@ -205,7 +201,7 @@ function typedSchema(key: string, types: Properties, ofChannel: () => JsonObject
 const propertyPointer = (key: string): string =>
   `#/properties/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 
-/** References inside a property start at the root of the whole document once it is part of one. */
+/** Rebases references, which start at the root of the whole document. */
 function relocated(value: JsonValue | undefined, base: string): JsonValue | undefined {
   if (Array.isArray(value)) return value.map((item) => relocated(item, base) ?? null);
   if (typeof value !== "object" || value === null) return value;
@@ -218,9 +214,9 @@ function relocated(value: JsonValue | undefined, base: string): JsonValue | unde
   );
 }
 
-/** What a channel tells without any schema: the type of its default value. */
+/** The type of the default value. */
 function channelSchema(channel: Record<string, unknown>, direction: Direction): JsonObject {
-  // A reducer may take other things than it keeps.
+  // A reducer may accept other types than it returns.
   if (direction === "update" && typeof channel.operator === "function") return {};
   const value = defaultOf(channel);
   if (Array.isArray(value)) return { type: "array" };
@@ -230,14 +226,14 @@ function channelSchema(channel: Record<string, unknown>, direction: Direction): 
 
 const MESSAGE_REDUCERS = ["messagesStateReducer", "messagesDeltaReducer"];
 
-/** By LangGraph's own reducer, or by the way its documentation writes it by hand: a list called `messages`. */
+/** LangGraph's reducer, or the documented handwritten form: a list named `messages`. */
 function holdsMessages(key: string, channel: Record<string, unknown>): boolean {
   const reducer = channel.operator ?? channel.reducer;
   if (typeof reducer !== "function") return false;
   return MESSAGE_REDUCERS.includes(reducer.name) || (key === "messages" && Array.isArray(defaultOf(channel)));
 }
 
-/** The default of a channel. It is the user's function: it may throw. */
+/** The default's factory is user code and may throw. */
 function defaultOf(channel: Record<string, unknown>): unknown {
   if (typeof channel.initialValueFactory !== "function") return undefined;
   try {
@@ -247,13 +243,13 @@ function defaultOf(channel: Record<string, unknown>): unknown {
   }
 }
 
-/** A channel is declared as itself or as a function that makes it. */
+/** A channel, or a function that makes one. */
 function instance(channel: unknown): Record<string, unknown> {
   const made: unknown = typeof channel === "function" ? (channel as () => unknown)() : channel;
   return isObject(made) ? made : {};
 }
 
-/** Whether a key may be absent: it is optional or has a default. */
+/** Optional, or has a default. */
 function acceptsNothing(schema: unknown): boolean {
   if (!isStandardSchema(schema)) return true;
   try {

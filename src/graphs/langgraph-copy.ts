@@ -10,7 +10,6 @@ import {
 import { giveChunks } from "./model-chunks.ts";
 
 const LANGGRAPH = "@langchain/langgraph";
-/** What its graphs are instances of. */
 const PREGEL = "@langchain/langgraph/pregel";
 const CHAT_MODELS = "@langchain/core/language_models/chat_models";
 
@@ -19,7 +18,7 @@ type Load = (specifier: string) => Promise<unknown> | unknown;
 
 const modulesBy = async (load: Load): Promise<LangGraphModules> => {
   const loading = (await load("@langchain/core/load")) as Pick<LangGraphModules, "load">;
-  // `load` above has loaded it already.
+  // Already loaded by `load` above.
   giveChunks(await load(CHAT_MODELS));
   return {
     langgraph: (await load(LANGGRAPH)) as Module<"langgraph">,
@@ -29,7 +28,7 @@ const modulesBy = async (load: Load): Promise<LangGraphModules> => {
   };
 };
 
-/** Undefined if `find` finds nothing. */
+/** Undefined if `find` throws. */
 const found = <Place>(find: () => Place): Place | undefined => {
   try {
     return find();
@@ -43,7 +42,6 @@ const isOf = (graph: object, module: unknown): boolean => {
   return Pregel !== undefined && graph instanceof Pregel;
 };
 
-/** Looks something up once for each key. */
 const once = <Value>(find: (key: string) => Value): ((key: string) => Value) => {
   const known = new Map<string, { value: Value }>();
   return (key) => {
@@ -56,10 +54,8 @@ const once = <Value>(find: (key: string) => Value): ((key: string) => Value) => 
 type Classes = Promise<ValueClasses>;
 
 /**
- * Says which classes the graph of a file uses: those of its copy of LangGraph, found as the file finds it. `import` and `require`
- * look where the file stands, which may be elsewhere than this server. What was bundled into the file can't be found; it is given
- * classes that are like LangGraph's. To be made for each load of the graphs: what was found is kept, since most files of a project
- * find the same, and to look for it took as long as to load a graph.
+ * Finds the LangGraph classes that a graph's file resolves to; they may differ from this server's. A bundled copy can't
+ * be found and gets compatible classes. Caches within one load: each search took as long as loading a graph.
  */
 export const createCopyFinder = () => {
   const requiredClasses = once((entry): Classes => {
@@ -72,8 +68,8 @@ export const createCopyFinder = () => {
   const importedEntry = once((folder) => found(() => resolve(LANGGRAPH, folder)));
 
   /**
-   * The copy that a file gets by `require`, if it has: a package is loaded once for `require` and once for `import`, and the two
-   * have different classes. Which one a graph comes from, the graph itself says; a factory has made none yet.
+   * The copy from `require`. Node loads a package separately for `require` and `import`, with different classes; the
+   * graph shows which one it uses.
    */
   const required = (file: string, graph: object | undefined): Classes | undefined => {
     const require = createRequire(file);

@@ -5,15 +5,12 @@ const LATE_MS = 10_000;
 
 export interface LoadingWatch {
   logger: Logger;
-  /** Gives up waiting; the module may go on loading. */
+  /** Stops waiting; the module may continue to load. */
   signal?: AbortSignal | undefined;
   lateMs?: number | undefined;
 }
 
-/**
- * Waits for a graph to load, and names it in the log if that takes long. An `await` at the top level of a module may never end.
- * Rejects with the signal's reason.
- */
+/** Logs a graph that loads for long: a top-level `await` may never end. Rejects with the signal's reason. */
 export const watchLoading = async <Loaded>(
   { id, file }: GraphEntry,
   loading: Promise<Loaded>,

@@ -7,7 +7,7 @@ export interface LogOrigin {
   node?: string;
 }
 
-/** Which run of which node writes: LangGraph keeps its configuration for whatever the node calls. */
+/** The current run and node, from LangGraph's async context. */
 export const logOrigin = (): LogOrigin => {
   const { metadata = {}, configurable = {} } =
     (AsyncLocalStorageProviderSingleton.getRunnableConfig() as

@@ -1,6 +1,5 @@
 import type { JsonObject } from "../platform/lib/json.ts";
 
-/** The JSON schema of a chat message, as clients send it and as it is sent to them. */
 export const messageSchema = (): JsonObject => ({
   type: "object",
   title: "Message",
@@ -16,7 +15,7 @@ export const messageSchema = (): JsonObject => ({
   required: ["content"],
 });
 
-/** The JSON schema of a list of messages. By `langgraph_type`, LangGraph's own word, front ends know it. */
+/** Front ends recognise the list by LangGraph's key `langgraph_type`. */
 export const messagesSchema = (): JsonObject => ({
   type: "array",
   title: "Messages",

@@ -1,6 +1,6 @@
 /**
- * LangGraph streams the chunks that a chat model gives to its callback `handleLLMNewToken`. The default is that models call it themselves,
- * and some never do: LangGraph then has the whole answer alone. Their chunks are given to the callback here; see docs/decisions/069.
+ * LangGraph streams what a chat model passes to `handleLLMNewToken`. Some models never call it, so their chunks are
+ * passed here; see docs/decisions/069.
  */
 
 interface Message {
@@ -10,7 +10,7 @@ interface Message {
   additional_kwargs?: object;
 }
 
-/** What a model yields: LangChain's `ChatGenerationChunk`. */
+/** LangChain's `ChatGenerationChunk`. */
 interface Chunk {
   text?: string;
   message?: Message;
@@ -25,7 +25,7 @@ type NewToken = (
   fields?: { chunk?: Chunk },
 ) => Promise<void>;
 
-/** LangChain's `CallbackManagerForLLMRun`: the callbacks of one call of a model. */
+/** LangChain's `CallbackManagerForLLMRun`. */
 interface CallManager {
   readonly runId: string;
   readonly handlers?: readonly object[];
@@ -42,13 +42,13 @@ interface Model {
   _streamResponseChunks: StreamChunks;
 }
 
-/** All calls of a model by LangChain go through one of these two; both are of its version 0.3 and later (1.2.13). */
+/** Every call of a model in LangChain 0.3 and later (1.2.13) goes through one of these. */
 const CALLS = ["generate", "_streamIterator"] as const;
 type BaseModel = Model & Record<(typeof CALLS)[number], (...args: unknown[]) => unknown>;
 
 /**
- * What a callback handler has under this symbol whose run streams messages: the ids of those that models have streamed.
- * Of the symbol registry, since two copies of this package may share one LangChain.
+ * Callback handlers of runs that stream messages hold the streamed ids here. From the symbol registry: two copies of
+ * this package may share one LangChain.
  */
 export const STREAMED_MESSAGES = Symbol.for("threadloom.streamed-messages");
 
@@ -56,7 +56,7 @@ interface StreamingHandler {
   readonly [STREAMED_MESSAGES]: Set<string>;
 }
 
-/** On functions that were replaced here. */
+/** Marks replaced functions. */
 const GIVES_CHUNKS = Symbol.for("threadloom.gives-chunks");
 
 const isStreaming = (handler: object): handler is StreamingHandler => STREAMED_MESSAGES in handler;
@@ -68,8 +68,8 @@ const hasContent = ({ message = {} }: Chunk): boolean => {
 };
 
 /**
- * The chunks of one call. Each is given to the callback where a model would do it, when the next one is asked for. Until a chunk
- * with content has passed without the model's own call they are held back from the callback; a model that calls is left to itself.
+ * Passes each chunk to the callback when the next one is requested, as models do. Chunks wait until one with content
+ * passes without the model's own call; a model that calls is left alone.
  */
 const chunksOf = (
   stream: (manager: CallManager) => AsyncIterable<Chunk, unknown>,
@@ -98,7 +98,7 @@ const chunksOf = (
         chunk,
       });
   };
-  /** A model may pass on what another one has streamed; that was told already. */
+  /** A model may forward messages that another model has streamed already. */
   const isPassedOn = ({ message }: Chunk): boolean => message?.id != null && streamed.has(message.id);
   const decide = async (): Promise<void> => {
     if (caller !== "unknown" || !held.some(hasContent)) return;
@@ -143,7 +143,7 @@ const watch = (model: Model, base: Model): void => {
       handler[STREAMED_MESSAGES],
     );
   };
-  // Of the instance, so that a subclass that calls `super` has its chunks given once. Not enumerable: it is not copied.
+  // On the instance: a subclass that calls `super` passes its chunks once. Not enumerable, so it is not copied.
   Reflect.defineProperty(model, "_streamResponseChunks", {
     configurable: true,
     writable: true,
@@ -151,10 +151,7 @@ const watch = (model: Model, base: Model): void => {
   });
 };
 
-/**
- * Has all chat models of a copy of LangChain give their chunks to callbacks, in runs that stream messages.
- * @param module `@langchain/core/language_models/chat_models`. Without the methods that are expected, nothing is changed
- */
+/** @param module `@langchain/core/language_models/chat_models`; unchanged if the expected methods are missing */
 export const giveChunks = (module: unknown): void => {
   const { BaseChatModel } = module as { BaseChatModel?: { prototype: BaseModel } };
   const base = BaseChatModel?.prototype;

@@ -4,26 +4,24 @@ import { GraphLoadError, messageOf, type GraphEntry } from "./project/langgraph-
 import { placeText } from "./error-place.ts";
 import { reachesTypeScript, TYPESCRIPT } from "./typescript-reach.ts";
 
-/** An export, and what to call it where it can't be loaded; the graph of its id if left out. */
+/** `subject` names it in error messages; default: the graph and its id. */
 export interface ModuleEntry extends GraphEntry {
   subject?: string;
 }
 
-/** Loads the modules that graphs live in. */
 export interface ModuleLoader {
   /**
-   * The value of an entry's export, in a box: it may be a promise, and awaiting it is not our business here.
-   * @throws GraphLoadError with the graph's id, its file and the cause in one sentence, and the lines where it happened
+   * Boxed, because the export may be a promise and the caller decides whether to await it.
+   * @throws GraphLoadError with the graph's id, file, cause and lines
    */
   load(entry: ModuleEntry): Promise<{ exported: unknown }>;
 }
 
-/** What the loader leaves behind in its process. */
 const TYPESCRIPT_LOADER = Symbol.for("threadloom.typescript-loader");
 
 /**
- * What a module exports. Where the nearest package.json does not say `"type": "module"`, TypeScript with `import` and `export`
- * becomes CommonJS, of which Node names the exports that it finds in the text of the file: none. All are in its `default`.
+ * Without `"type": "module"` TypeScript modules become CommonJS, in which Node finds no named exports. `default` has
+ * them all.
  */
 const exportsOf = (module: Record<string, unknown>): Record<string, unknown> => {
   const whole = module["default"];
@@ -32,14 +30,10 @@ const exportsOf = (module: Record<string, unknown>): Record<string, unknown> => 
 };
 
 /**
- * TypeScript needs a loader. When we are TypeScript ourselves, one is active (tsx, or the test runner), and
- * a second one would transform everything twice. From the compiled JavaScript tsx is loaded here, if a file needs it, or
- * imports one that does.
- *
- * `edition`: the files are read anew for each, with all that they import of the project, where `traceModules` was called.
- *
- * It is loaded for the whole process, and stays. `tsImport` and a registration with a namespace load a second copy
- * of everything, packages included: measured, 300 to 600 ms and another LangGraph beside ours.
+ * If this code runs as TypeScript, a loader (tsx, the test runner) is active, and a second one would transform
+ * everything twice. Otherwise tsx is registered for the whole process if a file needs it: `tsImport` and namespaces
+ * load second copies of packages (measured: 300 to 600 ms). With `traceModules`, each `edition` reloads the project's
+ * files.
  */
 export async function createModuleLoader(
   entries: readonly GraphEntry[],

@@ -1,22 +1,20 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { logOrigin } from "./log-origin.ts";
 
-/** Where the SDK's `new Client()` without an `apiUrl` looks on `globalThis`; whichever copy of the SDK it is. */
+/** All copies of the SDK read these keys of `globalThis` for `new Client()` without an `apiUrl`. */
 const SDK_FETCH = Symbol.for("langgraph_api:fetch");
 const SDK_URL = Symbol.for("langgraph_api:url");
 /** The servers of this process. */
 const SERVERS = Symbol.for("threadloom.own-servers");
 
-/** A server that code of the project runs in. */
 export interface OwnServer {
-  /** Where its API is, with its prefix; undefined until it listens. */
+  /** With the API's prefix; undefined until it listens. */
   address(): string | undefined;
-  /** Whether this server executes the run now. */
   executes(runId: string): boolean;
 }
 
 export interface OwnServerRegistration {
-  /** Has a `Client` that `work` uses reach this server, where several live in the process. */
+  /** Clients that `work` uses reach this server, even with several in the process. */
   run<Result>(work: () => Result): Result;
   close(): void;
 }
@@ -36,7 +34,7 @@ const serverHere = ({ all, current }: Servers): OwnServer | undefined => {
   return current.getStore() ?? executing ?? others.at(-1);
 };
 
-/** Sends the request to the API of the server here, over the network, as any client does: `Auth` and API keys are asked. */
+/** Sends the request over the network, so that `Auth` and API keys are checked. */
 const ownFetch =
   (servers: Servers): typeof fetch =>
   async (input, init) => {
@@ -45,7 +43,7 @@ const ownFetch =
       throw new Error("This server does not listen yet. Call it later, or give the Client an 'apiUrl'.");
     const asked = new URL(input instanceof Request ? input.url : input);
     const target = new URL(address);
-    // A client that was made before the server listened does not know the prefix.
+    // A client created before the server listens lacks the prefix.
     const prefix = target.pathname.replace(/\/$/, "");
     target.pathname = asked.pathname.startsWith(`${prefix}/`) ? asked.pathname : prefix + asked.pathname;
     target.search = asked.search;
@@ -63,7 +61,7 @@ const register = (): Servers => {
   return servers;
 };
 
-/** Has the SDK's `new Client()` without an `apiUrl` reach this server from graphs and from `http.app`, until it is closed. */
+/** Connects `new Client()` without an `apiUrl` in graphs and `http.app` to this server, until it is closed. */
 export const registerOwnServer = (server: OwnServer): OwnServerRegistration => {
   const servers = own[SERVERS] ?? register();
   servers.all.add(server);

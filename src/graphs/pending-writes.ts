@@ -1,10 +1,6 @@
 /**
- * Which of the writes that wait at a checkpoint its graph can take.
- *
- * LangGraph stores what a task or a command writes before its reducers have seen it, and applies it whenever the
- * checkpoint is read, by a run or for a state. If a reducer throws at it (a message that is none, two values where there
- * is room for one), every read throws, for good. So such writes are left out where a checkpoint is read: its own values
- * are the thread's last good state.
+ * Filters pending writes that a graph's reducers refuse. LangGraph stores writes before reducing them and applies them
+ * at each read. A reducer that throws would make the thread unreadable forever, so reads leave such writes out.
  */
 
 import type {
@@ -17,31 +13,28 @@ import { sqlState, StateStorageError } from "../platform/domain/errors.ts";
 import { makesSnapshots, type RunnableGraph } from "./runnable-graph.ts";
 
 interface JudgedWrites {
-  /** Those that are left. */
+  /** The accepted writes. */
   writes: CheckpointPendingWrite[];
-  /** The tasks whose writes were refused, each with what a reducer has thrown. */
+  /** The error for each task whose writes were refused. */
   refused: ReadonlyMap<string, unknown>;
 }
 
-/** Task id of what a command writes: its updates, and where it goes. */
+/** Task id of a command's writes: updates, and `goto`. */
 const COMMAND = "00000000-0000-0000-0000-000000000000";
-/** The node of a `StateGraph` that takes the input from the channel of this name. */
+/** The `StateGraph` node that reads the input. */
 const INPUT = "__start__";
 const ERROR = "__error__";
-/** Writes that say something of a task, and that no reducer ever sees. */
+/** Writes about a task. No reducer sees them. */
 const NOTES: ReadonlySet<string> = new Set([ERROR, "__interrupt__", "__scheduled__", "__resume__"]);
-/** Each try applies all writes to the whole state: what is still unknown after so many is refused. */
+/** Each try applies all writes to the whole state. Tasks still undecided after these tries are refused. */
 const TRIES_AT_MOST = 16;
 
 const isNote = ([, channel]: CheckpointPendingWrite): boolean => NOTES.has(channel);
 
-/** A checkpoint of the root graph, given anew each time: applying writes changes it, and a reducer may, too. */
+/** Reads the root checkpoint again each time, because applying writes changes it. */
 type Read = () => Promise<CheckpointTuple>;
 
-/**
- * Nearly always there is nothing to judge: a thread at rest has no pending writes, and one that waits for a person has
- * notes only.
- */
+/** Usually there is nothing to check: an idle thread has no pending writes, an interrupted one only notes. */
 const judge = async (
   graph: RunnableGraph,
   all: CheckpointPendingWrite[],
@@ -49,7 +42,7 @@ const judge = async (
 ): Promise<JudgedWrites> => {
   if (all.every(isNote) || !makesSnapshots(graph)) return { writes: all, refused: new Map() };
   let tries = 0;
-  /** What is thrown at these writes; undefined if they are taken. */
+  /** The error from applying these writes; undefined if they are accepted. */
   const objectionTo = async (writes: CheckpointPendingWrite[]): Promise<unknown> => {
     const saved = { ...(await read()), pendingWrites: writes };
     tries += 1;
@@ -57,7 +50,7 @@ const judge = async (
       await graph._prepareStateSnapshot({ config: saved.config, saved, applyPendingWrites: true });
       return undefined;
     } catch (error) {
-      // A value that is put together from earlier checkpoints has to be read: that this fails is no reducer's word.
+      // Reading earlier checkpoints may fail, too. Those errors are not a reducer's.
       if (isPassing(error) || sqlState(error) !== undefined || error instanceof StateStorageError)
         throw error;
       return error ?? new Error("The graph does not say why.");
@@ -80,7 +73,7 @@ const judge = async (
   return { writes: all.filter((write) => taken.has(write)), refused };
 };
 
-/** What a task wrote is taken or refused as a whole. A command comes first: the tasks work on what it has updated. */
+/** A task's writes are accepted or refused together. A command comes first, because tasks see its updates. */
 const byTask = (writes: readonly CheckpointPendingWrite[]): Map<string, CheckpointPendingWrite[]> => {
   const tasks = new Map<string, CheckpointPendingWrite[]>([[COMMAND, []]]);
   for (const write of writes) {
@@ -92,10 +85,7 @@ const byTask = (writes: readonly CheckpointPendingWrite[]): Map<string, Checkpoi
   return tasks;
 };
 
-/**
- * The checkpoint as a run or an update of the state is to go on from it: without the writes that were refused. An input
- * that was refused is gone with them; it would be tried again beside whatever comes next, and fail that, too.
- */
+/** The checkpoint for the next run or state update. A refused input is dropped: it would fail the next run, too. */
 export const withoutRefused = async (
   graph: RunnableGraph,
   tuple: CheckpointTuple,
@@ -125,7 +115,7 @@ const isInputRefused = async (
   return due.tasks.some(({ id, name }) => name === INPUT && refused.has(id));
 };
 
-/** The checkpoint as it is to be shown: the tasks whose writes were refused have failed, and say why. */
+/** The checkpoint for display: tasks with refused writes show their error. */
 export const withErrors = async (
   graph: RunnableGraph,
   tuple: CheckpointTuple,
@@ -139,16 +129,15 @@ export const withErrors = async (
   return { ...tuple, pendingWrites: [...writes, ...errors] };
 };
 
-/** As LangGraph keeps what a task has thrown. */
+/** LangGraph's form of a task's error. */
 const describe = (error: unknown): { name: string; message: string } =>
   error instanceof Error
     ? { name: error.name, message: error.message }
     : { name: "Error", message: String(error) };
 
 /**
- * After a run has failed: stores with the tasks of its last step whose writes were refused that they have failed, as
- * LangGraph does it for a task that throws. A history shows it, which applies no pending writes. Rejects with what
- * `saver` does.
+ * After a failed run, stores errors for tasks whose writes were refused, as LangGraph does for tasks that throw.
+ * History shows only stored errors. Rejects with the errors of `saver`.
  */
 export const noteRefused = async (
   graph: RunnableGraph,

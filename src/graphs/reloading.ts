@@ -1,14 +1,11 @@
 import type { Graphs } from "./graphs.ts";
 
 export interface ReloadingGraphs extends Graphs {
-  /**
-   * Loads them anew. What throws leaves those that are there. `ids` stays the same list, with other ids: who was given it when
-   * the server was built has the new ones.
-   */
+  /** An error keeps the current graphs. `ids` is changed in place, for parts that were built with it. */
   reload(): Promise<void>;
 }
 
-/** @param load makes the graphs of an edition; the first has none */
+/** @param load gets no edition the first time */
 export const createReloadingGraphs = async (
   load: (edition: number | undefined) => Promise<Graphs>,
 ): Promise<ReloadingGraphs> => {

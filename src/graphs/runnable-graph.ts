@@ -5,22 +5,22 @@ import type { BaseCheckpointSaver, BaseStore, CheckpointListOptions } from "@lan
 import { growIds } from "./growing-ids.ts";
 
 /**
- * What this server uses of a compiled graph (LangGraph's `Pregel`). A type of our own, and never an
- * `instanceof`: the user's project may bring another copy of LangGraph than ours.
+ * The parts of LangGraph's `Pregel` used here. Never checked with `instanceof`: the project may have another copy of
+ * LangGraph.
  */
 export interface RunnableGraph {
   readonly name?: string;
-  /** What the graph is bound to (`withConfig`). */
+  /** Bound by `withConfig`. */
   config?: RunnableConfig;
   readonly nodes: Record<string, unknown>;
   readonly channels: Record<string, unknown>;
   readonly inputChannels: string | string[];
-  /** Of `compile({ transformers })`; graphs of older versions of LangGraph have none. */
+  /** Set by `compile({ transformers })` in newer versions of LangGraph. */
   readonly streamTransformers?: unknown;
   readonly outputChannels: string | string[];
   readonly streamChannelsAsIs: string | string[];
   readonly streamChannelsList: string[];
-  /** The `StateGraph` that it was compiled from; a graph of the functional API has none. */
+  /** The `StateGraph`; undefined in the functional API. */
   readonly builder?: unknown;
   checkpointer?: BaseCheckpointSaver | boolean;
   store?: BaseStore;
@@ -43,7 +43,7 @@ export interface RunnableGraph {
   getSubgraphsAsync(namespace?: string, recurse?: boolean): AsyncIterable<[string, RunnableGraph]>;
 }
 
-/** The part of LangGraph's `Pregel` that turns a checkpoint into a state. Internal to LangGraph, hence looked for. */
+/** Internal to LangGraph: turns a checkpoint into a state. */
 export interface SnapshotMaker {
   _prepareStateSnapshot(options: {
     config: RunnableConfig;
@@ -55,7 +55,6 @@ export interface SnapshotMaker {
 export const makesSnapshots = (graph: object): graph is SnapshotMaker =>
   "_prepareStateSnapshot" in graph && typeof graph._prepareStateSnapshot === "function";
 
-/** Options of one run, as `Pregel.stream` takes them. */
 export interface GraphRunOptions extends RunnableConfig {
   context?: unknown;
   streamMode?: string | string[];
@@ -69,33 +68,31 @@ export interface GraphRunOptions extends RunnableConfig {
   store?: BaseStore;
 }
 
-/** What LangGraph draws, before we make it fit for clients. */
+/** LangGraph's drawing. */
 export interface DrawableGraph {
   readonly nodes: Record<string, { metadata?: Record<string, unknown> }>;
   toJSON(): { nodes: Record<string, unknown>[]; edges: Record<string, unknown>[] };
 }
 
-/** The part of a run's config that a factory may build its graph from. */
 export interface GraphConfiguration {
   configurable?: Record<string, unknown>;
   context?: unknown;
   metadata?: Record<string, unknown>;
 }
 
-/** What the graph that a factory is to make is for, in the words of the SDK's `ServerRuntime`. */
+/** The purpose of a factory's graph, as in the SDK's `ServerRuntime`. */
 export type AccessContext = "threads.create_run" | "threads.read" | "threads.update" | "assistants.read";
 
-/** The second argument of a factory. `executionRuntime` is null where no node of the graph is executed. */
+/** A factory's second argument. `executionRuntime` is null if no node will run. */
 export interface ServerRuntime {
   accessContext: AccessContext;
   executionRuntime: { context: unknown } | null;
-  /** The server's store, as nodes get it. */
+  /** The store that nodes get. */
   store: BaseStore | undefined;
-  /** Who the graph is made for, as `authenticate` said; null: no user. */
+  /** The result of `authenticate`; null: no user. */
   user: unknown;
 }
 
-/** What a factory is told of the graph that it is to make. */
 export const runtimeFor = (
   accessContext: AccessContext,
   { context, configurable }: GraphConfiguration,
@@ -107,11 +104,11 @@ export const runtimeFor = (
   user: configurable?.["langgraph_auth_user"] ?? null,
 });
 
-/** What the server puts in the place of a graph's own checkpointer and store. */
+/** Replace the graph's own checkpointer and store. */
 export interface GraphBindings {
   checkpointer?: BaseCheckpointSaver;
   store?: BaseStore;
-  /** Asked before each step of the graph itself, not of its subgraphs: what the step has to wait for. */
+  /** Awaited before each step of the graph, but not of its subgraphs. */
   beforeStep?: () => Promise<void> | undefined;
 }
 
@@ -126,10 +123,8 @@ const isCompiled = (value: unknown): value is RunnableGraph =>
   typeof value.stream === "function";
 
 /**
- * The compiled graph in whatever a user exports or a factory returns: a compiled graph, a builder that was
- * not compiled, an agent of `createAgent` (it wraps its graph), or a promise of one of these. Undefined if
- * it is none of them.
- * @throws whatever compiling the builder, or the promise, throws
+ * Accepts a compiled graph, a builder, an agent of `createAgent`, or a promise of one; undefined for anything else.
+ * @throws errors of compiling and of the promise
  */
 export async function compiledGraph(exported: unknown): Promise<RunnableGraph | undefined> {
   const value = await exported;
@@ -141,7 +136,7 @@ export async function compiledGraph(exported: unknown): Promise<RunnableGraph | 
   return isCompiled(compiled) ? compiled : undefined;
 }
 
-/** LangGraph asks `name in nodes` of whatever a `Send` names: `constructor` is no node of a graph that has none. */
+/** LangGraph checks `name in nodes` for the target of a `Send`: without this, `constructor` would count as a node. */
 const withoutPrototype = (nodes: RunnableGraph["nodes"]): RunnableGraph["nodes"] =>
   Object.getPrototypeOf(nodes) === null
     ? nodes
@@ -150,10 +145,8 @@ const withoutPrototype = (nodes: RunnableGraph["nodes"]): RunnableGraph["nodes"]
 type PregelFields = RunnableGraph & { autoValidate?: boolean; triggerToNodes?: Record<string, string[]> };
 
 /**
- * A copy of a compiled graph with the server's checkpointer and store. The user's own object stays as it
- * was: two servers in one process share it through the module cache. It is made as `Pregel.withConfig` makes
- * one, by the graph's own constructor; a clone by prototype would lack the private methods. Measured: 3 to
- * 5 microseconds.
+ * A copy, because two servers in one process share the user's object. Built with the graph's own constructor, as
+ * `Pregel.withConfig` does: a clone by prototype would lack private methods. Measured: 3 to 5 microseconds.
  */
 export function boundCopy(
   graph: RunnableGraph,
@@ -163,7 +156,7 @@ export function boundCopy(
   const Constructor = graph.constructor as new (fields: Partial<PregelFields>) => RunnableGraph;
   const copy = new Constructor({
     ...graph,
-    // The constructor writes into these two.
+    // The constructor changes these two.
     channels: { ...graph.channels },
     nodes: withoutPrototype(graph.nodes),
     triggerToNodes: autoValidate ? {} : triggerToNodes,
@@ -175,10 +168,7 @@ export function boundCopy(
   return copy;
 }
 
-/**
- * The options of a run with callbacks, such that those bound to the graph are called, too. LangGraph before 1.1 replaces
- * bound callbacks by those of the run. `graph`: a copy of this run's own.
- */
+/** Merges bound callbacks: LangGraph before 1.1 replaces them by the run's. `graph`: a copy for this run. */
 export const withBoundCallbacks = (graph: RunnableGraph, options: GraphRunOptions): GraphRunOptions => {
   const bound = graph.config?.callbacks;
   if (!Array.isArray(options.callbacks) || !Array.isArray(bound)) return options;
@@ -186,7 +176,7 @@ export const withBoundCallbacks = (graph: RunnableGraph, options: GraphRunOption
   return { ...options, callbacks: [...options.callbacks, ...bound] };
 };
 
-/** Not LangGraph's public interface (1.4.18): where it is missing, nothing is asked before a step. */
+/** Internal to LangGraph (1.4.18). If it is missing, `beforeStep` is never called. */
 interface SteppingGraph {
   _runLoop?(parameters: { loop: { tick(options: unknown): Promise<boolean> } }): Promise<unknown>;
 }

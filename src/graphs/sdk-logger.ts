@@ -2,10 +2,10 @@ import { boundedFields, boundedText } from "../platform/lib/log-fields.ts";
 import type { Logger } from "../platform/lib/logger.ts";
 import { logOrigin } from "./log-origin.ts";
 
-/** Where `getLogger` of `@langchain/langgraph-sdk/logging` looks on `globalThis`; whichever copy of the SDK it is. */
+/** Every copy of `@langchain/langgraph-sdk/logging` reads this key of `globalThis`. */
 export const SDK_LOGGER = Symbol.for("langgraph.api.sdk-logger");
 
-/** The methods that the SDK promises, by the severity that they have here. Winston's names, in its order. */
+/** The SDK's methods (winston's names) and their severity here. */
 const SEVERITIES = {
   error: "error",
   warn: "warn",
@@ -20,14 +20,14 @@ const SEVERITIES = {
   silly: "trace",
 } as const;
 
-/** As winston takes it: a message and more, or one object with a `message`. */
+/** Winston's arguments: a message and more, or an object with `message`. */
 type Log = (message: unknown, ...more: unknown[]) => SdkLogger;
 export type SdkLogger = { readonly [Method in keyof typeof SEVERITIES]: Log };
 
-/** Fields whose JSON text is longer are written as text, cut. */
+/** Longer fields are cut. */
 const CHARACTERS_AT_MOST = 8_000;
 
-/** Of what is small enough to be written: a buffer of some megabytes would take seconds. */
+/** Only for small values: a buffer of some megabytes would take seconds. */
 const textOf = (value: unknown): string => {
   if (typeof value === "string") return value;
   try {
@@ -37,7 +37,7 @@ const textOf = (value: unknown): string => {
   }
 };
 
-/** Fields as they are if they are small, else the beginning of their JSON text. */
+/** Small fields unchanged, else the beginning of their JSON text. */
 const fieldsOf = (values: readonly unknown[]): Record<string, unknown> => {
   const [error] = values.filter((value) => value instanceof Error);
   const others = values.filter((value) => value !== error && value !== undefined);
@@ -51,7 +51,7 @@ const fieldsOf = (values: readonly unknown[]): Record<string, unknown> => {
   };
 };
 
-/** What `getLogger` of the SDK gives graphs here: the server's log, each line bounded and with its run and node. */
+/** The result of the SDK's `getLogger`: writes bounded lines with run and node to the server's log. */
 export const createSdkLogger = (logger: Logger): SdkLogger => {
   const write = (severity: (typeof SEVERITIES)[keyof typeof SEVERITIES], [first, ...more]: unknown[]) => {
     if (!logger.isLevelEnabled(severity)) return;

@@ -1,15 +1,15 @@
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 
-/** Any of TypeScript, also such as no loader is needed for: what is found is only loaded if it is imported. */
+/** All TypeScript extensions; a loader is loaded only if such a file is imported. */
 export const TYPESCRIPT = /\.[cm]?tsx?$/;
 
-/** What esbuild calls an import or a `require` that only running the program resolves. */
+/** esbuild's messages for imports that only execution resolves. */
 const NOT_FOLLOWED = ["unsupported-dynamic-import", "unsupported-require-call", "indirect-require"];
 
 const isInPackages = (path: string): boolean => path.split(sep).includes("node_modules");
 
-/** Names of packages in one node_modules, of which a folder of a workspace is none: such a one is a link that leads out of it. */
+/** Links out of node_modules are workspace folders, so they don't count. */
 const installedIn = async (folder: string, scope = ""): Promise<string[]> => {
   const entries = await readdir(join(folder, scope)).catch(() => []);
   const names = entries.map(async (entry): Promise<string[]> => {
@@ -23,7 +23,7 @@ const installedIn = async (folder: string, scope = ""): Promise<string[]> => {
   return (await Promise.all(names)).flat();
 };
 
-/** Those that files of a folder can import, from its node_modules and from those above it. */
+/** From node_modules here and above. */
 const installedAbove = async (folder: string): Promise<string[]> => {
   const names = await installedIn(join(folder, "node_modules"));
   const parent = dirname(folder);
@@ -31,11 +31,9 @@ const installedAbove = async (folder: string): Promise<string[]> => {
 };
 
 /**
- * Whether JavaScript files import TypeScript, over other files and linked packages of a workspace, too. It has to be known before
- * they are imported: what Node has refused once, it refuses for ever, whatever loader comes later.
- *
- * esbuild follows the imports, once and not as a service that stays; what is installed is not read. What it can't follow, as the import
- * of a name that is computed, is answered with `true`: that costs memory, the other answer could cost the graph.
+ * Whether JavaScript files import TypeScript, also through other files and linked workspace packages. Must be known
+ * before the import: Node caches a refusal forever. Imports that esbuild can't follow count as `true`: that costs
+ * memory, `false` could cost the graph.
  */
 export const reachesTypeScript = async (files: readonly string[]): Promise<boolean> => {
   if (files.length === 0) return false;

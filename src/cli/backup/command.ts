@@ -11,28 +11,26 @@ import {
   type Environment,
 } from "../own-database.ts";
 
-/** What the commands around backups take. */
 export interface BackupFlags extends DatabaseFlags {
   force?: true;
   json?: true;
 }
 
-/** Gives a command the flags of those around backups. `force`: what that one does. */
+/** @param force description of the flag `--force` */
 export const onBackup = (command: Command, force: string): Command =>
   answeringJson(onDatabase(command).option("--force", force));
 
-/** What a backup is read from, or written into. */
 interface BackedUpDatabase {
   connectionString: string;
   schema: string;
-  /** Tells how far it is. */
   onTable(table: string, rows: number): void;
   logger: Logger;
 }
 
 /**
- * Does something with the database that the flags name; an embedded one that does not run is started, and stopped afterwards.
- * @throws StartError with one sentence if it can't be used, and whatever `check` and `work` throw
+ * Runs `work` on the database that the flags name. Starts an embedded PostgreSQL that does not run, and stops it
+ * afterwards.
+ * @throws StartError if the database can't be used, and the errors of `check` and `work`
  */
 export const withBackedUp = async <Result>(
   flags: DatabaseFlags,
@@ -41,7 +39,7 @@ export const withBackedUp = async <Result>(
     check,
     work,
   }: {
-    /** Before anything is started. */
+    /** Called before the database is started. */
     check?(place: DatabasePlace): Promise<void>;
     work(database: BackedUpDatabase): Promise<Result>;
   },

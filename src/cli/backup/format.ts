@@ -1,6 +1,6 @@
 /**
- * A backup is text, compressed by gzip: a line of JSON that says what is in it; for each table a line of JSON, its rows in the
- * text format of COPY, a line `\.`; a last line of JSON. COPY writes no line break and no such line within a row.
+ * A backup is gzip-compressed text: a JSON line (head); per table a JSON line, rows in COPY's text format, a line `\.`;
+ * a last JSON line. COPY never writes a line break or a line `\.` within a row.
  */
 import { z } from "zod";
 
@@ -12,9 +12,9 @@ export const backupHead = z.object({
   version: z.literal(1),
   created_at: z.string(),
   threadloom_version: z.string(),
-  /** All that had run, in their order. */
+  /** All applied migrations, in order. */
   migrations: z.array(z.object({ name: z.string(), checksum: z.string() })).min(1),
-  /** Ids of the keys that rows are encrypted with; the keys themselves are not in a backup. */
+  /** Ids of the keys that encrypt rows. The keys themselves are never in a backup. */
   encryption_keys: z.array(z.string()),
 });
 export type BackupHead = z.output<typeof backupHead>;
@@ -22,20 +22,19 @@ export type BackupHead = z.output<typeof backupHead>;
 export const backupTable = z.object({ table: z.string(), columns: z.array(z.string()).min(1) });
 export type BackupTable = z.output<typeof backupTable>;
 
-/** Its absence says that the file is not whole. */
+/** A file without this line is incomplete. */
 export const backupEnd = z.object({ end: z.literal(true), rows: z.int() });
 
-/** Of every time, interval and number, whatever the database is set to. */
+/** Fixes the text form of times, intervals and numbers, whatever the database's settings are. */
 export const PLAIN_TEXTS =
   "set datestyle = 'ISO, YMD'; set intervalstyle = 'postgres'; set timezone = 'UTC'; set extra_float_digits = 3; " +
   "set client_encoding = 'UTF8'; set statement_timeout = 0; set idle_in_transaction_session_timeout = 0";
 
-/** A name from the catalogue, as SQL. */
 export const quotedName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 export const columnsText = ({ columns }: BackupTable): string => columns.map(quotedName).join(", ");
 
-/** The lines of a stream, each without its end; only `\n` ends one. */
+/** Only `\n` ends a line. The lines come without it. */
 export async function* linesOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
   for await (const chunk of stream) {

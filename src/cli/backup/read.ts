@@ -44,7 +44,7 @@ const headIn = (file: string, line: Buffer | undefined | void): BackupHead => {
   throw new StartError(`${file} is no backup that this version can read.`);
 };
 
-/** Reads all of it once, before anything is changed: what it says of itself. */
+/** Reads the whole file once before anything is changed, to be sure that it is complete. */
 const inspect = async (file: string): Promise<BackupHead> => {
   const cut = (cause?: unknown): StartError => new StartError(`${file} is not whole.`, { cause });
   const lines = openLines(file);
@@ -69,7 +69,7 @@ const inspect = async (file: string): Promise<BackupHead> => {
   return head;
 };
 
-/** The migrations of the backup, as this version has them: later ones follow when the rows are there. */
+/** This version's migrations up to the backup's last one. Later ones run after the rows are inserted. */
 const migrationsOf = async ({
   migrations,
   threadloom_version: version,
@@ -100,7 +100,6 @@ const tablesIn = async (client: pg.Client, schema: string): Promise<string[]> =>
     )
   ).rows.map(({ name }) => name);
 
-/** Filled by the migrations themselves. */
 const FILLED_BY_MIGRATIONS: ReadonlySet<string> = new Set(["migrations", "api_key_changes"]);
 
 const firstWithRows = async (client: pg.Client, schema: string): Promise<string | undefined> => {
@@ -112,14 +111,14 @@ const firstWithRows = async (client: pg.Client, schema: string): Promise<string 
   return undefined;
 };
 
-/** Those that others refer to stand first; keys within one table are looked at when all its rows are there. */
+/** Referenced tables come first. References within one table are checked after all its rows. */
 const FIRST = ["assistants", "threads", "runs"];
 const inOrder = (names: readonly string[]): string[] => [
   ...FIRST.filter((name) => names.includes(name)),
   ...names.filter((name) => !FIRST.includes(name)),
 ];
 
-/** At once: a role that may not make the schema again must not lose it. */
+/** In one statement: a role that may not create the schema again must not lose it. */
 const makeEmpty = async (client: pg.Client, schema: string): Promise<void> => {
   if ((await tablesIn(client, schema)).length === 0) return;
   await client.query(
@@ -131,9 +130,8 @@ export interface RestoreOptions {
   connectionString: string;
   schema: string;
   file: string;
-  /** Deletes what is there. */
+  /** Deletes existing rows. */
   force: boolean;
-  /** After each table. */
   onTable(table: string, rows: number): void;
   logger: Logger;
 }
@@ -144,7 +142,7 @@ const fill = async (client: pg.Client, options: RestoreOptions): Promise<number>
   const tables = await tablesIn(client, schema);
   const lines = openLines(file);
   headIn(file, (await lines.next()).value);
-  // Constraints between tables: the file has them by name, so references are put back when all rows are there.
+  // References are dropped and recreated, because the file has tables in order of name.
   const { rows: references } = await client.query<{ table: string; name: string; definition: string }>(
     `select c.relname::text as "table", k.conname::text as name, pg_get_constraintdef(k.oid) as definition
        from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_namespace n on n.oid = c.relnamespace
@@ -161,13 +159,13 @@ const fill = async (client: pg.Client, options: RestoreOptions): Promise<number>
   for (;;) {
     const value = jsonIn((await lines.next()).value);
     const table = backupTable.safeParse(value);
-    if (!table.success) break; // the last line
+    if (!table.success) break;
     const { table: name } = table.data;
     if (!tables.includes(name))
       throw new StartError(`${file} names a table '${name}', which is not one of this version.`);
     const sink = client.query(copyFrom(`copy ${place(name)} (${columnsText(table.data)}) from stdin`));
     const written = finished(sink);
-    written.catch(() => undefined); // waited for below
+    written.catch(() => undefined);
     let count = 0;
     for (
       let next = await lines.next();
@@ -190,9 +188,9 @@ const fill = async (client: pg.Client, options: RestoreOptions): Promise<number>
 };
 
 /**
- * Fills a database from a backup: its tables as the version that made it had them, its rows in one transaction, then what this
- * version adds to the tables. Throws StartError, with nothing changed, for a database that holds something, and for what is no whole backup of a version
- * that is known here.
+ * Creates the tables of the backup's version, inserts all rows in one transaction, then runs this version's later
+ * migrations. Throws StartError, with nothing changed, for a non-empty database, an incomplete file, or an unknown
+ * version.
  */
 export const restoreBackup = async (options: RestoreOptions): Promise<{ head: BackupHead; rows: number }> => {
   const { connectionString, schema, file, force, logger } = options;

@@ -5,17 +5,19 @@ import { StartError } from "../../platform/domain/errors.ts";
 import { SILENT_SECONDS } from "../../engine/queue/hosting.ts";
 
 /**
- * The lock that a server's listening connection holds while the server lives. The name of a session says too little: a pooler keeps
- * its sessions, with their names, when the server behind them is gone.
+ * The lock that a living server's listening connection holds. A session's name is not enough: a pooler keeps named
+ * sessions after the server has died.
  */
 const LIVES = `select from pg_stat_activity a join pg_locks l on l.pid = a.pid
   where a.application_name = $1 and a.datname = current_database() and l.locktype = 'advisory' and l.mode = 'ShareLock' limit 1`;
 
-/** Also of one that executes runs and holds no such lock (DATABASE_LISTEN, DATABASE_ADVISORY_LOCKS), or has lost it for a moment. */
+/**
+ * Also finds workers without that lock (DATABASE_LISTEN, DATABASE_ADVISORY_LOCKS), and servers that lost it for a
+ * moment.
+ */
 const SEEN = `select ceil(extract(epoch from now() - max(seen_at)))::int as seconds from threadloom.workers
   where seen_at > now() - interval '${SILENT_SECONDS} seconds'`;
 
-/** Throws StartError while a server uses the tables of this schema. */
 export const assertNoServers = async (client: pg.Client, schema: string): Promise<void> => {
   const living = await client.query(LIVES, [listenerName(schema)]);
   if (living.rowCount === 1) throw new StartError("A server uses this database: stop all servers first.");

@@ -18,7 +18,7 @@ import {
   type BackupTable,
 } from "./format.ts";
 
-/** Tables of the schema with their columns; vectors are made of the store's items again. */
+/** Without vectors: they are recreated from the store's items. */
 const readTables = async (client: pg.Client, schema: string): Promise<BackupTable[]> =>
   (
     await client.query<BackupTable>(
@@ -64,13 +64,12 @@ export interface WriteOptions {
   connectionString: string;
   schema: string;
   file: string;
-  /** After each table. */
   onTable(table: string, rows: number): void;
 }
 
 /**
- * Writes all tables as they are at one moment; servers go on meanwhile. The file can be read by its owner alone, and is there when it is
- * whole.
+ * Writes a consistent snapshot while servers run. Only the owner can read the file, and it gets its name when it is
+ * complete.
  */
 export const writeBackup = async (options: WriteOptions): Promise<WrittenBackup> => {
   const { connectionString, schema, file, onTable } = options;

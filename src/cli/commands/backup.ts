@@ -24,7 +24,6 @@ interface Flags extends BackupFlags {
 const usualName = (): string =>
   `threadloom-${new Date().toISOString().slice(0, 19).replaceAll(":", "-")}.backup.gz`;
 
-/** Writes the database into one file, beside servers that run. */
 export const createBackup: CreateCommand = (surroundings) =>
   onBackup(new Command("backup"), "write over a file that is there")
     .description("Writes the database into a file: the embedded one, or that of DATABASE_URL.")

@@ -1,23 +1,22 @@
 import type { Command } from "commander";
 
-/** What a command may use of the process that it is run by. */
+/** The parts of the process that a command may use. */
 export interface CommandSurroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** The answer, which a script may read. */
+  /** Writes the answer, which a script may read. */
   write(text: string): void;
-  /** What a person reads beside it. */
+  /** Writes to stderr, for people. */
   note(text: string): void;
-  /** Whether a person reads the answer. */
   readonly terminal: boolean;
-  /** Whether that person can answer, too. */
+  /** Whether standard input is a terminal, too. */
   readonly canAsk: boolean;
-  /** Characters of a line of that person's terminal; undefined where nobody reads. */
+  /** Width of the terminal; undefined if the output is not a terminal. */
   readonly columns?: number | undefined;
-  /** Aborts when nobody reads the answer any more, as behind `| head`. */
+  /** Aborts when the reader of the answer has closed its pipe, as `| head` does. */
   readonly unread: AbortSignal;
-  /** Aborts when the process is asked to end. Asked for, the process does not end by itself. */
+  /** Aborts on SIGINT and SIGTERM. After this call, those signals no longer end the process. */
   stopping(): AbortSignal;
 }
 
-/** A file of this folder makes one command. It is loaded when that command is run, or its help is asked for. */
+/** Each file of this folder makes one command. It is loaded when the command runs or shows its help. */
 export type CreateCommand = (surroundings: CommandSurroundings) => Command;

@@ -10,7 +10,6 @@ Examples:
 It builds the Dockerfile of 'threadloom dockerfile'. No secret has a default; the file that env of langgraph.json names is handed on.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
-/** Makes a compose file for this project: a server and its database. */
 export const createCompose: CreateCommand = ({ environment, write, note }) =>
   createImageCommand({
     name: "compose",

@@ -10,7 +10,6 @@ Examples:
 It honours node_version and dockerfile_lines of langgraph.json, and installs by the lock file of npm, pnpm or yarn.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
-/** Makes a Dockerfile for this project. */
 export const createDockerfile: CreateCommand = ({ environment, write, note }) =>
   createImageCommand({
     name: "dockerfile",

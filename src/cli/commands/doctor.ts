@@ -49,7 +49,6 @@ const seconds = (text: string): number => {
   throw new InvalidArgumentError("It is a number of seconds from 1 to 600.");
 };
 
-/** The configuration that a start would have. */
 const configOf = ({ host, port, databaseUrl }: Flags, place: DatabasePlace, configPath: string): Config => {
   const argv = [
     ...(host === undefined ? [] : ["--host", host]),
@@ -57,13 +56,12 @@ const configOf = ({ host, port, databaseUrl }: Flags, place: DatabasePlace, conf
     "--config",
     configPath,
   ];
-  // A database that a flag names is looked at by that address alone, as all commands do.
+  // A database named by a flag is checked through that address alone, as all commands do.
   const named = databaseUrl !== undefined && { DATABASE_URL: databaseUrl, DATABASE_DIRECT_URL: "" };
   const environment = { ...place.environment, ...named };
   return parseConfig(argv, environment, { terminal: false, readText: (path) => readFileSync(path, "utf8") });
 };
 
-/** One check after the other, as each is known. */
 async function* checksOf(
   flags: Flags,
   given: Environment,
@@ -103,7 +101,6 @@ async function* checksOf(
   yield await checkPort(config.host, config.port);
 }
 
-/** Looks at all that a start needs, and says what to do about what is missing. */
 export const createDoctor: CreateCommand = (surroundings) =>
   answeringJson(onDatabase(new Command("doctor")))
     .description("Looks at all that a start needs, and says what to do.")

@@ -3,7 +3,6 @@ import { createEncryptionCommand } from "../encryption/command.ts";
 import { openOwnDatabase } from "../own-database.ts";
 import type { CreateCommand } from "./command.ts";
 
-/** Which keys what is stored is encrypted with, whether servers run or not. */
 export const createEncryption: CreateCommand = ({ environment, write, note }) =>
   createEncryptionCommand({
     async withEncrypted(flags, work) {

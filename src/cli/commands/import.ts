@@ -37,7 +37,7 @@ const explain = async <Result>(name: string, work: Promise<Result>): Promise<Res
   }
 };
 
-/** A typing mistake would be kept with every thread, and found out when the first of them is to go on. */
+/** A mistyped graph id would be stored with every thread, and found only when a thread runs. */
 const assertGraph = async (
   graphId: string,
   { graphConfigFile, projectKeys }: Pick<ImportCommand, "graphConfigFile" | "projectKeys">,
@@ -52,7 +52,7 @@ const assertGraph = async (
   );
 };
 
-/** Whether all that was to be copied is here. */
+/** @returns whether all threads were copied */
 const run = async (
   command: ImportCommand,
   { write, terminal, stopping }: CommandSurroundings,
@@ -63,7 +63,7 @@ const run = async (
     destination: terminal ? prettyLines() : undefined,
   });
   const closers: (() => Promise<void>)[] = [];
-  /** This server's database, ready for what is to come; undefined in a dry run if there is none yet. */
+  /** Undefined in a dry run without a database. */
   const openHere = async () => {
     let connectionString = command.databaseUrl;
     if (connectionString === undefined) {
@@ -94,7 +94,7 @@ const run = async (
     });
     closers.push(() => database.close());
     await explain(databaseName(connectionString), database.query("select 1"));
-    // It has no keys, and must not store in the open what belongs among what is encrypted.
+    // Without the keys, the import would store values unencrypted beside encrypted ones.
     if (!dryRun) await assertEncryptionKeys(database);
     return { database, checkpoints: createCheckpointStorage({ database, logger }) };
   };
@@ -144,7 +144,6 @@ Examples:
 It may be stopped at any time, and run again: what is here already is left as it is, and only what is new is copied.
 Exit codes: 0 done, 1 not all was copied, 2 wrong usage.`;
 
-/** Copies threads from a database of the official Postgres saver. */
 export const createImport: CreateCommand = (surroundings) =>
   onDatabase(new Command("import"))
     .description("Copies threads from a database that @langchain/langgraph-checkpoint-postgres filled.")

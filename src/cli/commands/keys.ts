@@ -5,7 +5,6 @@ import { createKeysCommand } from "../keys/command.ts";
 import { openOwnDatabase } from "../own-database.ts";
 import type { CreateCommand } from "./command.ts";
 
-/** API keys of a deployment, whether its servers run or not. */
 export const createKeys: CreateCommand = ({ environment, write, note }) =>
   createKeysCommand({
     async withKeys(flags, work) {

@@ -69,7 +69,6 @@ const show = async (flags: Flags, surroundings: CommandSurroundings): Promise<vo
   if (flags.check && others > 0) throw new NotDoneError();
 };
 
-/** Brings the tables up to date, as the role that owns them, before servers start. */
 export const createMigrate: CreateCommand = (surroundings) =>
   onDatabase(new Command("migrate"))
     .description(

@@ -49,14 +49,14 @@ interface Flags {
   yes?: true;
 }
 
-/** What package.json says of this package: a path of this machine's is written so that the project finds it. */
+/** A local path is written relative to the project's folder. */
 const dependencyOn = async (given: string | undefined, folder: string): Promise<string> => {
   if (given === undefined) return `^${serverVersion()}`;
   const isPath = (await stat(given).catch(() => undefined)) !== undefined;
   return isPath ? `file:${relative(folder, resolve(given)).replaceAll("\\", "/")}` : given;
 };
 
-/** Installs what the project needs, and says how it goes. Throws StartError. */
+/** @throws StartError if the installation fails or is stopped */
 const installIn = async (
   folder: string,
   manager: PackageManager,
@@ -67,7 +67,7 @@ const installIn = async (
   const startedAt = Date.now();
   if (wheel === undefined) note(`Installing its packages with ${manager} …\n`);
   else wheel.start(`Installing its packages with ${manager}`);
-  // After the wheel has begun, which would read Ctrl-C as a key and end this process with 0 while the package manager goes on.
+  // After the spinner has started: it would read Ctrl-C as a key and exit with 0 while the package manager goes on.
   const signal = stopping();
   const failure = await install(manager, folder, signal);
   if (failure === undefined) {
@@ -87,7 +87,7 @@ const installIn = async (
   );
 };
 
-/** A word of a command line: nothing in it is for the shell to read. */
+/** Quotes a word for the shell, in the lines that the user copies. */
 const quoted = (word: string): string =>
   /^[\w./\\][\w./\\-]*$/.test(word)
     ? word
@@ -123,7 +123,7 @@ const run = async (
   if (given !== undefined) assertFolderName(given);
   if (flags.threadloom?.trim() === "")
     throw new UsageError("--threadloom is empty; it names a version, a file of npm pack, or a folder.");
-  // Whoever stands in a project and names no other folder means this one, or has forgotten that there is one.
+  // A user inside a project who names no folder means this one, or does not know that it has a project.
   if (given === undefined) await assertRoomIn(resolve("."));
   const questions = asks ? await import("../new/questions.ts") : undefined;
   const folder = resolve(given ?? (await questions?.askFolder(USUAL_FOLDER)) ?? USUAL_FOLDER);
@@ -142,7 +142,6 @@ const run = async (
   write(stepsText(folder, template, packageManager, isWanted));
 };
 
-/** Makes a project that runs. */
 export const createNew: CreateCommand = (surroundings) =>
   new Command("new")
     .description("Makes a project with a graph that runs, its test, and all that serves it.")

@@ -16,7 +16,6 @@ Examples:
 It is what /openapi.json of a running server says; no server and no database is needed. What langgraph.json switches off is
 not in it. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
-/** Prints the description of the API, as OpenAPI 3.1. */
 export const createOpenapi: CreateCommand = ({ environment, write, note }) =>
   new Command("openapi")
     .description("Prints the description of the API, as OpenAPI 3.1 in JSON.")

@@ -33,7 +33,6 @@ const runPsql = (argv: readonly string[], environment: NodeJS.ProcessEnv): Promi
     child.once("close", resolve);
   });
 
-/** Opens psql on the database of this deployment. */
 export const createPsql: CreateCommand = ({ environment, write, note, stopping }) =>
   onDatabase(new Command("psql"))
     .description("Opens psql on the database: the embedded one, or that of DATABASE_URL.")
@@ -46,10 +45,10 @@ export const createPsql: CreateCommand = ({ environment, write, note, stopping }
       const { connectionString, close } = await reachOwnDatabase(place, logger);
       try {
         if (printUrl) return write(`${connectionString}\n`);
-        // Ctrl-C is for psql, which cancels a statement with it.
+        // psql handles Ctrl-C itself: it cancels a statement.
         stopping();
         const { username, password, hostname, port, pathname, search } = new URL(connectionString);
-        // Arguments of processes can be read by every user of a machine.
+        // The password goes into the environment, because every user of a machine can read the arguments of processes.
         const url = `postgresql://${username === "" ? "" : `${username}@`}${hostname}${port === "" ? "" : `:${port}`}${pathname}${search}`;
         const secret = password === "" ? {} : { PGPASSWORD: decodeURIComponent(password) };
         const search_path = { PGOPTIONS: `-c search_path=${place.schema},public` };

@@ -12,7 +12,6 @@ Stop all servers first. Runs that were not ended go on when one starts, from the
 deployments from one backup do everything twice. Encrypted rows need the keys that they were encrypted with.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
-/** Fills a database from a backup. */
 export const createRestore: CreateCommand = (surroundings) =>
   onBackup(new Command("restore"), "delete all that the database holds of Threadloom first")
     .description("Fills an empty database from a file of 'threadloom backup'.")

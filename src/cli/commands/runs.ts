@@ -28,7 +28,7 @@ const runs = z.array(runExtract);
 const took = ({ run_started_at: started, run_ended_at: ended }: Run): string =>
   started == null ? "-" : durationText(Date.parse(ended ?? new Date().toISOString()) - Date.parse(started));
 
-/** The API gets a run by its thread; without it, it is searched for. */
+/** The API reads a run by thread and id. Only a search finds a run by its id alone. */
 const findRun = async (server: RemoteServer, id: string): Promise<Run> => {
   const [run] = runs.parse(await server.post("/runs/search", { run_id: id }));
   if (run === undefined) throw new StartError(`There is no run '${id}', or this key may not see it.`);
@@ -38,7 +38,7 @@ const findRun = async (server: RemoteServer, id: string): Promise<Run> => {
 const UNFINISHED = ["pending", "running"];
 const FAILED = ["error", "timeout"];
 
-/** How a run has ended; undefined if it has not, if this key may not see it, or where the server can't search runs. */
+/** Undefined if the run goes on, if this key can't see it, or if the server can't search runs. */
 const endOf = async (server: RemoteServer, id: string): Promise<Run | undefined> => {
   const run = await findRun(server, id).catch((error: unknown) => {
     if (!(error instanceof StartError)) throw error;
@@ -51,7 +51,7 @@ const endText = ({ status, error }: Run, id: string): string => {
   return `Run '${id}' has ended: ${status ?? ""}${why}.`;
 };
 
-/** Cancels a run. One that has ended is not to be cancelled: it says how it did. */
+/** Reports the end of a run that has ended before. */
 const cancel = async (server: RemoteServer, id: string, action: string): Promise<void> => {
   try {
     await server.post(`/runs/cancel?action=${action}`, { run_ids: [id] });
@@ -64,7 +64,7 @@ const cancel = async (server: RemoteServer, id: string, action: string): Promise
   }
 };
 
-/** Nodes in which a run failed, with what they threw, by its newest checkpoint. */
+/** Nodes that failed, and their errors, by the run's newest checkpoint. */
 const failedNodesOf = async (
   server: RemoteServer,
   { thread_id: threadId, run_id: runId }: Run,
@@ -79,7 +79,6 @@ const failedNodesOf = async (
     .map(({ name, error }) => `${String(name)}: ${String(error)}`);
 };
 
-/** How often it was begun, and how those attempts ended that it was taken up again after. */
 const attemptsText = ({ attempts = 0, lost_attempts: lost = 0 }: Run): string => {
   const handedBack = Math.max(0, attempts - lost - 1);
   const ends = [
@@ -117,7 +116,6 @@ const runText = (run: Run, failedNodes: readonly string[]): string => {
   ]);
 };
 
-/** Runs of a running server. */
 export const createRuns: CreateCommand = (surroundings) => {
   const { write, note, environment, columns } = surroundings;
   const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
@@ -193,7 +191,7 @@ export const createRuns: CreateCommand = (surroundings) => {
       const ended = await endOf(server, id);
       if (ended === undefined) return;
       const text = endText(ended, id);
-      // Of one that ended before, no event says so.
+      // The events of a run that ended earlier do not name its status.
       if (FAILED.includes(ended.status ?? "")) throw new StartError(text);
       if (!isJson) note(`${text}\n`);
     });

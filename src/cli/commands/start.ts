@@ -3,7 +3,7 @@ import { readCommandLine } from "../../platform/config/config.ts";
 import { helpText } from "../../platform/config/help.ts";
 import type { CreateCommand } from "./command.ts";
 
-/** The options come from the tables of `platform/config/`, which read them, check them and print their help. */
+/** The tables of `platform/config/` define the options and their help. */
 export const createStart: CreateCommand = ({ write }) =>
   new Command("start")
     .description("Starts the server.")

@@ -60,7 +60,6 @@ const threadText = (
   ]);
 };
 
-/** Threads of a running server. */
 export const createThreads: CreateCommand = (surroundings) => {
   const { write, note, environment, columns } = surroundings;
   const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
@@ -93,7 +92,7 @@ export const createThreads: CreateCommand = (surroundings) => {
         limit,
         parse: (items) => threads.parse(items),
         idOf: ({ thread_id: id }) => id ?? "",
-        // The API does not filter by it, but sorts: what comes behind is older still.
+        // The API can't filter by `updated_at`, but sorts by it: all later pages are older.
         isPast: ({ updated_at: at }) => since !== undefined && Date.parse(at ?? "") < since.getTime(),
       });
       if (flags.json) return json(found);

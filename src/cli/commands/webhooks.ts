@@ -7,7 +7,6 @@ import { openOwnDatabase } from "../own-database.ts";
 import { createWebhooksCommand } from "../webhooks/command.ts";
 import type { CreateCommand } from "./command.ts";
 
-/** What became of the webhooks of runs, whether servers run or not. */
 export const createWebhooks: CreateCommand = ({ environment, write, note }) =>
   createWebhooksCommand({
     async withWebhooks(flags, work) {
@@ -15,7 +14,7 @@ export const createWebhooks: CreateCommand = ({ environment, write, note }) =>
       const own = await openOwnDatabase(flags, environment, logger);
       try {
         const repository = createDeliveryRepository(own.database, createDeliveries(own.database));
-        // Servers look for what is due by themselves.
+        // Running servers poll for due deliveries themselves.
         return await work(
           createWebhookService({ authorize: createAuthorize(), repository, onReplayed: () => undefined }),
         );

@@ -1,4 +1,4 @@
-/** Options of `dev` that differ from those of `start`. The server has little time to close, since its runs go on at the next start. */
+/** Closing is short, because the runs continue at the next start. */
 export const DEFAULTS = {
   WORKERS: "1",
   LOG_FORMAT: "pretty",

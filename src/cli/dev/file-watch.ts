@@ -4,38 +4,38 @@ import { readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 export interface FileWatchOptions {
-  /** Called with absolute paths of files whose content is another one; not again before it has resolved. */
+  /** Gets absolute paths of files with changed content. The next call waits until this one has resolved. */
   onChange(files: readonly string[]): Promise<void>;
-  /** Milliseconds between two looks at all files. */
+  /** Milliseconds between two scans of all files. */
   everyMs?: number;
 }
 
 export interface FileWatch {
   /**
-   * Watches these files from now on, and no others. Those that are new to it, and were written after `since` (milliseconds since
-   * 1970), count as changed.
+   * Replaces the watched files. A newly watched file that was written after `since` (milliseconds since 1970) counts as
+   * changed.
    */
   set(files: Iterable<string>, since: number): Promise<void>;
-  /** Whether other modules beside them count, too: one that is missing may be what a broken project waits for. */
+  /** Whether unwatched modules in the same folders count: a broken project may wait for a missing one. */
   countNeighbours(counts: boolean): void;
   close(): void;
 }
 
-/** What a file is known by: the first is cheap, the second is certain. */
+/** The stamp is cheap to compare, the digest is certain. */
 interface Known {
   stamp: string;
   digest: string;
 }
 
-/** Editors write in bursts: so long nothing may happen before files are read, */
+/** Editors write in bursts: files are read after this much quiet, */
 const SETTLE_MS = 25;
-/** but a burst that does not end is cut. */
+/** but at the latest after this much time. */
 const BURST_MS = 250;
-/** An editor that empties a file before it writes it is given so many times SETTLE_MS. */
+/** A file that an editor has emptied gets this many times SETTLE_MS to be filled. */
 const EMPTY_POLLS = 8;
 const EVERY_MS = 1_000;
 
-/** What an import without its extension may be waiting for: no log that something writes in the project. */
+/** Types of file that an import without extension may mean. Log files do not count. */
 const MODULE = /\.(?:[cm]?[jt]sx?|json|node|wasm)$/;
 
 const stampOf = async (file: string): Promise<{ stamp: string; changedAt: number; size: number }> => {
@@ -51,9 +51,8 @@ const digestOf = async (file: string): Promise<string> => {
 };
 
 /**
- * Tells of changes of files. Node's own watchers on their folders say when to look, so that files which are written aside and
- * renamed are seen; what is told is what a look at the content says. All files are looked at from time to time besides: a folder
- * may have been removed and made anew, and mounts of containers tell nothing at all.
+ * Reports changed files. Watchers on folders (they see files that are written aside and renamed) trigger a scan, and
+ * contents decide. A timer scans, too: a folder may be recreated, and mounts of containers send no events.
  */
 export const createFileWatch = ({ onChange, everyMs = EVERY_MS }: FileWatchOptions): FileWatch => {
   const known = new Map<string, Known>();
@@ -75,7 +74,7 @@ export const createFileWatch = ({ onChange, everyMs = EVERY_MS }: FileWatchOptio
         now = await stampOf(file);
       }
       const digest = await digestOf(file);
-      // One that is not watched counts by being written at all.
+      // An unwatched file counts if it was written at all.
       if (before !== undefined) known.set(file, { stamp: now.stamp, digest });
       if (digest !== before?.digest && (before !== undefined || digest !== "")) changed.push(file);
     }
@@ -119,7 +118,7 @@ export const createFileWatch = ({ onChange, everyMs = EVERY_MS }: FileWatchOptio
       watcher.on("error", () => close(folder));
       folders.set(folder, watcher);
     } catch {
-      // It is not there, or the system has no watchers left: the look at all files sees to it.
+      // The folder is missing, or the system has no watchers left: the timer's scan finds changes.
     }
   };
   const close = (folder: string): void => {

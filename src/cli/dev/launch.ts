@@ -5,13 +5,13 @@ import { openPage } from "./opening.ts";
 
 const ENTRY = new URL("./server-entry.js", import.meta.url);
 
-/** The exit code of a server that is to be started again: what has changed can't be changed in a process. */
+/** Exit code of a server that asks for a restart, after a change that a running process can't apply. */
 export const START_AGAIN = 75;
 
-/** What the server says to the process that has launched it: it is up, and this is its page. */
+/** The child's message once it listens. */
 export interface Ready {
   kind: "ready";
-  /** Undefined: it has none. */
+  /** Undefined if the server has no console. */
   consoleAddress: string | undefined;
 }
 
@@ -34,7 +34,6 @@ const runOnce = (argv: readonly string[], onReady: (ready: Ready) => void): Prom
     });
   });
 
-/** Whether there is a process group of this process's own. */
 const leadsGroup = (): boolean => {
   try {
     return process.kill(-process.pid, 0);
@@ -44,9 +43,9 @@ const leadsGroup = (): boolean => {
 };
 
 /**
- * Runs the server of `threadloom dev` as a child, and starts it again when it asks for that. The database outlives the child.
- * Resolves to the exit code.
- * @param opensConsole opens the console in a browser when the server is up for the first time
+ * Runs the server as a child process, and restarts it when it exits with `START_AGAIN`. The embedded database survives
+ * restarts. Resolves to the exit code.
+ * @param opensConsole opens the console in a browser after the first start
  */
 export const launch = async (argv: readonly string[], opensConsole: boolean): Promise<number> => {
   watchNpmParent({

@@ -6,11 +6,11 @@ import { createPathsMatcher, parseTsconfig } from "get-tsconfig";
 const EXTENSIONS = [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json"];
 const FILES_AT_MOST = 500;
 
-/** Absolute paths that stand in a message, in quotation marks. */
+/** Quoted absolute paths in a message. */
 const pathsIn = (text: string): string[] =>
   [...text.matchAll(/'((?:\/|[A-Za-z]:\\)[^'\n]+)'/g)].map(([, path = ""]) => path);
 
-/** The files that imported what was not found, as Node says them. */
+/** Importing files, in the wording of Node's error. */
 const importersIn = (text: string): string[] =>
   [
     ...text.matchAll(
@@ -23,7 +23,7 @@ const packagesIn = (text: string): string[] =>
     ([, name = ""]) => name,
   );
 
-/** What a file imports, by its text: all that looks like it. */
+/** A rough match over the text. */
 const importsOf = async (file: string): Promise<string[]> => {
   const text = await readFile(file, "utf8").catch(() => "");
   return [...text.matchAll(/\b(?:from|import|require)\s*\(?\s*["']([^"'\n]+)["']/g)].map(
@@ -31,7 +31,7 @@ const importsOf = async (file: string): Promise<string[]> => {
   );
 };
 
-/** The files that a path without or with its extension may mean. */
+/** A path with the extensions that an import may leave out. */
 const meantBy = (path: string): string[] => [
   path,
   ...EXTENSIONS.flatMap((extension) => [
@@ -46,7 +46,7 @@ const matcherOf = (tsconfig: string | undefined): ((name: string) => string[]) =
     if (tsconfig === undefined) return () => [];
     return createPathsMatcher({ path: tsconfig, config: parseTsconfig(tsconfig) }) ?? (() => []);
   } catch {
-    // It is broken, and is watched itself.
+    // The broken tsconfig.json is watched itself.
     return () => [];
   }
 };
@@ -55,8 +55,8 @@ const foldersAbove = (folder: string): string[] =>
   dirname(folder) === folder ? [folder] : [folder, ...foldersAbove(dirname(folder))];
 
 /**
- * Absolute paths of files that are not there, and that a message about a module which was not found may be waiting for: what it
- * names itself, what the importing file means by an alias, and packages.
+ * Absolute paths of missing files whose creation may repair a "module not found" error: paths that the message names,
+ * targets of aliases, and packages.
  * @param tsconfig the file whose `paths` are the aliases
  */
 export const missingFiles = async (message: string, tsconfig: string | undefined): Promise<string[]> => {

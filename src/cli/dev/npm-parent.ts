@@ -2,17 +2,16 @@ const POLL_MS = 500;
 
 export interface NpmParentOptions {
   environment: Readonly<Record<string, string | undefined>>;
-  /** The id of the process that has started this one, as of now. */
+  /** The current parent's process id. */
   parent(): number;
-  /** Whether this process leads a group of its own, as after `setsid` or in the background of a shell: it was meant to go on alone. */
+  /** True after `setsid` or in a shell's background: the process is meant to outlive its parent. */
   leadsGroup(): boolean;
-  /** Called once: the shell of npm has ended. */
   onEnd(): void;
 }
 
 /**
- * Watches for the end of the shell in which npm (`npx`, `npm run`) has started this process. npm passes SIGTERM on to that shell,
- * and a shell such as dash ends without passing it on. Does nothing for a process that npm has not started.
+ * Watches for the end of the shell in which npm (`npx`, `npm run`) started this process. npm sends SIGTERM to that
+ * shell only, and a shell such as dash ends without passing it on.
  */
 export const watchNpmParent = ({ environment, parent, leadsGroup, onEnd }: NpmParentOptions): void => {
   if (environment["npm_lifecycle_event"] === undefined || leadsGroup()) return;

@@ -1,24 +1,20 @@
 import type { Logger } from "../../platform/lib/logger.ts";
 
-/** What a person reads of each change. */
 export interface ReloadLog {
   watching(configFile: string): void;
-  /** @param graphs the ids of all, if there are others than before */
+  /** @param graphs all graph ids, if they have changed */
   renewed(facts: {
     files: string;
     ms: number;
     graphs: readonly string[] | undefined;
     wasBroken: boolean;
   }): void;
-  /** `message` may have several lines: with the place in the file. The same one is told once. */
+  /** Repeats of the same message are dropped. */
   broken(files: string, message: string): void;
   restarts(files: string): void;
 }
 
-/**
- * @param isForPerson else they are lines of the log, for what reads that
- * @param write to the terminal
- */
+/** @param isForPerson false: writes log lines */
 export const createReloadLog = (
   isForPerson: boolean,
   logger: Logger,

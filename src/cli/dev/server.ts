@@ -1,6 +1,5 @@
 /**
- * The server of `threadloom dev`: as `start` runs it, with graphs that are loaded anew. It touches environment, signals and exit,
- * as serve.ts does.
+ * The server of `threadloom dev`: `start` with reloading graphs. Uses environment, signals and exit, as serve.ts does.
  */
 import { readFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
@@ -23,21 +22,20 @@ import { missingFiles } from "./missing-files.ts";
 import { createReloadLog, type ReloadLog } from "./reload-log.ts";
 import { tsconfigFault, tsconfigFilesOf } from "./tsconfig-files.ts";
 
-/** What the server has taken out of its environment stays out of that of graphs. */
+/** `start` removes these from the environment, so a reload must not add them again. */
 const KEPT_FROM_GRAPHS = new Set(["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]);
 const FILES_NAMED = 3;
-/** What loading the project may take in a process that only looks whether it can. */
+/** Limit for a test load of the project in another process. */
 const LOADING_MS = 120_000;
 
 interface Surroundings {
   argv: readonly string[];
-  /** The environment without what langgraph.json has added to it. */
+  /** The environment without the additions of langgraph.json. */
   given: Readonly<Record<string, string | undefined>>;
   configFile: string;
   trace: ModuleTrace;
 }
 
-/** @param folder that the names are relative to */
 const namesOf = (files: readonly string[], folder: string): string => {
   const names = files.slice(0, FILES_NAMED).map((file) => relative(folder, file));
   return [...names, ...(files.length > FILES_NAMED ? [`${files.length - FILES_NAMED} more`] : [])].join(", ");
@@ -53,7 +51,7 @@ const readBasis = async ({ argv, given, configFile }: Surroundings): Promise<Bas
   return { config, project };
 };
 
-/** What graph processes are started with. */
+/** The environment for new graph processes. */
 const setEnvironment = (given: Surroundings["given"], before: Basis, now: Basis): void => {
   for (const name of Object.keys(before.project.environment))
     if (!Object.hasOwn(given, name)) delete process.env[name];
@@ -61,21 +59,20 @@ const setEnvironment = (given: Surroundings["given"], before: Basis, now: Basis)
     if (!KEPT_FROM_GRAPHS.has(name)) process.env[name] ??= value;
 };
 
-/** The tsconfig.json by which the graphs are loaded, as bin/threadloom.js has found it. */
+/** bin/threadloom.js has set it. */
 const tsconfigFile = (): string | undefined => process.env["TSX_TSCONFIG_PATH"] || undefined;
 
 const tsconfigFiles = (file = tsconfigFile()): string[] => (file === undefined ? [] : tsconfigFilesOf(file));
 
-/** Renews a running server as its project changes. */
 class Renewing {
   #basis: Basis;
   #trials = 0;
   #wasBroken = false;
   readonly #graphFiles = new Set<string>();
-  /** The loader of TypeScript has read them once. */
+  /** The TypeScript loader has read these files once, and does not read them again. */
   #tsconfigFiles = tsconfigFiles();
   #missing: readonly string[] = [];
-  /** What was written, and could not be used then. */
+  /** Changed files that could not be applied yet. */
   #unapplied: readonly string[] = [];
 
   constructor(
@@ -91,7 +88,6 @@ class Renewing {
     return this.#basis.project;
   }
 
-  /** Files that are about how the project is loaded. */
   get #settings(): string[] {
     const { path, environmentFile } = this.#project;
     return [path, ...(environmentFile === undefined ? [] : [environmentFile]), ...this.#tsconfigFiles];
@@ -114,7 +110,7 @@ class Renewing {
     for (const file of files) this.#graphFiles.add(file);
   }
 
-  /** Files whose code is a part of the server are loaded here once more, to see whether the next server could. */
+  /** Loads server-side files once more here, to check that a restart would succeed. */
   async #assertLoadable({ auth, http }: GraphConfig): Promise<void> {
     const { createModuleLoader } = await import("../../graphs/modules.ts");
     this.surroundings.trace.forget();
@@ -131,13 +127,13 @@ class Renewing {
         description: undefined,
         subject,
       };
-      // Editions of the server's graphs are positive.
+      // Negative, because editions of the server's graphs are positive.
       const loader = await createModuleLoader([entry], -this.#trials);
       await loader.load(entry);
     }
   }
 
-  /** The loader of TypeScript reads tsconfig.json once in a process, so it is one of its own that sees what the next server would. */
+  /** In another process: the TypeScript loader reads tsconfig.json only once per process. */
   async #assertLoadableElsewhere({ path, auth, http }: GraphConfig): Promise<void> {
     const parts = [
       "graphs" as const,
@@ -205,7 +201,7 @@ class Renewing {
       if (this.running.isStopping()) return;
       const message = error instanceof NotRenewed ? error.message : failureText(error);
       this.#missing = await missingFiles(message, tsconfigFile());
-      // It may extend others now.
+      // It may extend other files now.
       this.#tsconfigFiles = [...new Set([...this.#tsconfigFiles, ...tsconfigFiles()])];
       this.#unapplied = files;
       this.#wasBroken = true;
@@ -216,12 +212,12 @@ class Renewing {
   }
 }
 
-/** Waits for a change of what could not be started. */
+/** Keeps the process until a file changes that may repair the start. */
 const startAgainLater = async (error: unknown, surroundings: Surroundings, since: number): Promise<void> => {
   const { trace, configFile } = surroundings;
   const text = failureText(error);
   process.stderr.write(`threadloom dev: ${text}\n`);
-  // Anything else is wrong with what this was started with, or with the machine.
+  // Any other error is about options or the machine.
   if (!(error instanceof GraphLoadError)) return process.exit(exitCodeOf(error));
   process.stderr.write("threadloom dev: waiting for a change of these files; Ctrl-C ends it\n");
   for (const stream of [process.stdout, process.stderr])
@@ -238,11 +234,11 @@ const startAgainLater = async (error: unknown, surroundings: Surroundings, since
     ...(await missingFiles(text, tsconfigFile())),
   ];
   await watch.set(files, since);
-  // An event loop with nothing but watchers would end.
+  // Watchers alone do not keep the process alive.
   setInterval(() => undefined, 60_000);
 };
 
-/** Runs until a signal ends it, or until it has to be started again (`START_AGAIN`). */
+/** Runs until a signal, or until it exits with `START_AGAIN`. */
 export const serveInDevelopment = async (argv: readonly string[]): Promise<void> => {
   const startedAt = Date.now();
   process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
@@ -291,7 +287,7 @@ export const serveInDevelopment = async (argv: readonly string[]): Promise<void>
   });
 };
 
-/** A server before this one may have left it to this one, which has not come to use it. */
+/** The server before this one may have left the database running for this start, which failed. */
 const stopDatabase = async (argv: readonly string[], given: Surroundings["given"]): Promise<void> => {
   const { dataFolder } = parseConfig(argv, given, { terminal: false, readText: () => "" });
   await stopAbandoned((await findPlace(resolve(dataFolder))).folder).catch(() => undefined);

@@ -2,20 +2,17 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { parseTsconfig } from "get-tsconfig";
 
-/** What the parser has looked at, by what it keeps in the map that it is given. */
+/** Keys of the cache that the parser fills: they name the files that it read or looked for. */
 const CHECKED = /^(?:readFileSync:(?<read>.+):utf8|existsSync:(?<sought>.+\.json))$/;
 
-/**
- * Absolute paths of the files that a tsconfig.json is made of: itself, those that it extends, and those that they extend; files that
- * are sought and missing, too.
- */
+/** Absolute paths of a tsconfig.json and all files that it extends, including missing ones. */
 export const tsconfigFilesOf = (file: string): string[] => {
   const path = resolve(file);
   const messages = new Map<string, string>();
   try {
     parseTsconfig(path, messages);
   } catch {
-    // It is broken. What was read until there is known.
+    // A broken file: the cache has the files read so far.
   }
   const found = [...messages.keys()].flatMap((message) => {
     const { read, sought } = CHECKED.exec(message)?.groups ?? {};
@@ -29,7 +26,7 @@ interface SyntaxFault {
   location: { line: number; column: number } | null;
 }
 
-/** Where a file is no JSON, with comments and trailing commas, as a tsconfig.json may have them. */
+/** The position of a syntax error. Comments and trailing commas are allowed. */
 const syntaxFault = async (file: string): Promise<string | undefined> => {
   const tsconfigRaw = await readFile(file, "utf8").catch(() => "");
   const { transformSync } = await import("esbuild");
@@ -44,10 +41,7 @@ const syntaxFault = async (file: string): Promise<string | undefined> => {
   }
 };
 
-/**
- * Checks a tsconfig.json and the files that it extends; answers the fault in a sentence. Loaders ignore the broken parts without a
- * message, and then `paths` do not work.
- */
+/** Returns the first fault as a sentence. Loaders ignore broken parts silently, and then `paths` do not work. */
 export const tsconfigFault = async (file: string | undefined): Promise<string | undefined> => {
   if (file === undefined) return undefined;
   for (const part of tsconfigFilesOf(file)) {

@@ -4,7 +4,6 @@ import { fail, ok, warn, type Check } from "./checks.ts";
 
 export interface Doors {
   hasStoredKeys: boolean;
-  /** langgraph.json names handlers. */
   hasAuth: boolean;
 }
 
@@ -14,7 +13,7 @@ const waysOf = ({ apiKeys, unsafeIgnoreAuth }: Config, { hasStoredKeys, hasAuth 
   ...(hasAuth && !unsafeIgnoreAuth ? ["auth of langgraph.json"] : []),
 ];
 
-/** Whether callers have to show who they are, and whether a start that strangers can reach would be refused. */
+/** Checks authentication, and whether a start would be refused because the server is exposed without it. */
 export const checkAccess = (config: Config, doors: Doors): Check => {
   const ways = waysOf(config, doors);
   const hasAuth = doors.hasAuth && !config.unsafeIgnoreAuth;
@@ -28,7 +27,7 @@ export const checkAccess = (config: Config, doors: Doors): Check => {
   if (ways.length > 0) return ok("Access", ways.join(", "));
   if (config.unsafeNoAuth)
     return warn("Access", "open, as --unsafe-no-auth says", "See to it that what is in front checks access.");
-  // Only loopback is left.
+  // Reachable from this machine only.
   return isExposed(config)
     ? fail("Access", "open", make)
     : ok("Access", "open on this machine; a start beyond loopback would be refused without API keys");

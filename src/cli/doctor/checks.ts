@@ -1,11 +1,9 @@
-/** What came of looking at one thing. */
 export interface Check {
   level: "ok" | "info" | "warn" | "fail";
-  /** What was looked at, e.g. "Node.js". */
+  /** The title, e.g. "Node.js". */
   name: string;
-  /** What was found. */
   text: string;
-  /** What to do about it; undefined where there is nothing to do. */
+  /** Undefined if there is nothing to do. */
   advice?: string | undefined;
 }
 
@@ -29,7 +27,7 @@ const LEVEL_COLUMN = 6;
 const indented = (text: string): string =>
   text.trim().replaceAll("\n", `\n${" ".repeat(LEVEL_COLUMN + NAME_COLUMN)}`);
 
-/** A line for each: the level as a word, so that nothing is lost without colours; below it what to do. */
+/** The level is a word, so it is readable without colours. */
 export const checkText = ({ level, name, text, advice }: Check): string =>
   `${level.toUpperCase().padEnd(LEVEL_COLUMN)}${name.padEnd(NAME_COLUMN)}${indented(text)}\n` +
   (advice === undefined ? "" : `${" ".repeat(LEVEL_COLUMN + NAME_COLUMN)}-> ${indented(advice)}\n`);

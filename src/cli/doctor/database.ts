@@ -14,13 +14,13 @@ import { reachOwnDatabase, type DatabasePlace } from "../own-database.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 import { checkEncryption } from "./encryption.ts";
 
-/** Older ones are tried by nobody. */
+/** Older versions are untested. */
 const MAJOR_AT_LEAST = 15;
 const CONNECT_MS = 10_000;
 
 export interface DatabaseFindings {
   checks: Check[];
-  /** Whether the database holds API keys; false where nobody could look. */
+  /** False if the database could not be read. */
   hasStoredKeys: boolean;
 }
 
@@ -49,9 +49,9 @@ const checkClock = async (client: pg.Client): Promise<Check> => {
 
 interface RightsNeeded {
   schema: string;
-  /** Tables are still to be made. */
+  /** Tables are missing. */
   needsOwner: boolean;
-  /** The embedded PostgreSQL has one role, its superuser, and listens for this server alone. */
+  /** The role of the embedded PostgreSQL is its superuser, and only this server reaches it. */
   isEmbedded: boolean;
 }
 
@@ -163,7 +163,7 @@ const GIGABYTE = 1_000_000_000;
 const BYTES_AT_LEAST = 0.1 * GIGABYTE;
 const BYTES_WISHED = GIGABYTE;
 
-/** The room for the embedded PostgreSQL; of a folder that is not there yet, where it will be. */
+/** Free space for the embedded PostgreSQL. If the folder does not exist, its parent is checked. */
 export const checkDisk = async (folder: string): Promise<Check> => {
   const found = await statfs(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOENT" || dirname(folder) === folder) throw error;
@@ -177,7 +177,7 @@ export const checkDisk = async (folder: string): Promise<Check> => {
   return free < BYTES_WISHED ? warn("Disk", text, advice) : ok("Disk", text);
 };
 
-/** Looks at the database and changes nothing in it: what is missing is told, not made. */
+/** Reads only: reports missing schemas and tables without creating them. */
 export const checkDatabase = async (
   place: DatabasePlace,
   cipher: Cipher | undefined,

@@ -6,12 +6,12 @@ import { newCipher } from "../../platform/encryption/setup.ts";
 import { walkEncrypted } from "../../server/key-rotation/walk.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 
-/** Reading all rows of a large database takes long: then no number is told. */
+/** Counting all rows of a large database takes long. Past this limit the check reports no number. */
 const COUNT_MS = 10_000;
 
 /**
- * Rows by the ids of the keys that they lack, as `encryption status` counts them: what callers wrote that only looks encrypted
- * is no concern. Undefined: they could not be counted in time.
+ * Rows by missing key id, counted as `encryption status` does: text of callers that only looks encrypted does not
+ * count. Undefined if the time was over.
  */
 const rowsByMissingKey = async (
   client: pg.Client,
@@ -27,12 +27,12 @@ const rowsByMissingKey = async (
       await client.query(`set local statement_timeout = ${leftMs}`);
       return (await client.query(qualified(text), values)).rows as Row[];
     } catch (cause) {
-      // A plain Error, since the walk tries a fault of the database again.
+      // A plain Error, because the walk retries errors of the database.
       throw new Error("The rows could not be counted.", { cause });
     }
   };
   try {
-    // Behind a pooler a setting may last no longer than a transaction.
+    // Behind a pooler a setting may last only for a transaction.
     await client.query("begin read only");
     const tables = await walkEncrypted({ database: { query }, cipher, writes: false, acceptsUnbound: false });
     const counts = new Map<string, number>();
@@ -46,7 +46,6 @@ const rowsByMissingKey = async (
   }
 };
 
-/** Whether the keys are there that something is or may be encrypted with. */
 export const checkEncryption = async (
   client: pg.Client,
   schema: string,

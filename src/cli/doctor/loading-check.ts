@@ -1,4 +1,4 @@
-/** Loads something of a project once, as a server would, tells what came of it, and ends. The entry beside this file loads it. */
+/** Loads one part of a project once, as a server would, reports the result, and exits. */
 import { loadHandlers } from "../../server/app/auth.ts";
 import { loadCustomApp } from "../../server/custom-app/loading.ts";
 import { loadGraphs } from "../../graphs/graphs.ts";
@@ -12,7 +12,7 @@ export interface LoadingRequest {
   projectKeys: ProjectKeys;
 }
 
-/** `found`: names of what is there. `failure`: sentences that say what can't be used. */
+/** `found`: names. `failure`: sentences. */
 export type LoadingAnswer = { found: readonly string[] } | { failure: string };
 
 const load = async ({ part, configPath, projectKeys }: LoadingRequest): Promise<readonly string[]> => {
@@ -32,9 +32,9 @@ const answer = async (request: LoadingRequest): Promise<LoadingAnswer> => {
   }
 };
 
-// The parent process may end first, while a module never finishes loading.
+// The parent may exit while a module is still loading.
 process.once("disconnect", () => process.exit(1));
 process.once("message", (request: LoadingRequest) => {
-  // Not by itself: something that was opened meanwhile would keep the process.
+  // An explicit exit: open handles of the module would keep the process alive.
   void answer(request).then((found) => process.send?.(found, undefined, {}, () => process.exit(0)));
 });

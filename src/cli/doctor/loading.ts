@@ -10,7 +10,7 @@ import type { LoadingAnswer, LoadingRequest } from "./loading-check.ts";
 const ENTRY = fileURLToPath(new URL("./loading-check-entry.js", import.meta.url));
 const OUTPUT_CHARACTERS = 2_000;
 
-/** Loads something in a process of its own: it may hang, exit, or never let go of what it has opened. */
+/** A child process, because the module may hang, exit, or keep handles open. */
 export const loadElsewhere = (
   request: LoadingRequest,
   environment: Environment,
@@ -40,7 +40,6 @@ export const loadElsewhere = (
     child.send(request, () => undefined);
   });
 
-/** Whether the graphs load. */
 export const checkGraphs = async (
   request: Omit<LoadingRequest, "part">,
   environment: Environment,
@@ -54,7 +53,7 @@ export const checkGraphs = async (
 
 const EVENTS_SHOWN = 10;
 
-/** What else langgraph.json names: handlers of `auth`, the application of `http.app`, headers of `webhooks`. Nothing for what is not there. */
+/** Checks `auth`, `http.app` and `webhooks` of langgraph.json, where the project has them. */
 export async function* checkProjectParts(
   project: GraphConfig,
   request: Omit<LoadingRequest, "part">,

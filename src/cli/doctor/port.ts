@@ -4,7 +4,6 @@ import { sqlState } from "../../platform/domain/errors.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 
 const ANSWER_MS = 2_000;
-/** The state of a socket that listens, in /proc/net/tcp. */
 const LISTENING = "0A";
 
 const bind = (host: string, port: number): Promise<string | undefined> =>
@@ -14,7 +13,7 @@ const bind = (host: string, port: number): Promise<string | undefined> =>
     probe.listen(port, host, () => probe.close(() => resolve(undefined)));
   });
 
-/** The version of the Threadloom that answers there; undefined if none does. */
+/** The version of the Threadloom server on this port; undefined if there is none. */
 const threadloomAt = async (port: number): Promise<string | undefined> => {
   try {
     const response = await fetch(`http://127.0.0.1:${port}/info`, { signal: AbortSignal.timeout(ANSWER_MS) });
@@ -25,7 +24,7 @@ const threadloomAt = async (port: number): Promise<string | undefined> => {
   }
 };
 
-/** The process that listens, as far as Linux tells this user; undefined elsewhere, or if it is another user's. */
+/** The process that listens. Undefined outside of Linux, and for processes of other users. */
 const holderOf = async (port: number): Promise<string | undefined> => {
   const tables = await Promise.all(
     ["tcp", "tcp6"].map((name) => readFile(`/proc/net/${name}`, "utf8").catch(() => "")),
@@ -48,7 +47,6 @@ const holderOf = async (port: number): Promise<string | undefined> => {
   return undefined;
 };
 
-/** Whether a server could listen there, else by whom the port is taken. */
 export const checkPort = async (host: string, port: number): Promise<Check> => {
   const where = `${host}:${port}`;
   const code = port === 0 ? undefined : await bind(host, port);

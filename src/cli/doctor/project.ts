@@ -7,12 +7,11 @@ import type { ProjectKeys } from "../../platform/config/project-keys.ts";
 import { fail, info, ok, warn, type Check } from "./checks.ts";
 
 export interface CheckedProject {
-  /** Undefined if it can't be read. */
+  /** Undefined if langgraph.json can't be read. */
   project: GraphConfig | undefined;
   checks: Check[];
 }
 
-/** Whether langgraph.json can be read. */
 export const checkProject = async (file: string, given: ProjectKeys): Promise<CheckedProject> => {
   try {
     const project = await readGraphConfig(file, given);
@@ -45,13 +44,13 @@ export const checkProject = async (file: string, given: ProjectKeys): Promise<Ch
   }
 };
 
-/** What LangGraph has to be, at least and below; package.json says the same to npm. */
+/** Supported versions. The peerDependencies of package.json name the same. */
 const SUPPORTED = [
   { name: "@langchain/langgraph", from: [0, 4], below: 2 },
   { name: "@langchain/core", from: [0, 3], below: 2 },
 ] as const;
 
-/** The version that the files of a folder get; as Node finds it, and without asking what the package exports. */
+/** Searches node_modules upward as Node does, because a package may not export its package.json. */
 const installedVersion = async (name: string, folder: string): Promise<string | undefined> => {
   for (let above = folder; ; above = dirname(above)) {
     const text = await readFile(join(above, "node_modules", name, "package.json"), "utf8").catch(
@@ -62,7 +61,6 @@ const installedVersion = async (name: string, folder: string): Promise<string | 
   }
 };
 
-/** Whether the project's LangGraph is one that this server works with. */
 export const checkVersions = (folder: string): Promise<Check[]> =>
   Promise.all(
     SUPPORTED.map(async ({ name, from: [fromMajor, fromMinor], below }) => {
@@ -79,10 +77,10 @@ export const checkVersions = (folder: string): Promise<Check[]> =>
     }),
   );
 
-/** TypeScript 7 has no interface by which types are read. */
+/** TypeScript 7 has no API to read types with. */
 const FIRST_WITHOUT_INTERFACE = 7;
 
-/** Whether the project has a TypeScript that reads schemas of graphs from their source; nothing for graphs in JavaScript. */
+/** Empty for graphs in JavaScript. */
 export const checkTypescript = async ({ entries, path }: GraphConfig): Promise<Check[]> => {
   if (!entries.some(({ file }) => TYPESCRIPT.test(file))) return [];
   const version = await installedVersion("typescript", dirname(path));

@@ -8,7 +8,7 @@ import { fail, ok, type Check } from "./checks.ts";
 
 const NAME = "Sessions";
 
-/** Whether a start finds the sessions that it needs, as behind a pooler. Nothing for the embedded PostgreSQL. */
+/** Checks that DATABASE_URL gives whole sessions, which a pooler in transaction mode does not. */
 export const checkSessions = async (config: Config): Promise<Check[]> => {
   const { databaseUrl, databaseDirectUrl, databasePreparedStatements: preparedStatements } = config;
   if (databaseUrl === undefined) return [];

@@ -15,11 +15,9 @@ import { answeringJson } from "../flags.ts";
 import { onDatabase, type DatabaseFlags } from "../own-database.ts";
 
 export interface EncryptionCommandParts {
-  /** Does something with the database of the deployment that the flags name, opened with its keys, and closes it. */
+  /** Opens the deployment's database with its keys for `work`, and closes it. */
   withEncrypted<Result>(flags: DatabaseFlags, work: (database: Database) => Promise<Result>): Promise<Result>;
-  /** What a script reads. */
   write(text: string): void;
-  /** What a person reads beside it. */
   note(text: string): void;
 }
 
@@ -47,15 +45,15 @@ const keyId = (text: string): string => {
 const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
 interface Status {
-  /** All keys that something is or may be encrypted with, the one that encrypts from now on first. */
+  /** All keys that rows or servers use. The current encryption key comes first. */
   keys: { id: string; encrypts: boolean; configured: boolean; rows: number }[];
-  /** Rows that hold something that is not encrypted and would be, if it were stored now. */
+  /** Rows with an unencrypted value that would be encrypted today. */
   plain: number;
-  /** Rows with values that an earlier version encrypted, bound to no row. */
+  /** Rows with values of an earlier version, which are bound to no row. */
   unbound: number;
   reencrypted: number;
   busy: number;
-  /** Rows that can't be decrypted, though their keys are configured. */
+  /** Rows that can't be decrypted although their keys are configured. */
   unreadable: number;
 }
 
@@ -108,7 +106,7 @@ const statusText = ({ keys, plain, unbound, unreadable }: Status): string => {
   return [...lines, unencrypted, ...old, ...bad].map((line) => `${line}\n`).join("");
 };
 
-/** `encryption status|reseal|forget`: a command of its own, or one of a larger program. */
+/** The commands `encryption status|reseal|forget`, also for use in a larger program. */
 export const createEncryptionCommand = ({ withEncrypted, write, note }: EncryptionCommandParts): Command => {
   const progress = ({ table, rows, reencrypted }: TableCount): void =>
     note(`${table}: ${rows} rows looked at, ${reencrypted} encrypted anew\n`);

@@ -10,7 +10,7 @@ export interface ImageCommandParts {
   description: string;
   examples: string;
   text(project: ImageProject): string;
-  /** What is to be said beside it, in a line. */
+  /** A line for stderr. */
   remark?(project: ImageProject): string | undefined;
   environment: Environment;
   write(text: string): void;
@@ -23,7 +23,7 @@ interface Flags {
   force?: true;
 }
 
-/** A command that makes one file of a project, and prints it or writes it where none is. */
+/** A command that prints a generated file, or writes it. It overwrites only with --force. */
 export const createImageCommand = (parts: ImageCommandParts): Command => {
   const { name, description, examples, environment, write, note } = parts;
   return new Command(name)

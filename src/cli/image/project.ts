@@ -8,28 +8,26 @@ import { JsonFileError, readJsonFile } from "../../graphs/project/json-file.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { installationOf, lockFilesOf, type Installation } from "./installing.ts";
 
-/** What is to be known of a project to make an image of it. */
+/** The facts of a project that its image needs. */
 export interface ImageProject {
-  /** Name of langgraph.json. */
   configFile: string;
   nodeVersion: string;
   dockerfileLines: readonly string[];
-  /** The file that `env` names; undefined if it names none. */
   envFile: string | undefined;
-  /** `needsProject`: its packages can be installed only where all of the project is, as where it is the root of a workspace. */
+  /** `needsProject`: packages install only with the whole project, e.g. at the root of a workspace. */
   installation: Installation;
-  /** TypeScript is among the devDependencies alone, which the image leaves out, and reads schemas from the graphs' source. */
+  /** Only devDependencies have TypeScript, which reads schemas from source. The image leaves devDependencies out. */
   readsTypesWithDevelopment: boolean;
-  /** Keys of langgraph.json that mean nothing here. */
+  /** Keys of langgraph.json that have no effect on this image. */
   meaningless: readonly string[];
 }
 
 const USUAL_NODE = "24";
-/** Scripts that run when packages are installed, and may need any file. */
+/** These scripts run during installation and may need any file. */
 const INSTALL_SCRIPTS = ["preinstall", "install", "postinstall", "prepare"];
-/** Packages that are files or folders of this machine. */
+/** Packages at a local path. */
 const LOCAL = /^(?:file|link|portal):(.+)$|^(\.{1,2}\/.+)$/;
-/** The images are of Node, and npm installs the packages. */
+/** Keys for other base images, Python, or other tools. */
 const MEANINGLESS =
   /^(base_image|image_distro|python_version|pip_.*|keep_pkg_tools|api_version|docker_compose_file)$/;
 
@@ -63,7 +61,7 @@ const isWorkspaceRoot = async (folder: string): Promise<boolean> => {
   }
 };
 
-/** The workspace that a folder without a lock file of its own lies in. */
+/** The workspace above a folder without a lock file. */
 const workspaceAbove = async (folder: string): Promise<string | undefined> => {
   const parent = dirname(folder);
   if (parent === folder) return undefined;
@@ -82,7 +80,7 @@ const readPackageKeys = async (folder: string): Promise<PackageKeys> => {
   throw new StartError(`${file} is not valid: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}.`);
 };
 
-/** Whether the project has packages of this machine in it. Throws StartError for one outside of it: no image can reach it. */
+/** Throws StartError for a local package outside of the project, which an image can't reach. */
 const hasLocalPackages = (folder: string, { dependencies, optionalDependencies }: PackageKeys): boolean => {
   const local = Object.entries({ ...dependencies, ...optionalDependencies }).flatMap(([name, wanted]) => {
     const [, marked, plain] = LOCAL.exec(wanted) ?? [];
@@ -100,10 +98,10 @@ const hasLocalPackages = (folder: string, { dependencies, optionalDependencies }
   return local.length > 0;
 };
 
-/** Reads langgraph.json and package.json. Throws StartError or GraphLoadError for what no image can be made of. */
+/** Reads langgraph.json and package.json. @throws StartError or GraphLoadError */
 export const readImageProject = async (path: string): Promise<ImageProject> => {
   const file = resolve(path);
-  const { entries } = await readGraphConfig(file); // says what is wrong with the rest
+  const { entries } = await readGraphConfig(file); // validates the other keys
   const folder = dirname(file);
   const parsed = imageKeys.safeParse(await readJsonFile(file));
   if (!parsed.success) {

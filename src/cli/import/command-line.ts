@@ -3,7 +3,7 @@ import { graphConfigFileOf } from "../../platform/config/config.ts";
 import { projectKeysIn, type ProjectKeys } from "../../platform/config/project-keys.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 
-/** As the flags say it; what is left out is taken from the environment, as by a server. */
+/** Missing flags fall back to the environment, as in a server. */
 export interface ImportFlags {
   from: string;
   schema?: string | undefined;
@@ -26,14 +26,12 @@ export interface ImportCommand {
   dataFolder: string;
   threadId: string | undefined;
   graphId: string | undefined;
-  /** Path of langgraph.json, which knows the graphs. */
   graphConfigFile: string;
-  /** What the environment says of it. */
   projectKeys: ProjectKeys;
   dryRun: boolean;
 }
 
-/** Throws StartError with one sentence that names the option. */
+/** @throws StartError with one sentence that names the option */
 export const importCommandOf = (
   flags: ImportFlags,
   environment: Readonly<Record<string, string | undefined>>,

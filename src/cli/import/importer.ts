@@ -9,41 +9,38 @@ import { createThreadCopy, type CopiedThread } from "./thread-copy.ts";
 
 export interface ImporterOptions {
   source: Source;
-  /** Where the threads come to; undefined in a dry run if there is no such database yet. */
+  /** The target; undefined in a dry run without a database. */
   here: { database: Database; checkpoints: CheckpointStorage } | undefined;
-  /** Only this thread. */
   threadId: string | undefined;
-  /** The graph of the threads, if they all are of one: the source doesn't know. */
+  /** The graph of all imported threads. The source does not store it. */
   graphId: string | undefined;
-  /** Look, and write nothing. */
   dryRun: boolean;
   onProgress: (progress: Progress) => void;
-  /** Ends after the pages in progress. */
+  /** Stops the import after the current pages. */
   signal: AbortSignal;
 }
 
 export interface ImportReport {
   copied: number;
   already: number;
-  /** Threads that were here as those of another graph. */
+  /** Threads that existed under another graph. */
   corrected: number;
   stopped: boolean;
   checkpoints: number;
   seconds: number;
-  /** Threads that were left alone, with the reason. */
   skipped: { threadId: string; reason: string }[];
   failed: { threadId: string; reason: string }[];
-  /** Threads that have another id here, because theirs was no UUID. */
+  /** Threads with a new id, because theirs was no UUID. */
   renamed: number;
 }
 
 const THREADS_PER_PAGE = 500;
-/** Threads at a time: while one waits for a database, others are parsed. */
+/** While one thread waits for a database, others are parsed. */
 export const THREADS_AT_A_TIME = 4;
 
 /**
- * Copies threads from the source. What is here already is not written again, so it may be stopped at any point, even by
- * a kill, and started again. Throws when a database is away.
+ * Copies threads. Skips stored rows, so an import can be stopped at any point, even by a kill, and restarted. Throws if
+ * a database is unreachable.
  */
 export const importThreads = async (options: ImporterOptions): Promise<ImportReport> => {
   const { source, here, threadId, graphId, dryRun, onProgress, signal } = options;
@@ -95,7 +92,7 @@ export const importThreads = async (options: ImporterOptions): Promise<ImportRep
     try {
       note(id, await copy(id));
     } catch (error) {
-      // One thread that can't be read must not keep the others from coming over; a database that is away does.
+      // One unreadable thread must not stop the others. An unreachable database stops all.
       if (isPassing(error) && !isCancelled(error)) throw error;
       report.failed.push({ threadId: id, reason: error instanceof Error ? error.message : String(error) });
     }
@@ -112,7 +109,7 @@ export const importThreads = async (options: ImporterOptions): Promise<ImportRep
       await take(next.value);
     }
   });
-  // All are waited for, whichever fails: nothing goes on behind a report.
+  // Waits for all workers, even if one fails: no copy may continue after the report.
   for (const worker of await Promise.allSettled(workers))
     if (worker.status === "rejected") throw worker.reason;
   report.stopped = signal.aborted;
@@ -120,7 +117,7 @@ export const importThreads = async (options: ImporterOptions): Promise<ImportRep
   return report;
 };
 
-/** An async generator answers one `next()` after the other, so several may take from it. */
+/** An async generator queues `next()` calls, so several workers may share it. */
 async function* pagesOf(source: Source): AsyncGenerator<string, undefined> {
   for (let after: string | undefined; ;) {
     const page = await source.threadIds(after, THREADS_PER_PAGE);

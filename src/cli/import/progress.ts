@@ -1,6 +1,5 @@
-/** How far an import is. */
 export interface Progress {
-  /** Threads that are dealt with, one way or another. */
+  /** Threads that are finished, with any outcome. */
   threads: number;
   threadsTotal: number;
   checkpoints: number;
@@ -9,13 +8,12 @@ export interface Progress {
 
 export interface ProgressOutput {
   write(text: string): void;
-  /** A person watches: the line is drawn anew in place. */
+  /** A terminal: redraws one line. */
   terminal: boolean;
 }
 
 export interface ProgressLine {
   show(progress: Progress): void;
-  /** Leaves the last line standing. */
   end(progress: Progress): void;
 }
 
@@ -34,7 +32,7 @@ const duration = (seconds: number): string => {
     .join(":");
 };
 
-/** `120/1,000 threads, 4,321 checkpoints, 2,100/s, 0:34 left`. */
+/** E.g. `120/1,000 threads, 4,321 checkpoints, 2,100/s, 0:34 left`. */
 export const progressText = ({ threads, threadsTotal, checkpoints, seconds }: Progress): string => {
   const rate = seconds > 0 ? checkpoints / seconds : 0;
   const left =
@@ -53,7 +51,7 @@ export const progressBar = ({ threads, threadsTotal }: Progress): string => {
   return `[${"#".repeat(full)}${"-".repeat(BAR_CHARACTERS - full)}] ${String(Math.floor(share * 100)).padStart(3)} %`;
 };
 
-/** On a terminal one line with a bar; otherwise a plain line every two seconds, for a log. */
+/** One line with a bar on a terminal, else a plain line every two seconds. */
 export const createProgressLine = ({ write, terminal }: ProgressOutput): ProgressLine => {
   let shownAt = terminal ? Number.NEGATIVE_INFINITY : performance.now();
   const text = (progress: Progress): string =>

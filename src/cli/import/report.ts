@@ -16,7 +16,6 @@ const listed = (title: string, threads: readonly { threadId: string; reason: str
   ];
 };
 
-/** What is said at the end. */
 export const reportText = (report: ImportReport, { dryRun }: { dryRun: boolean }): string => {
   const { copied, already, checkpoints, seconds, renamed } = report;
   const verb = dryRun ? "to copy" : "copied";

@@ -2,16 +2,16 @@ import pg from "pg";
 import { StartError } from "../../platform/domain/errors.ts";
 
 /**
- * Reads what `@langchain/langgraph-checkpoint-postgres` has stored, page by page and without changing anything. Its
- * tables: `checkpoints` (without values), `checkpoint_blobs` (a value per channel and version), `checkpoint_writes`.
+ * Reads the tables of `@langchain/langgraph-checkpoint-postgres` page by page: `checkpoints` (without values),
+ * `checkpoint_blobs` (one value per channel and version), `checkpoint_writes`.
  */
 
 export interface SourceKey {
   checkpointNs: string;
   checkpointId: string;
-  /** ISO 8601, as far as LangGraph wrote it. */
+  /** ISO 8601, as LangGraph wrote it. */
   time: string | null;
-  /** How many writes of tasks hang on it. */
+  /** Number of task writes. */
   writes: number;
 }
 
@@ -23,7 +23,7 @@ export interface SourceCheckpoint {
   metadata: unknown;
 }
 
-/** A serialized value; `type` is the serializer's: `json`, `bytes`, `empty`. */
+/** A serialized value. `type` is `json`, `bytes` or `empty`. */
 export interface SourceValue {
   type: string | null;
   blob: Buffer | null;
@@ -31,7 +31,6 @@ export interface SourceValue {
 
 export interface SourceBlob extends SourceValue, BlobPlace {}
 
-/** The version of a channel. */
 export interface BlobPlace {
   checkpointNs: string;
   channel: string;
@@ -53,19 +52,19 @@ export interface SourceTotals {
 }
 
 export interface Source {
-  /** Throws StartError if the tables are not there. */
+  /** @throws StartError if a table is missing */
   assertTables(): Promise<void>;
   countThreads(): Promise<number>;
-  /** Of the whole, for a dry run; reads everything once. */
+  /** For a dry run. Reads all rows once. */
   totals(): Promise<SourceTotals>;
-  /** In order, those after `after`. */
+  /** Ascending. */
   threadIds(after: string | undefined, limit: number): Promise<string[]>;
   hasThread(threadId: string): Promise<boolean>;
-  /** All namespaces together, oldest first. */
+  /** All namespaces, oldest first. */
   keys(threadId: string): Promise<SourceKey[]>;
   checkpoints(threadId: string, keys: readonly SourceKey[]): Promise<SourceCheckpoint[]>;
   blobs(threadId: string, places: readonly BlobPlace[]): Promise<SourceBlob[]>;
-  /** By task, in the order in which it wrote; what is special (error, interrupt, resume) comes last. */
+  /** By task, in the order of writing. Special writes (error, interrupt, resume) come last. */
   writes(threadId: string, keys: readonly SourceKey[]): Promise<SourceWrite[]>;
   close(): Promise<void>;
 }
@@ -76,7 +75,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 export interface SourceOptions {
   connectionString: string;
   schema: string;
-  /** How the database is called in messages. */
+  /** The database's name in messages. */
   name: string;
   poolSize: number;
 }
@@ -88,7 +87,7 @@ export const openSource = ({ connectionString, schema, name, poolSize }: SourceO
     application_name: "threadloom import",
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // A lost connection shows in the statement that needed it; without a listener it would end the process.
+  // The statement that uses a lost connection reports the error. Without a listener, the event would end the process.
   pool.on("error", () => undefined);
   pool.on("connect", (client) => client.on("error", () => undefined));
   const table = (of: (typeof TABLES)[number]): string => `${pg.escapeIdentifier(schema)}.${of}`;

@@ -6,14 +6,13 @@ import { sqlState } from "../../platform/domain/errors.ts";
 import { systemAssistantId } from "../../platform/domain/assistant-ids.ts";
 import { mergeImported, storeImported } from "../../api/threads/imported.ts";
 
-/** Under this key the metadata of an imported thread hold the id that it had. */
+/** The metadata key of the thread's original id. */
 export const IMPORTED_ID = "imported_thread_id";
 
-/** What this server has of a thread. */
 export interface Existing {
-  /** Undefined: there is no record of the thread, though there may be checkpoints of an import that was cut short. */
+  /** Undefined if the thread has no record. An interrupted import may have left checkpoints. */
   record: { importedId: string | null; graphId: string | null; busy: boolean } | undefined;
-  /** Writes of tasks by checkpoint, see `checkpointKey`. */
+  /** Number of task writes per `checkpointKey`. */
   checkpoints: Map<string, number>;
 }
 
@@ -21,20 +20,20 @@ export interface FinishedThread {
   key: string;
   sourceId: string;
   graphId: string | undefined;
-  /** ISO 8601 of the first and the last checkpoint. */
+  /** ISO 8601 time of the first and the last checkpoint. */
   firstTime: string | null;
   lastTime: string | null;
 }
 
 export interface Target {
   existing(key: string): Promise<Existing>;
-  /** Writes the thread's record, by which it becomes visible. */
+  /** Writes the thread's record, which makes the thread visible. */
   finish(thread: FinishedThread): Promise<void>;
-  /** Says that a thread that is here is one of this graph. A thread that has a run in progress stays as it is. */
+  /** Sets the graph of an existing thread, unless it has a run in progress. */
   assign(key: string, graphId: string): Promise<void>;
 }
 
-/** A database that isn't there yet, for a dry run. */
+/** A dry run without a database. */
 export const NO_TARGET: Target = {
   existing: () => Promise.resolve({ record: undefined, checkpoints: new Map() }),
   finish: () => Promise.reject(new Error("There is no database to write to.")),
@@ -57,7 +56,7 @@ const LIST_CHECKPOINTS = `
   ) w using (checkpoint_ns, checkpoint_id)
   where c.thread_id = $1`;
 
-/** In a dry run the database may not have been migrated yet. */
+/** In a dry run the tables may be missing. */
 const UNDEFINED_TABLE = "42P01";
 
 export const createTarget = (database: Database, checkpoints: CheckpointStorage): Target => ({
@@ -102,15 +101,14 @@ export const createTarget = (database: Database, checkpoints: CheckpointStorage)
   },
 });
 
-/** What the metadata of a thread say of the graph that ran on it. */
 const graphOf = (graphId: string) => ({ graph_id: graphId, assistant_id: systemAssistantId(graphId) });
 
 const timeOf = (text: string | null): string | null =>
   text === null || Number.isNaN(Date.parse(text)) ? null : new Date(text).toISOString();
 
 /**
- * `{task_id: [{id, value}]}` of what waits for an answer, as JSON text: the interrupts of tasks that haven't written
- * anything else yet. What is due without an interrupt only the graph can tell; the next run does.
+ * JSON text `{task_id: [{id, value}]}`: interrupts of tasks without other writes. Only the graph knows which other
+ * nodes are due; the next run finds out.
  */
 const interruptsOf = (head: StoredCheckpoint | undefined): string => {
   const writes = head?.pendingWrites ?? [];

@@ -6,11 +6,10 @@ import { checkpointKey, type Target } from "./target.ts";
 import { ThreadValues } from "./values.ts";
 import { ownField } from "../../platform/lib/names.ts";
 
-/** What became of a thread of the source. */
 export interface CopiedThread {
-  /** The id that it has here. */
+  /** The id on this server. */
   key: string;
-  /** `corrected`: it was here, as one of another graph. `skipped`: it was left alone, for the `reason`. `stopped`: there is more, for the next time. */
+  /** `corrected`: existed under another graph. `stopped`: incomplete, the next import continues. */
   outcome: "copied" | "already" | "corrected" | "skipped" | "stopped";
   reason?: string;
   checkpoints: number;
@@ -19,29 +18,28 @@ export interface CopiedThread {
 export interface ThreadCopyOptions {
   source: Source;
   target: Target;
-  /** Undefined in a dry run that has no database to look into. */
+  /** Undefined in a dry run without a database. */
   checkpoints: CheckpointStorage | undefined;
   graphId: string | undefined;
   dryRun: boolean;
-  /** Told after each page how many checkpoints are stored. */
+  /** Called after each page. */
   onCheckpoints: (count: number) => void;
   signal: AbortSignal;
 }
 
 /**
- * A page holds at most so many checkpoints. Less if their values are large: the next page is sized by the bytes of the
- * one before, because a long conversation is as long in each of its checkpoints.
+ * A page's size follows the bytes of the page before, because a long conversation is long in each of its checkpoints.
  */
 const PAGE_CHECKPOINTS_AT_MOST = 100;
 const PAGE_BYTES = 16 * 1024 * 1024;
-/** Checkpoints whose versions are kept in mind; a parent is nearly always the one before. */
+/** A parent is nearly always the previous checkpoint. */
 const VERSIONS_KEPT = 200;
 
-/** Copies threads, one checkpoint after the other, as if the graph ran again with this server's checkpointer. */
+/** Replays a thread's checkpoints through this server's checkpointer, as if the graph ran again. */
 export const createThreadCopy = (options: ThreadCopyOptions) => {
   const { source, target, checkpoints, graphId, dryRun, onCheckpoints, signal } = options;
 
-  /** Throws ImportError for values that can't be carried over. */
+  /** @throws ImportError for values that can't be imported */
   return async (sourceId: string): Promise<CopiedThread> => {
     const key = threadKey(sourceId);
     const keys = await source.keys(sourceId);
@@ -57,7 +55,7 @@ export const createThreadCopy = (options: ThreadCopyOptions) => {
     const known = new Set(keys.map((of) => checkpointKey(of.checkpointNs, of.checkpointId)));
     const wentOn = record !== undefined && (record.busy || [...existing.keys()].some((of) => !known.has(of)));
     if (missing.length === 0 && record !== undefined) {
-      // A thread that ran here knows its graph better than whoever imports.
+      // A thread that ran here knows its graph better than the flags do.
       const isOther = graphId !== undefined && record.graphId !== graphId && !wentOn;
       if (isOther && !dryRun) await target.assign(key, graphId);
       return { key, outcome: isOther ? "corrected" : "already", checkpoints: 0 };
@@ -65,7 +63,7 @@ export const createThreadCopy = (options: ThreadCopyOptions) => {
     if (wentOn) return skipped("it went on here and there since it was imported");
     if (dryRun || checkpoints === undefined) return { key, outcome: "copied", checkpoints: missing.length };
 
-    // What has no record yet is invisible: nobody can run it meanwhile. Else a run that begins wins.
+    // A thread without a record is invisible and can't run. For others, a run that starts meanwhile wins.
     const saver = record === undefined ? checkpoints.saverForImport() : checkpoints.saverForIdleThread();
     const pages = createPages({ source, saver, sourceId, key, existing });
     let done = 0;
@@ -95,11 +93,10 @@ interface PageOptions {
   saver: AttemptSaver;
   sourceId: string;
   key: string;
-  /** What was there before. */
+  /** Checkpoints stored before. */
   existing: ReadonlyMap<string, number>;
 }
 
-/** Copies pages of one thread, in order. */
 const createPages = ({ source, saver, sourceId, key, existing }: PageOptions) => {
   const values = new ThreadValues();
   const versions = new Map<string, Record<string, number | string>>();
@@ -126,7 +123,7 @@ const createPages = ({ source, saver, sourceId, key, existing }: PageOptions) =>
     }
   };
 
-  /** Values by place; those that the page before had are not read again. Answers the bytes that were read. */
+  /** Loads values by place and keeps those of the page before. Returns the bytes read. */
   const load = async (rows: readonly SourceCheckpoint[]): Promise<number> => {
     const wanted = new Map(rows.flatMap(placesOf).map((place) => [placeKey(place), place]));
     const kept = new Map([...loaded].filter(([place]) => wanted.has(place)));
@@ -141,8 +138,8 @@ const createPages = ({ source, saver, sourceId, key, existing }: PageOptions) =>
   };
 
   /**
-   * After an interruption: takes the parent's objects from this server for those that its serialized values stand for,
-   * so that what follows shares what is stored.
+   * After an interruption: maps the parent's serialized values to the objects stored here, so that later versions share
+   * them.
    */
   const resumeFrom = async (checkpointNs: string, checkpointId: string): Promise<void> => {
     const tuple = await saver.getTuple(at(checkpointNs, checkpointId));
@@ -181,7 +178,7 @@ const createPages = ({ source, saver, sourceId, key, existing }: PageOptions) =>
   };
 
   return {
-    /** Stores a page; answers the bytes of its values in the source. */
+    /** Returns the bytes of the page's values in the source. */
     async copy(page: readonly SourceKey[]): Promise<number> {
       const rows = await source.checkpoints(sourceId, page);
       for (const { checkpointNs, parentId } of rows) {

@@ -1,21 +1,20 @@
 import { MemorySaver } from "@langchain/langgraph-checkpoint";
 import type { SourceValue } from "./source.ts";
 
-/** The source holds something that can't be carried over: for the person who imports. */
+/** A value of the source can't be imported. The message is for the user. */
 export class ImportError extends Error {
   override readonly name = "ImportError";
 }
 
 /**
- * Revives the serialized values of one thread as LangGraph does, but makes each distinct element only once: every
- * version of a list then holds the same objects as the one before, which is how the checkpointer recognises what it
- * has stored already.
+ * Deserializes the values of one thread, but creates each distinct element once. All versions of a list then share
+ * objects, by which the checkpointer recognises stored elements.
  */
 export class ThreadValues {
   private readonly serializer = new MemorySaver().serde;
   private readonly objects = new Map<string, unknown>();
 
-  /** Undefined also where nothing was stored. */
+  /** Undefined also for a missing value. */
   async revive({ type, blob }: SourceValue): Promise<unknown> {
     if (type === "empty" || blob === null) return undefined;
     if (type === "bytes") return new Uint8Array(blob);
@@ -31,7 +30,7 @@ export class ThreadValues {
     return (await this.serializer.loadsTyped("json", JSON.stringify(metadata ?? {}))) as object;
   }
 
-  /** Takes note that these live objects are what the elements of a serialized list stand for. */
+  /** Registers stored objects for the elements of a serialized list. */
   remember({ type, blob }: SourceValue, live: unknown): void {
     if (type !== "json" || blob === null || !Array.isArray(live)) return;
     const trees: unknown = JSON.parse(blob.toString("utf8"));

@@ -1,7 +1,6 @@
 import type { KeyRecord } from "../../access/keys/repository.ts";
 import { timestamp } from "../../platform/lib/timestamps.ts";
 
-/** A key in the output of `--json`. */
 export const jsonOf = (record: KeyRecord) => ({
   id: record.key_id,
   name: record.name,
@@ -13,7 +12,6 @@ export const jsonOf = (record: KeyRecord) => ({
   revoked_at: record.revoked_at === null ? null : timestamp(record.revoked_at),
 });
 
-/** To the minute, UTC. */
 const minute = (time: Date): string => `${time.toISOString().slice(0, 16).replace("T", " ")} UTC`;
 
 export const createdText = ({ key_id, name, scopes, expires_at }: KeyRecord): string =>
@@ -24,7 +22,7 @@ export const createdText = ({ key_id, name, scopes, expires_at }: KeyRecord): st
     "",
   ].join("\n");
 
-/** A table with a line per key. Keys that were revoked keep a server closed, so that their absence must not read as none. */
+/** Revoked keys keep a server closed, so a list without them must mention them. */
 export const listText = (records: readonly KeyRecord[], withRevoked: boolean): string => {
   if (records.length === 0) {
     return withRevoked

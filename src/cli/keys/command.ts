@@ -8,11 +8,9 @@ import { createdText, jsonOf, listText } from "./answers.ts";
 import { parseExpiry } from "./expiry.ts";
 
 export interface KeysCommandParts {
-  /** Does something with the keys of the deployment that the flags name, and closes its database. */
+  /** Opens the deployment's database for `work`, and closes it. */
   withKeys<Result>(flags: DatabaseFlags, work: (keys: KeyService) => Promise<Result>): Promise<Result>;
-  /** What a script reads. */
   write(text: string): void;
-  /** What a person reads beside it. */
   note(text: string): void;
 }
 
@@ -44,7 +42,7 @@ A server knows a new key, and refuses a revoked one, within a second. Exit codes
 
 const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
-/** `keys create|list|revoke|forget`: a command of its own, or one of a larger program. */
+/** The commands `keys create|list|revoke|forget`, also for use in a larger program. */
 export const createKeysCommand = ({ withKeys, write, note }: KeysCommandParts): Command => {
   const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
   const keys = new Command("keys").description("Makes, lists and revokes the API keys of a deployment.");

@@ -21,8 +21,8 @@ const byLockFile = async (folder: string): Promise<PackageManager | undefined> =
 };
 
 /**
- * The package manager that runs this command, else the one whose lock file stands in the folder or above it, else npm.
- * @param userAgent what each of them sets as `npm_config_user_agent`, e.g. `pnpm/9.1.0 npm/? node/v22.0.0`
+ * The package manager that runs this command, else that of the nearest lock file, else npm.
+ * @param userAgent `npm_config_user_agent`, e.g. `pnpm/9.1.0 npm/? node/v22.0.0`
  */
 export const findPackageManager = async (
   userAgent: string | undefined,
@@ -32,14 +32,13 @@ export const findPackageManager = async (
   return PACKAGE_MANAGERS.find((manager) => manager === name) ?? (await byLockFile(folder)) ?? "npm";
 };
 
-/** How a script of package.json is run. npm has short forms of some; `bun test` would be something else. */
+/** npm has short forms. `bun test` would run Bun's own test runner. */
 export const scriptCommand = (manager: PackageManager, script: string): string => {
   if (manager === "pnpm" || manager === "yarn") return `${manager} ${script}`;
   const isShort = manager === "npm" && ["start", "test"].includes(script);
   return isShort ? `npm ${script}` : `${manager} run ${script}`;
 };
 
-/** What stands before the command of an installed package. */
 export const EXECUTE: Readonly<Record<PackageManager, string>> = {
   npm: "npx",
   pnpm: "pnpm exec",
@@ -50,8 +49,8 @@ export const EXECUTE: Readonly<Record<PackageManager, string>> = {
 const OUTPUT_CHARACTERS = 4_000;
 
 /**
- * @param signal ends it; what it answers then says nothing
- * @returns undefined, or what the package manager said as it failed (its last 4,000 characters)
+ * @param signal stops the installation; the result is then meaningless
+ * @returns undefined, or the last 4,000 characters of the failure's output
  */
 export const install = async (
   manager: PackageManager,
@@ -61,13 +60,13 @@ export const install = async (
   const isBegun = manager === "npm" && (await copyPackagesOfNpx(folder, signal));
   if (signal.aborted) return "It was stopped.";
   return new Promise((resolve) => {
-    // On Windows they are scripts for the shell; no word of the line comes from outside.
+    // On Windows package managers are shell scripts. No part of the line is user input.
     const child = spawn(manager, ["install", ...(isBegun ? ["--prefer-offline"] : [])], {
       cwd: folder,
       stdio: ["ignore", "pipe", "pipe"],
       shell: platform() === "win32",
     });
-    // Ctrl-C at a terminal reaches it anyway.
+    // The terminal sends Ctrl-C to the child, too.
     const stop = (): void => void child.kill();
     signal.addEventListener("abort", stop, { once: true });
     let output = "";

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { ENDINGS, TEMPLATE_HINTS, TEMPLATE_QUESTIONS, type Language, type Template } from "./templates.ts";
 
-/** As in this package's own tests: they install together. */
+/** The versions of this package's own tests. */
 const DEPENDENCIES: Readonly<Record<string, string>> = {
   "@langchain/core": "^1.2.13",
   "@langchain/langgraph": "^1.4.18",
@@ -13,8 +13,8 @@ const FOR_TYPESCRIPT: Readonly<Record<string, string>> = {
   typescript: "^5.9.3",
 };
 /**
- * Both find what their scripts would place; npm 11 tells of scripts that it was not told to run or to leave, and pnpm 11 fails of
- * them.
+ * Both packages work without their install scripts. Scripts that are neither allowed nor denied cause warnings in npm
+ * 11 and errors in pnpm 11.
  */
 const WITHOUT_SCRIPTS = [
   "esbuild",
@@ -26,7 +26,7 @@ const WITHOUT_SCRIPTS = [
 
 const NAME_CHARACTERS = 100;
 
-/** A name that npm takes, made from that of the folder; not that of a package which the project needs. */
+/** A valid npm name from the folder's name. It must differ from the names of the project's dependencies. */
 export const packageNameOf = (folder: string): string => {
   const name = basename(folder)
     .normalize("NFKD")
@@ -44,7 +44,7 @@ export interface ManifestFacts {
   name: string;
   template: Template;
   language: Language;
-  /** What stands behind `threadloom` among the dependencies: a range, or `file:` and a path. */
+  /** A version range, or `file:` and a path. */
   threadloom: string;
 }
 
@@ -65,7 +65,7 @@ export const packageJson = ({ name, template, language, threadloom }: ManifestFa
       test: isTyped ? `node --import tsx --test ${test}` : `node --test ${test}`,
       ...(isTyped && { typecheck: "tsc" }),
     },
-    // In the image of `threadloom dockerfile` there are no others.
+    // The image of `threadloom dockerfile` has no devDependencies.
     dependencies: Object.fromEntries(
       Object.entries({ ...DEPENDENCIES, threadloom }).sort(([one], [two]) => (one < two ? -1 : 1)),
     ),
@@ -74,11 +74,11 @@ export const packageJson = ({ name, template, language, threadloom }: ManifestFa
   });
 };
 
-/** Of pnpm, which reads it at the root of a project and of a workspace alike. */
+/** pnpm reads this file at the root of a project and of a workspace. */
 export const pnpmSettings = (): string =>
   `allowBuilds:\n${WITHOUT_SCRIPTS.map((script) => `  "${script}": false\n`).join("")}`;
 
-/** Of Yarn 4, which installs no node_modules by itself; Yarn 1 knows no such file. */
+/** Yarn 4 creates no node_modules by default. Yarn 1 ignores this file. */
 export const yarnSettings = (): string => "nodeLinker: node-modules\n";
 
 export const langgraphJson = ({ template, language }: ManifestFacts): string =>
@@ -86,7 +86,7 @@ export const langgraphJson = ({ template, language }: ManifestFacts): string =>
     graphs: {
       [template]: {
         path: `./src/${template}.${ENDINGS[language]}:graph`,
-        // Where a page of the console is empty it says what to write.
+        // The console shows it where a thread has no messages yet.
         description: `Example: ${TEMPLATE_HINTS[template]}. Try: ${TEMPLATE_QUESTIONS[template]}`,
       },
     },

@@ -7,7 +7,6 @@ import { EXECUTE, scriptCommand, type PackageManager } from "./installing.ts";
 import { ENDINGS, templateFiles, type Language, type Template } from "./templates.ts";
 
 export interface ProjectWish {
-  /** Absolute path. */
   folder: string;
   template: Template;
   language: Language;
@@ -17,7 +16,7 @@ export interface ProjectWish {
 
 const SCRIPTS = ["dev", "test", "start"];
 
-/** Fills in the words in double braces. */
+/** Replaces the words in double braces. */
 const readmeOf = (text: string, name: string, { language, packageManager }: ProjectWish): string => {
   const widest = Math.max(...SCRIPTS.map((script) => scriptCommand(packageManager, script).length));
   return text
@@ -29,7 +28,7 @@ const readmeOf = (text: string, name: string, { language, packageManager }: Proj
     );
 };
 
-/** Settings of the package manager; in a workspace they are those of its root. */
+/** A workspace has these settings at its root. */
 const settingsOf = async ({ packageManager, folder }: ProjectWish): Promise<[string, string][]> => {
   const settings = { pnpm: ["pnpm-workspace.yaml", pnpmSettings()], yarn: [".yarnrc.yml", yarnSettings()] };
   if (packageManager !== "pnpm" && packageManager !== "yarn") return [];
@@ -37,7 +36,6 @@ const settingsOf = async ({ packageManager, folder }: ProjectWish): Promise<[str
   return (await isAbove(folder, name)) ? [] : [[name, content]];
 };
 
-/** All that is written, by path. */
 const filesOf = async (wish: ProjectWish): Promise<Map<string, string>> => {
   const name = packageNameOf(wish.folder);
   const files = await templateFiles(wish.template, wish.language);
@@ -49,7 +47,7 @@ const filesOf = async (wish: ProjectWish): Promise<Map<string, string>> => {
   return files;
 };
 
-/** A link is there, too, wherever it leads. */
+/** A link counts, even a broken one. */
 const exists = (path: string): Promise<boolean> =>
   lstat(path).then(
     () => true,
@@ -61,15 +59,15 @@ const isAbove = async (folder: string, name: string): Promise<boolean> => {
   return parent !== folder && ((await exists(join(parent, name))) || (await isAbove(parent, name)));
 };
 
-/** Throws UsageError for what is no name of a folder that could be printed and typed again. */
+/** @throws UsageError for a name that can't be printed and typed */
 export const assertFolderName = (given: string): void => {
-  // As of a variable of a script that is not set.
+  // E.g. from an unset variable of a script.
   if (given.trim() === "") throw new UsageError("The folder has no name; '.' is this one.");
   if (printable(given) !== given)
     throw new UsageError("The folder's name has a character that can't be seen; name another.");
 };
 
-/** Throws UsageError for a folder in which no new project belongs, whatever its files are. */
+/** @throws UsageError for a folder that can't hold a new project */
 export const assertRoomIn = async (folder: string): Promise<void> => {
   const found = await stat(folder).catch(() => undefined);
   if (found === undefined) return;
@@ -81,10 +79,7 @@ export const assertRoomIn = async (folder: string): Promise<void> => {
     );
 };
 
-/**
- * Writes a project, and answers its files. Throws UsageError, before anything is written, if one of them is there; StartError if it
- * can't be written.
- */
+/** Returns the written files. @throws UsageError, before writing, if one exists; StartError if writing fails */
 export const writeProject = async (wish: ProjectWish): Promise<string[]> => {
   const { folder } = wish;
   await assertRoomIn(folder);

@@ -11,7 +11,7 @@ import {
   type Template,
 } from "./templates.ts";
 
-/** Ctrl-C is an answer, too. */
+/** The prompt returns a symbol for Ctrl-C. */
 const answered = <Answer>(answer: Answer): Exclude<Answer, symbol> => {
   if (!isCancel(answer)) return answer as Exclude<Answer, symbol>;
   cancel("Nothing was made.");
@@ -25,7 +25,7 @@ const assertFits = async (folder: string): Promise<void> => {
   await assertRoomIn(resolve(folder));
 };
 
-/** Questions to a person at a terminal. Each throws NotDoneError if it is not answered. */
+/** Every question throws NotDoneError on Ctrl-C. */
 export const askFolder = async (usual: string): Promise<string> => {
   for (;;) {
     const folder = answered(
@@ -46,7 +46,7 @@ export const askTemplate = async (): Promise<Template> =>
   answered(
     await select({
       message: "What shall it begin as?",
-      // Not as hints: those are shown of the one alone that is marked.
+      // In the label, because the prompt shows only the hint of the selected option.
       options: TEMPLATES.map((value) => ({ value, label: `${value}: ${TEMPLATE_HINTS[value]}` })),
     }),
   );

@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** What a new project can begin as; each is a folder of `templates/`. */
+/** Each is a folder of `templates/`. */
 export const TEMPLATES = ["agent", "approval", "research"] as const;
 export type Template = (typeof TEMPLATES)[number];
 
@@ -12,7 +12,7 @@ export const TEMPLATE_HINTS: Readonly<Record<Template, string>> = {
   research: "a plan, searches in parallel, a report",
 };
 
-/** What to ask the graph first: its own model answers that as the template means it. */
+/** A question that the template's own model answers. */
 export const TEMPLATE_QUESTIONS: Readonly<Record<Template, string>> = {
   agent: "What is 6 * 7?",
   approval: "Thank ada@example.com for her order",
@@ -27,12 +27,11 @@ export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = {
   javascript: "JavaScript",
 };
 
-/** The ending of a file in that language. */
 export const ENDINGS: Readonly<Record<Language, string>> = { typescript: "ts", javascript: "js" };
 
 const FOLDER = fileURLToPath(new URL("../../../templates/", import.meta.url));
 
-/** Under other names in the package: npm leaves a `.gitignore` out, and repositories ignore a `.env…`. */
+/** npm leaves `.gitignore` out of packages, and repositories ignore `.env…`. */
 const NAMES: Readonly<Record<string, string>> = { gitignore: ".gitignore", "env.example": ".env.example" };
 
 const textsOf = async (folder: string): Promise<Map<string, string>> => {
@@ -45,9 +44,7 @@ const textsOf = async (folder: string): Promise<Map<string, string>> => {
   return new Map(await Promise.all(texts));
 };
 
-/**
- * The files of a template, by their paths in the project. In `README.md` there are words in double braces, for the command to fill in.
- */
+/** The files of a template by path. The command replaces words in double braces in `README.md`. */
 export const templateFiles = async (template: Template, language: Language): Promise<Map<string, string>> => {
   const [common, ofLanguage, own] = await Promise.all([
     textsOf(join(FOLDER, "project")),

@@ -5,7 +5,7 @@ const MILLISECONDS = new Map([
   ["d", 86_400_000],
 ]);
 
-/** Milliseconds of "15m"; undefined for what is no such text. */
+/** Parses e.g. "15m" into milliseconds; undefined for other text. */
 export const parseDuration = (text: string): number | undefined => {
   const [, number = "", unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   const factor = MILLISECONDS.get(unit);
@@ -14,7 +14,6 @@ export const parseDuration = (text: string): number | undefined => {
 
 const LARGEST_FIRST: readonly (readonly [unit: string, milliseconds: number])[] = [...MILLISECONDS].reverse();
 
-/** How long something took, in the unit that a person would take. */
 export const durationText = (milliseconds: number): string => {
   const [unit, factor] = LARGEST_FIRST.find(([, size]) => milliseconds >= 2 * size) ?? ["ms", 1];
   return `${unit === "s" ? (milliseconds / factor).toFixed(1) : Math.round(milliseconds / factor)} ${unit}`;

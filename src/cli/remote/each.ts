@@ -2,31 +2,30 @@ import { StartError } from "../../platform/domain/errors.ts";
 import { NotDoneError } from "../run-command.ts";
 import { idArgument } from "./server.ts";
 
-/** Ids, as the last argument of a command. */
+/** Parses a variadic argument of ids. */
 export const idsArgument = (text: string, before: string[] | undefined): string[] => [
   ...(before ?? []),
   idArgument(text),
 ];
 
 interface Action {
-  /** The command, as its refusals are headed. */
+  /** Heads the error messages. */
   command: "runs" | "threads";
-  /** What becomes of each, e.g. `cancelled`; the field of the answer, too. */
+  /** The result for each id, e.g. `cancelled`, and the name of the field in JSON. */
   done: string;
-  /** What one is called in a sentence, e.g. `Run`. */
+  /** E.g. `Run`. */
   noun: string;
   json: boolean;
-  /** Throws StartError for one that is refused: the others are done all the same. */
+  /** A StartError for one id does not stop the others. */
   act(id: string): Promise<unknown>;
 }
 
-/** Where the answer goes, and what a person reads beside it. */
 interface Output {
   write(text: string): void;
   note(text: string): void;
 }
 
-/** Does the same to each id, and says of each what became of it. Throws NotDoneError if one was refused. */
+/** Calls `act` for each id and reports each result. @throws NotDoneError if one was refused */
 export const forEachId = async (
   ids: readonly string[],
   { command, done, noun, json, act }: Action,

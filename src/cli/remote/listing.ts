@@ -3,7 +3,6 @@ import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 import { limitArgument } from "../flags.ts";
 import { onServer, sinceArgument, type RemoteServer, type ServerFlags } from "./server.ts";
 
-/** Which records a command lists. */
 export interface ListFlags extends ServerFlags {
   status?: string;
   graph?: string;
@@ -14,13 +13,12 @@ export interface ListFlags extends ServerFlags {
 
 interface ListWords {
   statuses: readonly string[];
-  /** Between "only those" and "of this graph". */
+  /** Comes between "only those" and "of this graph" in the help. */
   whose?: string;
-  /** What happened to them since: "were made". */
+  /** The event of `--since` in the help, e.g. "were made". */
   happened: string;
 }
 
-/** Gives a command the flags by which it lists. */
 export const listing = (command: Command, { statuses, whose = "", happened }: ListWords): Command =>
   onServer(command)
     .addOption(new Option("--status <status>", "only those").choices(statuses))
@@ -34,15 +32,15 @@ interface Search<Item> {
   /** Without `limit` and `offset`. */
   body: JsonObject;
   limit: number;
-  /** @throws for what is none */
+  /** @throws for an invalid item */
   parse(items: JsonValue[]): Item[];
   idOf(item: Item): string;
-  /** Whether the rest is not asked for, by their order; left out: all are. */
+  /** True stops the paging, because later items in this order do not match, either. Undefined: reads all pages. */
   isPast?(item: Item): boolean;
 }
 
 /**
- * The first of what a search finds, page by page: a page of the server ends early where records are long. What moves to the next page
+ * Reads pages until `limit`: the server ends a page early if records are long. A record that moves to the next page
  * meanwhile is listed once.
  */
 export const readListed = async <Item>(
@@ -62,7 +60,7 @@ export const readListed = async <Item>(
       if (isPast(item)) return [...found.values()];
       found.set(idOf(item), item);
     }
-    // A page behind which there is no other place to go on from would be asked for again for ever.
+    // An offset that does not grow would loop forever.
     offset = page.next !== undefined && page.next > offset ? page.next : undefined;
   }
   return [...found.values()];

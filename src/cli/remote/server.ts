@@ -9,14 +9,13 @@ import { answeringJson } from "../flags.ts";
 import { parseDuration } from "./duration.ts";
 import type { Environment } from "../own-database.ts";
 
-/** Which server a command asks, with which key, and in which form it answers. */
+/** Server address, API key and form of the answer. */
 export interface ServerFlags {
   url?: string | undefined;
   apiKey?: string | undefined;
   json?: true;
 }
 
-/** Gives a command the flags that say which server it asks, and how it answers. */
 export const onServer = (command: Command): Command =>
   answeringJson(
     command
@@ -24,21 +23,21 @@ export const onServer = (command: Command): Command =>
       .option("--api-key <key>", "an API key of it (default: THREADLOOM_API_KEY)"),
   );
 
-/** An event of a stream. `data` is JSON where it can be read as such. */
+/** `data` is parsed JSON, or the text if it is no JSON. */
 export interface RemoteEvent {
   id: string | undefined;
   event: string;
   data: JsonValue;
 }
 
-/** A running server, over its API. Everything throws StartError with one sentence. */
+/** The API of a running server. All methods throw StartError with one sentence. */
 export interface RemoteServer {
   get(path: string): Promise<JsonValue>;
   post(path: string, body: JsonObject): Promise<JsonValue>;
-  /** A page of a search; `next` is the offset of the next one, undefined on the last. */
+  /** One page; `next` is the offset of the next page, undefined on the last. */
   search(path: string, body: JsonObject): Promise<{ items: JsonValue[]; next: number | undefined }>;
   delete(path: string): Promise<void>;
-  /** The events of a path until it ends, all that are kept of those that were before. A connection that breaks is made anew. */
+  /** All kept events of a path, then new ones until the stream ends. Reconnects after a lost connection. */
   events(
     path: string,
     options: { from: string | undefined; signal: AbortSignal },
@@ -69,7 +68,7 @@ const valueOf = (text: string): JsonValue => {
   }
 };
 
-/** The server that the flags or the environment name. Throws UsageError for what is no address. */
+/** @throws UsageError for an invalid address */
 export const remoteServer = (flags: ServerFlags, environment: Environment): RemoteServer => {
   const base = (flags.url ?? (environment["THREADLOOM_URL"] || USUAL_URL)).replace(/\/+$/, "");
   if (!/^https?:\/\//.test(base) || !URL.canParse(base))
@@ -158,14 +157,13 @@ export const remoteServer = (flags: ServerFlags, environment: Environment): Remo
   };
 };
 
-/** An id, as an argument. */
 export const idArgument = (text: string): string => {
   const parsed = uuid.safeParse(text);
   if (parsed.success) return parsed.data;
   throw new InvalidArgumentError("It is an id, like 0199f3a0-0000-7000-8000-000000000000.");
 };
 
-/** A moment, or how long ago it was. */
+/** Parses a time, or a duration before now. */
 export const sinceArgument = (text: string): Date => {
   const ago = parseDuration(text);
   const moment = ago === undefined ? new Date(text) : new Date(Date.now() - ago);

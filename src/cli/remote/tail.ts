@@ -5,11 +5,10 @@ import type { RemoteServer } from "./server.ts";
 
 const EVENT_COLUMN = 18;
 
-/** `error` of a stream is how a run ends that failed. */
+/** The event `error` ends a failed run. */
 const failureIn = (event: string, data: JsonValue): string | undefined =>
   event === "error" ? (typeof data === "string" ? data : JSON.stringify(data)) : undefined;
 
-/** The process that it is read in. */
 export interface TailSurroundings {
   write(text: string): void;
   readonly columns?: number | undefined;
@@ -23,9 +22,9 @@ export interface TailOptions {
 }
 
 /**
- * Writes the events of a path, a line for each, until it ends, the process is asked to, or nobody reads them any more. Throws
- * StartError at the end of a run that failed.
- * @returns whether it was read to its end
+ * Writes one line per event until the stream ends, a signal arrives, or the output closes. @throws StartError at the
+ * end of a failed run
+ * @returns whether the stream was read to its end
  */
 export const tail = async (
   server: RemoteServer,

@@ -9,15 +9,14 @@ export interface Listening {
   config: Config;
   project: GraphConfig;
   address: string;
-  /** Of the embedded PostgreSQL, if the server has it. */
+  /** Undefined without the embedded PostgreSQL. */
   embeddedFolder: string | undefined;
   server: Server | undefined;
   logger: Logger;
-  /** To the terminal. */
   write(text: string): void;
 }
 
-/** Tells that the server listens: a banner for people, else a line of the log. */
+/** Prints the banner on a terminal, else a log line. */
 export const announce = async (listening: Listening): Promise<void> => {
   const { config, project, address, embeddedFolder, server, logger } = listening;
   const graphs = server?.graphs ?? [];

@@ -2,19 +2,18 @@ import type { Server } from "../../server/app/compose.ts";
 import { isPassing, retryPassing, unusableReason } from "../../platform/database/passing-faults.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 
-/** An error of ours around that of the database, see migrate.ts. */
+/** migrate.ts wraps the database's error in one with this text. */
 const isMigrationFailure = (error: unknown): error is Error =>
   error instanceof Error && error.message.startsWith("Migration ");
 
 export interface BuildingOptions {
-  /** No try begins later; 0: there is one. */
+  /** No retry starts after this time; 0: one try. */
   forMs: number;
-  /** Aborts when the process is to end. */
   signal: AbortSignal;
   logger: Logger;
 }
 
-/** Builds a server, again if its database dies meanwhile. `build` closes what it has opened when it fails. */
+/** Builds a server, and retries if its database dies meanwhile. A failed `build` must close everything it opened. */
 export const buildBesideDatabase = (
   build: () => Promise<Server>,
   { forMs, signal, logger }: BuildingOptions,

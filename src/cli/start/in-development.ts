@@ -4,26 +4,26 @@ import type { Config } from "../../platform/config/config.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { GraphConfig } from "../../graphs/project/langgraph-json.ts";
 
-/** What `threadloom dev` adds. */
+/** Additions of `threadloom dev`. */
 export interface InDevelopment {
-  /** What the environment says unless it is set, by flag or by variable. */
+  /** Environment variables for options that neither a flag nor a variable sets. */
   readonly defaults: Readonly<Record<string, string>>;
   readonly parts: Development;
-  /** Once: the server listens. */
+  /** Called once, when the server listens. */
   started(running: RunningServer): void;
-  /** The server could not be started. All that was opened is closed. */
+  /** Called after a failed start, when everything is closed. */
   failed(error: unknown): void;
 }
 
 export interface RunningServer {
   readonly server: Server;
-  /** Where its page for people is, as somebody on this machine can call it; undefined: it has none. */
+  /** The console's address, as seen from this machine; undefined without a console. */
   readonly consoleAddress: string | undefined;
   readonly config: Config;
   readonly project: GraphConfig;
   readonly logger: Logger;
-  /** It is being closed: nothing that is said of its graphs would be true for long. */
+  /** While the server closes, messages about its graphs would be wrong soon. */
   isStopping(): boolean;
-  /** Closes the server and exits; the embedded database goes on, for the process that is started next. */
+  /** Closes the server and exits. The embedded database stays up for the next process. */
   stopForNext(exitCode: number): void;
 }

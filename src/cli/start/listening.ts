@@ -2,7 +2,6 @@ import { createServer as createSocket } from "node:net";
 import type { Config } from "../../platform/config/config.ts";
 import { sqlState, StartError } from "../../platform/domain/errors.ts";
 
-/** Turns the errors of listening into a sentence. */
 export const explainListening = (error: unknown, { host, port }: Config): unknown => {
   const code = sqlState(error) ?? "";
   if (code === "EADDRINUSE") {
@@ -21,8 +20,8 @@ export const explainListening = (error: unknown, { host, port }: Config): unknow
 };
 
 /**
- * Finds out before anything is opened. Otherwise the embedded server would start, and a second worker would
- * claim runs, only to hand them back.
+ * Checks the port before anything opens. Otherwise a second server would start PostgreSQL and claim runs, only to give
+ * them back.
  */
 export const assertPortIsFree = (config: Config): Promise<void> =>
   new Promise((free, reject) => {

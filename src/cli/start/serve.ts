@@ -1,8 +1,7 @@
 /**
- * `threadloom start`: the process around a server. It touches environment, signals and exit.
- *
- * Whatever brings LangChain along is imported dynamically, after the environment is complete; and at the same
- * time as the embedded PostgreSQL starts, because both take most of the start's time.
+ * `threadloom start`: the process of a server. Uses environment, signals and exit. Imports all of LangChain
+ * dynamically: after the environment is complete, and while the embedded PostgreSQL starts. Both take most of the
+ * start's time.
  */
 import { ofGraph } from "../../platform/lib/contents.ts";
 import { readFileSync } from "node:fs";
@@ -36,26 +35,26 @@ import type { InDevelopment } from "./in-development.ts";
 import { assertPortIsFree, explainListening } from "./listening.ts";
 import { logWarnings } from "./warnings.ts";
 
-/** What is open so far, in the order in which it was opened. */
+/** Open parts, in the order of opening. */
 interface Opened {
   postgres?: EmbeddedPostgres;
   server?: Server;
 }
 
-/** Ctrl-C reaches this process once from the terminal and once more from npm: that is still one wish. */
+/** npm repeats the terminal's Ctrl-C: the same signal within this time counts once. */
 const SAME_SIGNAL_MS = 1_000;
-/** What closing may take beyond the grace period of running runs. */
+/** Time for closing, beyond the grace period of running runs. */
 const CLOSE_SECONDS = 15;
 
-/** Completes the environment by what `env` in langgraph.json names; what is set already stays. */
+/** Adds `env` of langgraph.json. Variables that are set win. */
 const loadEnvironment = ({ environment }: GraphConfig): void => {
   for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
-  // Otherwise LangChain delivers tokens in the background, and a run can end before they have arrived:
-  // 337 of 600 were lost at 3 x 200 without pauses between them.
+  // Otherwise LangChain delivers tokens in the background, and a run can end before they arrive: 337 of 600 were lost
+  // at 3 x 200 without pauses between them.
   process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] ??= "false";
 };
 
-/** Turns the errors that a start commonly meets into a sentence; others stay as they are. */
+/** Turns common start errors into a sentence, and returns others unchanged. */
 const explain = (error: unknown, config: Config): unknown => {
   if (error instanceof Error && "syscall" in error && error.syscall === "listen")
     return explainListening(error, config);
@@ -89,7 +88,7 @@ const open = async (
     opened.postgres = await startEmbeddedPostgres({ dataFolder: resolve(config.dataFolder), logger });
     return opened.postgres.connectionString;
   };
-  // Both are waited for, whichever fails first: a Postgres that comes up later would be left running.
+  // Waits for all, even if one fails: a PostgreSQL that comes up later would be left running.
   const [database, module, logging, printing] = await Promise.allSettled([
     startPostgres(),
     import("../../server/app/compose.ts"),
@@ -100,7 +99,7 @@ const open = async (
   if (module.status === "rejected") throw module.reason;
   if (logging.status === "rejected") throw logging.reason;
   if (printing.status === "rejected") throw printing.reason;
-  // The SDK finds it on globalThis only, and graphs ask while they are loaded. It belongs to the process, as this does.
+  // The SDK reads its logger from globalThis only, and graphs use it while they load. This process owns globalThis.
   Reflect.set(globalThis, logging.value.SDK_LOGGER, logging.value.createSdkLogger(logger));
   Object.assign(console, printing.value.createLogConsole(logger));
   const createServer = (): Promise<Server> =>
@@ -121,11 +120,11 @@ interface Ending {
   exitCode: number;
   /** See Server. */
   failed: boolean;
-  /** For the process that is started next. A signal may take that back meanwhile. */
+  /** The next process uses the database. A signal may reset this. */
   keepsDatabase: boolean;
 }
 
-/** In reverse order, each though the other failed. */
+/** Closes in reverse order. Each part closes even if another fails. */
 const close = async ({ server, postgres }: Opened, ending?: Ending): Promise<RunsLeft | undefined> => {
   try {
     return await server?.close({ failed: ending?.failed ?? false });
@@ -148,13 +147,14 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
       readText: (path) => readFileSync(path, "utf8"),
     },
   );
-  // Once more, since the file may have named more of the environment, which may say more of the file.
+  // Reads the file again: its `env` may have set variables that change its own keys.
   const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
-  // Graphs, and what they start, have no business with them.
+  // Graphs and their child processes must not see the keys.
   for (const name of ["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]) delete process.env[name];
   if (project.namesEncryption) throw ownEncryption(`encryption of ${project.path}`);
   const pretty = config.logFormat === "pretty";
-  // A server goes on though nobody reads its log; who develops with `| head` or `| grep -m 1` has read what was wanted.
+  // A server continues without a reader of its log. `dev` stops, because its user has seen enough (`| head`, `| grep -m
+  // 1`).
   const onUnread = (): void => void (development !== undefined && setImmediate(() => void stop(0)));
   for (const stream of [process.stdout, process.stderr]) stream.on("error", onUnread);
   const terminal = openTerminal(process.stdout.fd, onUnread);
@@ -190,7 +190,7 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
       (config.shutdownGraceSeconds + CLOSE_SECONDS) * 1000,
     );
     try {
-      await starting.catch(() => undefined); // what is being opened has to be closed, too
+      await starting.catch(() => undefined); // then closes what it has opened
       const left = await close(opened, own);
       isClosed = true;
       logger.info({ ...left }, "stopped");
@@ -213,7 +213,7 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
   const runsInHand = (): readonly string[] => opened.server?.runsInHand() ?? [];
   // SIGHUP: the terminal was closed.
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, onSignal);
-  // A second signal, a graph that exits, closing that took too long: nothing can be waited for any more.
+  // A second signal, a graph that exits, or a close that took too long: only synchronous work is possible here.
   process.on("exit", (code) => {
     if (isClosed) return;
     const runs = runsInHand();
@@ -221,11 +221,11 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
     logger.fatal({ code, runs }, `the process exits although not everything is closed${next}`);
     opened.postgres?.abandon();
   });
-  // A graph that forgets to await a promise must not take the runs of all others with it.
+  // A graph that forgets to await a promise must not end the runs of all others.
   process.on("unhandledRejection", (error) =>
     logger.error({ err: ofGraph(error) }, "a rejection was not handled"),
   );
-  // After this nobody knows what state the process is in: the runs continue elsewhere.
+  // The state of the process is unknown after this. Its runs continue on other servers.
   process.on("uncaughtException", (error) => {
     if (stopping) return logger.debug({ err: ofGraph(error) }, "another exception was not caught");
     logger.fatal({ err: ofGraph(error), runs: runsInHand() }, "an exception was not caught; stopping");
@@ -263,7 +263,7 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
   }
 };
 
-/** Errors that are a plain sentence for the person who starts this are told as such, others with their stack. */
+/** StartError and GraphLoadError are shown as a sentence, other errors with their stack. */
 export const failureText = (error: unknown): string => {
   const plain = error instanceof StartError || error instanceof GraphLoadError;
   return plain ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -274,6 +274,6 @@ const fail = (error: unknown): void => {
   process.exit(exitCodeOf(error));
 };
 
-/** Starts the server of these options; the process goes on until a signal ends it. */
+/** Starts the server. The process runs until a signal ends it. */
 export const serve = (argv: readonly string[], development?: InDevelopment): Promise<void> =>
   main(argv, development).catch(development?.failed ?? fail);

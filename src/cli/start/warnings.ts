@@ -9,12 +9,12 @@ interface Circumstances {
   project: GraphConfig;
   config: Config;
   environment: Readonly<Record<string, string | undefined>>;
-  /** Whether somebody has named the folder of the embedded database. */
+  /** Whether a flag or variable names the embedded database's folder. */
   namesFolder: boolean;
   logger: Logger;
 }
 
-/** Tells what is wrong, or has no effect, and refuses no start: a line of the log each. */
+/** Logs one line for each option that is wrong or without effect, but refuses no start. */
 export const logWarnings = ({ project, config, environment, namesFolder, logger }: Circumstances): void => {
   const file = config.graphConfigFile;
   if (project.auth !== undefined && config.unsafeIgnoreAuth)

@@ -7,14 +7,12 @@ import { onDatabase, type DatabaseFlags } from "../own-database.ts";
 import { printable } from "../printable.ts";
 
 export interface WebhooksCommandParts {
-  /** Does something with the deliveries of the deployment that the flags name, and closes its database. */
+  /** Opens the deployment's database for `work`, and closes it. */
   withWebhooks<Result>(
     flags: DatabaseFlags,
     work: (webhooks: WebhookService) => Promise<Result>,
   ): Promise<Result>;
-  /** What a script reads. */
   write(text: string): void;
-  /** What a person reads beside it. */
   note(text: string): void;
 }
 
@@ -37,7 +35,7 @@ Examples:
 A delivery has the id of its run. A running server sends what is replayed within two seconds; without one it is sent when
 one starts. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
-/** A line for each: what became of it, when it is tried next or was settled, whom it is for, and why it failed. */
+/** Status, time of the next attempt or of the end, receiver and error. */
 const lineOf = (delivery: WebhookDelivery): string =>
   [
     delivery.run_id,
@@ -55,7 +53,7 @@ const textOf = (delivery: WebhookDelivery): string =>
 
 const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
-/** `webhooks list|show|replay`: a command of its own, or one of a larger program. */
+/** The commands `webhooks list|show|replay`, also for use in a larger program. */
 export const createWebhooksCommand = ({ withWebhooks, write, note }: WebhooksCommandParts): Command => {
   const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
   const webhooks = new Command("webhooks").description(

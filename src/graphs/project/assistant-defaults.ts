@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 import { ownField } from "../../platform/lib/names.ts";
 
-/** `config` and `context` of a graph in langgraph.json: those of the assistant that its id stands for. */
+/** `config` and `context` of a graph in langgraph.json, for its default assistant. */
 export interface GraphDefaults {
   config: JsonObject;
   context: JsonObject;
@@ -10,10 +10,7 @@ export interface GraphDefaults {
 const objectOr = (value: JsonValue | undefined): JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
 
-/**
- * By graph id. `configs` are those of LANGGRAPH_CONFIG, in which the dev server has the context beside the fields of a config;
- * they win, field by field.
- */
+/** By graph id. Fields of `configs` (LANGGRAPH_CONFIG) win; the dev server's format has `context` beside them. */
 export const assistantDefaults = (
   entries: readonly { id: string; defaults?: GraphDefaults | undefined }[],
   configs: Readonly<Record<string, JsonObject>>,

@@ -3,14 +3,12 @@ import { z } from "zod";
 import { jsonObject } from "../../platform/domain/json-schemas.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 
-/** `auth` of langgraph.json. */
 export interface AuthConfig {
-  /** Absolute path of the module. */
   file: string;
   exportName: string;
-  /** Lets in whoever says to be Studio, without asking: only if `disable_studio_auth` is false in so many words. */
+  /** Admits callers that claim to be Studio without a check. Only an explicit `disable_studio_auth: false` sets it. */
   letsStudioIn: boolean;
-  /** What describes to clients how they authenticate: `securitySchemes`, `security`. */
+  /** Describes authentication to clients. */
   openapi: { securitySchemes?: JsonObject | undefined; security?: JsonObject[] | undefined } | undefined;
   cache: { headers: string[]; ttlSeconds: number; maxSize: number } | undefined;
 }
@@ -38,7 +36,7 @@ export const authSchema = z
   })
   .nullish();
 
-/** Undefined: the file names no handlers. Paths are relative to the folder of langgraph.json. */
+/** Undefined without handlers. Paths are relative to langgraph.json. */
 export const authConfigOf = (auth: z.output<typeof authSchema>, folder: string): AuthConfig | undefined => {
   const { path: reference, disable_studio_auth: isStudioOut, openapi, cache } = auth ?? {};
   if (typeof reference !== "string") return undefined;

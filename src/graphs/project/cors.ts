@@ -1,26 +1,25 @@
 import { z } from "zod";
 
-/** `http.cors` of langgraph.json: which pages of other origins may call, and what they may send and read. */
+/** `http.cors` of langgraph.json. */
 export interface CorsRules {
-  /** Undefined where the file names none, nor a pattern. */
+  /** Undefined: neither origins nor a pattern are set. */
   readonly origins: readonly string[] | undefined;
   /** Matches whole origins. */
   readonly originPattern: RegExp | undefined;
-  /** Undefined for all that the API has. */
+  /** Undefined: all methods of the API. */
   readonly methods: readonly string[] | undefined;
-  /** Undefined for whatever a page asks for. */
+  /** Undefined: all requested headers. */
   readonly headers: readonly string[] | undefined;
-  /** Beside those that the clients read. */
+  /** In addition to those that clients read. */
   readonly exposedHeaders: readonly string[];
-  /** Pages may send cookies and the like. It has no effect where any origin is let in. */
+  /** Has no effect if any origin is allowed. */
   readonly credentials: boolean;
-  /** For how long a browser may remember a preflight's answer. */
   readonly maxAgeSeconds: number;
 }
 
-/** As at the hosted service. */
+/** The hosted service's value. */
 const MAX_AGE_SECONDS = 600;
-/** Browsers remember no longer than this. */
+/** Browsers cap it at this. */
 const MAX_AGE_SECONDS_AT_MOST = 86_400;
 
 const ANY = "*";
@@ -36,7 +35,7 @@ const isPattern = (text: string): boolean => {
   }
 };
 
-/** A method or the name of a header, as HTTP has them; else it would end up in our own headers. */
+/** Validated, because the text goes into response headers. */
 const token = z
   .string()
   .regex(/^[!#$%&'*+.^_`|~\w-]+$/, { error: "must be the name of a method or a header" });
@@ -59,11 +58,9 @@ export const corsSchema = z
   })
   .nullish();
 
-/** `*` is as good as no list. */
 const unlessAny = (list: readonly string[] | null | undefined): readonly string[] | undefined =>
   list == null || list.includes(ANY) ? undefined : list;
 
-/** Undefined if the file says nothing of it. */
 export const corsRulesOf = (cors: z.output<typeof corsSchema>): CorsRules | undefined => {
   if (cors == null) return undefined;
   const pattern = cors.allow_origin_regex;
@@ -78,7 +75,6 @@ export const corsRulesOf = (cors: z.output<typeof corsSchema>): CorsRules | unde
   };
 };
 
-/** What has no effect, as a sentence. */
 export const corsWarning = (rules: CorsRules | undefined): string | undefined =>
   rules?.credentials === true && rules.origins?.includes(ANY) === true
     ? "'http.cors.allow_credentials' has no effect beside 'allow_origins' of '*': name the origins that may send cookies"

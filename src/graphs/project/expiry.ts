@@ -2,11 +2,10 @@ import { z } from "zod";
 import { DEFAULT_EXPIRY, type StoreExpiry } from "./item-expiry.ts";
 import { DEFAULT_THREAD_EXPIRY, type ThreadExpiry } from "./thread-expiry.ts";
 
-/** A hundred years: what is longer overflows no timestamp, but means nothing. */
+/** A hundred years. */
 const MINUTES_AT_MOST = 52_560_000;
 const minutes = z.number().positive().max(MINUTES_AT_MOST).nullish();
 
-/** `checkpointer` and `store` of langgraph.json, as far as they say how long things live. */
 export const checkpointerSchema = z
   .object({
     ttl: z

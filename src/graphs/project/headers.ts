@@ -1,13 +1,12 @@
 import { z } from "zod";
 
-/** A choice of request headers, as `{includes, excludes}` in langgraph.json. All names are in small letters. */
+/** `{includes, excludes}` in langgraph.json. All names are lower case. */
 export interface HeaderChoice {
-  /** Names, or patterns whose `*` stands for any characters; undefined: not given. */
+  /** Names or patterns (`*`: any characters); undefined: not set. */
   readonly includes: readonly string[] | undefined;
   readonly excludes: readonly string[];
 }
 
-/** A header's name, or one with `*` in the place of any characters. */
 const pattern = z
   .string()
   .regex(/^[!#$%&'*+.^_`|~\w-]{1,200}$/, {
@@ -16,7 +15,7 @@ const pattern = z
   .transform((name) => name.toLowerCase());
 const patterns = z.array(pattern).max(100).nullish();
 
-/** The documentation of the hosted service spells them both ways. */
+/** The hosted service documents both spellings. */
 export const headersSchema = z
   .object({ includes: patterns, excludes: patterns, include: patterns, exclude: patterns })
   .nullish();

@@ -3,7 +3,7 @@ import { corsRulesOf, corsSchema, corsWarning, type CorsRules } from "./cors.ts"
 import { headerChoiceOf, headersSchema, type HeaderChoice } from "./headers.ts";
 import { exportOf, type NamedExport } from "./named-export.ts";
 
-/** Parts of the API that `http.disable_*` takes away. */
+/** Parts that `http.disable_*` removes. */
 export const API_PARTS = [
   "assistants",
   "threads",
@@ -17,27 +17,25 @@ export const API_PARTS = [
 ] as const;
 export type ApiPart = (typeof API_PARTS)[number];
 
-/** `http` of langgraph.json: how the API is served, and what of it. */
+/** `http` of langgraph.json. */
 export interface HttpRules {
-  /** Undefined if the file says nothing of it. */
   readonly cors: CorsRules | undefined;
-  /** An application of the project's own, served beside the API and around it. */
+  /** The project's own application, served beside the API and around it. */
   readonly app: NamedExport | undefined;
-  /** The path below which everything is served, without a slash at its end; empty for none. */
+  /** Without a trailing slash; empty for none. */
   readonly mountPrefix: string;
-  /** Parts of the API that are not there. */
   readonly disabled: ReadonlySet<ApiPart>;
-  /** Headers of a request that its runs find in `config.configurable`; undefined: the usual ones. */
+  /** Request headers copied to `config.configurable`; undefined: the default ones. */
   readonly configurableHeaders: HeaderChoice | undefined;
-  /** Headers of a request that the log shows; undefined: none. */
+  /** Request headers in the log; undefined: none. */
   readonly loggingHeaders: HeaderChoice | undefined;
-  /** Callers of the API are known before the project's application is asked; otherwise behind it. */
+  /** Authenticates API requests before the project's application instead of after it. */
   readonly authFirst: boolean;
-  /** The routes of the project's application are for known callers only. */
+  /** Routes of the project's application require authentication. */
   readonly customRouteAuth: boolean;
 }
 
-/** A path in front of others: it ends up in headers and addresses. */
+/** Restricted, because it goes into headers and addresses. */
 const MOUNT_PREFIX = /^(?:\/[\w.~-]+)+$/;
 
 const mountPrefix = z
@@ -70,7 +68,10 @@ export const httpSchema = z
 
 type HttpFields = z.output<typeof httpSchema>;
 
-/** @param folder that paths are relative to. Throws a `RangeError` that says what is wrong with `app`. */
+/**
+ * @param folder base of relative paths
+ * @throws RangeError for an invalid `app`
+ */
 export const httpRulesOf = (http: HttpFields, folder: string): HttpRules => ({
   cors: corsRulesOf(http?.cors),
   app: http?.app == null ? undefined : exportOf(http.app, folder),
@@ -82,7 +83,7 @@ export const httpRulesOf = (http: HttpFields, folder: string): HttpRules => ({
   customRouteAuth: http?.enable_custom_route_auth ?? false,
 });
 
-/** What has no effect, as sentences. */
+/** Sentences about settings without effect. */
 export const httpWarnings = (http: HttpFields): string[] => {
   const cors = corsWarning(corsRulesOf(http?.cors));
   const { app, enable_custom_route_auth: customRouteAuth, middleware_order: order } = http ?? {};

@@ -1,12 +1,12 @@
-/** How long items live, where a request does not say: the server's setting. */
+/** The server's default expiry of store items. */
 export interface StoreExpiry {
-  /** Minutes without a read or a write after which an item expires; undefined for never. */
+  /** Minutes after the last read or write; undefined for never. */
   defaultMinutes: number | undefined;
-  /** Whether a read starts an item's time anew. */
+  /** Whether a read restarts the time. */
   refreshOnRead: boolean;
-  /** Minutes between two removals of expired items, which nobody sees in between; undefined: the server's own. */
+  /** Minutes between deletions of expired items (already hidden); undefined: the server's default. */
   sweepIntervalMinutes?: number | undefined;
 }
 
-/** As LangGraph's: items stay for ever; those with a time to live count it from their last read or write. */
+/** LangGraph's default: only items with their own TTL expire, counted from their last read or write. */
 export const DEFAULT_EXPIRY: StoreExpiry = { defaultMinutes: undefined, refreshOnRead: true };

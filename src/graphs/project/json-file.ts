@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 
-/** A file can't be read, or is not JSON. The message is a sentence with its path, and the line where there is one. */
+/** The message names the path and, if known, the line. */
 export class JsonFileError extends Error {
   override readonly name = "JsonFileError";
 
@@ -18,7 +18,7 @@ interface Fault {
   location: { line: number; column: number; lineText: string } | null;
 }
 
-/** Node tells the position in characters, or none; esbuild line and column, and what it is about. */
+/** esbuild reports line and column; Node's error often does not. */
 const faultIn = async (text: string): Promise<Fault | undefined> => {
   const { transformSync } = await import("esbuild");
   try {
@@ -29,17 +29,16 @@ const faultIn = async (text: string): Promise<Fault | undefined> => {
   }
 };
 
-/** A string, or what opens, closes or names a member. */
 const TOKEN = /"(?:[^"\\]+|\\.)*"|[{}[\]:]/g;
 
 interface Duplicate {
   key: string;
-  /** Of the second one, from 1. */
+  /** Of the second key, from 1. */
   line: number;
   column: number;
 }
 
-/** The first key that an object of this text has twice. The text has to be valid JSON. */
+/** The text has to be valid JSON. */
 const duplicateIn = (json: string): Duplicate | undefined => {
   const open: Set<string>[] = [];
   let last = { token: "", index: 0 };
@@ -61,8 +60,8 @@ const duplicateIn = (json: string): Duplicate | undefined => {
 };
 
 /**
- * What a JSON file of the project holds; a byte order mark, which some editors write, is none of it.
- * @param options.uniqueKeys refuses an object with the same key twice, of which `JSON.parse` silently takes the last
+ * Reads a JSON file, with or without a byte order mark.
+ * @param options.uniqueKeys refuses duplicate keys, of which `JSON.parse` silently keeps the last
  * @throws JsonFileError
  */
 export const readJsonFile = async (path: string, { uniqueKeys = false } = {}): Promise<unknown> => {
@@ -79,7 +78,7 @@ export const readJsonFile = async (path: string, { uniqueKeys = false } = {}): P
   } catch (cause) {
     const fault = await faultIn(json);
     const { line, column, lineText } = fault?.location ?? {};
-    // Its columns are bytes, from 0.
+    // esbuild counts bytes, from 0.
     const before = Buffer.from(lineText ?? "").subarray(0, column);
     const place = line === undefined ? "" : `:${line}:${[...before.toString()].length + 1}`;
     const reason = fault?.text ?? (cause as Error).message;

@@ -9,10 +9,10 @@ const withKey = (object: JsonObject, path: readonly string[], value: JsonValue):
   return { ...object, [key]: withKey(isJsonObject(inner) ? inner : {}, rest, value) };
 };
 
-/** What a file says, and what was given over it. A file that is no object stays as it is. */
+/** The file's keys overridden by given ones. Returns a file that is no object unchanged. */
 export const withKeys = (file: unknown, given: ProjectKeys): unknown => {
   if (!isJsonObject(file)) return file;
-  // The whole key first, then parts of it.
+  // Whole keys before their parts.
   const keys = Object.entries(given).map(([path, value]) => ({ path: path.split("."), value }));
   return keys
     .sort((a, b) => a.path.length - b.path.length)

@@ -1,23 +1,21 @@
 import { distance, nearestWord } from "../../platform/lib/nearest-word.ts";
 import { isObject } from "../../platform/lib/json.ts";
 
-/** What the keys of a `langgraph.json` mean here. */
 export interface KeyReview {
-  /** Keys that the hosted server honours and this one doesn't, each with the reason. Path -> reason. */
+  /** Keys that only the hosted server honours: path -> reason. */
   withoutEffect: ReadonlyMap<string, string>;
-  /** Keys that say how the hosted service, or `threadloom dockerfile`, builds an image: a server has no use for them. */
+  /** Keys for building an image, which servers ignore. */
   forImages: readonly string[];
-  /** A sentence for each key that nobody knows. */
+  /** Sentences. */
   unknown: readonly string[];
-  /** Why a start without `auth` is refused: a key that must have been meant to be it. Undefined: there is none. */
+  /** Refuses a start without `auth` because of a key that is nearly `auth`; undefined if there is none. */
   misspeltAuth: string | undefined;
-  /** There are handlers of its own that encrypt what is stored. */
+  /** The project has its own encryption handlers. */
   namesEncryption: boolean;
 }
 
-/** For building an image. */
 const IMAGE = Symbol("image");
-/** `true`: honoured, or nothing to warn of. A text: why it has no effect. Else what may stand in it. */
+/** `true`: honoured, or no warning needed. A text: the reason for no effect. Otherwise the keys below. */
 type Meaning = true | typeof IMAGE | string | Keys;
 export type Keys = { readonly [key: string]: Meaning };
 
@@ -39,7 +37,7 @@ const HTTP: Keys = {
   disable_runs: true,
   disable_store: true,
   disable_meta: true,
-  // These are not here, so they are as good as switched off.
+  // These features do not exist here, so they are always off.
   disable_mcp: true,
   disable_a2a: true,
   disable_ui: true,
@@ -51,7 +49,7 @@ const HTTP: Keys = {
   mount_prefix: true,
 };
 
-/** Every key of the file, but those of a graph. */
+/** Every key of the file, except those of a graph. */
 export const LANGGRAPH_JSON_KEYS: Keys = {
   $schema: true,
   graphs: true,
@@ -105,10 +103,8 @@ export const LANGGRAPH_JSON_KEYS: Keys = {
   source: IMAGE,
 };
 
-/** The keys of a graph that is an object. */
 export const GRAPH_KEYS: Keys = { path: true, description: true, config: true, context: true };
 
-/** Looks at every key of a `langgraph.json`, whatever it is. */
 export const reviewKeys = (file: unknown): KeyReview => {
   const withoutEffect = new Map<string, string>();
   const unknown: string[] = [];
@@ -116,7 +112,7 @@ export const reviewKeys = (file: unknown): KeyReview => {
   const check = (value: unknown, keys: Keys, path: string): void => {
     if (!isObject(value)) return;
     for (const [key, item] of Object.entries(value)) {
-      if (item === null || item === false) continue; // as good as left out
+      if (item === null || item === false) continue; // the same as omitted
       const meaning = Object.hasOwn(keys, key) ? keys[key] : undefined;
       if (meaning === undefined) {
         const nearest = nearestWord(key, Object.keys(keys));
@@ -135,16 +131,15 @@ export const reviewKeys = (file: unknown): KeyReview => {
   return { withoutEffect, forImages, unknown, misspeltAuth: misspeltAuthIn(file), namesEncryption };
 };
 
-/** A file that a server loads, as `auth.path` names one. */
+/** A file that a server loads, e.g. `auth.path`. */
 const MODULE = /\.([cm]?[jt]sx?|py)(:|$)/;
 const namesModule = (value: unknown): boolean =>
   typeof value === "string"
     ? MODULE.test(value)
     : isObject(value) && Object.values(value).some((item) => typeof item === "string" && MODULE.test(item));
 
-/** Wrong letters in a word of four. */
 const AUTH_EDITS_AT_MOST = 2;
-/** Longer keys are another word, unless they begin with it. */
+/** Longer keys are another word, unless they start with `auth`. */
 const AUTH_LETTERS_AT_MOST = 6;
 
 const isNearAuth = (key: string): boolean =>
@@ -152,8 +147,8 @@ const isNearAuth = (key: string): boolean =>
   (key.length <= AUTH_LETTERS_AT_MOST && distance(key.toLowerCase(), "auth") <= AUTH_EDITS_AT_MOST);
 
 /**
- * A file without handlers of `auth`, in which another key names a module and is nearly spelt like it, or in which `auth` names one
- * under another key than `path`: a server would be open that nobody meant to open.
+ * Protects a server from being open by a typing error: a key near `auth` names a module, or `auth` names one under
+ * another key than `path`.
  */
 const misspeltAuthIn = (file: unknown): string | undefined => {
   if (!isObject(file)) return undefined;
@@ -168,10 +163,9 @@ const misspeltAuthIn = (file: unknown): string | undefined => {
   return beside === undefined ? undefined : `'${beside}' is unknown; did you mean 'auth'?`;
 };
 
-/** A warning names this many keys. */
 const KEYS_AT_MOST = 30;
 
-/** One sentence that names every key without effect, those of one reason together; undefined if there are none. */
+/** One sentence, grouped by reason; undefined without such keys. */
 export const keyWarning = ({ withoutEffect, unknown }: KeyReview): string | undefined => {
   const reasons = new Map<string, string[]>();
   for (const [path, reason] of withoutEffect) reasons.set(reason, [...(reasons.get(reason) ?? []), path]);

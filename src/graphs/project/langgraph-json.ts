@@ -18,49 +18,46 @@ import { uiConfigOf, uiConfigSchema, uiSchema, type UiConfig } from "./ui.ts";
 import { storableConfig, storableObject } from "../../platform/domain/json-schemas.ts";
 import { storeIndexOf, storeIndexSchema, type StoreIndexConfig } from "./store-embedding.ts";
 
-/** A graph as `langgraph.json` names it. */
 export interface GraphEntry {
   id: string;
-  /** Absolute path of the module. */
+  /** Absolute. */
   file: string;
-  /** Name of the export that is the graph; `default` is a name like any other. */
+  /** `default` is a name like any other. */
   exportName: string;
   description: string | undefined;
-  /** What the assistant that its id stands for is configured by. */
+  /** Configuration of the graph's default assistant. */
   defaults?: GraphDefaults | undefined;
 }
 
-/** What this server reads from `langgraph.json`; `warning` names the file's other keys. */
+/** The keys of `langgraph.json` that this server reads. */
 export interface GraphConfig {
-  /** Absolute path of the file itself. */
+  /** Absolute path of langgraph.json. */
   path: string;
   entries: GraphEntry[];
-  /** Variables of `env`: the caller puts them into the environment before the graphs are loaded. */
+  /** Variables of `env`. The caller sets them before it loads graphs. */
   environment: Record<string, string>;
-  /** Absolute path of the file that `env` names; it may be missing. */
+  /** Absolute; the file may be missing. */
   environmentFile: string | undefined;
   /** `checkpointer.ttl`. */
   threadExpiry: ThreadExpiry;
   /** `store.ttl`. */
   storeExpiry: StoreExpiry;
-  /** `store.index`; undefined for no semantic search. */
+  /** `store.index`; undefined: no semantic search. */
   storeIndex: StoreIndexConfig | undefined;
   http: HttpRules;
   /** `webhooks`, and `http.disable_webhooks`. */
   webhooks: WebhookConfig;
   /** `ui` and `ui_config`. */
   ui: UiConfig;
-  /** The project's own handlers that decide who may do what; undefined if there are none. */
   auth: AuthConfig | undefined;
-  /** It names handlers that encrypt what is stored (`encryption`). */
+  /** The file has `encryption`. */
   namesEncryption: boolean;
-  /** Names all that has no effect; undefined if everything has one. */
+  /** Names keys without effect. */
   warning: string | undefined;
-  /** Keys that say how an image is built. */
   forImages: readonly string[];
 }
 
-/** The server can't start: what is wrong with `langgraph.json` or with a graph, for the person who starts it. */
+/** An invalid `langgraph.json` or graph. The message is for the operator. */
 export class GraphLoadError extends Error {
   override readonly name = "GraphLoadError";
 }
@@ -96,9 +93,9 @@ const fileSchema = z.object({
 });
 
 /**
- * Reads `langgraph.json` (or a file of another name). Paths in it are relative to the file. `given`: keys that the environment
- * says; they win. With `graphs` among them the file may be missing.
- * @throws GraphLoadError if the file is missing, is not JSON, or says something we do not understand.
+ * Paths in the file are relative to it. `given`: keys from the environment; they win, and with `graphs` the file may be
+ * missing.
+ * @throws GraphLoadError if the file is missing, is not JSON, or is invalid
  */
 export async function readGraphConfig(configPath: string, given: ProjectKeys = {}): Promise<GraphConfig> {
   const path = resolve(configPath);
@@ -110,7 +107,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
     const [issue] = parsed.error.issues;
     const field = issue?.path.join(".") || "the file";
     const sentences = [`${field}: ${issue?.message ?? "unknown error"}`, ...review.unknown];
-    // What an operator has put into the environment is not to be sought in the file.
+    // The error names the environment for keys that the environment sets.
     const isGiven = Object.keys(given).some((key) => `${field}.`.startsWith(`${key}.`));
     const source = isGiven ? `${path} with what the environment says of it` : path;
     throw new GraphLoadError(`${source} is not valid: ${sentences.join("; ").replace(/[.?]$/, "")}.`);
@@ -143,7 +140,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
       defaults: { config: graph.config ?? {}, context: graph.context ?? {} },
     };
   });
-  // What has read the rest has left it out.
+  // The parser has dropped this key.
   if (Object.hasOwn((json as z.input<typeof fileSchema>).graphs, "__proto__"))
     throw new GraphLoadError(`${path}: no graph can be called '__proto__'; name it otherwise.`);
   if (entries.length === 0) throw new GraphLoadError(`${path} names no graphs.`);
@@ -187,16 +184,13 @@ async function readJson(path: string, { mayBeMissing }: { mayBeMissing: boolean 
   }
 }
 
-/** A fresh checkout has no `.env`; a file of another name that is missing may be a typing error. */
+/** A fresh checkout has no `.env`. Another missing file may be a typing error. */
 const missingEnvironment = async (file: string | undefined): Promise<string[]> =>
   file === undefined || basename(file) === ".env" || (await fileExists(file))
     ? []
     : [`env names ${file}, which is not there`];
 
-/**
- * A missing env file counts as an empty one: it is where the keys are, so it is not in the repository, and
- * a fresh checkout has to start without it.
- */
+/** A missing env file counts as empty: it holds keys, so it is not in the repository. */
 async function readEnvironment(
   folder: string,
   env: string | Record<string, string | number | boolean> | undefined,
@@ -212,6 +206,5 @@ async function readEnvironment(
   return { ...parseEnv(text) } as Record<string, string>;
 }
 
-/** What to tell of something that was thrown, whatever it is. */
 export const messageOf = (thrown: unknown): string =>
   (thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown)).replace(/\.$/, "");

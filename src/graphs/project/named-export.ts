@@ -1,16 +1,16 @@
 import { resolve } from "node:path";
 
-/** An export of a module of the project's, as langgraph.json names it: `./app.ts:app`. */
+/** An export in langgraph.json, e.g. `./app.ts:app`. */
 export interface NamedExport {
-  /** Absolute path of the module. */
+  /** Absolute. */
   readonly file: string;
   readonly exportName: string;
 }
 
-/** `file:export`; without an export it is `default`. `folder`: what paths are relative to. */
+/** Parses `file:export`. The default export is `default`. */
 export const exportOf = (reference: string, folder: string): NamedExport => {
   const colon = reference.lastIndexOf(":");
-  // Behind a drive letter of Windows there is a path.
+  // A path follows a Windows drive letter.
   const isNamed = colon > 1 && !/[/\\]/.test(reference.slice(colon));
   return isNamed
     ? {

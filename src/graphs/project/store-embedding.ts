@@ -1,24 +1,22 @@
 import { resolve } from "node:path";
 import { z } from "zod";
 
-/** How items of the store are found by meaning: `store.index` of `langgraph.json`. */
+/** `store.index` of `langgraph.json`. */
 export interface StoreIndexConfig {
-  /** What makes the vectors, as the file says it: `./embeddings.ts:embed` or `openai:text-embedding-3-small`. */
+  /** As written: `./embeddings.ts:embed` or `openai:text-embedding-3-small`. */
   embed: string;
-  /** The export that this names; undefined where it names a provider's model. */
+  /** Undefined for a provider's model. */
   module: { file: string; exportName: string } | undefined;
-  /** Numbers in a vector. */
   dims: number;
-  /** Where in a value the texts are, in LangGraph's notation; `$` is the whole value. */
+  /** Paths of texts in LangGraph's notation; `$` is the whole value. */
   fields: string[];
 }
 
-/** As many as a column of pgvector can have. */
+/** The limit of a pgvector column. */
 const DIMS_AT_MOST = 16_000;
-/** What a provider's name is not: with a folder, or with the ending of a module. */
+/** A folder or a module's extension: no provider's name. */
 const FILE = /[/\\]|^\.|\.[cm]?[jt]sx?$/;
 
-/** `store.index` as it stands in the file. */
 export const storeIndexSchema = z
   .object({
     embed: z.string().regex(/^.+:.+$/s, {
@@ -30,7 +28,7 @@ export const storeIndexSchema = z
   })
   .nullish();
 
-/** @param folder that paths are relative to */
+/** @param folder base of relative paths */
 export const storeIndexOf = (
   index: z.output<typeof storeIndexSchema>,
   folder: string,

@@ -1,20 +1,19 @@
 import { resolve } from "node:path";
 import { z } from "zod";
 
-/** Components of a generative user interface, as `ui` of langgraph.json names them. */
+/** A component of `ui` in langgraph.json. */
 export interface UiEntry {
-  /** A graph id mostly, or another name by which front ends ask for them. */
+  /** Usually a graph id. */
   name: string;
-  /** Absolute path of the module whose default export is an object of React components. */
+  /** Absolute. The default export is an object of React components. */
   file: string;
 }
 
-/** `ui` and `ui_config` of langgraph.json. */
 export interface UiConfig {
   readonly entries: readonly UiEntry[];
-  /** Packages that the page has already, beside React and the SDK's own. */
+  /** Packages that the page provides, besides React and the SDK. */
   readonly shared: readonly string[];
-  /** The project's folder: that of langgraph.json. */
+  /** The folder of langgraph.json. */
   readonly folder: string;
 }
 
@@ -31,7 +30,7 @@ interface UiFields {
   http?: { disable_ui?: boolean | null | undefined } | null | undefined;
 }
 
-/** No entries if the file names none, or if it says `http.disable_ui`. */
+/** No entries with `http.disable_ui`. */
 export const uiConfigOf = ({ ui, ui_config, http }: UiFields, folder: string): UiConfig => ({
   entries:
     http?.disable_ui === true

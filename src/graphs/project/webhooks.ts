@@ -1,38 +1,35 @@
 import { z } from "zod";
 import { StartError } from "../../platform/domain/errors.ts";
 
-/** `webhooks` of langgraph.json: which addresses runs may name, and what is sent to them. */
+/** `webhooks` of langgraph.json. */
 export interface WebhookConfig {
-  /** `http.disable_webhooks`: no run may name one, and none is called. */
+  /** `http.disable_webhooks`: runs can't have webhooks. */
   readonly disabled: boolean;
-  /** Variables that headers may name begin with this. */
+  /** Headers may use only variables with this prefix. */
   readonly envPrefix: string;
-  /** Headers of every request, their templates not filled in yet. */
+  /** Sent with every request; templates are not filled in. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Fields of what is sent; undefined: all. */
+  /** Fields of the body; undefined: all. */
   readonly allowedFields: readonly string[] | undefined;
   readonly requireHttps: boolean;
-  /** Lower case; `*.example.com` is every name below it. Undefined: any. */
+  /** Lower case; `*.example.com` matches all subdomains. Undefined: any. */
   readonly allowedDomains: readonly string[] | undefined;
   /** Undefined: any. */
   readonly allowedPorts: readonly number[] | undefined;
-  /** Characters. */
   readonly maxUrlLength: number;
-  /** Paths of this server may be named. */
+  /** Webhooks may call paths of this server, */
   readonly allowsOwnRoutes: boolean;
-  /** But none of the API: only routes of the project's own application. */
+  /** but only routes of the project's application, not the API. */
   readonly refusesApi: boolean;
-  /** Addresses of this machine may be called. */
   readonly allowsLoopback: boolean;
-  /** Private addresses may be called. */
   readonly allowsPrivate: boolean;
 }
 
-/** As at the hosted service. */
+/** The hosted service's values. */
 const ENV_PREFIX = "LG_WEBHOOK_";
 const URL_LENGTH_AT_MOST = 4_096;
 
-/** Set by the server for each request: what is signed, and what HTTP itself needs. */
+/** Signature headers and HTTP's own, which the server sets. */
 const SERVERS_OWN =
   /^(webhook-.*|content-.*|transfer-encoding|connection|host|upgrade|expect|te|trailer|keep-alive)$/i;
 
@@ -66,13 +63,13 @@ export const webhooksSchema = z
   })
   .nullish();
 
-/** An empty list is as good as none, as at the hosted service. */
+/** An empty list means none is set, as at the hosted service. */
 const listed = <Item>(list: readonly Item[] | null | undefined): readonly Item[] | undefined =>
   list == null || list.length === 0 ? undefined : list;
 
 /**
- * What is not said is refused where it could reach what only this machine can: loopback and private addresses need a
- * `false` of their own. Paths of this server are called as anybody could call them, so only a `true` refuses them.
+ * Loopback and private addresses need an explicit `false`, because only this machine reaches them. Paths of this server
+ * are open to all callers, so only `true` refuses them.
  */
 export const webhookConfigOf = (
   webhooks: z.output<typeof webhooksSchema>,
@@ -96,16 +93,14 @@ export const webhookConfigOf = (
 };
 
 /**
- * The same where something in front of the server checks access (`--unsafe-no-auth`). What the server requests of itself goes
- * round that, and the body of a run's end is one for many routes of the API: the state of somebody else's thread, say.
- * Whoever says `disable_loopback: false` has allowed it.
+ * For `--unsafe-no-auth`: the server's own requests bypass the proxy that checks access, and a webhook's body is valid
+ * for many API routes. An explicit `disable_loopback: false` allows it.
  */
 export const webhooksBehind = (config: WebhookConfig, { hasApp }: { hasApp: boolean }): WebhookConfig =>
   config.allowsLoopback
     ? config
     : { ...config, allowsOwnRoutes: config.allowsOwnRoutes && hasApp, refusesApi: true };
 
-/** What whoever starts the server should know; undefined: nothing. */
 export const webhooksWarning = ({ disabled, headers, allowedDomains }: WebhookConfig): string | undefined =>
   !disabled && allowedDomains === undefined && Object.values(headers).some((value) => value.includes("${{"))
     ? "webhooks.headers of langgraph.json has secrets of the environment, and webhooks.url.allowed_domains is not set: " +
@@ -115,8 +110,8 @@ export const webhooksWarning = ({ disabled, headers, allowedDomains }: WebhookCo
 const TEMPLATE = /\$\{\{\s*(.*?)\s*\}\}/g;
 
 /**
- * The headers with what the environment has for their templates. Only variables with the prefix: whoever writes the
- * file must not be able to send other secrets away by mistake. Throws StartError.
+ * Fills in environment variables. Only those with the prefix: the file's author must not send other secrets by mistake.
+ * @throws StartError
  */
 export const webhookHeaders = (
   { headers, envPrefix }: Pick<WebhookConfig, "headers" | "envPrefix">,

@@ -7,11 +7,11 @@ import { ensureOwnFolder } from "../../platform/lib/own-folder.ts";
 import type { Extraction, ExtractionRequest } from "./extraction.ts";
 import { areUnchanged, digestOf } from "./origins.ts";
 
-/** Raised when the same source gives other schemas, so that a newer version of this server reads it anew. */
+/** Increase it when the same source gives other schemas. */
 const FORMAT = 1;
-/** Twice what an extraction may have. */
+/** Twice the limit of an extraction. */
 const BYTES_AT_MOST = 16_000_000;
-/** Of one project: whoever changes between branches finds the schemas of each. */
+/** Per project, e.g. for several branches. */
 const KEPT_AT_MOST = 4;
 const DIGEST_CHARACTERS = 16;
 
@@ -29,7 +29,7 @@ const keptSchema = z.object({
   ),
 });
 
-/** Beside the project's packages, where `threadloom schemas` keeps them for an image. Undefined if there are none. */
+/** `threadloom schemas` writes there for an image. Undefined without node_modules. */
 export const cacheFolderOf = (folder: string): string | undefined => {
   const packages = join(folder, "node_modules");
   if (existsSync(packages)) return join(packages, ".cache", "threadloom");
@@ -39,14 +39,14 @@ export const cacheFolderOf = (folder: string): string | undefined => {
 const shortDigestOf = (text: string): string => digestOf(text).slice(0, DIGEST_CHARACTERS);
 
 /**
- * Keeps the last extractions of each project in files that are named by what was read, so that a server that starts again reads
- * no source. One holds as long as the files that it was made from are as they were; a file that can't be read counts as none.
- * @param folders each is read; the first is written to. Without one nothing is kept.
+ * Keeps recent extractions, named by their request, so that a restarted server reads no source. One is valid while its
+ * source files are unchanged.
+ * @param folders all are read, the first is written; empty: nothing is kept
  */
 export const createExtractionCache = (folders: readonly string[]) => {
   const prefixOf = (request: ExtractionRequest): string => `schemas-${shortDigestOf(request.folder)}-`;
 
-  /** Paths of what is kept of a project in a folder, the newest first. */
+  /** Newest first. */
   const filesOf = async (folder: string, request: ExtractionRequest): Promise<string[]> => {
     const names = await readdir(folder).catch(() => []);
     const prefix = prefixOf(request);
@@ -72,7 +72,7 @@ export const createExtractionCache = (folders: readonly string[]) => {
       if (kept.request !== JSON.stringify(request)) return undefined;
       return (await areUnchanged(kept.extraction.origins, mayLackPackages)) ? kept.extraction : undefined;
     } catch {
-      // It was cut, or something else has written it: the source says it again.
+      // A damaged file counts as missing.
       return undefined;
     }
   };
@@ -88,7 +88,7 @@ export const createExtractionCache = (folders: readonly string[]) => {
       return undefined;
     },
 
-    /** @throws what the file system says */
+    /** @throws errors of the file system */
     async write(request: ExtractionRequest, extraction: Extraction): Promise<void> {
       const [folder] = folders;
       if (folder === undefined) return;
@@ -96,7 +96,7 @@ export const createExtractionCache = (folders: readonly string[]) => {
       const content = shortDigestOf(JSON.stringify([request, extraction.origins]));
       const file = join(folder, `${prefixOf(request)}${content}.json`);
       await ensureOwnFolder(folder);
-      // Another server of this project may be reading it.
+      // Renamed when complete, because another server may read it.
       const unfinished = `${file}.${newId()}`;
       try {
         await writeFile(unfinished, text);

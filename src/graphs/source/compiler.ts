@@ -1,13 +1,13 @@
 import { createRequire } from "node:module";
 
-/** TypeScript 7 is a program without the interface by which types are read; `npm install typescript` brings it. */
+/** TypeScript 7 has no API to read types, and `npm install typescript` installs it. */
 const FIRST_WITHOUT_INTERFACE = 7;
 
 const INSTALL = "(npm install --save-dev typescript@5)";
 
 /**
- * Why schemas can't be read from source, without a full stop; undefined if they can: the project has to have TypeScript, which this
- * package does not bring.
+ * The reason why schemas can't be read from source, without a full stop. TypeScript comes from the project, not from
+ * this package.
  */
 export const missingCompiler = (): string | undefined => {
   try {

@@ -9,7 +9,7 @@ import { createSubgraphNodes } from "./subgraph-nodes.ts";
 import { TypeDocument } from "./type-document.ts";
 import { createTypeFacts } from "./type-facts.ts";
 
-/** What the schema of one key may have, those of a graph and its subgraphs, and those of all. Of a longer one its type is left. */
+/** Limits per key, per graph with subgraphs, and in total. A longer schema keeps only its type. */
 const KEY_CHARACTERS_AT_MOST = 32_000;
 const GRAPH_CHARACTERS_AT_MOST = 256_000;
 const ALL_CHARACTERS_AT_MOST = 4_000_000;
@@ -18,9 +18,8 @@ const NESTED_AT_MOST = 8;
 const FAILURE_CHARACTERS = 500;
 
 /**
- * Reads the schemas of a project's graphs from their TypeScript types. It takes seconds of CPU and some hundred megabytes:
- * it is called in a process of its own. No code of the project is executed. A graph of which nothing can be said is left
- * out; type errors in a project don't matter, as far as its types can be told.
+ * Reads schemas from TypeScript types without executing project code. Takes seconds of CPU and hundreds of megabytes,
+ * so run it in its own process. Type errors are no obstacle.
  */
 export const extract = ({ folder, entries }: ExtractionRequest): Extraction => {
   const files = entries.map(({ file }) => typedFile(file));
@@ -94,7 +93,7 @@ export const extract = ({ folder, entries }: ExtractionRequest): Extraction => {
       const ofGraph = graphSchemas(files[index] ?? "", exportName);
       if (ofGraph.length > 0) graphs.push([id, ofGraph]);
     } catch (error) {
-      // A fault of TypeScript: it must not take the schemas of the other graphs with it.
+      // A bug of TypeScript must not lose the other graphs' schemas.
       failures.push([id, messageOf(error).slice(0, FAILURE_CHARACTERS)]);
     }
   }
@@ -117,7 +116,7 @@ const exportOf = (
   return checker.getAliasedSymbol(found);
 };
 
-/** Of the project's own files what the program has read, which may have changed since. */
+/** Project files that the program has read. They may have changed since. */
 const originsOf = (program: ts.Program, configFiles: readonly string[]): Origins => {
   const digests = new Map<string, string>();
   const others = new Set(configFiles);

@@ -3,9 +3,9 @@ import { constants, setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
 import type { Extraction, ExtractionRequest } from "./extraction.ts";
 
-/** The heap of V8: six times what LangGraph's own types take, which are most of what is read. */
+/** V8 heap: six times the need of LangGraph's types, most of what is read. */
 const HEAP_MEGABYTES = 1_024;
-/** Forty times what it takes on an idle machine; then it is killed. */
+/** Forty times the duration on an idle machine. Then the process is killed. */
 const SECONDS_AT_MOST = 120;
 const STDERR_CHARACTERS = 2_000;
 
@@ -13,18 +13,16 @@ export interface ExtractionProcess {
   readonly id: number | undefined;
   /** Rejects with one sentence if the process ends without a result. */
   readonly extraction: Promise<Extraction>;
-  /** Ends the process, if it has not ended. */
   kill(): void;
 }
 
 /**
- * Reads schemas from source in a process of its own, which ends after that: TypeScript takes seconds of CPU and some
- * hundred megabytes. It yields the CPU to everything else.
- * @param entry the program of the process: JavaScript, which brings the loader for TypeScript along
+ * Runs an extraction in a process with low priority.
+ * @param entry a JavaScript program that loads the TypeScript loader
  */
 export const startExtraction = (entry: URL, request: ExtractionRequest): ExtractionProcess => {
   const child = fork(entry, [], {
-    // Nothing of the server's own is known there, keys of databases and models least of all.
+    // No secrets: keys of databases and models stay out of this process.
     env: {},
     cwd: fileURLToPath(new URL(".", entry)),
     execArgv: [`--max-old-space-size=${HEAP_MEGABYTES}`],
@@ -47,7 +45,7 @@ export const startExtraction = (entry: URL, request: ExtractionRequest): Extract
       reject(new Error(`The process ended with ${signal ?? code}. ${output}`.trim()));
     });
   });
-  // Without a process there is no channel; its error is on its way.
+  // A failed fork has no channel; its error event follows.
   if (child.connected) child.send(request, () => undefined);
   return { id: child.pid, extraction, kill: () => void child.kill("SIGKILL") };
 };
@@ -55,9 +53,9 @@ export const startExtraction = (entry: URL, request: ExtractionRequest): Extract
 const yieldCpu = ({ pid }: ChildProcess): void => {
   if (pid === undefined) return;
   try {
-    // A tenth of what the server gets where both want a core. With the lowest, somebody waits half a minute for it.
+    // Gets a tenth of the server's share of a busy core. The lowest priority took half a minute.
     setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
-    // It has ended, or the system knows no priorities: it takes its share like others.
+    // The process has ended, or the system has no priorities.
   }
 };

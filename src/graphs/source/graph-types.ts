@@ -1,21 +1,17 @@
 import ts from "typescript";
 
-/** The types of a graph that LangGraph's type parameters hold. Undefined where it has none, or it is `any`. */
+/** Undefined if missing or `any`. */
 export interface GraphTypes {
   state: ts.Type | undefined;
   input: ts.Type | undefined;
   output: ts.Type | undefined;
-  /** What the graph declares as its context, by key. */
   context: readonly { symbol: ts.Symbol; type: ts.Type }[];
 }
 
-/** A promise of a factory of a builder is three steps; nothing useful has more. */
+/** A promise of a factory of a builder is three steps. */
 const STEPS_AT_MOST = 6;
 
-/**
- * Reads the types of graphs. LangGraph declares properties for them that are there for types only, so they are looked up
- * by name: that holds for any version that the user's project may have, where an order of type parameters would not.
- */
+/** Looks up LangGraph's type-only properties by name, because the order of type parameters differs between versions. */
 export const createGraphTypes = (checker: ts.TypeChecker) => {
   const propertyType = (type: ts.Type, ...names: string[]): ts.Type | undefined => {
     for (const name of names) {
@@ -24,13 +20,12 @@ export const createGraphTypes = (checker: ts.TypeChecker) => {
     }
     return undefined;
   };
-  /** Its return type, whatever it takes. */
   const returned = (type: ts.Type | undefined): ts.Type | undefined => {
     const signature = type?.getCallSignatures().at(-1);
     return signature === undefined ? undefined : checker.getReturnTypeOfSignature(signature);
   };
 
-  /** The compiled graph in whatever a project exports: see compiledGraph, which does the same with values. */
+  /** The type-level form of compiledGraph. */
   const compiledType = (exported: ts.Type, steps = 0): ts.Type | undefined => {
     if (steps > STEPS_AT_MOST) return undefined;
     const type = checker.getNonNullableType(checker.getAwaitedType(exported) ?? exported);
@@ -48,18 +43,18 @@ export const createGraphTypes = (checker: ts.TypeChecker) => {
     return made === undefined ? undefined : compiledType(made, steps + 1);
   };
 
-  /** A type whose fields can be told: none of a text or a list, which the functional API may take. */
+  /** Only objects: the functional API may take a text or a list. */
   const withFields = (type: ts.Type | undefined): ts.Type | undefined => {
     if (type === undefined) return undefined;
-    // The output of the functional API is the promise that its function returns.
+    // The functional API's output is the function's promise.
     const value = checker.getNonNullableType(checker.getAwaitedType(type) ?? type);
     const isObject = (value.flags & (ts.TypeFlags.Object | ts.TypeFlags.UnionOrIntersection)) !== 0;
     if (!isObject || checker.isArrayLikeType(value)) return undefined;
-    // The state of a graph that is declared by `channels` is no definition of its input, which then has any key.
+    // A state declared by `channels` gives an input with any key, which says nothing.
     return checker.getPropertiesOfType(value).length > 0 ? value : undefined;
   };
 
-  /** What a channel holds: it is declared as itself or as a function that makes it. */
+  /** A channel, or a function that makes one. */
   const channelValue = (channel: ts.Type): ts.Type | undefined =>
     propertyType(channel, "ValueType") ?? propertyType(returned(channel) ?? channel, "ValueType");
 
@@ -74,7 +69,7 @@ export const createGraphTypes = (checker: ts.TypeChecker) => {
   };
 
   return {
-    /** Undefined if the type is none of a graph. */
+    /** Undefined for other types. */
     of(exported: ts.Type): GraphTypes | undefined {
       const graph = compiledType(exported);
       if (graph === undefined) return undefined;

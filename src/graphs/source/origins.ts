@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 
 /**
- * What an extraction was made from: absolute path and digest of each file of the project. A package stands for its files by
- * its package.json, whose version changes with them; there are hundreds of files, which nobody edits.
+ * Path and digest of each source file. Only the package.json stands for a package's hundreds of files: its version
+ * changes with them.
  */
 export type Origins = [file: string, digest: string][];
 
@@ -14,16 +14,13 @@ export const digestOf = (text: string): string =>
 
 const PACKAGE = /^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/;
 
-/** The package.json of the package that a file belongs to; undefined for a file of the project. */
+/** Undefined for a file of the project. */
 export const packageFileOf = (file: string): string | undefined => {
   const folder = PACKAGE.exec(file)?.[1];
   return folder === undefined ? undefined : `${folder}/package.json`;
 };
 
-/**
- * Whether every file is as it was.
- * @param mayLackPackages packages that are not there count as unchanged: what only types came from, an image leaves out
- */
+/** @param mayLackPackages missing packages count as unchanged: an image leaves out packages of types */
 export const areUnchanged = async (origins: Origins, mayLackPackages = false): Promise<boolean> => {
   for (const [file, digest] of origins) {
     const text = await readFile(file, "utf8").catch(() => undefined);

@@ -4,13 +4,13 @@ import { basename, dirname, join, resolve } from "node:path";
 import ts from "typescript";
 import { packageFileOf } from "./origins.ts";
 
-/** A file that somebody wrote has less; a larger one is generated, and holds no graph's types. */
+/** A larger file is generated, and has no graph's types. */
 const FILE_BYTES_AT_MOST = 4_000_000;
 
 const DECLARATION = /\.d\.[cm]?ts$/;
 const JAVASCRIPT = /\.([cm]?)jsx?$/;
 
-/** For a project without a tsconfig.json, which its loader reads without one, too. */
+/** For a project without a tsconfig.json. */
 const DEFAULTS: ts.CompilerOptions = {
   allowImportingTsExtensions: true,
   esModuleInterop: true,
@@ -18,7 +18,7 @@ const DEFAULTS: ts.CompilerOptions = {
   jsx: ts.JsxEmit.Preserve,
 };
 
-/** Types are read, not checked, and nothing is written, whatever the project's own build does. */
+/** Overrides the project's build: types are read but not checked, and nothing is written. */
 const ALWAYS: ts.CompilerOptions = {
   strict: true,
   allowJs: true,
@@ -32,9 +32,9 @@ const ALWAYS: ts.CompilerOptions = {
 
 export interface Project {
   program: ts.Program;
-  /** The tsconfig.json and those that it extends. */
+  /** Including extended ones. */
   configFiles: string[];
-  /** False if a module was not found that a file of the project imports. */
+  /** False if a file of the project imports a missing module. */
   isComplete: boolean;
 }
 
@@ -51,13 +51,13 @@ const readOptions = (folder: string): ProjectOptions => {
   const { options, fileNames } = ts.parseJsonSourceFileConfigFileContent(source, ts.sys, dirname(configFile));
   return {
     options,
-    // What a project declares for all of its files.
+    // Global declarations of the project.
     declarations: fileNames.filter((name) => DECLARATION.test(name)),
     configFiles: [configFile, ...(source.extendedSourceFiles ?? [])],
   };
 };
 
-/** LangGraph's packages name their types in `exports`, which the older ways of looking up modules don't read. */
+/** LangGraph's packages need `exports`, which older resolution modes ignore. */
 const READS_EXPORTS = new Set([
   ts.ModuleResolutionKind.Node16,
   ts.ModuleResolutionKind.NodeNext,
@@ -67,7 +67,7 @@ const READS_EXPORTS = new Set([
 const completed = (options: ts.CompilerOptions): ts.CompilerOptions => ({
   ...options,
   ...ALWAYS,
-  // LangGraph's types need what came with it, e.g. asynchronous iterators.
+  // LangGraph's types need at least this, e.g. async iterators.
   target: Math.max(options.target ?? 0, ts.ScriptTarget.ES2022),
   ...(options.moduleResolution !== undefined && READS_EXPORTS.has(options.moduleResolution)
     ? {}
@@ -79,14 +79,14 @@ const completed = (options: ts.CompilerOptions): ts.CompilerOptions => ({
       : { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler }),
 });
 
-/** The declarations beside a JavaScript file, if there are any. */
+/** The declarations beside a JavaScript file, or the file itself. */
 export const typedFile = (file: string): string => {
   const declarations = join(dirname(file), basename(file).replace(JAVASCRIPT, ".d.$1ts"));
   return JAVASCRIPT.test(file) && existsSync(declarations) ? declarations : file;
 };
 
 /**
- * Opens the files of graphs as one program, with the tsconfig.json of the folder or of one above it.
+ * Uses the nearest tsconfig.json, upward.
  * @param files absolute paths
  */
 export const openProject = (folder: string, files: readonly string[]): Project => {
@@ -114,7 +114,7 @@ export const openProject = (folder: string, files: readonly string[]): Project =
         mode,
       );
       if (found.resolvedModule === undefined && packageFileOf(file) === undefined) {
-        // What other loaders take, e.g. a text, is there, though it has no types.
+        // Other loaders' files, e.g. texts, exist but have no types.
         isComplete &&= isBuiltin(literal.text) || existsSync(resolve(dirname(file), literal.text));
       }
       return found;

@@ -6,40 +6,37 @@ import { cacheFolderOf, createExtractionCache } from "./cache.ts";
 import { startExtraction, type ExtractionProcess } from "./extraction-process.ts";
 import type { Extraction, ExtractionRequest, SourceSchemas } from "./extraction.ts";
 
-/** By namespace of the subgraph; `""` is the graph itself. */
+/** By namespace; `""` is the graph itself. */
 export type GraphSourceSchemas = ReadonlyMap<string, SourceSchemas>;
 
-/** What TypeScript source says of the project's graphs. */
 export interface SourceReader {
-  /** Begins to read the source of all graphs in another process, or what was kept of it. */
+  /** Starts reading the source of all graphs, or its cache. */
   readAhead(): void;
   /**
-   * Reads as `readAhead` does, if it has not begun. Undefined if that is not known yet, or could not be found out; an empty map
-   * if the source says nothing of this graph. Never rejects.
+   * Starts reading if necessary. Undefined if not known yet, or after a failure; an empty map if the source says
+   * nothing. Never rejects.
    */
   of(graphId: string): Promise<GraphSourceSchemas | undefined>;
-  /** Whether the answer will be another one in a while. */
+  /** Whether a later answer may differ. */
   readonly isReading: boolean;
   close(): void;
 }
 
 export interface SourceReaderOptions {
-  /** The program of the process that reads; undefined where none can: what was kept of this source is told all the same. */
+  /** The program that reads; undefined: only the cache is used. */
   entry: URL | undefined;
-  /** Path of `langgraph.json`. */
   configPath: string;
-  /** What the environment says of it. */
+  /** Keys that the environment sets. */
   projectKeys?: ProjectKeys | undefined;
-  /** Where the last results are kept; beside the project's packages they are looked for, too. */
+  /** For writing. `node_modules/.cache` is read, too. */
   cacheFolder: string;
-  /** How long a question waits. */
   patienceMs?: number;
   logger: Logger;
 }
 
-/** What somebody waits for a form. An answer that comes before the source was read says so. */
+/** A form waits this long. Earlier answers are marked `provisional`. */
 const PATIENCE_MS = 2_000;
-/** What has failed will most likely fail again. */
+/** A failure is likely to repeat. */
 const RETRY_MS = 60_000;
 
 const NOTHING: GraphSourceSchemas = new Map();
@@ -55,7 +52,7 @@ const foldersOf = (folder: string, cacheFolder: string): string[] => [
   ...[cacheFolderOf(folder)].filter((each) => each !== undefined),
 ];
 
-/** Whether the schemas of these graphs were kept, so that they are known where nothing can read the source (`entry`). */
+/** Whether a server without a compiler finds these schemas in the cache. */
 export const areSchemasKept = async (
   { configPath, cacheFolder }: Pick<SourceReaderOptions, "configPath" | "cacheFolder">,
   entries: readonly GraphEntry[],
@@ -139,7 +136,7 @@ export const createSourceReader = (options: SourceReaderOptions): SourceReader =
   };
 };
 
-/** Undefined if it takes longer. */
+/** Undefined after the time. */
 const within = async <Value>(ms: number, value: Promise<Value>): Promise<Value | undefined> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolveLate) => {

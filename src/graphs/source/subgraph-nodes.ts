@@ -1,18 +1,17 @@
 import ts from "typescript";
 
-/** A node whose work is a graph, as the source says it: `.addNode("research", researchGraph)`. */
+/** A node that is a graph: `.addNode("research", researchGraph)`. */
 export interface SubgraphNode {
   name: string;
-  /** The expression of the graph. */
   graph: ts.Expression;
 }
 
-/** Steps from a name to what it stands for: over imports, variables, calls and promises. */
+/** Steps through imports, variables, calls and promises. */
 const STEPS_AT_MOST = 100;
 
 /**
- * Finds the nodes that are graphs, which no type tells: the type of a graph knows the names of its nodes only. The calls
- * of `addNode` are grouped by the `new StateGraph(…)` that their chain, or the variable before them, comes from.
+ * Finds graph nodes in the syntax, because a graph's type has only node names. Groups `addNode` calls by their `new
+ * StateGraph(…)`.
  */
 export const createSubgraphNodes = (
   checker: ts.TypeChecker,
@@ -28,7 +27,7 @@ export const createSubgraphNodes = (
     return target.valueDeclaration ?? target.declarations?.[0];
   };
 
-  /** The `new StateGraph(…)` that an expression ends with its methods. */
+  /** The `new StateGraph(…)` at the start of a method chain. */
   const rootOf = (start: ts.Node | undefined): ts.NewExpression | undefined => {
     let node = start;
     for (let steps = 0; node !== undefined && steps < STEPS_AT_MOST; steps += 1) {
@@ -70,7 +69,6 @@ export const createSubgraphNodes = (
   for (const file of files) visit(file);
 
   return {
-    /** The nodes that are graphs in what an expression or a declaration stands for. */
     of(graph: ts.Node | undefined): readonly SubgraphNode[] {
       const root = rootOf(graph);
       return (root && nodesByRoot.get(root)) ?? [];
@@ -82,7 +80,7 @@ const ADDING = new Set(["addNode", "addSequence"]);
 
 type NamedAction = [name: string, ...actions: ts.Expression[]];
 
-/** The nodes of a call, each with what may be its graph: `("a", a, options)`, `({ a, b: other })` or `([["a", a, options]])`. */
+/** Forms of `addNode`: `("a", a, options)`, `({ a, b: other })`, `([["a", a, options]])`. */
 const namedActions = (items: readonly ts.Expression[]): NamedAction[] => {
   const [first, action, options] = items;
   if (first === undefined) return [];
@@ -104,7 +102,7 @@ const namedActions = (items: readonly ts.Expression[]): NamedAction[] => {
   });
 };
 
-/** `{ subgraphs: [graph] }`, for a node that is a function and invokes a graph. */
+/** `{ subgraphs: [graph] }`, for a function that invokes a graph. */
 const subgraphsOption = (options: ts.Expression): readonly ts.Expression[] => {
   if (!ts.isObjectLiteralExpression(options)) return [];
   const property = options.properties.find(
@@ -118,7 +116,7 @@ const subgraphsOption = (options: ts.Expression): readonly ts.Expression[] => {
     : [];
 };
 
-/** What a function returns: its body if it is an expression, else the last `return` of its own. */
+/** An expression body, else the function's last `return`. */
 const returnedBy = (declaration: ts.SignatureDeclaration): ts.Node | undefined => {
   const body = "body" in declaration ? declaration.body : undefined;
   if (body === undefined || !ts.isBlock(body)) return body;

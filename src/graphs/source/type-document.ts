@@ -3,14 +3,13 @@ import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 import { messageSchema, messagesSchema } from "../message-schemas.ts";
 import type { TypeFacts } from "./type-facts.ts";
 
-/** What is deeper is "anything": `type Nest<T> = { next: Nest<T[]> }` has no end, and no type in it comes twice. */
+/** Deeper types become "anything": `type Nest<T> = { next: Nest<T[]> }` never ends or repeats. */
 const DEPTH_AT_MOST = 10;
-/** Types that one document may mention. The type of a client library's class leads to thousands. */
+/** Per document. The type of a client library's class leads to thousands. */
 const TYPES_AT_MOST = 1_000;
 /** A form shows no longer list. */
 const CHOICES_AT_MOST = 500;
 
-/** JSON has no word for these, or nobody knows what they are. */
 const WITHOUT_SCHEMA =
   ts.TypeFlags.Any |
   ts.TypeFlags.Unknown |
@@ -21,12 +20,12 @@ const WITHOUT_SCHEMA =
 const PRIMITIVE =
   ts.TypeFlags.StringLike | ts.TypeFlags.NumberLike | ts.TypeFlags.BooleanLike | ts.TypeFlags.Null;
 
-/** Makes the JSON schema of one type, as a document of its own: a type that contains itself is one of its `definitions`. */
+/** Makes one type's JSON schema. A recursive type goes to `definitions`. */
 export class TypeDocument {
   #typesLeft = TYPES_AT_MOST;
-  /** Types whose schema is being made. */
+  /** Types in progress. */
   readonly #open = new Set<ts.Type>();
-  /** Names of the types that contain themselves. */
+  /** Names of recursive types. */
   readonly #names = new Map<ts.Type, string>();
   readonly #definitions = new Map<string, JsonObject>();
 
@@ -35,7 +34,7 @@ export class TypeDocument {
     private readonly facts: TypeFacts,
   ) {}
 
-  /** Once for each document. */
+  /** Once per document. */
   make(type: ts.Type): JsonObject {
     const schema = this.#schemaOf(type, 0);
     return this.#definitions.size === 0
@@ -55,7 +54,7 @@ export class TypeDocument {
       return constraint === undefined || constraint === type ? {} : this.#schemaOf(constraint, depth + 1);
     }
     if (type.isIntersection()) {
-      // A brand, as in `string & { readonly brand: "id" }`.
+      // A brand, e.g. `string & { readonly brand: "id" }`.
       const primitive = type.types.find((member) => (member.flags & PRIMITIVE) !== 0);
       if (primitive !== undefined) return this.#schemaOf(primitive, depth + 1);
     }
@@ -125,14 +124,14 @@ export class TypeDocument {
     const index = this.checker.getIndexInfoOfType(type, ts.IndexKind.String);
     return {
       type: "object",
-      // Not by assignment: a property may be called `__proto__`.
+      // No assignment, because a property may be named `__proto__`.
       ...(properties.length > 0 ? { properties: Object.fromEntries(properties) } : {}),
       ...(required.length > 0 ? { required } : {}),
       ...(index === undefined ? {} : { additionalProperties: this.#schemaOf(index.type, depth + 1) }),
     };
   }
 
-  /** The schema of a type that may contain itself: then it becomes a definition. */
+  /** A recursive type becomes a definition. */
   #named(type: ts.Type, make: () => JsonObject): JsonObject {
     const known = this.#names.get(type);
     if (this.#open.has(type) || (known !== undefined && this.#definitions.has(known)))
@@ -166,7 +165,7 @@ const listOf = (items: JsonObject): JsonObject => ({
   ...(isAnything(items) ? {} : { items }),
 });
 
-/** One of several schemas; those that name single values become one list of values. */
+/** Merges single values into one `enum`. */
 const anyOf = (schemas: readonly JsonObject[]): JsonObject => {
   if (schemas.some(isAnything)) return {};
   const distinct = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];

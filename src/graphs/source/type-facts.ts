@@ -10,14 +10,13 @@ const IN_NODE_TYPES = /[\\/]node_modules[\\/]@types[\\/]node[\\/]/;
 
 const HIDDEN = ts.ModifierFlags.Private | ts.ModifierFlags.Protected;
 
-/** What a program's types are, beyond what the compiler tells of them. */
 export const createTypeFacts = (program: ts.Program) => {
   const checker = program.getTypeChecker();
 
   const isDeclaredIn = (symbol: ts.Symbol, holds: (file: ts.SourceFile) => boolean): boolean =>
     symbol.declarations?.some((declaration) => holds(declaration.getSourceFile())) ?? false;
 
-  /** LangChain's `BaseMessage`, a class that extends it, or a choice with one of them. */
+  /** LangChain's `BaseMessage`, a subclass, or a union with one. */
   const isMessage = (type: ts.Type, depth = 0): boolean => {
     if (type.isUnion()) return type.types.some((member) => isMessage(member, depth));
     const symbol = type.getSymbol();
@@ -38,7 +37,7 @@ export const createTypeFacts = (program: ts.Program) => {
       return item !== undefined && isMessage(item);
     },
 
-    /** The class or interface of JavaScript's or Node's own that it is. */
+    /** A class or interface of JavaScript or Node. */
     builtInName(type: ts.Type): string | undefined {
       const symbol = type.getSymbol();
       if (symbol === undefined || (symbol.flags & (ts.SymbolFlags.Class | ts.SymbolFlags.Interface)) === 0)
@@ -53,15 +52,15 @@ export const createTypeFacts = (program: ts.Program) => {
       return value.getCallSignatures().length > 0 || value.getConstructSignatures().length > 0;
     },
 
-    /** What LangGraph's updates may be wrapped in, to replace a value instead of reducing it. */
+    /** LangGraph's wrapper of an update that replaces a value. */
     isOverwrite: (type: ts.Type): boolean => type.getProperty("__overwrite__") !== undefined,
 
-    /** The properties of an object that others see: none that is private, and no symbol. */
+    /** Public properties with a string name. */
     fieldsOf: (type: ts.Type): ts.Symbol[] =>
       checker
         .getPropertiesOfType(type)
         .filter(({ name, declarations = [] }) => {
-          // TypeScript's name of a symbol, and that of a `#private` field.
+          // Internal names of symbols and of `#private` fields.
           if (name.startsWith("__@") || name.startsWith("#")) return false;
           return !declarations.some(
             (declaration) => (ts.getCombinedModifierFlags(declaration) & HIDDEN) !== 0,
@@ -69,14 +68,13 @@ export const createTypeFacts = (program: ts.Program) => {
         })
         .slice(0, PROPERTIES_AT_MOST),
 
-    /** Whether a property may be absent. */
     acceptsNothing(property: ts.Symbol, type: ts.Type): boolean {
       const open = ts.TypeFlags.Any | ts.TypeFlags.Unknown | ts.TypeFlags.VoidLike;
       if ((property.flags & ts.SymbolFlags.Optional) !== 0 || (type.flags & open) !== 0) return true;
       return type.isUnion() && type.types.some(({ flags }) => (flags & ts.TypeFlags.VoidLike) !== 0);
     },
 
-    /** What the comment over a declaration says, as `{description}`; else nothing. */
+    /** From the doc comment. */
     descriptionOf(symbol: ts.Symbol): JsonObject {
       const text = ts.displayPartsToString(symbol.getDocumentationComment(checker)).trim();
       return text === "" ? {} : { description: text.slice(0, DESCRIPTION_CHARACTERS) };

@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 
-/** Where a server listens, and where it reaches itself: not all that is listened on can be called. */
+/** `called` differs from `listening` for "all addresses", which clients can't connect to. */
 export const addressesOf = ({ address, port }: AddressInfo): { listening: string; called: string } => {
   const urlOf = (host: string): string => `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
   const called = address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;

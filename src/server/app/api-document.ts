@@ -12,13 +12,10 @@ import { apiRoutes } from "./compose.ts";
 import { connectionLimitsOf } from "./limits.ts";
 import type { Services } from "./services.ts";
 
-/** Routes ask a service when a request comes; here none does. Whatever is taken of it is the same again. */
+/** Stands for any service: registering routes reads properties, but calls nothing. */
 const anonymous: unknown = new Proxy(() => undefined, { get: () => anonymous });
 
-/**
- * What `/openapi.json` of a server with this configuration says, without a server: nothing is opened, and no graph is loaded.
- * @param project what langgraph.json says
- */
+/** The document of `/openapi.json`, without opening a database or loading a graph. */
 export const apiDocument = async (
   config: Config,
   project: Pick<GraphConfig, "http" | "auth">,

@@ -15,19 +15,19 @@ import type { Logger } from "../../platform/lib/logger.ts";
 import type { AuthConfig } from "../../graphs/project/auth.ts";
 import { GraphLoadError, type GraphEntry } from "../../graphs/project/langgraph-json.ts";
 
-/** Who is let in, and who may do what. */
+/** Authentication and authorization. */
 export interface Access {
   authenticate: Authenticate;
   authorize: Authorize;
   assertKnown: AssertKnown;
-  /** Whether callers have to show who they are, as of this moment. */
+  /** Whether callers have to authenticate now. API keys come and go. */
   readonly isGuarded: boolean;
-  /** How they may do so, in words for the log. */
+  /** Ways to authenticate, for the log. */
   readonly ways: readonly string[];
   security: ApiSecurity | undefined;
 }
 
-/** @throws GraphLoadError for a module that can't be loaded, and for an export that is no `Auth` */
+/** @throws GraphLoadError for an invalid module or export */
 export const loadHandlers = async ({ file, exportName }: AuthConfig): ReturnType<typeof handlersIn> => {
   const subject = "auth.path";
   const entry = { id: "auth", file, exportName, description: undefined, subject };
@@ -57,27 +57,27 @@ const logOpenRoutes = ({ letsStudioIn }: AuthConfig, uncovered: readonly string[
   }
 };
 
-/** What an `Auth` that does not say otherwise is taken to read. */
+/** The default of an `Auth` without `openapi`. */
 const BEARER: ApiSecurity = {
   securitySchemes: { token: { type: "http", scheme: "bearer" } },
   security: [{ token: [] }],
 };
 
-/** How callers of a deployment with these handlers show who they are; undefined: by API keys. */
+/** Undefined: API keys. */
 export const securityOf = (auth: AuthConfig | undefined): ApiSecurity | undefined =>
   auth === undefined ? undefined : (auth.openapi ?? BEARER);
 
 export interface AccessParts {
-  /** `auth` of langgraph.json; undefined: there are no handlers, and keys alone are asked for. */
+  /** Undefined: only API keys. */
   auth: AuthConfig | undefined;
   entries: readonly Pick<GraphEntry, "id">[];
   apiKeys: ApiKeys;
-  /** Keys of metadata whose values are sealed; undefined: none. */
+  /** Keys of metadata with encrypted values; undefined: none. */
   encryptedKeys: ReadonlySet<string> | undefined;
   logger: Logger;
 }
 
-/** Who is let in, by keys and by the handlers that `auth` names, which are loaded here. */
+/** Loads the handlers of `auth`. */
 export const openAccess = async (parts: AccessParts): Promise<Access> => {
   const { auth, entries, apiKeys, encryptedKeys, logger } = parts;
   const keysInUse = (): readonly string[] => (apiKeys.areAsked ? ["API keys"] : []);

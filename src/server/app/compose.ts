@@ -47,56 +47,55 @@ import { startSweeps } from "./sweeps.ts";
 export interface ServerParts {
   connectionString: string;
   logger: Logger;
-  /** The process is this server's own: it is ended when its loop is blocked for longer than BLOCKED_LOOP_SECONDS. */
+  /** The process belongs to this server: it ends if its loop is blocked for longer than BLOCKED_LOOP_SECONDS. */
   endsBlockedProcess?: boolean;
-  /** For the fault tests. */
+  /** For fault tests. */
   faults?: Faults;
-  /** The environment, for what the headers of webhooks name of it. */
+  /** For headers of webhooks. */
   environment?: Readonly<Record<string, string | undefined>>;
-  /** For tests that don't wait for half a minute. */
+  /** For tests with shorter waits. */
   responseBudget?: ResponseBudget | undefined;
-  /** Graphs are loaded anew by `renew`, in graph processes (`threadloom dev`). */
+  /** Lets `renew` reload graphs (`threadloom dev`). */
   development?: Development | undefined;
-  /** Gives up a start that waits for graphs to load. */
+  /** Stops waiting for graphs to load. */
   signal?: AbortSignal | undefined;
-  /** What callers may do; as the keys and the project's handlers say if left out. */
+  /** Default: API keys and the project's handlers. */
   authorize?: Authorize | undefined;
 }
 
-/** Of the runs in hand, in the last line of a process. */
+/** Run ids in the last log line of a process. */
 const RUNS_NAMED = 10;
 
-/** A whole server; several can live in one process. */
+/** Several servers can live in one process. */
 export interface Server {
   readonly app: FastifyInstance;
-  /** How callers show who they are, in words; none: whoever can connect may do everything. */
+  /** Ways to authenticate, for the log; empty: the server is open. */
   readonly access: readonly string[];
-  /** Whether there is a page at `/console`. */
   readonly hasConsole: boolean;
   readonly graphs: readonly string[];
-  /** JSON schema of what a graph takes; undefined if that isn't known without building it, as of a factory. */
+  /** JSON schema of the input; undefined for a factory, which would have to build the graph. */
   inputSchemaOf(graphId: string): Promise<JsonObject | undefined>;
-  /** Ids of the runs in its hands, ten at most: one of them may be what ends the process. */
+  /** At most ten ids. One of these runs may be what ends the process. */
   runsInHand(): readonly string[];
   /**
-   * Answers requests at once. Is ready, and resolves, when a graph process has loaded the graphs, or has had its time for that.
-   * `readsAhead`: reads the schemas of graphs before they are asked for. `signal`: stops waiting.
+   * Answers requests at once. Resolves when a graph process has loaded the graphs, or after a time limit. `readsAhead`:
+   * reads schemas before the first request. `signal`: stops waiting.
    */
   listen(options?: { readsAhead?: boolean; signal?: AbortSignal }): Promise<{ address: string }>;
   /**
-   * In development: has new runs executed by the code of now, and reads langgraph.json and the graphs anew. What is being executed
-   * goes on in the code that it began with. Throws what is wrong with the new code; then everything is as it was.
-   * @param isWhole the environment has changed, or how files are loaded
+   * Reloads langgraph.json and graphs in development. Running runs keep their code. If the new code is invalid, throws
+   * and changes nothing.
+   * @param isWhole the environment or the loader's settings have changed
    */
   renew(options: { isWhole: boolean }): Promise<void>;
   /**
-   * Closes everything, each thing though others could not be closed; rejects with what those threw. `failed`: after a
-   * fault that may be a run's, so the runs that are not ended in time count as lost, not as handed back.
+   * Closes every part, then rejects with the collected errors. `failed`: a run may have caused the end, so unfinished
+   * runs count as lost attempts.
    */
   close(options?: { failed?: boolean }): Promise<RunsLeft>;
 }
 
-/** The parts of the API that langgraph.json leaves. */
+/** Without the parts that langgraph.json disables. */
 export const apiRoutes = (
   config: Pick<Config, "bodyElementsAtMost">,
   services: Services,
@@ -110,7 +109,7 @@ export const apiRoutes = (
       ? [createThreadRoutes(threads, responseBudget), createThreadStreamRoutes(streaming.joining)]
       : []),
     ...(has("runs") ? [createRunRoutes(runs, responseBudget), createCronRoutes(crons)] : []),
-    // Its commands start runs, and read threads.
+    // Event streaming starts runs and reads threads.
     ...(has("threads") && has("runs")
       ? [createStreamingRoutes(streaming, responseBudget, config.bodyElementsAtMost)]
       : []),
@@ -130,11 +129,10 @@ interface HttpParts {
   logger: Logger;
 }
 
-/** Nobody whom the server doesn't know may look at it from elsewhere. */
+/** An open server shows the console only to its own machine. */
 const isConsoleOffered = (config: Config, { access }: Foundation): boolean =>
   access.isGuarded || isLoopback(config.host);
 
-/** The page at `/console`, unless somebody has said that there is none. */
 const consoleRoutes = (config: Config, foundation: Foundation): RoutePlugin[] => {
   const { access, http } = foundation;
   if (config.noConsole || http.disabled.has("ui")) return [];
@@ -142,7 +140,7 @@ const consoleRoutes = (config: Config, foundation: Foundation): RoutePlugin[] =>
   return [createConsoleRoutes({ signIn: signInOf(access.security?.securitySchemes), isOffered })];
 };
 
-/** The HTTP side. A worker answers health probes and executes runs, nothing else. */
+/** A worker only answers health probes and executes runs. */
 const createServerApp = (config: Config, services: Services, parts: HttpParts): Promise<FastifyInstance> => {
   const { responseBudget, callerLimits, foundation, logger } = parts;
   const { access, http } = foundation;
@@ -225,17 +223,17 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   const around = await openCustomApp(config, foundation.http, ownServer, logger);
   const httpParts = { responseBudget, callerLimits, foundation, around, lifecycle, logger };
   const app = lifecycle.closing(await createServerApp(config, services, httpParts));
-  // After the runs, whose ends it is told of; before the routes, some of which are receivers.
+  // After the runs, whose ends it receives; before the routes, some of which receive webhooks.
   if (webhooks.dispatcher !== undefined) lifecycle.closing(webhooks.dispatcher);
   const { worker } = execution;
-  // First of all: runs end or are handed back while their readers are still connected.
+  // First: runs end or are handed back while their readers are connected.
   let left: RunsLeft = {};
   lifecycle.onClose(async (options) => {
     left = await leaveRuns(worker, services.status, config.shutdownGraceSeconds, options);
   });
-  // Before that, so that no cron makes a run that has to wait for another process.
+  // Before the worker closes: a cron must not make a run that waits for another process.
   lifecycle.closing(services.scheduler);
-  // Last of all, for what fails before this must leave nothing behind that takes runs.
+  // Last: a failure before this leaves no worker that takes runs.
   worker.open();
   if (config.role !== "api") services.scheduler.open();
   webhooks.dispatcher?.open();
@@ -265,12 +263,12 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
     },
     async renew(how) {
       const before = [...graphs.ids];
-      // A graph that harms its process harms one that nothing depends on; then it is loaded here.
+      // The graph process loads the new code first, because a faulty graph may harm its process.
       await execution.graphProcesses?.renew(how);
       await foundation.reloading?.reload();
       const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
       await services.ensureSystemAssistants(project.entries);
-      // Otherwise runs of theirs would wait for a server that hosts them.
+      // Otherwise runs of removed graphs would wait for a server that has them.
       for (const id of before.filter((graphId) => !graphs.has(graphId)))
         await services.assistants.records.remove(THE_SERVER, systemAssistantId(id), { withThreads: false });
     },
@@ -282,10 +280,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   };
 };
 
-/**
- * The composition root: builds everything once, in order, and hands each part what it depends on. `close` takes
- * it down in reverse; so does a start that fails half-way.
- */
+/** The composition root. `close` takes the parts down in reverse order, and so does a failed start. */
 export const createServer = async (config: Config, parts: ServerParts): Promise<Server> => {
   const lifecycle = createLifecycle();
   try {

@@ -12,7 +12,7 @@ export interface CronParts extends Pick<FiringParts, "storeRuns" | "holdRuns" | 
   checkWebhook: CronServiceParts["checkWebhook"];
 }
 
-/** The API of crons, and what fires those of this process's graphs once it is opened. */
+/** The API of crons, and the scheduler for this process's graphs. */
 export const createCrons = async ({
   foundation,
   storeRuns,

@@ -7,7 +7,7 @@ import type { Logger } from "../../platform/lib/logger.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
-/** How clients of the own server reach it. It is set when the server has been built and when it listens. */
+/** Set when the server is built and when it listens. */
 export interface OwnAddresses {
   address?: string;
   /** With the prefix of the API. */
@@ -15,7 +15,7 @@ export interface OwnAddresses {
   executes?: (runId: string) => boolean;
 }
 
-/** Before the graphs are loaded, which may make a client then. A worker has no API. */
+/** Before graphs are loaded, because they may create a client. A worker has no API. */
 export const openOwnServer = (
   { role }: Config,
   own: OwnAddresses,
@@ -26,7 +26,7 @@ export const openOwnServer = (
   return lifecycle.closing(registerOwnServer({ address: () => own.apiAddress, executes }));
 };
 
-/** `http.app` of langgraph.json; a worker has no use for it. */
+/** `http.app` of langgraph.json; undefined on a worker. */
 export const openCustomApp = async (
   { bodyLimitBytes }: Config,
   { app, authFirst, customRouteAuth }: Foundation["http"],

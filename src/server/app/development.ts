@@ -4,14 +4,14 @@ import { createReloadingGraphs, type ReloadingGraphs } from "../../graphs/reload
 import type { createSourceReader } from "../../graphs/source/source-schemas.ts";
 import type { ModuleTrace } from "../../platform/lib/module-trace.ts";
 
-/** What a server needs whose graphs are loaded anew while it runs. It belongs to the process. */
+/** Process-wide parts for reloading graphs. */
 export interface Development {
   readonly trace: ModuleTrace;
-  /** Told which files of the project graphs were loaded from, in their processes: absolute paths. */
+  /** Absolute paths of project files that graph processes have loaded. */
   onFiles(files: readonly string[]): void;
 }
 
-/** The graphs of a server in development: `reload` reads the project's files anew, also what they `require`. */
+/** `reload` reads the project's files again, including `require`d ones. */
 export const openReloadingGraphs = (
   { trace }: Development,
   options: Omit<LoadGraphsOptions, "source" | "edition">,

@@ -4,15 +4,12 @@ import type { Cipher } from "../../platform/encryption/cipher.ts";
 import type { EncryptionSetup } from "../../platform/encryption/setup.ts";
 import type { StoreIndexConfig } from "../../graphs/project/store-embedding.ts";
 
-/** What this server and its graph processes seal with. */
 export const encryptionOf = (config: Config): EncryptionSetup => ({
   keys: [...config.encryptionKeys, ...config.encryptionFallbackKeys],
   metadataKeys: config.encryptedMetadataKeys,
 });
 
-/**
- * Vectors say what their texts say, near enough to find out, and pgvector can't compare them sealed. Throws StartError.
- */
+/** Vectors nearly reveal their texts, and pgvector can't compare encrypted ones. @throws StartError */
 export const assertNoVectors = (cipher: Cipher | undefined, index: StoreIndexConfig | undefined): void => {
   if (cipher === undefined || index === undefined) return;
   throw new StartError(

@@ -35,7 +35,7 @@ export interface ExecutionParts {
   logger: Logger;
 }
 
-/** What takes runs from the queue, executes them, tells what they do, and ends them. Takes none before `worker.open()`. */
+/** Opens queue, worker and events. Takes no run before `worker.open()`. */
 export const openExecution = async (parts: ExecutionParts) => {
   const { foundation, webhooks, endsBlockedProcess, development, faults, lifecycle, logger } = parts;
   const { config, connectionString, processId, authorize, accelerators } = foundation;
@@ -70,7 +70,7 @@ export const openExecution = async (parts: ExecutionParts) => {
     }),
   );
   const endings = lifecycle.closing(createEndings({ signals, outbox: webhooks.outbox, logger }));
-  // After the graphs: what is wrong with one is said once, by this process.
+  // After the graphs: this process reports an invalid graph, and only once.
   const { graphExecutor, graphProcesses } = openGraphExecutor(config, {
     connectionString,
     onFiles: development && ((files) => development.onFiles(files)),

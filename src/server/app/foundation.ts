@@ -48,7 +48,7 @@ export interface FoundationParts {
   logger: Logger;
 }
 
-/** What everything else stands on: the database, what is stored in it beside runs, and the project's graphs. */
+/** Database, store, assistants, access and graphs. */
 export const openFoundation = async (parts: FoundationParts) => {
   const { config, processId, development, lifecycle, logger } = parts;
   const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
@@ -152,7 +152,7 @@ export const openFoundation = async (parts: FoundationParts) => {
     signals,
     checkpoints,
     graphs,
-    /** The same, in development. */
+    /** The same graphs in development, else undefined. */
     reloading,
     store,
     threadExpiry,

@@ -1,6 +1,5 @@
 /**
- * A graph process: executes the graphs of runs for a main process, over connections of its own. The entry beside this
- * file loads it. It touches the process as serve.ts does: it is the process around its part of the server.
+ * Executes graphs for the main process, over its own connections. Uses environment, signals and exit, as serve.ts does.
  */
 import { ofGraph } from "../../platform/lib/contents.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -36,34 +35,34 @@ interface Blaming {
   logsContents: boolean;
 }
 
-/** The pipe that the main process reads the log from; what graphs write to standard output is something else. */
+/** The main process reads the log from this pipe, apart from what graphs print. */
 const LOG_DESCRIPTOR = 4;
 const WATCH = new URL("./main-process-watch.js", import.meta.url);
-/** The name of the function that the watching thread calls in the main thread while that is blocked. */
+/** The watching thread calls this function in the blocked main thread. */
 const WHO_BLOCKS = "threadloom.who-blocks";
-/** So long before the process is killed for its silence, the thread asks: long enough to be heard. */
+/** The thread asks this long before the kill, so that its report arrives. */
 const ASKED_BEFORE_MS = 2_000;
 const ASKED_AT_LEAST_MS = 1_500;
-/** The thread needs next to nothing. */
+/** The thread needs little memory. */
 const WATCH_LIMITS = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 };
 
 const tell = process.send?.bind(process);
 if (tell === undefined) throw new Error("This program is started by a server, see docs/graph-processes.md.");
-// Libraries that find it think that they have been started by a process manager.
+// Libraries that find it assume a process manager.
 process.send = undefined;
 const send = (message: FromGraphProcess): void => void tell(message, undefined, {}, () => undefined);
 
-// The main process is gone, and with it the leases of what is executed here.
+// The main process has died, and its leases end.
 process.on("disconnect", () => process.exit(0));
-// Ctrl-C at a terminal reaches each process; the main process says what becomes of the runs.
+// A terminal sends Ctrl-C to all processes. The main process decides about the runs.
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
 
 /**
- * Says whose code ends this process, as far as it is known: the context of what called `process.exit`, or of the timer or
- * callback that threw. Nobody is named by a full heap, a signal, or a loop without an end.
+ * Logs the execution that ends this process, by the async context of `process.exit`, timers and callbacks. Unknown for
+ * a full heap, a signal, or an endless loop.
  */
 const blameWhoEnds = ({ current, logger, logsContents }: Blaming): void => {
-  /** LangGraph names the node; it names no run where a factory makes the graph. */
+  /** LangGraph knows the node, but not the run while a factory builds a graph. */
   const originHere = () => {
     const { id: _id, ...run } = current.getStore() ?? {};
     return { ...logOrigin(), ...run };
@@ -85,10 +84,10 @@ const blameWhoEnds = ({ current, logger, logsContents }: Blaming): void => {
   });
 };
 
-/** Of pings that were answered, for the watching thread. */
+/** Number of answered pings, shared with the watching thread. */
 const pings = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
-/** Ends this process without its main process; names the execution whose code keeps the loop from turning. */
+/** Ends this process without its main process, and logs the execution that blocks the loop. */
 const watch = (blockedSeconds: number, current: AsyncLocalStorage<CurrentExecution>): void => {
   Reflect.set(globalThis, Symbol.for(WHO_BLOCKS), () => {
     const execution = current.getStore();
@@ -111,7 +110,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
     destination: openTerminal(LOG_DESCRIPTOR),
   });
   blameWhoEnds({ current, logger, logsContents: setup.logContents });
-  // Both belong to the process, as this does.
+  // This process owns globalThis.
   Reflect.set(globalThis, SDK_LOGGER, createSdkLogger(logger));
   Object.assign(console, createLogConsole(logger));
 
@@ -163,7 +162,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
   });
 };
 
-/** In development: loads packages ahead, waits until the graphs are asked for, and tells what they were loaded from. */
+/** In development: preloads packages, waits for the request to load graphs, and reports their files. */
 const openAhead = async (packages: readonly string[] | undefined, loadIsAsked: Promise<void>) => {
   if (packages === undefined) return undefined;
   const trace = await traceModules();
@@ -174,7 +173,7 @@ const openAhead = async (packages: readonly string[] | undefined, loadIsAsked: P
   return {
     tell() {
       tell();
-      // What runs import is told once for each turn of the loop.
+      // Reports imports at most once per turn of the event loop.
       let isDue = false;
       trace.onMore(() => {
         if (isDue) return;
@@ -188,7 +187,7 @@ const openAhead = async (packages: readonly string[] | undefined, loadIsAsked: P
   };
 };
 
-/** Its graphs reach it by the SDK's `new Client()`; the process is for one server alone. */
+/** For the SDK's `new Client()` in graphs. The process serves one server. */
 const ownServer: { address?: string } = {};
 registerOwnServer({ address: () => ownServer.address, executes: () => true });
 
@@ -204,7 +203,7 @@ const onSetup = (message: Extract<ToGraphProcess, { kind: "setup" }>): void => {
           if (next.kind === "ping") Atomics.add(pings, 0, 1);
           receive(next);
         },
-        // It is told below.
+        // Reported below.
         () => undefined,
       );
   });
@@ -213,7 +212,7 @@ const onSetup = (message: Extract<ToGraphProcess, { kind: "setup" }>): void => {
     (error: unknown) => {
       if (message.setup.packagesAhead !== undefined && error instanceof GraphLoadError)
         return send({ kind: "failed", message: error.message });
-      // Of a database that is away the message says all: the pool starts others until it is back.
+      // The stack says nothing about an unreachable database. The pool starts other processes until it is back.
       const told = error instanceof Error ? (isPassing(error) ? error.message : error.stack) : undefined;
       process.stderr.write(`${told ?? String(error)}\n`);
       process.exit(1);

@@ -9,18 +9,15 @@ import { BYTES_PER_MEGABYTE } from "../../platform/config/option.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 
 const ENTRY = new URL("./graph-process-entry.js", import.meta.url);
-/**
- * Whose place nobody takes has its runs wait for a start, which takes a second of CPU: see decision 024 for what a spare
- * costs and what it brings.
- */
+/** Without a spare, a lost process's runs wait for a start, which takes a second of CPU. Decision 024 has the costs. */
 const SPARES = 1;
-/** A statement of a checkpoint, and a read beside it. */
+/** One for checkpoint writes, one for reads. */
 const CONNECTIONS_AT_LEAST = 2;
 
-/** Less than the HEALTHCHECK of our images allows a start: 20 s, and three failures after them. */
+/** Less than the start time of our images' HEALTHCHECK: 20 s and three failures. */
 const LOADED_WITHIN_MS = 20_000;
 
-/** Graph processes, and the connections of DATABASE_POOL_SIZE that each of them and the main process may hold. */
+/** Connections are each process's part of DATABASE_POOL_SIZE. */
 export interface GraphProcessPlan {
   processes: number;
   mainPoolSize: number;
@@ -28,8 +25,8 @@ export interface GraphProcessPlan {
 }
 
 /**
- * How many graph processes there are. The connections are shared out among them, the main process, and the spare, which
- * takes the place of another, or executes a suspect alone.
+ * Divides the connections among graph processes, the main process, and the spare, which replaces a process or executes
+ * a suspect.
  */
 export const planGraphProcesses = (
   { graphProcesses, databasePoolSize, role }: Pick<Config, "graphProcesses" | "databasePoolSize" | "role">,
@@ -43,7 +40,7 @@ export const planGraphProcesses = (
   return { processes, mainPoolSize, poolSize };
 };
 
-/** A line for the log if each process has its least, and all of them more than was asked for. */
+/** Warns if the minimum per process exceeds DATABASE_POOL_SIZE. */
 const poolWarning = (
   { databasePoolSize, graphProcesses }: Config,
   plan: GraphProcessPlan,
@@ -62,12 +59,12 @@ export interface GraphExecutorParts extends Omit<
   "recursionLimitMax" | "eventCharactersAtMost"
 > {
   connectionString: string;
-  /** Graphs are loaded anew while the server runs; it is told from which files. */
+  /** Set in development: receives the loaded files. */
   onFiles: ((files: readonly string[]) => void) | undefined;
   logger: Logger;
 }
 
-/** What executes the graphs of a server: this process, or those that it starts for it. */
+/** Executes graphs in this process, or in graph processes. */
 export const openGraphExecutor = (
   config: Config,
   { connectionString, onFiles, logger, ...parts }: GraphExecutorParts,
@@ -107,17 +104,14 @@ export const openGraphExecutor = (
     blockedSeconds: config.blockedLoopSeconds,
     runsAtMost: config.graphProcessRuns,
     residentBytesAtMost: graphProcessResidentBytes,
-    // What a heap that is full adds to a process that was about to be replaced.
+    // A full heap on top of a process that was about to be replaced.
     residentBytesKilled: graphProcessResidentBytes + graphProcessHeapMegabytes * BYTES_PER_MEGABYTE,
     logger,
   });
   return { graphExecutor: graphProcesses, graphProcesses };
 };
 
-/**
- * Waits until the first graph process has loaded the graphs, for `LOADED_WITHIN_MS` at most: a graph that never loads there must
- * not keep the server from answering. The log tells that.
- */
+/** Waits at most `LOADED_WITHIN_MS`: a graph that never loads must not block the API. The log names such a graph. */
 export const awaitLoaded = async (
   graphProcesses: Pick<GraphProcesses, "loaded"> | undefined,
   { forMs = LOADED_WITHIN_MS, signal, logger }: { forMs?: number; signal?: AbortSignal; logger: Logger },

@@ -1,17 +1,16 @@
 import type { Worker } from "../../engine/worker/worker.ts";
 import type { StatusService } from "../../api/status/service.ts";
 
-/** What became of runs as a server closed, for its log. */
+/** Counts for the log of a closing server. */
 export interface RunsLeft {
-  /** Of those in its hands, in the grace period. */
+  /** Own runs that ended within the grace period. */
   runs_ended?: number;
-  /** Of those in its hands: others go on with them, or the next server that starts. */
+  /** Own runs that another server, or the next start, continues. */
   runs_handed_back?: number;
-  /** All that wait then, also those handed back that nobody has taken yet; undefined if the database did not answer. */
+  /** All pending runs, including those handed back; undefined if the database did not answer. */
   runs_pending?: number | undefined;
 }
 
-/** Ends or hands back the runs of a server that closes, as `Worker.close` does, and counts them. */
 export const leaveRuns = async (
   worker: Pick<Worker, "close">,
   status: Pick<StatusService, "pendingRuns">,

@@ -1,13 +1,13 @@
-/** `failed`: the process ends after a fault that may be a run's. */
+/** `failed`: a run may have caused the end of the process. */
 export type Closer = (options: { failed: boolean }) => Promise<void> | void;
 
-/** What has been opened, so that it can be closed: whoever opens something says at once how it ends. */
+/** Each part registers its closer when it opens. */
 export interface Lifecycle {
-  /** Closes last what was opened first. */
+  /** Closers run in reverse order. */
   onClose(closer: Closer): void;
-  /** The same for what closes itself; returns it. */
+  /** Registers `opened.close` and returns `opened`. */
   closing<Opened extends { close(): Promise<void> | void }>(opened: Opened): Opened;
-  /** Closes each thing, though others could not be closed; rejects with an `AggregateError` of what those threw. */
+  /** Runs all closers, then rejects with an `AggregateError` of their errors. */
   close(options?: { failed?: boolean }): Promise<void>;
 }
 

@@ -8,7 +8,6 @@ import type { Logger } from "../../platform/lib/logger.ts";
 import { countedName, userDigest } from "../../engine/queue/counted-as.ts";
 import type { PendingLimitOptions } from "../../api/runs/creation/pending-limits.ts";
 
-/** What one caller may ask of this process, as the configuration says. */
 export const callerLimitsOf = (config: Config, cipher: Cipher | undefined, logger: Logger): CallerLimits =>
   createCallerLimits({
     perMinute: {
@@ -19,12 +18,12 @@ export const callerLimitsOf = (config: Config, cipher: Cipher | undefined, logge
       streams: config.streamsPerMinute,
     },
     keyFactor: config.keyFactor,
-    // What checks access in front has one address for all; who names it knows theirs from what it says.
+    // Behind a proxy that checks access, all callers have its address, unless it is trusted and forwards theirs.
     countsAddresses: !config.unsafeNoAuth || config.trustedProxies.length > 0,
     streamsPerCaller: config.streamsPerCaller,
     streamsAtMost: config.streamsAtMost,
     countedName: (name) => countedName(cipher, name),
-    // Where users' names are sealed in the database, the log is no place for them either.
+    // If the database encrypts users' names, the log must not show them.
     refusals: createRefusals({ logger, shownUser: cipher && ((name) => userDigest(cipher, name)) }),
   });
 
@@ -35,7 +34,7 @@ export const failedLoginsOf = (config: Config, refusals: Refusals): FailedLogins
     countsAddresses: !config.unsafeNoAuth || config.trustedProxies.length > 0,
   });
 
-/** How many runs may wait, on all servers. */
+/** Limits of pending runs on all servers. */
 export const pendingLimitsOf = (config: Config, refusals: Refusals): PendingLimitOptions => ({
   onRefused: (caller) => refusals.note("pending_runs", caller ?? undefined),
   perThread: config.pendingRunsPerThread,

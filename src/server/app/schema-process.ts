@@ -1,7 +1,4 @@
-/**
- * The process that reads the schemas of graphs from their source: it answers one request and ends. The entry beside this
- * file loads it. It touches the process as serve.ts does.
- */
+/** Reads schemas from source: answers one request and exits. Uses environment, signals and exit, as serve.ts does. */
 import { writeFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { extract } from "../../graphs/source/extract.ts";
@@ -10,13 +7,13 @@ import type { ExtractionRequest } from "../../graphs/source/extraction.ts";
 const WATCH = new URL("./main-process-watch.js", import.meta.url);
 const WATCH_LIMITS = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 };
 
-// Where memory is short, Linux ends this process and not the server.
+// If memory runs out, Linux kills this process before the server.
 try {
   writeFileSync("/proc/self/oom_score_adj", "1000");
 } catch {
   // Not Linux.
 }
-// TypeScript takes every turn of the loop, so the end of the main process is not heard there.
+// In a thread, because TypeScript blocks the event loop and would miss the end of the main process.
 new Worker(WATCH, {
   workerData: { parent: process.ppid },
   execArgv: [],

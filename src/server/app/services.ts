@@ -30,14 +30,14 @@ export interface ServiceParts {
   execution: ServerExecution;
   webhooks: Pick<Webhooks, "checkWebhook" | "deliveries" | "dispatcher">;
   callerLimits: CallerLimits;
-  /** Whether this server answers requests by now, and goes on with that. */
+  /** Whether the server answers requests and is not closing. */
   isReady(): boolean;
   faults: Faults;
   lifecycle: Lifecycle;
   logger: Logger;
 }
 
-/** What the routes ask: one service for each resource. */
+/** One service per resource. */
 export const createServices = async (parts: ServiceParts) => {
   const { foundation, execution, webhooks, callerLimits, isReady, faults, lifecycle, logger } = parts;
   const { config, processId, authorize, database, signals, checkpoints, graphs } = foundation;

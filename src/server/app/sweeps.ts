@@ -19,8 +19,8 @@ export interface SweepParts {
 }
 
 /**
- * What removes what has outlived its time, each in a rhythm of its own. Every process sweeps; what one has locked the
- * others pass over. Runs whose process died are no waste: engine/recovery.ts.
+ * Periodic deletion of expired data. Every process sweeps and skips rows that another has locked. engine/recovery.ts
+ * handles runs of dead processes.
  */
 export const startSweeps = (parts: SweepParts): void => {
   const { foundation, execution, services, deliveries, lifecycle, logger } = parts;

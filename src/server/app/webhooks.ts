@@ -14,25 +14,25 @@ import type { Foundation } from "./foundation.ts";
 
 export interface WebhookParts {
   foundation: Foundation;
-  /** For what the headers of webhooks name. */
+  /** For headers of webhooks. */
   environment: Readonly<Record<string, string | undefined>>;
-  /** Where this server listens; undefined while it does not. */
+  /** Undefined until the server listens. */
   ownAddress: () => string | undefined;
   faults: Faults;
   logger: Logger;
 }
 
 export interface Webhooks {
-  /** Throws `invalid` for a webhook that may not be called. */
+  /** Throws `invalid` for a disallowed webhook. */
   checkWebhook(webhook: string | undefined): void;
   deliveries: Deliveries;
-  /** What follows is undefined where webhooks are disabled. */
+  /** The following are undefined if webhooks are disabled. */
   recordEnds: RecordEnds | undefined;
   outbox: EndsOutbox | undefined;
   dispatcher: Dispatcher | undefined;
 }
 
-/** What stores the ends of runs for their receivers, and what tells them, once the courier is opened. */
+/** Stores the ends of runs for webhooks, and sends them once the dispatcher is opened. */
 export const createWebhooks = (parts: WebhookParts): Webhooks => {
   const { foundation, environment, ownAddress, faults, logger } = parts;
   const { config, database, webhooks } = foundation;

@@ -5,36 +5,33 @@ import { consoleNotFound } from "../../platform/domain/errors.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import type { SignIn } from "../../http/sign-in.ts";
 
-/** Made of `console/` by Vite (`npm run build:console`); beside `src/` here, within `dist/` in the package. */
+/** The result of `npm run build:console`: beside `src/` here, within `dist/` in the package. */
 const BUILT = fileURLToPath(new URL("../../../dist/page/", import.meta.url));
 
 /**
- * Nothing from elsewhere: what a graph says may name any address, as an image or a link, and a page that loaded it would tell that
- * somebody reads. In no frame: what is clicked there would be clicked here.
+ * No foreign resources: a graph's text may name any address, and loading it would reveal the reader. No frames, against
+ * clickjacking.
  */
 const POLICY =
   "default-src 'self'; base-uri 'none'; form-action 'self'; img-src 'self' data: blob:; media-src 'self' data: blob:; " +
   "style-src 'self' 'unsafe-inline'; object-src 'none'; frame-ancestors 'none'";
 
-/** The name of such a file changes with its contents. */
+/** The file's name changes with its contents. */
 const NAMED_BY_CONTENTS = /[\\/]assets[\\/]/;
 const FOR_EVER = "public, max-age=31536000, immutable";
 
-/** Addresses of pages without the `#` behind which the page keeps them: people leave it out, and mail programs cut it off. */
+/** Page addresses without their `#`, which people omit and mail programs cut off. */
 const PAGE_WITHOUT_HASH =
   /^\/console\/((?:assistants|crons|graph|queue|runs|store|threads)(?:\/[^?]*)?)(\?.*)?$/;
 
 export interface ConsoleParts {
-  /** What the page asks for where the server wants to know who calls. */
+  /** The credential that the page asks for. */
   signIn: SignIn;
-  /** Asked at each request, since keys come and go: nobody whom this server doesn't know may look at it from elsewhere. */
+  /** Checked at each request, because API keys come and go. */
   isOffered(): boolean;
 }
 
-/**
- * The page at `/console`: files that are the same for everybody and tell nothing of the deployment. What it shows it asks the API for, with
- * the key of who looks at it.
- */
+/** Static files without data of the deployment. The page reads data from the API with its user's credential. */
 export const createConsoleRoutes =
   ({ signIn, isOffered }: ConsoleParts): RoutePlugin =>
   async (app) => {
@@ -52,10 +49,10 @@ export const createConsoleRoutes =
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
       });
-      // Names of files are told apart by versions that stand beside each other: what one has not, the next may have.
+      // File names contain versions: another server may have a file that this one lacks.
       if (reply.statusCode >= 400) reply.header("cache-control", "no-store");
       else if (!reply.hasHeader("cache-control")) reply.header("cache-control", "no-cache");
-      // A file is there compressed and not: caches between must not give one for the other.
+      // Files exist compressed and plain. Shared caches must keep them apart.
       const vary = reply.getHeader("vary");
       reply.header("vary", vary === undefined ? "accept-encoding" : `${String(vary)}, accept-encoding`);
       done();
@@ -71,21 +68,22 @@ export const createConsoleRoutes =
       serve: false,
       preCompressed: true,
       cacheControl: false,
-      // They would be made of size and time. Pages of two versions are of one size, and package managers and images give all files one time.
+      // Fastify would derive them from size and time. Two versions have one size, and package managers and images set
+      // one time for all files.
       etag: false,
       lastModified: false,
       setHeaders(reply, path) {
         reply.setHeader("cache-control", NAMED_BY_CONTENTS.test(path) ? FOR_EVER : "no-cache");
       },
     });
-    // Of the path as it was asked for: the addresses in the page are relative to it, whatever a proxy has put in front.
+    // From the original path: the page's addresses are relative, and a proxy may add a prefix.
     app.get("/console", { schema: { hide: true } }, (request, reply) => {
       const [path, query] = request.url.split("?", 2) as [string, string | undefined];
       if (path.endsWith("/")) return reply.sendFile("index.html");
       return reply.redirect(`console/${query === undefined ? "" : `?${query}`}`);
     });
     app.get("/console/sign-in.json", { schema: { hide: true } }, () => signIn);
-    // Not open: the page asks it whether the server wants to know who calls, and lets in these credentials.
+    // Requires authentication: the page checks here whether its credential is valid.
     app.get("/console/caller", { schema: { hide: true } }, (_request, reply) =>
       reply.code(204).header("cache-control", "no-store").send(),
     );

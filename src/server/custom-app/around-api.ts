@@ -14,18 +14,18 @@ import { adoptHeaders, pathFor, toWebRequest, type WebRequest } from "./requests
 import { adoptHead, bodyOf } from "./responses.ts";
 
 export interface AroundApiOptions {
-  /** Of a body that the application reads. */
+  /** Limit of a body that the application reads. */
   bytesAtMost: number;
-  /** Callers of the API are known before the application is asked. */
+  /** Authenticates API requests before the application runs. */
   authFirst: boolean;
-  /** So are those of its own routes. */
+  /** Authenticates the application's own routes, too. */
   customRouteAuth: boolean;
 }
 
-/** No web request can have these. */
+/** Web requests can't have these methods. */
 const OTHER_METHODS = new Set(["CONNECT", "TRACE", "TRACK"]);
 
-/** As the official servers tell an application of its caller. */
+/** The official servers' form of a caller. */
 const authOf = (caller: Caller | undefined): AppAuth | undefined => {
   if (caller?.kind === "user")
     return {
@@ -42,15 +42,15 @@ const authOf = (caller: Caller | undefined): AppAuth | undefined => {
 
 const isUpgrade = ({ headers }: FastifyRequest): boolean => headers.upgrade?.toLowerCase() === "websocket";
 
-/** Puts an application of the project's own around the API: see exchange.ts. */
+/** Runs an application around the API: see exchange.ts. */
 export const putAroundApi = (customApp: CustomApp, options: AroundApiOptions): AroundApi => {
   const { bytesAtMost, authFirst, customRouteAuth } = options;
   const exchanges = new WeakMap<FastifyRequest, Exchange>();
 
-  /** Nobody knows who sent these, and no application that wants to know that is asked. */
+  /** Requests without authentication, which skip an application that requires it. */
   const passing = new WeakSet<FastifyRequest>();
 
-  /** A probe is answered whatever an application does. */
+  /** Probes bypass the application. */
   const concerns = (request: FastifyRequest): boolean =>
     !isOutside(request) && opennessOf(request) !== "probe" && !OTHER_METHODS.has(request.method);
 
@@ -65,7 +65,7 @@ export const putAroundApi = (customApp: CustomApp, options: AroundApiOptions): A
     });
   };
 
-  /** A WebSocket is none of the application's, but it may refuse it: what it lets through to the API is opened. */
+  /** The application can't handle a WebSocket, but may refuse one on its way to the API. */
   const askForSocket = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -103,7 +103,8 @@ export const putAroundApi = (customApp: CustomApp, options: AroundApiOptions): A
     },
 
     install(app: FastifyInstance): void {
-      // Their handlers end when all is written; the answer, which goes through the application, may not have begun by then.
+      // These handlers end when all is written. Their answer passes through the application, so it may not have begun
+      // by then.
       app.addHook("onRoute", (route) => {
         if (route.sse === undefined) return;
         const { handler } = route;

@@ -1,15 +1,15 @@
-/** What an application knows of who calls, as the official servers say it. */
+/** The official servers' form of a caller. */
 export interface AppAuth {
   user: { identity: string; permissions: readonly string[]; [field: string]: unknown };
   scopes: readonly string[];
 }
 
-/** What stands around a request: the second argument of `fetch`. In Hono it is `c.env`. */
+/** The second argument of `fetch`; in Hono `c.env`. */
 export interface AppEnvironment {
-  /** The request as Node has it, for the address of its sender. */
+  /** Node's request, for the sender's address. */
   incoming: unknown;
-  /** Undefined for a caller that is not known (yet). */
+  /** Undefined for an unauthenticated caller. */
   auth: AppAuth | undefined;
-  /** The API's answer. Once for each request. */
+  /** The API's response. Callable once per request. */
   api: (request: Request) => Promise<Response>;
 }

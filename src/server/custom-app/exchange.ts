@@ -5,21 +5,19 @@ import { adoptHead, asResponse, bodyOf, flushSoon, toApiResponse } from "./respo
 import type { WebRequest } from "./requests.ts";
 
 /**
- * One request between the application and the API. The application is asked first. If it asks the API, the request goes on
- * through Fastify; what the API is about to send comes back to the application as a response; what the application makes of that
- * is sent:
- *
- *     application ──▶ api() ──▶ hooks and handler of the route ──▶ onSend ──▶ application ──▶ sent
- *          └── answers by itself ──▶ sent
+ * One request through the application and the API. The application runs first; if it calls `api()`, Fastify continues,
+ * `onSend` gives the API's response to the application, and the application's response is sent:
+ * application ──▶ api() ──▶ hooks and handler of the route ──▶ onSend ──▶ application ──▶ sent
+ * └── answers by itself ──▶ sent
  */
 export interface Exchange {
-  /** For `api` of the application's environment. */
+  /** `api` of the application's environment. */
   api(given: Request): Promise<Response>;
-  /** What the API reads as the body; undefined: the request itself. */
+  /** The body for the API; undefined: Node's own request. */
   readonly body: Readable | undefined;
-  /** Calls the application, whose answer is sent, or is what `onSend` waits for. */
+  /** Calls the application. Its response is sent, or `onSend` waits for it. */
   run(): Promise<void>;
-  /** What is sent instead of what the API is about to send. Once; then it is what it is given. */
+  /** Replaces the API's payload by the application's, once. */
   onSend(payload: unknown): Promise<unknown>;
 }
 
@@ -28,13 +26,13 @@ export interface ExchangeParts {
   reply: FastifyReply;
   /** Calls the application. */
   ask(api: Exchange["api"]): Promise<unknown>;
-  /** The API has a route for the request, which an application that knows nothing of it leaves to it by a 404. */
+  /** The API has a route for the request: a 404 of an application that does not call `api` goes on to the API. */
   passesOn404: boolean;
-  /** The request goes on to the API; throws if it can't. */
+  /** Continues to the API; throws if that is impossible. */
   proceed(given: Request): void;
-  /** The application has answered by itself. */
+  /** The application has responded without the API. */
   answer(response: Response): void;
-  /** It has failed before the API was asked. */
+  /** The application failed before it called the API. */
   fail(error: unknown): void;
 }
 
@@ -50,20 +48,20 @@ const aPromised = <Value>(): Promised<Value> => {
   return { promise, ...settle! };
 };
 
-/** Of the end of one response: more would be a leak. */
+/** Per response. More would be a leak. */
 const LISTENERS_AT_MOST = 20;
 
 export const createExchange = (parts: ExchangeParts): Exchange => {
   const { web, reply, ask, passesOn404, proceed, answer, fail } = parts;
   const toApplication = aPromised<Response>();
   const fromApplication = aPromised<Response>();
-  // Whoever waits for them hears of it; if nobody does, there is nothing to tell.
+  // Awaiting code gets the rejection. Without any, it is irrelevant.
   toApplication.promise.catch(() => undefined);
   fromApplication.promise.catch(() => undefined);
   let body: Readable | undefined;
   let isAsked = false;
   let isAnswered = false;
-  /** The application has said that it has nothing to do with the request. */
+  /** The application has answered 404, which goes on to the API. */
   let isPassedOn = false;
 
   const goOn = (given: Request): void => {
@@ -71,7 +69,7 @@ export const createExchange = (parts: ExchangeParts): Exchange => {
     body = web.bodyForApi(given);
     proceed(given);
   };
-  // A long answer has its own dozen that want to know of its end, however long it is; Node warns above ten.
+  // A long response has a dozen listeners for its end; Node warns above ten.
   reply.raw.setMaxListeners(LISTENERS_AT_MOST);
   reply.raw.once("close", () => {
     toApplication.reject(new CallerGoneError());
@@ -124,7 +122,7 @@ export const createExchange = (parts: ExchangeParts): Exchange => {
         return payload;
       }
       made.discard();
-      // It was that of another body.
+      // The application has replaced the body.
       reply.removeHeader("content-length");
       return bodyOf(reply, response);
     },

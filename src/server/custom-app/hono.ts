@@ -3,7 +3,7 @@ import { CallerGoneError, ThreadloomError } from "../../platform/domain/errors.t
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { AppEnvironment } from "./environment.ts";
 
-/** As much of Hono's context as is needed here. The project brings a Hono of its own, of whatever version. */
+/** The used part of Hono's context. The project brings its own version of Hono. */
 interface Context {
   env: AppEnvironment;
   req: { raw: Request; method: string; path: string };
@@ -22,7 +22,7 @@ interface Hono {
 
 const METHODS = ["fetch", "use", "route", "all", "onError", "notFound", "basePath", "getPath"];
 
-/** By what it can do: `instanceof` does not know the project's own copy. */
+/** By its methods: `instanceof` fails for the project's own copy. */
 export const isHono = (exported: unknown): exported is Hono =>
   typeof exported === "object" &&
   exported !== null &&
@@ -32,16 +32,15 @@ const hidden = (): Response =>
   Response.json({ detail: "The server could not answer this request; its log says why." }, { status: 500 });
 
 /**
- * The application as the first part of a larger one, whose last part is the API: so its middleware is around both, and what
- * none of its routes answers goes on to the API. The official server mounts it the same way. What an application says to be not
- * found (`c.notFound()`) is that, and goes to no API. Made by the application's own class.
+ * Mounts the application in a larger one that ends with the API, as the official server does. Its middleware runs
+ * around both, and unmatched routes reach the API; `c.notFound()` does not.
  */
 export const aroundHono = (app: Hono, logger: Logger): Hono => {
   const Application = app.constructor as new (options: object) => Hono;
-  // With it comes whether a slash at the end of a path matters.
+  // `getPath` defines whether a trailing slash matters.
   const whole = new Application({ getPath: app.getPath });
   whole.onError((error, { req }) => {
-    // Ours: a body that is larger than what is taken.
+    // Our own error for a body that is too large.
     if (error instanceof ThreadloomError) throw error;
     if (error instanceof CallerGoneError) {
       logger.debug({ method: req.method, path: req.path }, "a caller has left the application of http.app");
@@ -61,7 +60,7 @@ export const aroundHono = (app: Hono, logger: Logger): Hono => {
   whole.route("/", app);
   whole.all("*", async (context) => {
     const response = await context.env.api(context.req.raw);
-    // With the headers that middleware has set so far.
+    // Keeps headers that middleware has set.
     return context.newResponse(response.body, response);
   });
   return whole;

@@ -6,10 +6,9 @@ import type { Logger } from "../../platform/lib/logger.ts";
 import type { AppEnvironment } from "./environment.ts";
 import { aroundHono, isHono } from "./hono.ts";
 
-/** An application of the project's own. */
 export interface CustomApp {
   fetch(request: Request, environment: AppEnvironment): Promise<unknown>;
-  /** It calls `api` for what it has no route for. Another one says 404 then, and the API is asked. */
+  /** It calls `api` for unmatched routes. Otherwise a 404 goes on to the API. */
   readonly callsApi: boolean;
 }
 
@@ -22,7 +21,7 @@ const isHandler = (exported: unknown): exported is Handler =>
   exported !== null &&
   typeof (exported as Partial<Handler>).fetch === "function";
 
-/** What runtimes at the edge hand over as the third argument. */
+/** The third argument of `fetch` in edge runtimes. */
 const contextOf = (logger: Logger) => ({
   waitUntil(promise: unknown): void {
     Promise.resolve(promise).catch((error: unknown) =>
@@ -33,8 +32,8 @@ const contextOf = (logger: Logger) => ({
 });
 
 /**
- * Loads `http.app` of langgraph.json: a Hono application, or anything with `fetch(request)`.
- * @throws GraphLoadError that names the file and what is wrong with it
+ * Accepts a Hono application, or anything with `fetch(request)`.
+ * @throws GraphLoadError that names the file and the fault
  */
 export const loadCustomApp = async (
   { file, exportName }: NamedExport,

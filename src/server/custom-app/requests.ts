@@ -4,33 +4,31 @@ import { Readable } from "node:stream";
 import { tooLarge } from "../../platform/domain/errors.ts";
 import { ownField } from "../../platform/lib/names.ts";
 
-/** A request as the application is given it, and what the API is to get of its body. */
 export interface WebRequest {
   readonly request: Request;
-  /** The body was larger than what is taken. */
   readonly isTooLarge: boolean;
-  /** What the API reads instead of Node's own request; undefined: nothing of it was read. */
+  /** The body for the API; undefined: Node's request, of which nothing was read. */
   bodyForApi(given: Request): Readable | undefined;
-  /** Takes and drops what nobody has read: a connection is used again. */
+  /** Drains unread bytes, so that the connection can be reused. */
   release(): void;
 }
 
 const HAS_NO_BODY = new Set(["GET", "HEAD"]);
-/** What an address can't have, or has for its own purposes. */
+/** Characters of a valid host. */
 const HOST = /^[\w.-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$/i;
-/** Some of that form are none either: `a:99999`, `1.2.3.256`. */
+/** The pattern also matches invalid hosts: `a:99999`, `1.2.3.256`. */
 const hostOf = (host: string): string =>
   HOST.test(host) && URL.canParse(`http://${host}`) ? host : "localhost";
-/** A path that may be read in two ways: by what routes here, and by the application. */
+/** Paths that Fastify and the application may read differently. */
 const AMBIGUOUS = /[%\\]|\/\.|.\/$/;
 
-/** Undefined if a part of it is one that addresses drop. */
+/** Undefined for `.` and `..`, which URLs drop. */
 const partOf = (value: string): string | undefined =>
   value === "." || value === ".." ? undefined : encodeURIComponent(value);
 
 /**
- * The path of a request as the application sees it; undefined for one that has no such form. Where the API has a route, it is
- * spelled as the route is: what guards `/threads/*` must not miss `/thre%61ds/…`, nor a slash at the end.
+ * The path for the application; undefined if a URL can't express it. API paths are normalized to their route: a guard
+ * of `/threads/*` must also match `/thre%61ds/…` and a trailing slash.
  */
 export const pathFor = ({ url, is404, routeOptions, params }: FastifyRequest): string | undefined => {
   const at = url.indexOf("?");
@@ -56,17 +54,14 @@ const headersOf = ({ headers }: IncomingMessage): Headers => {
 
 export interface WebRequestOptions {
   path: string;
-  /** Aborted when the client has left. */
+  /** Aborts when the client disconnects. */
   signal: AbortSignal;
   bytesAtMost: number;
-  /** The API may want the body as well. */
+  /** The API may read the body, too. */
   keepsBody: boolean;
 }
 
-/**
- * Makes a web request of Node's. The body is read when the application reads it, no sooner and no faster; what it has read is
- * kept for the API, which may get the same request. Throws `tooLarge`.
- */
+/** Reads the body only as fast as the application does, and keeps it for the API. Throws `tooLarge`. */
 export const toWebRequest = (raw: IncomingMessage, options: WebRequestOptions): WebRequest => {
   const { path, signal, bytesAtMost, keepsBody } = options;
   const { method = "GET", headers } = raw;
@@ -88,13 +83,13 @@ export const toWebRequest = (raw: IncomingMessage, options: WebRequestOptions): 
   let bytes = 0;
   let isTooLarge = false;
   let chunks: AsyncIterator<Buffer> | undefined;
-  /** As Node's request, for whoever comes after the application. */
+  /** Node's request has ended, so the API reads this. */
   const rest = (): AsyncIterator<Buffer> => {
     chunks ??= raw.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
     return chunks;
   };
   const release = (): void => {
-    // A request that is being iterated does not flow.
+    // A request does not flow while it is iterated.
     void Promise.resolve(chunks?.return?.())
       .catch(() => undefined)
       .finally(() => raw.resume());
@@ -148,7 +143,7 @@ export const toWebRequest = (raw: IncomingMessage, options: WebRequestOptions): 
 const replacement = ({ body }: Request): Readable =>
   body === null ? Readable.from([]) : Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
 
-/** Gives Node's request the headers that an application has left or set. */
+/** Copies the application's request headers to Node's request. */
 export const adoptHeaders = (raw: IncomingMessage, given: Request): void => {
   raw.headers = Object.fromEntries(
     [...given.headers].map(([name, value]) => [name, name === "set-cookie" ? [value] : value]),

@@ -1,18 +1,17 @@
 import type { FastifyReply } from "fastify";
 import { Readable } from "node:stream";
 
-/** The answer of the API as the application sees it. */
 export interface ApiResponse {
   readonly response: Response;
-  /** Whether this is the answer's own body, of which nothing was read. */
+  /** Whether this is the response's own, unread body. */
   isOwn(body: ReadableStream | null): boolean;
-  /** The answer is not sent: somebody else's is. */
+  /** Drops the response, because another one is sent. */
   discard(): void;
 }
 
 type Payload = string | Buffer | Readable | ReadableStream | null | undefined;
 
-/** Statuses whose answers have no body. */
+/** Statuses without a body. */
 const isEmpty = (status: number): boolean => status === 204 || status === 205 || status === 304;
 
 const headersOf = (reply: FastifyReply): Headers => {
@@ -25,7 +24,7 @@ const headersOf = (reply: FastifyReply): Headers => {
   return headers;
 };
 
-/** Reads a payload when somebody reads it, and no sooner. */
+/** Reads the payload on demand. */
 const lazily = (payload: NonNullable<Payload>, onRead: () => void): ReadableStream => {
   let pieces: AsyncIterator<unknown> | undefined;
   return new ReadableStream(
@@ -54,7 +53,7 @@ const discard = (payload: Payload): void => {
   if (payload instanceof Readable) payload.destroy();
 };
 
-/** What the API is about to send, as a web response. Its body is not touched unless the application reads it. */
+/** The API's response. Its body is untouched unless the application reads it. */
 export const toApiResponse = (reply: FastifyReply, payload: Payload): ApiResponse => {
   const { statusCode: status } = reply;
   let isRead = false;
@@ -69,16 +68,16 @@ export const toApiResponse = (reply: FastifyReply, payload: Payload): ApiRespons
   };
 };
 
-/** What is answered by whatever an application has returned; throws if that is no response. */
+/** @throws if the application has returned no response */
 export const asResponse = (returned: unknown): Response => {
   const { status, headers } = (returned ?? {}) as Partial<Response>;
-  // By what it is like: an application may have another class of that name.
+  // Duck-typed: an application may have another `Response` class.
   if (typeof status === "number" && status >= 200 && status < 600 && typeof headers?.forEach === "function")
     return returned as Response;
   throw new TypeError("the application of http.app has answered with what is no Response");
 };
 
-/** Gives a reply the status and headers of a response, and takes away what it has beside them unless it `adds`. */
+/** Copies status and headers. Removes the reply's other headers unless `adds`. */
 export const adoptHead = (
   reply: FastifyReply,
   { status, headers }: Response,
@@ -98,21 +97,21 @@ export const adoptHead = (
 const isEventStream = (reply: FastifyReply): boolean =>
   String(reply.getHeader("content-type")).startsWith("text/event-stream");
 
-/** The body of a response, for a reply that has adopted its head. */
+/** For a reply that has adopted the head. */
 export const bodyOf = (reply: FastifyReply, { status, body }: Response): Readable | null => {
   if (body === null || isEmpty(status) || reply.request.method === "HEAD") {
     body?.cancel().catch(() => undefined);
     return null;
   }
-  // Node sends them with the first piece, and clients wait for them.
+  // Node sends headers with the first chunk, and clients wait for them.
   if (isEventStream(reply)) flushSoon(reply);
   return Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
 };
 
-/** Sends the head of an answer whose first piece may be long in coming. */
+/** Sends the headers before a late first chunk. */
 export const flushSoon = ({ raw }: FastifyReply): void => {
   setImmediate(() => {
-    // Fastify gives them to Node after the last hook.
+    // Fastify sets them after the last hook.
     if (!raw.headersSent && !raw.destroyed && raw.hasHeader("content-type")) raw.flushHeaders();
   });
 };

@@ -1,2 +1,2 @@
-/** The official `Auth` as `threadloom/auth`: package managers that hide packages of packages (pnpm) find it there. */
+/** The official `Auth` as `threadloom/auth`: pnpm hides packages of packages. */
 export * from "@langchain/langgraph-sdk/auth";

@@ -1,4 +1,4 @@
-/** Threadloom inside another program: what the package exports. Described in docs/embedding.md. */
+/** The package's export: Threadloom inside another program. Described in docs/embedding.md. */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
@@ -13,23 +13,23 @@ export type { AppAuth, AppEnvironment } from "../custom-app/environment.ts";
 export interface ServerOptions {
   /** Path of langgraph.json. Default: `langgraph.json` in the working directory. */
   config?: string;
-  /** A PostgreSQL of yours. Without one the embedded PostgreSQL is started in `dataFolder`. */
+  /** Default: an embedded PostgreSQL in `dataFolder`. */
   databaseUrl?: string;
   /** Folder of the embedded PostgreSQL. Default: `.threadloom` in the working directory. */
   dataFolder?: string;
-  /** Settings of the embedded PostgreSQL's postgresql.conf, as `{ fsync: "off" }` in tests. */
+  /** Settings of the embedded PostgreSQL, e.g. `{ fsync: "off" }` in tests. */
   postgresSettings?: Readonly<Record<string, string>>;
   /** Default: 127.0.0.1. */
   host?: string;
-  /** 0 takes a free one. Default: 8123. */
+  /** 0 chooses a free port. Default: 8123. */
   port?: number;
   /** Graph processes; 0 executes graphs in this process. Default: 0. */
   workers?: number | "auto";
   /** Default: info. */
   logLevel?: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
   /**
-   * Every other option, by the name of its variable: `{ API_KEYS: "…" }`. The variables of the process are not read for
-   * options unless they are handed in: `environment: process.env`.
+   * All other options, by variable name: `{ API_KEYS: "…" }`. The process's variables are not used unless passed:
+   * `environment: process.env`.
    */
   environment?: Readonly<Record<string, string | undefined>>;
 }
@@ -37,15 +37,18 @@ export interface ServerOptions {
 export interface EmbeddedServer {
   /** The Fastify application, with all routes. Add yours before `listen`. */
   readonly app: FastifyInstance;
-  /** Answers a request without a socket, as Fastify's `inject` does. */
+  /** Sends a request without a socket, see Fastify's `inject`. */
   readonly inject: FastifyInstance["inject"];
-  /** Ids of the graphs that it serves. */
+  /** Graph ids. */
   readonly graphs: readonly string[];
-  /** Where its database is; it holds a password. */
+  /** Contains a password. */
   readonly databaseUrl: string;
-  /** Listens, and answers the address, as `http://127.0.0.1:8123`. */
+  /** Listens, and returns the address, e.g. `http://127.0.0.1:8123`. */
   listen(): Promise<string>;
-  /** Ends or hands back its runs, closes all connections, and stops the embedded PostgreSQL if nobody else uses it. */
+  /**
+   * Ends or hands back its runs, closes all connections, and stops the embedded PostgreSQL unless another process uses
+   * it.
+   */
   close(): Promise<void>;
 }
 
@@ -55,7 +58,7 @@ const nearestTsconfig = (folder: string): string | undefined => {
   return dirname(folder) === folder ? undefined : nearestTsconfig(dirname(folder));
 };
 
-/** What graphs, LangChain and the loader of TypeScript read from the process itself; what is set already stays. */
+/** Graphs, LangChain and the TypeScript loader read process.env. Variables that are set win. */
 const completeProcess = (configFile: string, environment: Readonly<Record<string, string>>): void => {
   for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
   // As in serve.ts.
@@ -65,11 +68,9 @@ const completeProcess = (configFile: string, environment: Readonly<Record<string
 };
 
 /**
- * Builds a server, with its database and its graphs; it takes runs at once and requests from `listen` on. It handles no
- * signals: call `close` before the process ends. Several can live in one process.
- *
- * Rejects with an error of one sentence if an option, langgraph.json, a graph or the database is not as it has to be;
- * nothing is left open then.
+ * Builds a server, which takes runs at once and requests after `listen`. It handles no signals: call `close` before the
+ * process ends. Several can live in one process.
+ * Rejects with one sentence if options, langgraph.json, a graph or the database are invalid, and leaves nothing open.
  */
 export const createServer = async (options: ServerOptions = {}): Promise<EmbeddedServer> => {
   const given = options.environment ?? {};

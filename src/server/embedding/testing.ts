@@ -1,4 +1,4 @@
-/** For tests of projects that are served by Threadloom. Described in docs/embedding.md. */
+/** For tests of projects that use Threadloom. Described in docs/embedding.md. */
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,24 +10,24 @@ export type TestServerOptions = Omit<
 >;
 
 export interface TestServer extends EmbeddedServer {
-  /** Where it listens: what `new Client({ apiUrl })` of the SDK takes. */
+  /** The `apiUrl` of the SDK's `Client`. */
   readonly url: string;
-  /** Closes it, and removes its database. */
+  /** Closes the server, and deletes its database. */
   close(): Promise<void>;
 }
 
-/** A crash may lose what the tests have stored; nothing waits for the disk. */
+/** Faster; a crash may lose the tests' data. */
 const WITHOUT_THE_DISK = { fsync: "off", synchronous_commit: "off", full_page_writes: "off" };
 
 /**
- * Starts a server on a PostgreSQL of its own, which nobody else uses and which is empty, on a free port of 127.0.0.1. It
- * takes about a second: one for a file of tests, with a new thread in each test, is faster than one for each test.
+ * Starts a server on an empty PostgreSQL of its own and a free port of 127.0.0.1. It takes about a second, so use one
+ * per test file with a new thread per test.
  */
 export const startTestServer = async (options: TestServerOptions = {}): Promise<TestServer> => {
   const folder = await mkdtemp(join(tmpdir(), "threadloom-test-"));
   const removeFolder = (): Promise<void> => rm(folder, { recursive: true, force: true });
   try {
-    // As root the database runs as another user, who has to get in.
+    // Root starts the database as another user, who needs access.
     await chmod(folder, 0o755);
     const server = await createServer({
       logLevel: "warn",

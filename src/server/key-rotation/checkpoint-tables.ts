@@ -14,9 +14,8 @@ import { inPlace, textOf, type Reencrypt, type EncryptedRow, type EncryptedTable
 const HOLDS_ENCRYPTED = '"enc1:';
 
 /**
- * Of a checkpoint. Where anything is sealed, it was decided when it was stored what stays open: that is sealed with the newest
- * key, and so is what the chosen keys name. What is from before there was a key is sealed as it is now: all but what the
- * run has in its metadata; where the run is gone, nobody knows, so all of it.
+ * A checkpoint with an encrypted part was split when it was stored: its open keys stay open, except newly chosen ones.
+ * Metadata older than any key is encrypted except for the run's own; without the run, all of it is.
  */
 const checkpointMetadata =
   (searchable: string | null | undefined, checkpoint: CheckpointKey): Reencrypt =>
@@ -53,7 +52,7 @@ const CHECKPOINT_KEY = [
   ["checkpoint_id", "uuid"],
 ] as const;
 
-/** What threads have said: the largest tables. */
+/** The largest tables. */
 export const CHECKPOINT_TABLES: readonly EncryptedTable[] = [
   {
     name: "checkpoint_elements",
@@ -65,7 +64,7 @@ export const CHECKPOINT_TABLES: readonly EncryptedTable[] = [
     columns: [["elements", "text"]],
     reencrypt(row) {
       const place = elementsPlace({ list: Number(row.list_id), position: Number(row.position) });
-      // Of what was pruned nothing is left but its place.
+      // A pruned checkpoint has an empty text.
       return { elements: (text, cipher) => (text === "" ? text : inPlace(place)(text, cipher)) };
     },
   },

@@ -1,24 +1,23 @@
 import { EncryptionError } from "../../platform/domain/errors.ts";
 import { isEncrypted, ENCRYPTED_PREFIX, type Cipher, type Places } from "../../platform/encryption/cipher.ts";
 
-/** Where values of JSON columns were sealed before they were bound to their rows: the same place for all of them. */
+/** The common place of JSON values before values were bound to rows. */
 const UNBOUND_PLACE = "json";
 const isOfJson = ([place]: Places): boolean => place.startsWith("json ");
 
-/** The result of some work, with the keys that decrypted something for it. */
 interface KeyUse<Result> {
   result: Result;
-  /** The id of a key for each text that was decrypted. */
+  /** A key id per decrypted text. */
   openedWith: string[];
-  /** How many texts were encrypted. */
+  /** Number of encrypted texts. */
   encrypted: number;
-  /** How many texts were bound to no row. */
+  /** Number of texts bound to no row. */
   unbound: number;
 }
 
 /**
- * Records which keys of a cipher some work needs. Callers may store texts that only look encrypted, so no search of the
- * stored text can tell.
+ * Records which keys some work uses. The stored text can't tell, because callers may store text that only looks
+ * encrypted.
  */
 export const createKeyUse = (cipher: Cipher, { acceptsUnbound }: { acceptsUnbound: boolean }) => {
   let openedWith: string[] = [];
@@ -62,7 +61,7 @@ export const createKeyUse = (cipher: Cipher, { acceptsUnbound }: { acceptsUnboun
     },
   };
   return {
-    /** Not for asynchronous work. */
+    /** For synchronous work only. */
     during<Result>(work: (cipher: Cipher) => Result): KeyUse<Result> {
       openedWith = [];
       encrypted = 0;

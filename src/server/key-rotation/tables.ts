@@ -28,7 +28,7 @@ const runOf = (row: EncryptedRow): RunKey => ({
   run_id: textOf(row, "run_id"),
 });
 
-/** All that may be sealed. Those that others are copied from stand first: a run's configuration comes from its assistant and its thread. */
+/** Tables whose values are copied come first: a run's configuration comes from its assistant and thread. */
 export const ENCRYPTED_TABLES: readonly EncryptedTable[] = [
   {
     name: "assistants",

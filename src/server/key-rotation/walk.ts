@@ -6,46 +6,45 @@ import type { EncryptedRow, EncryptedTable } from "./columns.ts";
 import { createKeyUse } from "./key-use.ts";
 import { ENCRYPTED_TABLES } from "./tables.ts";
 
-/** What was found in a table, in rows. */
+/** Counts of rows. */
 export interface TableCount {
   table: string;
   rows: number;
-  /** Rows by the id of the key that decrypted something in them. A row may be counted under several keys. */
+  /** Rows by decrypting key id. A row may count under several. */
   byKey: Map<string, number>;
-  /** Rows that hold something that was stored before there was a key. */
+  /** Rows with values from before the first key. */
   plain: number;
-  /** Rows that hold values which an earlier version encrypted, bound to no row. */
+  /** Rows with values of an earlier version, which are bound to no row. */
   unbound: number;
-  /** Rows that were stored anew. */
   reencrypted: number;
-  /** Rows that changed again and again while they were to be stored anew. */
+  /** Rows that changed at every try to store them. */
   busy: number;
-  /** Rows that can't be opened, though their keys are there. */
+  /** Rows that can't be decrypted although their keys are configured. */
   unreadable: number;
-  /** Rows by the ids of the keys that they lack. A column that lacks a key is never stored. */
+  /** Rows by missing key id. A column with a missing key is never stored. */
   byMissingKey: Map<string, number>;
 }
 
 export interface WalkOptions {
   database: Queryable;
   cipher: Cipher;
-  /** Stores what is not sealed with the newest key; else it is only counted. */
+  /** Stores re-encrypted values instead of only counting. */
   writes: boolean;
-  /** Opens values that an earlier version encrypted, bound to no row; else they count as unreadable. */
+  /** Decrypts values of an earlier version, which are bound to no row; otherwise they count as unreadable. */
   acceptsUnbound: boolean;
-  /** After each part of a table, and at its end. */
+  /** Called after each part of a table, and at its end. */
   onProgress?: (count: TableCount) => void;
 }
 
-/** Keys that are looked up at once, and rows and stored bytes that are in hand at a time. */
+/** Limits of keys per query, and of rows and bytes in memory. */
 const KEYS_AT_ONCE = 1_000;
 const ROWS_AT_ONCE = 100;
 const BYTES_AT_ONCE = 4_000_000;
-/** A row is read again if it changed meanwhile. */
+/** A row that changed meanwhile is read again. */
 const TRIES = 10;
 const RETRY_MS = 30_000;
 
-/** Texts of the columns of a primary key. */
+/** The primary key's columns as text. */
 type Key = readonly string[];
 
 const increment = (counts: Map<string, number>, id: string): void =>
@@ -53,16 +52,13 @@ const increment = (counts: Map<string, number>, id: string): void =>
 
 const columnsOf = (table: EncryptedTable) => ({
   keys: table.key.map(([column]) => column),
-  /** As text, which is what is compared and sealed. */
+  /** Text is compared and encrypted. */
   reads: table.columns.map(([column, type]) =>
     type === "bytea" ? `encode(t.${column}, 'base64')` : `t.${column}::text`,
   ),
 });
 
-/**
- * Keys in the order of the primary key, the first or those behind one, with the stored bytes of their rows. Index: the
- * primary key.
- */
+/** A page of primary keys with their rows' sizes. Index: the primary key. */
 const pageOf = (table: EncryptedTable, isFirst: boolean): string => {
   const columns = table.key.map(([column]) => `t.${column}`).join(", ");
   const behind = table.key.map(([, type], index) => `$${index + 1}::text::${type}`).join(", ");
@@ -71,7 +67,7 @@ const pageOf = (table: EncryptedTable, isFirst: boolean): string => {
     from threadloom.${table.name} t ${isFirst ? "" : `where (${columns}) > (${behind})`} order by ${columns} limit ${KEYS_AT_ONCE}`;
 };
 
-/** Rows by their keys. Index: the primary key. */
+/** Index: the primary key. */
 const rowsOf = (table: EncryptedTable): string => {
   const { keys, reads } = columnsOf(table);
   const wanted = table.key.map((_, index) => `$${index + 1}::text[]`).join(", ");
@@ -87,8 +83,8 @@ const rowsOf = (table: EncryptedTable): string => {
 };
 
 /**
- * Stores columns anew where they are still what was read: a server may have changed the row since. Answers the keys of those
- * rows. By the texts, not by xmin, which not every database has. Index: the primary key.
+ * Updates columns that still have the text that was read, and returns those rows' keys. Compares text, because not
+ * every database has xmin. Index: the primary key.
  */
 const storing = (table: EncryptedTable): string => {
   const { keys, reads } = columnsOf(table);
@@ -112,7 +108,6 @@ const storing = (table: EncryptedTable): string => {
     where ${conditions.join(" and ")} returning ${keys.map((column) => `t.${column}::text`).join(", ")}`;
 };
 
-/** A table with what is done to it. */
 const createTableWalk = (
   table: EncryptedTable,
   { database, cipher, writes, acceptsUnbound }: WalkOptions,
@@ -132,7 +127,7 @@ const createTableWalk = (
 
   const use = createKeyUse(cipher, { acceptsUnbound });
 
-  /** Each column for itself: one that can't be decrypted stays as it is, and keeps no other from the newest key. */
+  /** Per column: one that can't be decrypted must not keep the others from the newest key. */
   const reencrypted = (row: EncryptedRow) => {
     const next: Record<string, string | null> = { ...row };
     const found = {
@@ -154,14 +149,14 @@ const createTableWalk = (
         for (const id of openedWith) found.ids.add(id);
         if (unbound > 0) found.isUnbound = true;
         if (encrypted > openedWith.length) found.isPlain = true;
-        // Metadata that are no longer chosen.
+        // Metadata that are no longer chosen for encryption.
         if (encrypted < openedWith.length) found.isOpened = true;
       } catch (error) {
         const missing = error instanceof EncryptionError ? error.missingKeyId : undefined;
         if (missing !== undefined) found.missing.add(missing);
         else if (error instanceof EncryptionError || error instanceof SyntaxError) found.isUnreadable = true;
         else throw error;
-        // The rest of the column was not decrypted: it may need any key that it names.
+        // The rest of the column is unread: it may need any key that it names.
         const readable = type === "bytea" ? Buffer.from(text, "base64").toString("latin1") : text;
         for (const id of cipher.keyIds) if (readable.includes(`${ENCRYPTED_PREFIX}${id}:`)) found.ids.add(id);
       }
@@ -181,7 +176,7 @@ const createTableWalk = (
     return new Set((await query(store, values)).map((row) => nameOf(keyOf(row))));
   };
 
-  /** Answers the keys of rows that changed meanwhile. */
+  /** Returns the keys of rows that changed meanwhile. */
   const part = async (keys: readonly Key[], count: TableCount, isFirst: boolean): Promise<Key[]> => {
     const changes: { row: EncryptedRow; next: EncryptedRow }[] = [];
     for (const row of await query(read, turned(keys))) {
@@ -217,7 +212,7 @@ const createTableWalk = (
   };
 };
 
-/** Parts of a page of keys, each of so many rows and bytes at most. */
+/** Splits a page by rows and bytes. */
 const partsOf = (page: readonly { key: Key; bytes: number }[]): Key[][] => {
   const parts: Key[][] = [];
   let bytesInPart = Infinity;
@@ -233,9 +228,8 @@ const partsOf = (page: readonly { key: Key; bytes: number }[]): Key[][] => {
 };
 
 /**
- * Goes through all that may be sealed, table by table, in the order of the primary keys. Beside servers that run: each
- * statement is a transaction of its own, and stores a row only as long as it is what was read. What is done is done, so it may
- * die, and is begun again. A few rows are in memory at a time.
+ * Walks all encrypted tables in the order of primary keys, beside running servers. Each statement is its own
+ * transaction and updates only unchanged rows, so an interrupted walk can be repeated. Memory holds a few rows.
  */
 export const walkEncrypted = async (options: WalkOptions): Promise<TableCount[]> => {
   const counts: TableCount[] = [];
