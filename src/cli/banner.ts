@@ -2,14 +2,11 @@ import { signInOf, type SignIn } from "../http/sign-in.ts";
 import type { Config } from "../platform/config/config.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../platform/lib/json.ts";
 
-/** The content of the banner. */
 export interface BannerFacts {
   config: Config;
   /** Ways to authenticate: "API keys", "auth". Empty: the server is open. */
   ways: readonly string[];
-  /** The credential that `auth` of langgraph.json reads, for the example request. */
   signIn?: SignIn | undefined;
-  /** E.g. `http://127.0.0.1:8123`. */
   address: string;
   /** Undefined: the database of `config.databaseUrl`. */
   embeddedFolder: string | undefined;
@@ -19,7 +16,6 @@ export interface BannerFacts {
   inputSchema?: JsonObject | undefined;
 }
 
-/** Host, port and name, without user and password. */
 export const databaseName = (connectionString: string): string => {
   const { host, pathname, searchParams } = new URL(connectionString);
   return `${host === "" ? (searchParams.get("host") ?? "localhost") : host}${pathname}`;
@@ -29,7 +25,6 @@ export const databaseName = (connectionString: string): string => {
 export const callable = (address: string): string =>
   address.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
 
-/** Input for a graph without a known schema. */
 const MESSAGES: JsonValue = [{ role: "user", content: "Hello" }];
 const EXAMPLES = new Map<JsonValue | undefined, JsonValue>([
   ["string", "example"],
@@ -37,12 +32,11 @@ const EXAMPLES = new Map<JsonValue | undefined, JsonValue>([
   ["number", 1],
   ["boolean", true],
 ]);
-/** The example has to fit on one line. */
 const KEYS_SHOWN = 5;
 
 const HEADER_NAME = /^[\w-]+$/;
 
-/** An example input: a message, else a few keys of simple types. Every key of an input is optional. */
+/** Every key of an input is optional. */
 const exampleInput = (schema: JsonObject | undefined): JsonObject => {
   // Most graphs have messages. The answer of others explains the error.
   if (schema === undefined || !isJsonObject(schema.properties)) return { messages: MESSAGES };
@@ -59,10 +53,8 @@ const exampleInput = (schema: JsonObject | undefined): JsonObject => {
   return Object.fromEntries(examples.slice(0, KEYS_SHOWN));
 };
 
-/** Quotes text for a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** The credential comes from a shell variable: $API_KEY or $TOKEN. */
 const headerText = ({ ways, signIn }: BannerFacts): string => {
   if (ways.length === 0) return "";
   if (ways.includes("API keys") || signIn === undefined) return ' -H "x-api-key: $API_KEY"';
@@ -70,7 +62,6 @@ const headerText = ({ ways, signIn }: BannerFacts): string => {
   return ` -H "${header.toLowerCase()}: ${prefix}$TOKEN"`;
 };
 
-/** A request to copy and paste. */
 const firstRequest = (facts: BannerFacts): string[] => {
   const { address, graphs, inputSchema } = facts;
   const header = headerText(facts);

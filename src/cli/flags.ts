@@ -5,7 +5,6 @@ export const answeringJson = (command: Command): Command =>
 
 const LIMIT_AT_MOST = 1_000;
 
-/** Parses `--limit`. */
 export const limitArgument = (text: string): number => {
   const number = Number(text);
   if (Number.isInteger(number) && number >= 1 && number <= LIMIT_AT_MOST) return number;

@@ -20,7 +20,6 @@ import { readGraphConfig } from "../graphs/project/langgraph-json.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Missing flags fall back to the environment, as in a server. */
 export interface DatabaseFlags {
   databaseUrl?: string | undefined;
   databaseSchema?: string | undefined;
@@ -40,7 +39,7 @@ export interface OwnDatabase {
   close(): Promise<void>;
 }
 
-/** Adds the variables of `env` in langgraph.json, as a server does. The file may be missing, but not invalid. */
+/** As a server does. The file may be missing, but not invalid. */
 const completed = async (flags: DatabaseFlags, environment: Environment): Promise<Environment> => {
   const file = flags.config ?? graphConfigFileOf([], environment);
   const fileExists = await readFile(file).then(
@@ -68,7 +67,7 @@ const checked = <Value>(
   return parsed.data;
 };
 
-/** The servers' cipher; undefined without keys. */
+/** Undefined without keys. */
 export const cipherOf = (environment: Environment): Cipher | undefined => {
   const { encryptionKeys, encryptionFallbackKeys, encryptedMetadataKeys } = ENCRYPTION_OPTIONS;
   const keys = [encryptionKeys, encryptionFallbackKeys].flatMap((option) =>
@@ -88,11 +87,11 @@ export interface DatabasePlace {
   warning: string | undefined;
 }
 
-/** @throws StartError for an invalid flag or variable */
+/** @throws StartError */
 export const databasePlaceOf = (flags: DatabaseFlags, environment: Environment): DatabasePlace => {
   const { databaseUrl, databaseSchema, databaseDirectUrl } = DATABASE_OPTIONS;
   const schema = checked(databaseSchema, "--database-schema", flags.databaseSchema, environment) ?? "";
-  // The direct address comes first: migrations need a session, which a pooler in transaction mode does not give.
+  // Migrations need a session, which a pooler in transaction mode does not give.
   const url =
     checked(databaseDirectUrl, "--database-url", flags.databaseUrl, environment) ??
     checked(databaseUrl, "--database-url", undefined, environment);
@@ -102,7 +101,7 @@ export const databasePlaceOf = (flags: DatabaseFlags, environment: Environment):
   return { environment, url, schema, dataFolder: resolve(dataFolder), warning };
 };
 
-/** Opens nothing. @throws StartError for an invalid flag or variable */
+/** Opens nothing. @throws StartError */
 export const findOwnDatabase = async (flags: DatabaseFlags, given: Environment): Promise<DatabasePlace> =>
   databasePlaceOf(flags, await completed(flags, given));
 
@@ -112,7 +111,7 @@ export interface ReachedDatabase {
   close(): Promise<void>;
 }
 
-/** Starts the embedded PostgreSQL, or joins the running one. Does not connect to other databases. */
+/** Does not connect to other databases. */
 export const reachOwnDatabase = async (
   { url, dataFolder, warning }: DatabasePlace,
   logger: Logger,
@@ -123,7 +122,7 @@ export const reachOwnDatabase = async (
     : { connectionString: url, close: () => Promise.resolve() };
 };
 
-/** Turns connection errors into one sentence, and returns other errors unchanged. */
+/** Turns connection errors into one sentence. */
 export const explainUnusable = (error: unknown, connectionString: string): unknown => {
   if (!isUnusable(error)) return error;
   const reason = unusableReason(error);
@@ -142,10 +141,7 @@ export const migrateOwn = (
   return migrate(connectionString, { schema, advisoryLocks, logger });
 };
 
-/**
- * Opens the database, migrated, with the encryption keys of the environment. Stops the embedded PostgreSQL at the end
- * if this call started it. @throws StartError if it can't be used
- */
+/** Migrates, and uses the environment's encryption keys. @throws StartError */
 export const openOwnDatabase = async (
   flags: DatabaseFlags,
   given: Environment,

@@ -1,7 +1,6 @@
-/** Replaces control characters, because callers' text must not control the terminal. */
+/** Callers' text must not control the terminal. */
 export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, "?");
 
-/** The same, but keeps line breaks and tabs. */
 export const printableLines = (text: string): string => text.replace(/(?![\n\t])[\p{Cc}\p{Cf}]/gu, "?");
 
 const SHORTEST = 8;
@@ -13,8 +12,8 @@ const cut = (text: string, width: number): string => {
 };
 
 /**
- * Aligns rows in columns. If they are wider than the terminal, cuts the widest column repeatedly.
- * @param columns width of a line; undefined: cuts nothing, because a script may read the output
+ * Cuts the widest column until the rows fit.
+ * @param columns undefined: cuts nothing, because a script may read the output
  */
 export const tableText = (
   titles: readonly string[],
@@ -38,7 +37,6 @@ export const tableText = (
     .join("");
 };
 
-/** One name and value per line. */
 export const fieldsText = (fields: readonly (readonly [name: string, value: string])[]): string => {
   const width = Math.max(...fields.map(([name]) => name.length)) + GAP;
   return fields.map(([name, value]) => `${name.padEnd(width)}${printable(value)}\n`).join("");

@@ -4,13 +4,12 @@ import type { CommandSurroundings, CreateCommand } from "./commands/command.ts";
 
 interface CommandEntry {
   readonly name: string;
-  /** Its line in the help of the program. */
   readonly summary: string;
-  /** Loads its file. Only what is run is loaded: all of them together take a second. */
+  /** Loading all commands takes a second. */
   load(): Promise<CreateCommand>;
 }
 
-/** Every command, in the order of the help. A new one is a file in `commands/`, and a line here. */
+/** A new command is a file in `commands/` and a line here. */
 const COMMANDS: readonly CommandEntry[] = [
   {
     name: "new",
@@ -113,11 +112,10 @@ Examples:
   $ threadloom keys create --name ci --scopes read,run
   $ threadloom help keys`;
 
-/** The command that the arguments name, whose file is needed. */
 const wantedOf = ([first, second]: readonly string[]): string | undefined =>
   first === "help" ? second : first;
 
-/** `threadloom`, with all commands; of those that the arguments don't name only the names. */
+/** Loads only the wanted command. The others have just names. */
 export const createProgram = async (
   argv: readonly string[],
   surroundings: CommandSurroundings,

@@ -7,7 +7,7 @@ export const EXIT_CODES = { done: 0, notDone: 1, wrongUsage: 2 } as const;
 
 export const EXIT_CODES_TEXT = "Exit codes: 0 done, 1 not done, 2 wrong usage.";
 
-/** The command failed, or failed in part, and has reported why. */
+/** The command has reported its failure. */
 export class NotDoneError extends Error {
   override readonly name = "NotDoneError";
 
@@ -22,10 +22,7 @@ export const exitCodeOf = (error: unknown): number =>
 const isPlain = (error: unknown): error is Error =>
   [StartError, GraphLoadError, ThreadloomError, EncryptionError].some((kind) => error instanceof kind);
 
-/**
- * A reader such as `head` may close the pipe. Without a listener that error would end the process with a stack.
- * @param onGone called when the reader is gone
- */
+/** Without a listener, a reader that closes the pipe (`head`) would end the process with a stack. */
 export const writingTo = (
   stream: NodeJS.WritableStream,
   onGone: () => void = () => undefined,
@@ -35,9 +32,8 @@ export const writingTo = (
 };
 
 export interface RunOptions {
-  /** Arguments after the program's name. */
   argv: readonly string[];
-  /** For people: errors, and help after wrong usage. */
+  /** For people. */
   note: (text: string) => void;
   write: (text: string) => void;
 }
@@ -57,7 +53,6 @@ const asked = (program: Command, argv: readonly string[]): readonly string[] => 
   return fileExists ? [name, inner, "--help"] : [name, inner];
 };
 
-/** Prints the help if there are no arguments. @returns the exit code */
 export const runProgram = async (program: Command, options: RunOptions): Promise<number> => {
   const [first = "--help"] = options.argv;
   const isCommand = program.commands.some((command) => command.name() === first);
@@ -69,7 +64,7 @@ export const runProgram = async (program: Command, options: RunOptions): Promise
   return code;
 };
 
-/** Expected errors are one sentence. Only bugs print a stack. */
+/** Only bugs print a stack. */
 const run = async (command: Command, name: string, { argv, note, write }: RunOptions): Promise<number> => {
   // Error texts repeat arguments, which may hold control characters.
   const named = (text: string): void => note(`${name}: ${printableLines(text)}`);
@@ -89,7 +84,6 @@ const run = async (command: Command, name: string, { argv, note, write }: RunOpt
     return EXIT_CODES.done;
   } catch (error) {
     if (error instanceof NotDoneError) return error.exitCode;
-    // Commander has printed the error or the help.
     if (error instanceof CommanderError)
       return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.wrongUsage;
     named(`${isPlain(error) ? error.message : error instanceof Error ? error.stack : String(error)}\n`);

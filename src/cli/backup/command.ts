@@ -16,7 +16,6 @@ export interface BackupFlags extends DatabaseFlags {
   json?: true;
 }
 
-/** @param force description of the flag `--force` */
 export const onBackup = (command: Command, force: string): Command =>
   answeringJson(onDatabase(command).option("--force", force));
 
@@ -28,9 +27,8 @@ interface BackedUpDatabase {
 }
 
 /**
- * Runs `work` on the database that the flags name. Starts an embedded PostgreSQL that does not run, and stops it
- * afterwards.
- * @throws StartError if the database can't be used, and the errors of `check` and `work`
+ * Starts an embedded PostgreSQL that does not run, and stops it afterwards.
+ * @throws StartError if the database can't be used
  */
 export const withBackedUp = async <Result>(
   flags: DatabaseFlags,
@@ -39,7 +37,6 @@ export const withBackedUp = async <Result>(
     check,
     work,
   }: {
-    /** Called before the database is started. */
     check?(place: DatabasePlace): Promise<void>;
     work(database: BackedUpDatabase): Promise<Result>;
   },

@@ -12,9 +12,8 @@ export const backupHead = z.object({
   version: z.literal(1),
   created_at: z.string(),
   threadloom_version: z.string(),
-  /** All applied migrations, in order. */
   migrations: z.array(z.object({ name: z.string(), checksum: z.string() })).min(1),
-  /** Ids of the keys that encrypt rows. The keys themselves are never in a backup. */
+  /** The keys themselves are never in a backup. */
   encryption_keys: z.array(z.string()),
 });
 export type BackupHead = z.output<typeof backupHead>;
@@ -25,7 +24,7 @@ export type BackupTable = z.output<typeof backupTable>;
 /** A file without this line is incomplete. */
 export const backupEnd = z.object({ end: z.literal(true), rows: z.int() });
 
-/** Fixes the text form of times, intervals and numbers, whatever the database's settings are. */
+/** Overrides the database's settings. */
 export const PLAIN_TEXTS =
   "set datestyle = 'ISO, YMD'; set intervalstyle = 'postgres'; set timezone = 'UTC'; set extra_float_digits = 3; " +
   "set client_encoding = 'UTF8'; set statement_timeout = 0; set idle_in_transaction_session_timeout = 0";
@@ -34,7 +33,6 @@ export const quotedName = (name: string): string => `"${name.replaceAll('"', '""
 
 export const columnsText = ({ columns }: BackupTable): string => columns.map(quotedName).join(", ");
 
-/** Only `\n` ends a line. The lines come without it. */
 export async function* linesOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
   for await (const chunk of stream) {

@@ -44,7 +44,7 @@ const headIn = (file: string, line: Buffer | undefined | void): BackupHead => {
   throw new StartError(`${file} is no backup that this version can read.`);
 };
 
-/** Reads the whole file once before anything is changed, to be sure that it is complete. */
+/** Checks the whole file before anything is changed. */
 const inspect = async (file: string): Promise<BackupHead> => {
   const cut = (cause?: unknown): StartError => new StartError(`${file} is not whole.`, { cause });
   const lines = openLines(file);
@@ -130,7 +130,6 @@ export interface RestoreOptions {
   connectionString: string;
   schema: string;
   file: string;
-  /** Deletes existing rows. */
   force: boolean;
   onTable(table: string, rows: number): void;
   logger: Logger;
@@ -142,7 +141,7 @@ const fill = async (client: pg.Client, options: RestoreOptions): Promise<number>
   const tables = await tablesIn(client, schema);
   const lines = openLines(file);
   headIn(file, (await lines.next()).value);
-  // References are dropped and recreated, because the file has tables in order of name.
+  // Recreated below: the file has tables in order of name.
   const { rows: references } = await client.query<{ table: string; name: string; definition: string }>(
     `select c.relname::text as "table", k.conname::text as name, pg_get_constraintdef(k.oid) as definition
        from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_namespace n on n.oid = c.relnamespace
@@ -188,9 +187,8 @@ const fill = async (client: pg.Client, options: RestoreOptions): Promise<number>
 };
 
 /**
- * Creates the tables of the backup's version, inserts all rows in one transaction, then runs this version's later
- * migrations. Throws StartError, with nothing changed, for a non-empty database, an incomplete file, or an unknown
- * version.
+ * Migrates to the backup's version, inserts all rows in one transaction, then runs later migrations. Throws StartError,
+ * with nothing changed, for a non-empty database, an incomplete file, or an unknown version.
  */
 export const restoreBackup = async (options: RestoreOptions): Promise<{ head: BackupHead; rows: number }> => {
   const { connectionString, schema, file, force, logger } = options;

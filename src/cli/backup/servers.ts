@@ -4,17 +4,11 @@ import { listenerName } from "../../platform/database/signals.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { SILENT_SECONDS } from "../../engine/queue/hosting.ts";
 
-/**
- * The lock that a living server's listening connection holds. A session's name is not enough: a pooler keeps named
- * sessions after the server has died.
- */
+/** A living server's lock. Its session's name is not enough: a pooler keeps named sessions after a server's death. */
 const LIVES = `select from pg_stat_activity a join pg_locks l on l.pid = a.pid
   where a.application_name = $1 and a.datname = current_database() and l.locktype = 'advisory' and l.mode = 'ShareLock' limit 1`;
 
-/**
- * Also finds workers without that lock (DATABASE_LISTEN, DATABASE_ADVISORY_LOCKS), and servers that lost it for a
- * moment.
- */
+/** Also finds workers without that lock (DATABASE_LISTEN, DATABASE_ADVISORY_LOCKS). */
 const SEEN = `select ceil(extract(epoch from now() - max(seen_at)))::int as seconds from threadloom.workers
   where seen_at > now() - interval '${SILENT_SECONDS} seconds'`;
 

@@ -67,10 +67,7 @@ export interface WriteOptions {
   onTable(table: string, rows: number): void;
 }
 
-/**
- * Writes a consistent snapshot while servers run. Only the owner can read the file, and it gets its name when it is
- * complete.
- */
+/** A consistent snapshot beside running servers. Only the owner can read the file, which is renamed when complete. */
 export const writeBackup = async (options: WriteOptions): Promise<WrittenBackup> => {
   const { connectionString, schema, file, onTable } = options;
   const client = new pg.Client({ connectionString, application_name: "threadloom backup" });

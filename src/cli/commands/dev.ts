@@ -54,14 +54,12 @@ const run = async (given: string[], { environment, terminal, write }: CommandSur
   if (projectKeysIn(environment)["graphs"] === undefined && !(await fileExists(file)))
     throw new StartError(NO_CONFIG(resolve(file)));
   const { launch } = await import("../dev/launch.ts");
-  // The server has reported the error.
   const isOpened = opens ?? isAttended(environment, terminal);
   const code = await launch(argv, isOpened);
   if (code === EXIT_CODES.done) return;
   throw new NotDoneError(code === EXIT_CODES.wrongUsage ? code : EXIT_CODES.notDone);
 };
 
-/** Takes the options of `start`. */
 export const createDev: CreateCommand = (surroundings) =>
   new Command("dev")
     .description("Starts the server for development: graphs are loaded anew as their files are written.")

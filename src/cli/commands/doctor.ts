@@ -56,7 +56,7 @@ const configOf = ({ host, port, databaseUrl }: Flags, place: DatabasePlace, conf
     "--config",
     configPath,
   ];
-  // A database named by a flag is checked through that address alone, as all commands do.
+  // As in all commands, a flag's address replaces both variables.
   const named = databaseUrl !== undefined && { DATABASE_URL: databaseUrl, DATABASE_DIRECT_URL: "" };
   const environment = { ...place.environment, ...named };
   return parseConfig(argv, environment, { terminal: false, readText: (path) => readFileSync(path, "utf8") });

@@ -37,7 +37,7 @@ const explain = async <Result>(name: string, work: Promise<Result>): Promise<Res
   }
 };
 
-/** A mistyped graph id would be stored with every thread, and found only when a thread runs. */
+/** A mistyped graph id would be found only when a thread runs. */
 const assertGraph = async (
   graphId: string,
   { graphConfigFile, projectKeys }: Pick<ImportCommand, "graphConfigFile" | "projectKeys">,
@@ -52,7 +52,6 @@ const assertGraph = async (
   );
 };
 
-/** @returns whether all threads were copied */
 const run = async (
   command: ImportCommand,
   { write, terminal, stopping }: CommandSurroundings,
@@ -63,7 +62,6 @@ const run = async (
     destination: terminal ? prettyLines() : undefined,
   });
   const closers: (() => Promise<void>)[] = [];
-  /** Undefined in a dry run without a database. */
   const openHere = async () => {
     let connectionString = command.databaseUrl;
     if (connectionString === undefined) {

@@ -49,14 +49,12 @@ interface Flags {
   yes?: true;
 }
 
-/** A local path is written relative to the project's folder. */
 const dependencyOn = async (given: string | undefined, folder: string): Promise<string> => {
   if (given === undefined) return `^${serverVersion()}`;
   const isPath = (await stat(given).catch(() => undefined)) !== undefined;
   return isPath ? `file:${relative(folder, resolve(given)).replaceAll("\\", "/")}` : given;
 };
 
-/** @throws StartError if the installation fails or is stopped */
 const installIn = async (
   folder: string,
   manager: PackageManager,
@@ -67,7 +65,7 @@ const installIn = async (
   const startedAt = Date.now();
   if (wheel === undefined) note(`Installing its packages with ${manager} …\n`);
   else wheel.start(`Installing its packages with ${manager}`);
-  // After the spinner has started: it would read Ctrl-C as a key and exit with 0 while the package manager goes on.
+  // After the spinner has started, which would read Ctrl-C as a key and exit while the package manager goes on.
   const signal = stopping();
   const failure = await install(manager, folder, signal);
   if (failure === undefined) {
@@ -87,7 +85,6 @@ const installIn = async (
   );
 };
 
-/** Quotes a word for the shell, in the lines that the user copies. */
 const quoted = (word: string): string =>
   /^[\w./\\][\w./\\-]*$/.test(word)
     ? word
@@ -123,7 +120,7 @@ const run = async (
   if (given !== undefined) assertFolderName(given);
   if (flags.threadloom?.trim() === "")
     throw new UsageError("--threadloom is empty; it names a version, a file of npm pack, or a folder.");
-  // A user inside a project who names no folder means this one, or does not know that it has a project.
+  // A user inside a project may have forgotten to name a folder.
   if (given === undefined) await assertRoomIn(resolve("."));
   const questions = asks ? await import("../new/questions.ts") : undefined;
   const folder = resolve(given ?? (await questions?.askFolder(USUAL_FOLDER)) ?? USUAL_FOLDER);

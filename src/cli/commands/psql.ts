@@ -48,7 +48,7 @@ export const createPsql: CreateCommand = ({ environment, write, note, stopping }
         // psql handles Ctrl-C itself: it cancels a statement.
         stopping();
         const { username, password, hostname, port, pathname, search } = new URL(connectionString);
-        // The password goes into the environment, because every user of a machine can read the arguments of processes.
+        // Every user of a machine can read the arguments of processes.
         const url = `postgresql://${username === "" ? "" : `${username}@`}${hostname}${port === "" ? "" : `:${port}`}${pathname}${search}`;
         const secret = password === "" ? {} : { PGPASSWORD: decodeURIComponent(password) };
         const search_path = { PGOPTIONS: `-c search_path=${place.schema},public` };

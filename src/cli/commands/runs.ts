@@ -28,7 +28,7 @@ const runs = z.array(runExtract);
 const took = ({ run_started_at: started, run_ended_at: ended }: Run): string =>
   started == null ? "-" : durationText(Date.parse(ended ?? new Date().toISOString()) - Date.parse(started));
 
-/** The API reads a run by thread and id. Only a search finds a run by its id alone. */
+/** Only a search finds a run by its id alone. */
 const findRun = async (server: RemoteServer, id: string): Promise<Run> => {
   const [run] = runs.parse(await server.post("/runs/search", { run_id: id }));
   if (run === undefined) throw new StartError(`There is no run '${id}', or this key may not see it.`);
@@ -38,7 +38,7 @@ const findRun = async (server: RemoteServer, id: string): Promise<Run> => {
 const UNFINISHED = ["pending", "running"];
 const FAILED = ["error", "timeout"];
 
-/** Undefined if the run goes on, if this key can't see it, or if the server can't search runs. */
+/** Undefined if the run goes on or is invisible, or if the server can't search runs. */
 const endOf = async (server: RemoteServer, id: string): Promise<Run | undefined> => {
   const run = await findRun(server, id).catch((error: unknown) => {
     if (!(error instanceof StartError)) throw error;
@@ -51,7 +51,6 @@ const endText = ({ status, error }: Run, id: string): string => {
   return `Run '${id}' has ended: ${status ?? ""}${why}.`;
 };
 
-/** Reports the end of a run that has ended before. */
 const cancel = async (server: RemoteServer, id: string, action: string): Promise<void> => {
   try {
     await server.post(`/runs/cancel?action=${action}`, { run_ids: [id] });
@@ -64,7 +63,6 @@ const cancel = async (server: RemoteServer, id: string, action: string): Promise
   }
 };
 
-/** Nodes that failed, and their errors, by the run's newest checkpoint. */
 const failedNodesOf = async (
   server: RemoteServer,
   { thread_id: threadId, run_id: runId }: Run,

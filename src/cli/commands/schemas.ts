@@ -40,7 +40,6 @@ const fill = async (configPath: string, { write, note }: CommandSurroundings): P
   write(`Kept the schemas of ${extraction.graphs.length} of ${entries.length} graphs in ${kept}.\n`);
 };
 
-/** Keeps the schemas that come from TypeScript types, so that no server has to read them. */
 export const createSchemas: CreateCommand = (surroundings) =>
   new Command("schemas")
     .description("Reads the schemas of the graphs from their TypeScript source, and keeps them for servers.")

@@ -3,7 +3,6 @@ import { readCommandLine } from "../../platform/config/config.ts";
 import { helpText } from "../../platform/config/help.ts";
 import type { CreateCommand } from "./command.ts";
 
-/** The tables of `platform/config/` define the options and their help. */
 export const createStart: CreateCommand = ({ write }) =>
   new Command("start")
     .description("Starts the server.")

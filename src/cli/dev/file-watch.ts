@@ -4,16 +4,14 @@ import { readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 export interface FileWatchOptions {
-  /** Gets absolute paths of files with changed content. The next call waits until this one has resolved. */
+  /** Gets absolute paths. The next call waits for this one. */
   onChange(files: readonly string[]): Promise<void>;
-  /** Milliseconds between two scans of all files. */
   everyMs?: number;
 }
 
 export interface FileWatch {
   /**
-   * Replaces the watched files. A newly watched file that was written after `since` (milliseconds since 1970) counts as
-   * changed.
+   * Replaces the watched files. A new one counts as changed if it was written after `since` (milliseconds since 1970).
    */
   set(files: Iterable<string>, since: number): Promise<void>;
   /** Whether unwatched modules in the same folders count: a broken project may wait for a missing one. */
@@ -31,11 +29,10 @@ interface Known {
 const SETTLE_MS = 25;
 /** but at the latest after this much time. */
 const BURST_MS = 250;
-/** A file that an editor has emptied gets this many times SETTLE_MS to be filled. */
+/** Time for an editor to fill a file that it has emptied. */
 const EMPTY_POLLS = 8;
 const EVERY_MS = 1_000;
 
-/** Types of file that an import without extension may mean. Log files do not count. */
 const MODULE = /\.(?:[cm]?[jt]sx?|json|node|wasm)$/;
 
 const stampOf = async (file: string): Promise<{ stamp: string; changedAt: number; size: number }> => {
@@ -51,8 +48,8 @@ const digestOf = async (file: string): Promise<string> => {
 };
 
 /**
- * Reports changed files. Watchers on folders (they see files that are written aside and renamed) trigger a scan, and
- * contents decide. A timer scans, too: a folder may be recreated, and mounts of containers send no events.
+ * A scan compares contents. Watchers on folders trigger scans, and so does a timer: a folder may be recreated, and
+ * mounts of containers send no events.
  */
 export const createFileWatch = ({ onChange, everyMs = EVERY_MS }: FileWatchOptions): FileWatch => {
   const known = new Map<string, Known>();
@@ -74,7 +71,6 @@ export const createFileWatch = ({ onChange, everyMs = EVERY_MS }: FileWatchOptio
         now = await stampOf(file);
       }
       const digest = await digestOf(file);
-      // An unwatched file counts if it was written at all.
       if (before !== undefined) known.set(file, { stamp: now.stamp, digest });
       if (digest !== before?.digest && (before !== undefined || digest !== "")) changed.push(file);
     }
@@ -118,7 +114,7 @@ export const createFileWatch = ({ onChange, everyMs = EVERY_MS }: FileWatchOptio
       watcher.on("error", () => close(folder));
       folders.set(folder, watcher);
     } catch {
-      // The folder is missing, or the system has no watchers left: the timer's scan finds changes.
+      // The timer's scan finds changes without a watcher.
     }
   };
   const close = (folder: string): void => {

@@ -5,13 +5,11 @@ import { openPage } from "./opening.ts";
 
 const ENTRY = new URL("./server-entry.js", import.meta.url);
 
-/** Exit code of a server that asks for a restart, after a change that a running process can't apply. */
+/** Asks for a restart, after a change that a running process can't apply. */
 export const START_AGAIN = 75;
 
-/** The child's message once it listens. */
 export interface Ready {
   kind: "ready";
-  /** Undefined if the server has no console. */
   consoleAddress: string | undefined;
 }
 
@@ -43,9 +41,8 @@ const leadsGroup = (): boolean => {
 };
 
 /**
- * Runs the server as a child process, and restarts it when it exits with `START_AGAIN`. The embedded database survives
- * restarts. Resolves to the exit code.
- * @param opensConsole opens the console in a browser after the first start
+ * Restarts the server at `START_AGAIN`. The embedded database survives restarts. Resolves to the exit code.
+ * @param opensConsole opens a browser after the first start
  */
 export const launch = async (argv: readonly string[], opensConsole: boolean): Promise<number> => {
   watchNpmParent({

@@ -6,11 +6,10 @@ import { createPathsMatcher, parseTsconfig } from "get-tsconfig";
 const EXTENSIONS = [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json"];
 const FILES_AT_MOST = 500;
 
-/** Quoted absolute paths in a message. */
 const pathsIn = (text: string): string[] =>
   [...text.matchAll(/'((?:\/|[A-Za-z]:\\)[^'\n]+)'/g)].map(([, path = ""]) => path);
 
-/** Importing files, in the wording of Node's error. */
+/** From Node's error. */
 const importersIn = (text: string): string[] =>
   [
     ...text.matchAll(
@@ -23,7 +22,6 @@ const packagesIn = (text: string): string[] =>
     ([, name = ""]) => name,
   );
 
-/** A rough match over the text. */
 const importsOf = async (file: string): Promise<string[]> => {
   const text = await readFile(file, "utf8").catch(() => "");
   return [...text.matchAll(/\b(?:from|import|require)\s*\(?\s*["']([^"'\n]+)["']/g)].map(
@@ -31,7 +29,6 @@ const importsOf = async (file: string): Promise<string[]> => {
   );
 };
 
-/** A path with the extensions that an import may leave out. */
 const meantBy = (path: string): string[] => [
   path,
   ...EXTENSIONS.flatMap((extension) => [
@@ -55,9 +52,8 @@ const foldersAbove = (folder: string): string[] =>
   dirname(folder) === folder ? [folder] : [folder, ...foldersAbove(dirname(folder))];
 
 /**
- * Absolute paths of missing files whose creation may repair a "module not found" error: paths that the message names,
- * targets of aliases, and packages.
- * @param tsconfig the file whose `paths` are the aliases
+ * Absolute paths of missing files that may cause a "module not found" error: named paths, targets of aliases, packages.
+ * @param tsconfig has the aliases (`paths`)
  */
 export const missingFiles = async (message: string, tsconfig: string | undefined): Promise<string[]> => {
   const matched = matcherOf(tsconfig);

@@ -1,9 +1,8 @@
-/** Flags of `dev` only. */
 const ASKED = "--open";
 /** `--no-browser` is the name in `langgraphjs dev`. */
 const UNWANTED = ["--no-open", "--no-browser"];
 
-/** Removes the browser flags from a command line. @returns `opens`: undefined without such a flag */
+/** @returns `opens`: undefined without a flag */
 export const openingIn = (argv: readonly string[]): { opens: boolean | undefined; others: string[] } => {
   const isAboutIt = (argument: string): boolean => argument === ASKED || UNWANTED.includes(argument);
   const last = argv.findLast(isAboutIt);
@@ -13,7 +12,6 @@ export const openingIn = (argv: readonly string[]): { opens: boolean | undefined
   };
 };
 
-/** Whether a person at a terminal of this machine could see a browser. */
 export const isAttended = (
   environment: Readonly<Record<string, string | undefined>>,
   isTerminal: boolean,

@@ -2,14 +2,13 @@ import type { Logger } from "../../platform/lib/logger.ts";
 
 export interface ReloadLog {
   watching(configFile: string): void;
-  /** @param graphs all graph ids, if they have changed */
   renewed(facts: {
     files: string;
     ms: number;
     graphs: readonly string[] | undefined;
     wasBroken: boolean;
   }): void;
-  /** Repeats of the same message are dropped. */
+  /** Drops repeats. */
   broken(files: string, message: string): void;
   restarts(files: string): void;
 }

@@ -25,7 +25,6 @@ import { tsconfigFault, tsconfigFilesOf } from "./tsconfig-files.ts";
 /** `start` removes these from the environment, so a reload must not add them again. */
 const KEPT_FROM_GRAPHS = new Set(["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]);
 const FILES_NAMED = 3;
-/** Limit for a test load of the project in another process. */
 const LOADING_MS = 120_000;
 
 interface Surroundings {
@@ -51,7 +50,6 @@ const readBasis = async ({ argv, given, configFile }: Surroundings): Promise<Bas
   return { config, project };
 };
 
-/** The environment for new graph processes. */
 const setEnvironment = (given: Surroundings["given"], before: Basis, now: Basis): void => {
   for (const name of Object.keys(before.project.environment))
     if (!Object.hasOwn(given, name)) delete process.env[name];
@@ -59,7 +57,6 @@ const setEnvironment = (given: Surroundings["given"], before: Basis, now: Basis)
     if (!KEPT_FROM_GRAPHS.has(name)) process.env[name] ??= value;
 };
 
-/** bin/threadloom.js has set it. */
 const tsconfigFile = (): string | undefined => process.env["TSX_TSCONFIG_PATH"] || undefined;
 
 const tsconfigFiles = (file = tsconfigFile()): string[] => (file === undefined ? [] : tsconfigFilesOf(file));
@@ -69,10 +66,9 @@ class Renewing {
   #trials = 0;
   #wasBroken = false;
   readonly #graphFiles = new Set<string>();
-  /** The TypeScript loader has read these files once, and does not read them again. */
+  /** The TypeScript loader reads these files once. */
   #tsconfigFiles = tsconfigFiles();
   #missing: readonly string[] = [];
-  /** Changed files that could not be applied yet. */
   #unapplied: readonly string[] = [];
 
   constructor(
@@ -110,7 +106,7 @@ class Renewing {
     for (const file of files) this.#graphFiles.add(file);
   }
 
-  /** Loads server-side files once more here, to check that a restart would succeed. */
+  /** A test load: would a restart succeed? */
   async #assertLoadable({ auth, http }: GraphConfig): Promise<void> {
     const { createModuleLoader } = await import("../../graphs/modules.ts");
     this.surroundings.trace.forget();
@@ -201,7 +197,6 @@ class Renewing {
       if (this.running.isStopping()) return;
       const message = error instanceof NotRenewed ? error.message : failureText(error);
       this.#missing = await missingFiles(message, tsconfigFile());
-      // It may extend other files now.
       this.#tsconfigFiles = [...new Set([...this.#tsconfigFiles, ...tsconfigFiles()])];
       this.#unapplied = files;
       this.#wasBroken = true;
@@ -212,12 +207,11 @@ class Renewing {
   }
 }
 
-/** Keeps the process until a file changes that may repair the start. */
+/** Waits for a change that may repair the start. */
 const startAgainLater = async (error: unknown, surroundings: Surroundings, since: number): Promise<void> => {
   const { trace, configFile } = surroundings;
   const text = failureText(error);
   process.stderr.write(`threadloom dev: ${text}\n`);
-  // Any other error is about options or the machine.
   if (!(error instanceof GraphLoadError)) return process.exit(exitCodeOf(error));
   process.stderr.write("threadloom dev: waiting for a change of these files; Ctrl-C ends it\n");
   for (const stream of [process.stdout, process.stderr])
@@ -287,7 +281,7 @@ export const serveInDevelopment = async (argv: readonly string[]): Promise<void>
   });
 };
 
-/** The server before this one may have left the database running for this start, which failed. */
+/** The previous server may have left the database running for this start, which failed. */
 const stopDatabase = async (argv: readonly string[], given: Surroundings["given"]): Promise<void> => {
   const { dataFolder } = parseConfig(argv, given, { terminal: false, readText: () => "" });
   await stopAbandoned((await findPlace(resolve(dataFolder))).folder).catch(() => undefined);

@@ -2,17 +2,17 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { parseTsconfig } from "get-tsconfig";
 
-/** Keys of the cache that the parser fills: they name the files that it read or looked for. */
+/** Keys of the parser's cache: files that it read or looked for. */
 const CHECKED = /^(?:readFileSync:(?<read>.+):utf8|existsSync:(?<sought>.+\.json))$/;
 
-/** Absolute paths of a tsconfig.json and all files that it extends, including missing ones. */
+/** Includes extended and missing files; absolute. */
 export const tsconfigFilesOf = (file: string): string[] => {
   const path = resolve(file);
   const messages = new Map<string, string>();
   try {
     parseTsconfig(path, messages);
   } catch {
-    // A broken file: the cache has the files read so far.
+    // A broken file: the cache has those read so far.
   }
   const found = [...messages.keys()].flatMap((message) => {
     const { read, sought } = CHECKED.exec(message)?.groups ?? {};
@@ -26,7 +26,6 @@ interface SyntaxFault {
   location: { line: number; column: number } | null;
 }
 
-/** The position of a syntax error. Comments and trailing commas are allowed. */
 const syntaxFault = async (file: string): Promise<string | undefined> => {
   const tsconfigRaw = await readFile(file, "utf8").catch(() => "");
   const { transformSync } = await import("esbuild");
@@ -41,7 +40,7 @@ const syntaxFault = async (file: string): Promise<string | undefined> => {
   }
 };
 
-/** Returns the first fault as a sentence. Loaders ignore broken parts silently, and then `paths` do not work. */
+/** Loaders ignore broken parts silently, and then `paths` do not work. */
 export const tsconfigFault = async (file: string | undefined): Promise<string | undefined> => {
   if (file === undefined) return undefined;
   for (const part of tsconfigFilesOf(file)) {

@@ -13,7 +13,6 @@ const waysOf = ({ apiKeys, unsafeIgnoreAuth }: Config, { hasStoredKeys, hasAuth 
   ...(hasAuth && !unsafeIgnoreAuth ? ["auth of langgraph.json"] : []),
 ];
 
-/** Checks authentication, and whether a start would be refused because the server is exposed without it. */
 export const checkAccess = (config: Config, doors: Doors): Check => {
   const ways = waysOf(config, doors);
   const hasAuth = doors.hasAuth && !config.unsafeIgnoreAuth;
@@ -27,7 +26,6 @@ export const checkAccess = (config: Config, doors: Doors): Check => {
   if (ways.length > 0) return ok("Access", ways.join(", "));
   if (config.unsafeNoAuth)
     return warn("Access", "open, as --unsafe-no-auth says", "See to it that what is in front checks access.");
-  // Reachable from this machine only.
   return isExposed(config)
     ? fail("Access", "open", make)
     : ok("Access", "open on this machine; a start beyond loopback would be refused without API keys");

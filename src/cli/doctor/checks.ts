@@ -1,9 +1,7 @@
 export interface Check {
   level: "ok" | "info" | "warn" | "fail";
-  /** The title, e.g. "Node.js". */
   name: string;
   text: string;
-  /** Undefined if there is nothing to do. */
   advice?: string | undefined;
 }
 

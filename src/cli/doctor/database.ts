@@ -20,7 +20,6 @@ const CONNECT_MS = 10_000;
 
 export interface DatabaseFindings {
   checks: Check[];
-  /** False if the database could not be read. */
   hasStoredKeys: boolean;
 }
 
@@ -49,7 +48,6 @@ const checkClock = async (client: pg.Client): Promise<Check> => {
 
 interface RightsNeeded {
   schema: string;
-  /** Tables are missing. */
   needsOwner: boolean;
   /** The role of the embedded PostgreSQL is its superuser, and only this server reaches it. */
   isEmbedded: boolean;
@@ -163,7 +161,6 @@ const GIGABYTE = 1_000_000_000;
 const BYTES_AT_LEAST = 0.1 * GIGABYTE;
 const BYTES_WISHED = GIGABYTE;
 
-/** Free space for the embedded PostgreSQL. If the folder does not exist, its parent is checked. */
 export const checkDisk = async (folder: string): Promise<Check> => {
   const found = await statfs(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOENT" || dirname(folder) === folder) throw error;
@@ -177,7 +174,7 @@ export const checkDisk = async (folder: string): Promise<Check> => {
   return free < BYTES_WISHED ? warn("Disk", text, advice) : ok("Disk", text);
 };
 
-/** Reads only: reports missing schemas and tables without creating them. */
+/** Changes nothing. */
 export const checkDatabase = async (
   place: DatabasePlace,
   cipher: Cipher | undefined,

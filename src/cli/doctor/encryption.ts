@@ -6,12 +6,11 @@ import { newCipher } from "../../platform/encryption/setup.ts";
 import { walkEncrypted } from "../../server/key-rotation/walk.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 
-/** Counting all rows of a large database takes long. Past this limit the check reports no number. */
 const COUNT_MS = 10_000;
 
 /**
- * Rows by missing key id, counted as `encryption status` does: text of callers that only looks encrypted does not
- * count. Undefined if the time was over.
+ * Counted as `encryption status` does: callers' text that only looks encrypted does not count. Undefined after
+ * COUNT_MS.
  */
 const rowsByMissingKey = async (
   client: pg.Client,

@@ -1,4 +1,4 @@
-/** Loads one part of a project once, as a server would, reports the result, and exits. */
+/** Loads one part of a project, reports the result, and exits. */
 import { loadHandlers } from "../../server/app/auth.ts";
 import { loadCustomApp } from "../../server/custom-app/loading.ts";
 import { loadGraphs } from "../../graphs/graphs.ts";
@@ -12,7 +12,6 @@ export interface LoadingRequest {
   projectKeys: ProjectKeys;
 }
 
-/** `found`: names. `failure`: sentences. */
 export type LoadingAnswer = { found: readonly string[] } | { failure: string };
 
 const load = async ({ part, configPath, projectKeys }: LoadingRequest): Promise<readonly string[]> => {
@@ -35,6 +34,6 @@ const answer = async (request: LoadingRequest): Promise<LoadingAnswer> => {
 // The parent may exit while a module is still loading.
 process.once("disconnect", () => process.exit(1));
 process.once("message", (request: LoadingRequest) => {
-  // An explicit exit: open handles of the module would keep the process alive.
+  // Open handles of the module would keep the process alive.
   void answer(request).then((found) => process.send?.(found, undefined, {}, () => process.exit(0)));
 });

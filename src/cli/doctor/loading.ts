@@ -53,7 +53,6 @@ export const checkGraphs = async (
 
 const EVENTS_SHOWN = 10;
 
-/** Checks `auth`, `http.app` and `webhooks` of langgraph.json, where the project has them. */
 export async function* checkProjectParts(
   project: GraphConfig,
   request: Omit<LoadingRequest, "part">,

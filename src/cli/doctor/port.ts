@@ -13,7 +13,7 @@ const bind = (host: string, port: number): Promise<string | undefined> =>
     probe.listen(port, host, () => probe.close(() => resolve(undefined)));
   });
 
-/** The version of the Threadloom server on this port; undefined if there is none. */
+/** Undefined if there is none. */
 const threadloomAt = async (port: number): Promise<string | undefined> => {
   try {
     const response = await fetch(`http://127.0.0.1:${port}/info`, { signal: AbortSignal.timeout(ANSWER_MS) });
@@ -24,7 +24,7 @@ const threadloomAt = async (port: number): Promise<string | undefined> => {
   }
 };
 
-/** The process that listens. Undefined outside of Linux, and for processes of other users. */
+/** Undefined outside of Linux, and for other users' processes. */
 const holderOf = async (port: number): Promise<string | undefined> => {
   const tables = await Promise.all(
     ["tcp", "tcp6"].map((name) => readFile(`/proc/net/${name}`, "utf8").catch(() => "")),

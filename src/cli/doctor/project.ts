@@ -7,7 +7,6 @@ import type { ProjectKeys } from "../../platform/config/project-keys.ts";
 import { fail, info, ok, warn, type Check } from "./checks.ts";
 
 export interface CheckedProject {
-  /** Undefined if langgraph.json can't be read. */
   project: GraphConfig | undefined;
   checks: Check[];
 }
@@ -44,13 +43,13 @@ export const checkProject = async (file: string, given: ProjectKeys): Promise<Ch
   }
 };
 
-/** Supported versions. The peerDependencies of package.json name the same. */
+/** As in the peerDependencies of package.json. */
 const SUPPORTED = [
   { name: "@langchain/langgraph", from: [0, 4], below: 2 },
   { name: "@langchain/core", from: [0, 3], below: 2 },
 ] as const;
 
-/** Searches node_modules upward as Node does, because a package may not export its package.json. */
+/** Not by `require.resolve`: a package may not export its package.json. */
 const installedVersion = async (name: string, folder: string): Promise<string | undefined> => {
   for (let above = folder; ; above = dirname(above)) {
     const text = await readFile(join(above, "node_modules", name, "package.json"), "utf8").catch(
@@ -80,7 +79,6 @@ export const checkVersions = (folder: string): Promise<Check[]> =>
 /** TypeScript 7 has no API to read types with. */
 const FIRST_WITHOUT_INTERFACE = 7;
 
-/** Empty for graphs in JavaScript. */
 export const checkTypescript = async ({ entries, path }: GraphConfig): Promise<Check[]> => {
   if (!entries.some(({ file }) => TYPESCRIPT.test(file))) return [];
   const version = await installedVersion("typescript", dirname(path));

@@ -8,7 +8,7 @@ import { fail, ok, type Check } from "./checks.ts";
 
 const NAME = "Sessions";
 
-/** Checks that DATABASE_URL gives whole sessions, which a pooler in transaction mode does not. */
+/** A pooler in transaction mode gives no whole sessions. */
 export const checkSessions = async (config: Config): Promise<Check[]> => {
   const { databaseUrl, databaseDirectUrl, databasePreparedStatements: preparedStatements } = config;
   if (databaseUrl === undefined) return [];

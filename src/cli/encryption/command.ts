@@ -15,7 +15,6 @@ import { answeringJson } from "../flags.ts";
 import { onDatabase, type DatabaseFlags } from "../own-database.ts";
 
 export interface EncryptionCommandParts {
-  /** Opens the deployment's database with its keys for `work`, and closes it. */
   withEncrypted<Result>(flags: DatabaseFlags, work: (database: Database) => Promise<Result>): Promise<Result>;
   write(text: string): void;
   note(text: string): void;
@@ -45,7 +44,7 @@ const keyId = (text: string): string => {
 const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
 interface Status {
-  /** All keys that rows or servers use. The current encryption key comes first. */
+  /** The current encryption key comes first. */
   keys: { id: string; encrypts: boolean; configured: boolean; rows: number }[];
   /** Rows with an unencrypted value that would be encrypted today. */
   plain: number;
@@ -106,7 +105,7 @@ const statusText = ({ keys, plain, unbound, unreadable }: Status): string => {
   return [...lines, unencrypted, ...old, ...bad].map((line) => `${line}\n`).join("");
 };
 
-/** The commands `encryption status|reseal|forget`, also for use in a larger program. */
+/** Also for use in a larger program. */
 export const createEncryptionCommand = ({ withEncrypted, write, note }: EncryptionCommandParts): Command => {
   const progress = ({ table, rows, reencrypted }: TableCount): void =>
     note(`${table}: ${rows} rows looked at, ${reencrypted} encrypted anew\n`);

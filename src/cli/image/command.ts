@@ -10,7 +10,6 @@ export interface ImageCommandParts {
   description: string;
   examples: string;
   text(project: ImageProject): string;
-  /** A line for stderr. */
   remark?(project: ImageProject): string | undefined;
   environment: Environment;
   write(text: string): void;
@@ -23,7 +22,6 @@ interface Flags {
   force?: true;
 }
 
-/** A command that prints a generated file, or writes it. It overwrites only with --force. */
 export const createImageCommand = (parts: ImageCommandParts): Command => {
   const { name, description, examples, environment, write, note } = parts;
   return new Command(name)

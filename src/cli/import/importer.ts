@@ -9,28 +9,25 @@ import { createThreadCopy, type CopiedThread } from "./thread-copy.ts";
 
 export interface ImporterOptions {
   source: Source;
-  /** The target; undefined in a dry run without a database. */
+  /** Undefined in a dry run without a database. */
   here: { database: Database; checkpoints: CheckpointStorage } | undefined;
   threadId: string | undefined;
-  /** The graph of all imported threads. The source does not store it. */
+  /** The source does not store the graph. */
   graphId: string | undefined;
   dryRun: boolean;
   onProgress: (progress: Progress) => void;
-  /** Stops the import after the current pages. */
   signal: AbortSignal;
 }
 
 export interface ImportReport {
   copied: number;
   already: number;
-  /** Threads that existed under another graph. */
   corrected: number;
   stopped: boolean;
   checkpoints: number;
   seconds: number;
   skipped: { threadId: string; reason: string }[];
   failed: { threadId: string; reason: string }[];
-  /** Threads with a new id, because theirs was no UUID. */
   renamed: number;
 }
 
@@ -38,10 +35,7 @@ const THREADS_PER_PAGE = 500;
 /** While one thread waits for a database, others are parsed. */
 export const THREADS_AT_A_TIME = 4;
 
-/**
- * Copies threads. Skips stored rows, so an import can be stopped at any point, even by a kill, and restarted. Throws if
- * a database is unreachable.
- */
+/** Skips stored rows, so an import may be killed and restarted. Throws if a database is unreachable. */
 export const importThreads = async (options: ImporterOptions): Promise<ImportReport> => {
   const { source, here, threadId, graphId, dryRun, onProgress, signal } = options;
   const startedAt = performance.now();
@@ -92,7 +86,7 @@ export const importThreads = async (options: ImporterOptions): Promise<ImportRep
     try {
       note(id, await copy(id));
     } catch (error) {
-      // One unreadable thread must not stop the others. An unreachable database stops all.
+      // An unreadable thread must not stop the others; an unreachable database does.
       if (isPassing(error) && !isCancelled(error)) throw error;
       report.failed.push({ threadId: id, reason: error instanceof Error ? error.message : String(error) });
     }
@@ -109,7 +103,7 @@ export const importThreads = async (options: ImporterOptions): Promise<ImportRep
       await take(next.value);
     }
   });
-  // Waits for all workers, even if one fails: no copy may continue after the report.
+  // No copy may continue after the report.
   for (const worker of await Promise.allSettled(workers))
     if (worker.status === "rejected") throw worker.reason;
   report.stopped = signal.aborted;

@@ -1,5 +1,5 @@
 export interface Progress {
-  /** Threads that are finished, with any outcome. */
+  /** Finished, with any outcome. */
   threads: number;
   threadsTotal: number;
   checkpoints: number;
@@ -8,7 +8,6 @@ export interface Progress {
 
 export interface ProgressOutput {
   write(text: string): void;
-  /** A terminal: redraws one line. */
   terminal: boolean;
 }
 
@@ -51,7 +50,7 @@ export const progressBar = ({ threads, threadsTotal }: Progress): string => {
   return `[${"#".repeat(full)}${"-".repeat(BAR_CHARACTERS - full)}] ${String(Math.floor(share * 100)).padStart(3)} %`;
 };
 
-/** One line with a bar on a terminal, else a plain line every two seconds. */
+/** On a terminal redraws one line, else prints a line every two seconds. */
 export const createProgressLine = ({ write, terminal }: ProgressOutput): ProgressLine => {
   let shownAt = terminal ? Number.NEGATIVE_INFINITY : performance.now();
   const text = (progress: Progress): string =>

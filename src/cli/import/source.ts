@@ -2,8 +2,8 @@ import pg from "pg";
 import { StartError } from "../../platform/domain/errors.ts";
 
 /**
- * Reads the tables of `@langchain/langgraph-checkpoint-postgres` page by page: `checkpoints` (without values),
- * `checkpoint_blobs` (one value per channel and version), `checkpoint_writes`.
+ * Reads the tables of `@langchain/langgraph-checkpoint-postgres`: `checkpoints` (without values), `checkpoint_blobs`
+ * (one value per channel and version), `checkpoint_writes`.
  */
 
 export interface SourceKey {
@@ -11,7 +11,6 @@ export interface SourceKey {
   checkpointId: string;
   /** ISO 8601, as LangGraph wrote it. */
   time: string | null;
-  /** Number of task writes. */
   writes: number;
 }
 
@@ -23,7 +22,7 @@ export interface SourceCheckpoint {
   metadata: unknown;
 }
 
-/** A serialized value. `type` is `json`, `bytes` or `empty`. */
+/** `type`: `json`, `bytes` or `empty`. */
 export interface SourceValue {
   type: string | null;
   blob: Buffer | null;
@@ -52,10 +51,9 @@ export interface SourceTotals {
 }
 
 export interface Source {
-  /** @throws StartError if a table is missing */
   assertTables(): Promise<void>;
   countThreads(): Promise<number>;
-  /** For a dry run. Reads all rows once. */
+  /** Reads all rows once. */
   totals(): Promise<SourceTotals>;
   /** Ascending. */
   threadIds(after: string | undefined, limit: number): Promise<string[]>;
@@ -64,7 +62,7 @@ export interface Source {
   keys(threadId: string): Promise<SourceKey[]>;
   checkpoints(threadId: string, keys: readonly SourceKey[]): Promise<SourceCheckpoint[]>;
   blobs(threadId: string, places: readonly BlobPlace[]): Promise<SourceBlob[]>;
-  /** By task, in the order of writing. Special writes (error, interrupt, resume) come last. */
+  /** By task, in the order of writing; special writes (error, interrupt, resume) last. */
   writes(threadId: string, keys: readonly SourceKey[]): Promise<SourceWrite[]>;
   close(): Promise<void>;
 }
@@ -75,7 +73,6 @@ const CONNECT_TIMEOUT_MS = 10_000;
 export interface SourceOptions {
   connectionString: string;
   schema: string;
-  /** The database's name in messages. */
   name: string;
   poolSize: number;
 }
@@ -87,7 +84,7 @@ export const openSource = ({ connectionString, schema, name, poolSize }: SourceO
     application_name: "threadloom import",
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // The statement that uses a lost connection reports the error. Without a listener, the event would end the process.
+  // The next statement reports a lost connection. Without a listener, the event would end the process.
   pool.on("error", () => undefined);
   pool.on("connect", (client) => client.on("error", () => undefined));
   const table = (of: (typeof TABLES)[number]): string => `${pg.escapeIdentifier(schema)}.${of}`;

@@ -10,9 +10,8 @@ import { mergeImported, storeImported } from "../../api/threads/imported.ts";
 export const IMPORTED_ID = "imported_thread_id";
 
 export interface Existing {
-  /** Undefined if the thread has no record. An interrupted import may have left checkpoints. */
+  /** An interrupted import may leave checkpoints without a record. */
   record: { importedId: string | null; graphId: string | null; busy: boolean } | undefined;
-  /** Number of task writes per `checkpointKey`. */
   checkpoints: Map<string, number>;
 }
 
@@ -20,20 +19,19 @@ export interface FinishedThread {
   key: string;
   sourceId: string;
   graphId: string | undefined;
-  /** ISO 8601 time of the first and the last checkpoint. */
+  /** ISO 8601. */
   firstTime: string | null;
   lastTime: string | null;
 }
 
 export interface Target {
   existing(key: string): Promise<Existing>;
-  /** Writes the thread's record, which makes the thread visible. */
+  /** The record makes the thread visible. */
   finish(thread: FinishedThread): Promise<void>;
-  /** Sets the graph of an existing thread, unless it has a run in progress. */
+  /** Has no effect during a run. */
   assign(key: string, graphId: string): Promise<void>;
 }
 
-/** A dry run without a database. */
 export const NO_TARGET: Target = {
   existing: () => Promise.resolve({ record: undefined, checkpoints: new Map() }),
   finish: () => Promise.reject(new Error("There is no database to write to.")),
@@ -107,8 +105,8 @@ const timeOf = (text: string | null): string | null =>
   text === null || Number.isNaN(Date.parse(text)) ? null : new Date(text).toISOString();
 
 /**
- * JSON text `{task_id: [{id, value}]}`: interrupts of tasks without other writes. Only the graph knows which other
- * nodes are due; the next run finds out.
+ * JSON text `{task_id: [{id, value}]}`: interrupts of tasks without other writes. The next run finds other nodes that
+ * are due.
  */
 const interruptsOf = (head: StoredCheckpoint | undefined): string => {
   const writes = head?.pendingWrites ?? [];

@@ -7,7 +7,6 @@ import { ThreadValues } from "./values.ts";
 import { ownField } from "../../platform/lib/names.ts";
 
 export interface CopiedThread {
-  /** The id on this server. */
   key: string;
   /** `corrected`: existed under another graph. `stopped`: incomplete, the next import continues. */
   outcome: "copied" | "already" | "corrected" | "skipped" | "stopped";
@@ -18,11 +17,9 @@ export interface CopiedThread {
 export interface ThreadCopyOptions {
   source: Source;
   target: Target;
-  /** Undefined in a dry run without a database. */
   checkpoints: CheckpointStorage | undefined;
   graphId: string | undefined;
   dryRun: boolean;
-  /** Called after each page. */
   onCheckpoints: (count: number) => void;
   signal: AbortSignal;
 }
@@ -35,7 +32,7 @@ const PAGE_BYTES = 16 * 1024 * 1024;
 /** A parent is nearly always the previous checkpoint. */
 const VERSIONS_KEPT = 200;
 
-/** Replays a thread's checkpoints through this server's checkpointer, as if the graph ran again. */
+/** Replays checkpoints through this server's checkpointer. */
 export const createThreadCopy = (options: ThreadCopyOptions) => {
   const { source, target, checkpoints, graphId, dryRun, onCheckpoints, signal } = options;
 
@@ -93,7 +90,6 @@ interface PageOptions {
   saver: AttemptSaver;
   sourceId: string;
   key: string;
-  /** Checkpoints stored before. */
   existing: ReadonlyMap<string, number>;
 }
 
@@ -123,7 +119,7 @@ const createPages = ({ source, saver, sourceId, key, existing }: PageOptions) =>
     }
   };
 
-  /** Loads values by place and keeps those of the page before. Returns the bytes read. */
+  /** Keeps values of the page before. Returns the bytes read. */
   const load = async (rows: readonly SourceCheckpoint[]): Promise<number> => {
     const wanted = new Map(rows.flatMap(placesOf).map((place) => [placeKey(place), place]));
     const kept = new Map([...loaded].filter(([place]) => wanted.has(place)));
@@ -178,7 +174,7 @@ const createPages = ({ source, saver, sourceId, key, existing }: PageOptions) =>
   };
 
   return {
-    /** Returns the bytes of the page's values in the source. */
+    /** Returns the bytes of the source. */
     async copy(page: readonly SourceKey[]): Promise<number> {
       const rows = await source.checkpoints(sourceId, page);
       for (const { checkpointNs, parentId } of rows) {

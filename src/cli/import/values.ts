@@ -1,20 +1,18 @@
 import { MemorySaver } from "@langchain/langgraph-checkpoint";
 import type { SourceValue } from "./source.ts";
 
-/** A value of the source can't be imported. The message is for the user. */
 export class ImportError extends Error {
   override readonly name = "ImportError";
 }
 
 /**
- * Deserializes the values of one thread, but creates each distinct element once. All versions of a list then share
- * objects, by which the checkpointer recognises stored elements.
+ * Deserializes a thread's values, but creates each distinct element once: the checkpointer recognises stored elements
+ * by identity.
  */
 export class ThreadValues {
   private readonly serializer = new MemorySaver().serde;
   private readonly objects = new Map<string, unknown>();
 
-  /** Undefined also for a missing value. */
   async revive({ type, blob }: SourceValue): Promise<unknown> {
     if (type === "empty" || blob === null) return undefined;
     if (type === "bytes") return new Uint8Array(blob);
@@ -30,7 +28,6 @@ export class ThreadValues {
     return (await this.serializer.loadsTyped("json", JSON.stringify(metadata ?? {}))) as object;
   }
 
-  /** Registers stored objects for the elements of a serialized list. */
   remember({ type, blob }: SourceValue, live: unknown): void {
     if (type !== "json" || blob === null || !Array.isArray(live)) return;
     const trees: unknown = JSON.parse(blob.toString("utf8"));

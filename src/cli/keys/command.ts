@@ -8,7 +8,6 @@ import { createdText, jsonOf, listText } from "./answers.ts";
 import { parseExpiry } from "./expiry.ts";
 
 export interface KeysCommandParts {
-  /** Opens the deployment's database for `work`, and closes it. */
   withKeys<Result>(flags: DatabaseFlags, work: (keys: KeyService) => Promise<Result>): Promise<Result>;
   write(text: string): void;
   note(text: string): void;
@@ -42,7 +41,7 @@ A server knows a new key, and refuses a revoked one, within a second. Exit codes
 
 const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
-/** The commands `keys create|list|revoke|forget`, also for use in a larger program. */
+/** Also for use in a larger program. */
 export const createKeysCommand = ({ withKeys, write, note }: KeysCommandParts): Command => {
   const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
   const keys = new Command("keys").description("Makes, lists and revokes the API keys of a deployment.");

@@ -10,8 +10,8 @@ const SECONDS_OF: ReadonlyMap<string, number> = new Map([
 const DURATION = /^(\d{1,6})([mhdwy])$/;
 
 /**
- * Parses `--expires` into seconds from now: a duration (`90m`, `12h`, `30d`, `2w`, `1y`) or an ISO 8601 time. Undefined
- * for `never`. @throws InvalidArgumentError
+ * Seconds from now of a duration (`90m`, `12h`, `30d`, `2w`, `1y`) or an ISO 8601 time; undefined for `never`. @throws
+ * InvalidArgumentError
  */
 export const parseExpiry = (text: string, now = new Date()): number | undefined => {
   if (text === "never") return undefined;

@@ -21,7 +21,7 @@ const byLockFile = async (folder: string): Promise<PackageManager | undefined> =
 };
 
 /**
- * The package manager that runs this command, else that of the nearest lock file, else npm.
+ * That of this process, else of the nearest lock file, else npm.
  * @param userAgent `npm_config_user_agent`, e.g. `pnpm/9.1.0 npm/? node/v22.0.0`
  */
 export const findPackageManager = async (
@@ -32,7 +32,7 @@ export const findPackageManager = async (
   return PACKAGE_MANAGERS.find((manager) => manager === name) ?? (await byLockFile(folder)) ?? "npm";
 };
 
-/** npm has short forms. `bun test` would run Bun's own test runner. */
+/** `bun test` would run Bun's own test runner. */
 export const scriptCommand = (manager: PackageManager, script: string): string => {
   if (manager === "pnpm" || manager === "yarn") return `${manager} ${script}`;
   const isShort = manager === "npm" && ["start", "test"].includes(script);
@@ -48,10 +48,7 @@ export const EXECUTE: Readonly<Record<PackageManager, string>> = {
 
 const OUTPUT_CHARACTERS = 4_000;
 
-/**
- * @param signal stops the installation; the result is then meaningless
- * @returns undefined, or the last 4,000 characters of the failure's output
- */
+/** @returns undefined, or the last 4,000 characters of the failure's output; meaningless after `signal` */
 export const install = async (
   manager: PackageManager,
   folder: string,
@@ -60,7 +57,7 @@ export const install = async (
   const isBegun = manager === "npm" && (await copyPackagesOfNpx(folder, signal));
   if (signal.aborted) return "It was stopped.";
   return new Promise((resolve) => {
-    // On Windows package managers are shell scripts. No part of the line is user input.
+    // On Windows package managers are shell scripts. The line has no user input.
     const child = spawn(manager, ["install", ...(isBegun ? ["--prefer-offline"] : [])], {
       cwd: folder,
       stdio: ["ignore", "pipe", "pipe"],

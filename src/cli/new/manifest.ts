@@ -13,8 +13,7 @@ const FOR_TYPESCRIPT: Readonly<Record<string, string>> = {
   typescript: "^5.9.3",
 };
 /**
- * Both packages work without their install scripts. Scripts that are neither allowed nor denied cause warnings in npm
- * 11 and errors in pnpm 11.
+ * Both work without install scripts. Scripts neither allowed nor denied cause warnings in npm 11 and errors in pnpm 11.
  */
 const WITHOUT_SCRIPTS = [
   "esbuild",
@@ -26,7 +25,7 @@ const WITHOUT_SCRIPTS = [
 
 const NAME_CHARACTERS = 100;
 
-/** A valid npm name from the folder's name. It must differ from the names of the project's dependencies. */
+/** npm refuses a name that is also a dependency. */
 export const packageNameOf = (folder: string): string => {
   const name = basename(folder)
     .normalize("NFKD")
@@ -44,7 +43,6 @@ export interface ManifestFacts {
   name: string;
   template: Template;
   language: Language;
-  /** A version range, or `file:` and a path. */
   threadloom: string;
 }
 
@@ -65,7 +63,7 @@ export const packageJson = ({ name, template, language, threadloom }: ManifestFa
       test: isTyped ? `node --import tsx --test ${test}` : `node --test ${test}`,
       ...(isTyped && { typecheck: "tsc" }),
     },
-    // The image of `threadloom dockerfile` has no devDependencies.
+    // The image has no devDependencies.
     dependencies: Object.fromEntries(
       Object.entries({ ...DEPENDENCIES, threadloom }).sort(([one], [two]) => (one < two ? -1 : 1)),
     ),
@@ -74,7 +72,6 @@ export const packageJson = ({ name, template, language, threadloom }: ManifestFa
   });
 };
 
-/** pnpm reads this file at the root of a project and of a workspace. */
 export const pnpmSettings = (): string =>
   `allowBuilds:\n${WITHOUT_SCRIPTS.map((script) => `  "${script}": false\n`).join("")}`;
 
@@ -86,7 +83,6 @@ export const langgraphJson = ({ template, language }: ManifestFacts): string =>
     graphs: {
       [template]: {
         path: `./src/${template}.${ENDINGS[language]}:graph`,
-        // The console shows it where a thread has no messages yet.
         description: `Example: ${TEMPLATE_HINTS[template]}. Try: ${TEMPLATE_QUESTIONS[template]}`,
       },
     },

@@ -16,7 +16,6 @@ export interface ProjectWish {
 
 const SCRIPTS = ["dev", "test", "start"];
 
-/** Replaces the words in double braces. */
 const readmeOf = (text: string, name: string, { language, packageManager }: ProjectWish): string => {
   const widest = Math.max(...SCRIPTS.map((script) => scriptCommand(packageManager, script).length));
   return text
@@ -59,7 +58,7 @@ const isAbove = async (folder: string, name: string): Promise<boolean> => {
   return parent !== folder && ((await exists(join(parent, name))) || (await isAbove(parent, name)));
 };
 
-/** @throws UsageError for a name that can't be printed and typed */
+/** @throws UsageError */
 export const assertFolderName = (given: string): void => {
   // E.g. from an unset variable of a script.
   if (given.trim() === "") throw new UsageError("The folder has no name; '.' is this one.");
@@ -67,7 +66,7 @@ export const assertFolderName = (given: string): void => {
     throw new UsageError("The folder's name has a character that can't be seen; name another.");
 };
 
-/** @throws UsageError for a folder that can't hold a new project */
+/** @throws UsageError */
 export const assertRoomIn = async (folder: string): Promise<void> => {
   const found = await stat(folder).catch(() => undefined);
   if (found === undefined) return;
@@ -79,7 +78,7 @@ export const assertRoomIn = async (folder: string): Promise<void> => {
     );
 };
 
-/** Returns the written files. @throws UsageError, before writing, if one exists; StartError if writing fails */
+/** @throws UsageError, before writing, if a file exists; StartError if writing fails */
 export const writeProject = async (wish: ProjectWish): Promise<string[]> => {
   const { folder } = wish;
   await assertRoomIn(folder);

@@ -25,7 +25,7 @@ const assertFits = async (folder: string): Promise<void> => {
   await assertRoomIn(resolve(folder));
 };
 
-/** Every question throws NotDoneError on Ctrl-C. */
+/** Questions throw NotDoneError on Ctrl-C. */
 export const askFolder = async (usual: string): Promise<string> => {
   for (;;) {
     const folder = answered(
@@ -46,7 +46,7 @@ export const askTemplate = async (): Promise<Template> =>
   answered(
     await select({
       message: "What shall it begin as?",
-      // In the label, because the prompt shows only the hint of the selected option.
+      // The prompt shows only the selected option's hint.
       options: TEMPLATES.map((value) => ({ value, label: `${value}: ${TEMPLATE_HINTS[value]}` })),
     }),
   );

@@ -2,7 +2,6 @@ import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Each is a folder of `templates/`. */
 export const TEMPLATES = ["agent", "approval", "research"] as const;
 export type Template = (typeof TEMPLATES)[number];
 
@@ -12,7 +11,6 @@ export const TEMPLATE_HINTS: Readonly<Record<Template, string>> = {
   research: "a plan, searches in parallel, a report",
 };
 
-/** A question that the template's own model answers. */
 export const TEMPLATE_QUESTIONS: Readonly<Record<Template, string>> = {
   agent: "What is 6 * 7?",
   approval: "Thank ada@example.com for her order",
@@ -44,7 +42,6 @@ const textsOf = async (folder: string): Promise<Map<string, string>> => {
   return new Map(await Promise.all(texts));
 };
 
-/** The files of a template by path. The command replaces words in double braces in `README.md`. */
 export const templateFiles = async (template: Template, language: Language): Promise<Map<string, string>> => {
   const [common, ofLanguage, own] = await Promise.all([
     textsOf(join(FOLDER, "project")),

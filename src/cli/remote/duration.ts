@@ -5,7 +5,6 @@ const MILLISECONDS = new Map([
   ["d", 86_400_000],
 ]);
 
-/** Parses e.g. "15m" into milliseconds; undefined for other text. */
 export const parseDuration = (text: string): number | undefined => {
   const [, number = "", unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   const factor = MILLISECONDS.get(unit);

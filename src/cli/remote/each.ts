@@ -2,21 +2,18 @@ import { StartError } from "../../platform/domain/errors.ts";
 import { NotDoneError } from "../run-command.ts";
 import { idArgument } from "./server.ts";
 
-/** Parses a variadic argument of ids. */
 export const idsArgument = (text: string, before: string[] | undefined): string[] => [
   ...(before ?? []),
   idArgument(text),
 ];
 
 interface Action {
-  /** Heads the error messages. */
   command: "runs" | "threads";
-  /** The result for each id, e.g. `cancelled`, and the name of the field in JSON. */
+  /** E.g. `cancelled`; also the name of the field in JSON. */
   done: string;
   /** E.g. `Run`. */
   noun: string;
   json: boolean;
-  /** A StartError for one id does not stop the others. */
   act(id: string): Promise<unknown>;
 }
 
@@ -25,7 +22,7 @@ interface Output {
   note(text: string): void;
 }
 
-/** Calls `act` for each id and reports each result. @throws NotDoneError if one was refused */
+/** A StartError for one id does not stop the others. @throws NotDoneError at the end */
 export const forEachId = async (
   ids: readonly string[],
   { command, done, noun, json, act }: Action,

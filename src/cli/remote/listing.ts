@@ -13,9 +13,9 @@ export interface ListFlags extends ServerFlags {
 
 interface ListWords {
   statuses: readonly string[];
-  /** Comes between "only those" and "of this graph" in the help. */
+  /** Stands between "only those" and "of this graph" in the help. */
   whose?: string;
-  /** The event of `--since` in the help, e.g. "were made". */
+  /** Completes the help of `--since`, e.g. "were made". */
   happened: string;
 }
 
@@ -29,20 +29,15 @@ export const listing = (command: Command, { statuses, whose = "", happened }: Li
 
 interface Search<Item> {
   path: string;
-  /** Without `limit` and `offset`. */
   body: JsonObject;
   limit: number;
-  /** @throws for an invalid item */
   parse(items: JsonValue[]): Item[];
   idOf(item: Item): string;
-  /** True stops the paging, because later items in this order do not match, either. Undefined: reads all pages. */
+  /** True stops the paging. */
   isPast?(item: Item): boolean;
 }
 
-/**
- * Reads pages until `limit`: the server ends a page early if records are long. A record that moves to the next page
- * meanwhile is listed once.
- */
+/** The server ends a page early if records are long. A record that moves to the next page is listed once. */
 export const readListed = async <Item>(
   server: Pick<RemoteServer, "search">,
   { path, body, limit, parse, idOf, isPast = () => false }: Search<Item>,

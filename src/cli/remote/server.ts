@@ -9,7 +9,6 @@ import { answeringJson } from "../flags.ts";
 import { parseDuration } from "./duration.ts";
 import type { Environment } from "../own-database.ts";
 
-/** Server address, API key and form of the answer. */
 export interface ServerFlags {
   url?: string | undefined;
   apiKey?: string | undefined;
@@ -23,21 +22,21 @@ export const onServer = (command: Command): Command =>
       .option("--api-key <key>", "an API key of it (default: THREADLOOM_API_KEY)"),
   );
 
-/** `data` is parsed JSON, or the text if it is no JSON. */
+/** `data`: parsed JSON, or text. */
 export interface RemoteEvent {
   id: string | undefined;
   event: string;
   data: JsonValue;
 }
 
-/** The API of a running server. All methods throw StartError with one sentence. */
+/** All methods throw StartError. */
 export interface RemoteServer {
   get(path: string): Promise<JsonValue>;
   post(path: string, body: JsonObject): Promise<JsonValue>;
-  /** One page; `next` is the offset of the next page, undefined on the last. */
+  /** `next`: offset of the next page, undefined on the last. */
   search(path: string, body: JsonObject): Promise<{ items: JsonValue[]; next: number | undefined }>;
   delete(path: string): Promise<void>;
-  /** All kept events of a path, then new ones until the stream ends. Reconnects after a lost connection. */
+  /** Kept events, then new ones until the stream ends. Reconnects. */
   events(
     path: string,
     options: { from: string | undefined; signal: AbortSignal },
@@ -163,7 +162,6 @@ export const idArgument = (text: string): string => {
   throw new InvalidArgumentError("It is an id, like 0199f3a0-0000-7000-8000-000000000000.");
 };
 
-/** Parses a time, or a duration before now. */
 export const sinceArgument = (text: string): Date => {
   const ago = parseDuration(text);
   const moment = ago === undefined ? new Date(text) : new Date(Date.now() - ago);

@@ -5,7 +5,6 @@ import type { RemoteServer } from "./server.ts";
 
 const EVENT_COLUMN = 18;
 
-/** The event `error` ends a failed run. */
 const failureIn = (event: string, data: JsonValue): string | undefined =>
   event === "error" ? (typeof data === "string" ? data : JSON.stringify(data)) : undefined;
 
@@ -22,9 +21,8 @@ export interface TailOptions {
 }
 
 /**
- * Writes one line per event until the stream ends, a signal arrives, or the output closes. @throws StartError at the
- * end of a failed run
- * @returns whether the stream was read to its end
+ * @throws StartError at the end of a failed run
+ * @returns whether the stream ended by itself
  */
 export const tail = async (
   server: RemoteServer,

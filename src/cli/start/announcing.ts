@@ -9,14 +9,12 @@ export interface Listening {
   config: Config;
   project: GraphConfig;
   address: string;
-  /** Undefined without the embedded PostgreSQL. */
   embeddedFolder: string | undefined;
   server: Server | undefined;
   logger: Logger;
   write(text: string): void;
 }
 
-/** Prints the banner on a terminal, else a log line. */
 export const announce = async (listening: Listening): Promise<void> => {
   const { config, project, address, embeddedFolder, server, logger } = listening;
   const graphs = server?.graphs ?? [];

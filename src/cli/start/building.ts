@@ -13,7 +13,7 @@ export interface BuildingOptions {
   logger: Logger;
 }
 
-/** Builds a server, and retries if its database dies meanwhile. A failed `build` must close everything it opened. */
+/** Retries if the database dies meanwhile. A failed `build` must close everything it opened. */
 export const buildBesideDatabase = (
   build: () => Promise<Server>,
   { forMs, signal, logger }: BuildingOptions,

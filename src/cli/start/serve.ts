@@ -1,7 +1,6 @@
 /**
- * `threadloom start`: the process of a server. Uses environment, signals and exit. Imports all of LangChain
- * dynamically: after the environment is complete, and while the embedded PostgreSQL starts. Both take most of the
- * start's time.
+ * `threadloom start`. Uses environment, signals and exit. Imports LangChain dynamically: after the environment is
+ * complete, and beside the start of the embedded PostgreSQL, because both are slow.
  */
 import { ofGraph } from "../../platform/lib/contents.ts";
 import { readFileSync } from "node:fs";
@@ -35,26 +34,24 @@ import type { InDevelopment } from "./in-development.ts";
 import { assertPortIsFree, explainListening } from "./listening.ts";
 import { logWarnings } from "./warnings.ts";
 
-/** Open parts, in the order of opening. */
+/** In the order of opening. */
 interface Opened {
   postgres?: EmbeddedPostgres;
   server?: Server;
 }
 
-/** npm repeats the terminal's Ctrl-C: the same signal within this time counts once. */
+/** npm repeats the terminal's Ctrl-C, which counts once. */
 const SAME_SIGNAL_MS = 1_000;
-/** Time for closing, beyond the grace period of running runs. */
+/** Beyond the grace period of running runs. */
 const CLOSE_SECONDS = 15;
 
-/** Adds `env` of langgraph.json. Variables that are set win. */
+/** Variables that are set win. */
 const loadEnvironment = ({ environment }: GraphConfig): void => {
   for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
-  // Otherwise LangChain delivers tokens in the background, and a run can end before they arrive: 337 of 600 were lost
-  // at 3 x 200 without pauses between them.
+  // Otherwise LangChain delivers tokens in the background, and a run can end before they arrive (337 of 600 lost).
   process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] ??= "false";
 };
 
-/** Turns common start errors into a sentence, and returns others unchanged. */
 const explain = (error: unknown, config: Config): unknown => {
   if (error instanceof Error && "syscall" in error && error.syscall === "listen")
     return explainListening(error, config);
@@ -88,7 +85,7 @@ const open = async (
     opened.postgres = await startEmbeddedPostgres({ dataFolder: resolve(config.dataFolder), logger });
     return opened.postgres.connectionString;
   };
-  // Waits for all, even if one fails: a PostgreSQL that comes up later would be left running.
+  // Waits for all: a PostgreSQL that comes up after a failure would be left running.
   const [database, module, logging, printing] = await Promise.allSettled([
     startPostgres(),
     import("../../server/app/compose.ts"),
@@ -99,7 +96,7 @@ const open = async (
   if (module.status === "rejected") throw module.reason;
   if (logging.status === "rejected") throw logging.reason;
   if (printing.status === "rejected") throw printing.reason;
-  // The SDK reads its logger from globalThis only, and graphs use it while they load. This process owns globalThis.
+  // The SDK reads its logger only from globalThis, which this process owns. Graphs use it while they load.
   Reflect.set(globalThis, logging.value.SDK_LOGGER, logging.value.createSdkLogger(logger));
   Object.assign(console, printing.value.createLogConsole(logger));
   const createServer = (): Promise<Server> =>
@@ -120,11 +117,11 @@ interface Ending {
   exitCode: number;
   /** See Server. */
   failed: boolean;
-  /** The next process uses the database. A signal may reset this. */
+  /** A signal may reset this. */
   keepsDatabase: boolean;
 }
 
-/** Closes in reverse order. Each part closes even if another fails. */
+/** Each part closes even if another fails. */
 const close = async ({ server, postgres }: Opened, ending?: Ending): Promise<RunsLeft | undefined> => {
   try {
     return await server?.close({ failed: ending?.failed ?? false });
@@ -147,14 +144,13 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
       readText: (path) => readFileSync(path, "utf8"),
     },
   );
-  // Reads the file again: its `env` may have set variables that change its own keys.
+  // Again: `env` may have set variables that change other keys.
   const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
-  // Graphs and their child processes must not see the keys.
+  // Graphs must not see the keys.
   for (const name of ["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]) delete process.env[name];
   if (project.namesEncryption) throw ownEncryption(`encryption of ${project.path}`);
   const pretty = config.logFormat === "pretty";
-  // A server continues without a reader of its log. `dev` stops, because its user has seen enough (`| head`, `| grep -m
-  // 1`).
+  // `dev` stops when its reader is gone (`| head`); a server continues.
   const onUnread = (): void => void (development !== undefined && setImmediate(() => void stop(0)));
   for (const stream of [process.stdout, process.stderr]) stream.on("error", onUnread);
   const terminal = openTerminal(process.stdout.fd, onUnread);
@@ -213,7 +209,7 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
   const runsInHand = (): readonly string[] => opened.server?.runsInHand() ?? [];
   // SIGHUP: the terminal was closed.
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, onSignal);
-  // A second signal, a graph that exits, or a close that took too long: only synchronous work is possible here.
+  // Only synchronous work is possible here.
   process.on("exit", (code) => {
     if (isClosed) return;
     const runs = runsInHand();
@@ -263,7 +259,6 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
   }
 };
 
-/** StartError and GraphLoadError are shown as a sentence, other errors with their stack. */
 export const failureText = (error: unknown): string => {
   const plain = error instanceof StartError || error instanceof GraphLoadError;
   return plain ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -274,6 +269,6 @@ const fail = (error: unknown): void => {
   process.exit(exitCodeOf(error));
 };
 
-/** Starts the server. The process runs until a signal ends it. */
+/** Runs until a signal ends the process. */
 export const serve = (argv: readonly string[], development?: InDevelopment): Promise<void> =>
   main(argv, development).catch(development?.failed ?? fail);

@@ -9,12 +9,11 @@ interface Circumstances {
   project: GraphConfig;
   config: Config;
   environment: Readonly<Record<string, string | undefined>>;
-  /** Whether a flag or variable names the embedded database's folder. */
   namesFolder: boolean;
   logger: Logger;
 }
 
-/** Logs one line for each option that is wrong or without effect, but refuses no start. */
+/** Logs one line per option that is wrong or without effect. */
 export const logWarnings = ({ project, config, environment, namesFolder, logger }: Circumstances): void => {
   const file = config.graphConfigFile;
   if (project.auth !== undefined && config.unsafeIgnoreAuth)

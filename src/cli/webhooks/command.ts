@@ -7,7 +7,6 @@ import { onDatabase, type DatabaseFlags } from "../own-database.ts";
 import { printable } from "../printable.ts";
 
 export interface WebhooksCommandParts {
-  /** Opens the deployment's database for `work`, and closes it. */
   withWebhooks<Result>(
     flags: DatabaseFlags,
     work: (webhooks: WebhookService) => Promise<Result>,
@@ -35,7 +34,6 @@ Examples:
 A delivery has the id of its run. A running server sends what is replayed within two seconds; without one it is sent when
 one starts. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
-/** Status, time of the next attempt or of the end, receiver and error. */
 const lineOf = (delivery: WebhookDelivery): string =>
   [
     delivery.run_id,
@@ -53,7 +51,7 @@ const textOf = (delivery: WebhookDelivery): string =>
 
 const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
-/** The commands `webhooks list|show|replay`, also for use in a larger program. */
+/** Also for use in a larger program. */
 export const createWebhooksCommand = ({ withWebhooks, write, note }: WebhooksCommandParts): Command => {
   const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
   const webhooks = new Command("webhooks").description(

@@ -7,8 +7,9 @@ import type { WebRequest } from "./requests.ts";
 /**
  * One request through the application and the API. The application runs first; if it calls `api()`, Fastify continues,
  * `onSend` gives the API's response to the application, and the application's response is sent:
- * application ──▶ api() ──▶ hooks and handler of the route ──▶ onSend ──▶ application ──▶ sent
- * └── answers by itself ──▶ sent
+ *
+ *     application ──▶ api() ──▶ hooks and handler of the route ──▶ onSend ──▶ application ──▶ sent
+ *          └── answers by itself ──▶ sent
  */
 export interface Exchange {
   /** `api` of the application's environment. */
