@@ -7,7 +7,7 @@ const SERVER_OWNED =
 export const withoutServerOwned = (configurable: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(configurable).filter(([key]) => !SERVER_OWNED.test(key)));
 
-/** Keys that describe the user. Only the server may set them. */
+/** Only the server describes the user. */
 const AUTH_FIELD = /^langgraph_auth_/;
 
 /** Returns the same object if there is nothing to remove. */

@@ -16,10 +16,7 @@ const WARNING_OF_NODE = /^\(node:\d+\) /;
 
 type Severity = "info" | (typeof SEVERITIES)[keyof typeof SEVERITIES];
 
-/**
- * A console that logs each call as one line, with run and node. Printed directly, a caller's text with line breaks
- * could forge log lines.
- */
+/** One log line per call: printed directly, a caller's text could forge log lines. */
 export const createLogConsole = (logger: Logger): Console => {
   const consoleOf = (severity: Severity): Console => {
     const stream = new Writable({

@@ -7,7 +7,6 @@ interface SourcePlace {
   file: string;
   line: number;
   column: number | undefined;
-  /** The stack's line; undefined for other sources. */
   frame: string | undefined;
 }
 
@@ -67,7 +66,7 @@ const excerpt = async ({ file, line, column }: SourcePlace): Promise<string[]> =
   });
 };
 
-/** The user's frames of a stack and the lines around the first. Empty, or begins with a line break. */
+/** Empty, or begins with a line break. */
 export const placeText = async (error: unknown): Promise<string> => {
   if (!(error instanceof Error)) return "";
   const stack = (error.stack ?? "").split("\n");

@@ -33,10 +33,7 @@ export interface Graphs {
   isFactory(id: string): boolean;
   /** Classes of the graph's own LangGraph copy: its arguments must be instances of them. */
   classesOf(id: string): ValueClasses;
-  /**
-   * The graph for a run, with this server's checkpointer and store. Calls a factory each time; its errors pass through.
-   * With `bindings` the result is a copy for this call.
-   */
+  /** Calls a factory each time; its errors pass through. With `bindings` the result is a copy for this call. */
   resolve(
     id: string,
     config?: GraphConfiguration,
@@ -48,7 +45,7 @@ export interface Graphs {
    * until it is read. Throws `invalid` if a factory fails for this config.
    */
   schemas(id: string, config?: GraphConfiguration): Promise<GraphSchemas>;
-  /** Starts reading schemas from source in another process, which takes seconds. */
+  /** Takes seconds, in another process. */
   readAhead(): void;
   /** The input schema, without the source. */
   declaredInput(id: string): Promise<JsonObject>;
@@ -71,7 +68,7 @@ export interface LoadGraphsOptions extends GraphBindings {
   logger: Logger;
   /** See createModuleLoader. */
   edition?: number | undefined;
-  /** Reads schemas from source. Closed with the graphs. */
+  /** Closed with the graphs. */
   source?: SourceReader | undefined;
   /** Stops waiting for loading. */
   signal?: AbortSignal | undefined;
@@ -95,7 +92,7 @@ class NoGraphError extends Error implements WithoutContents {
   readonly hidesContents = true;
 }
 
-/** @throws GraphLoadError that names each invalid graph, its file and the cause */
+/** @throws GraphLoadError that names each invalid graph */
 export async function loadGraphs({
   configPath,
   projectKeys,

@@ -11,10 +11,7 @@ import { messagesSchema } from "./message-schemas.ts";
 import type { RunnableGraph } from "./runnable-graph.ts";
 import type { Properties, SourceSchemas } from "./source/extraction.ts";
 
-/**
- * JSON schemas of a graph's input, output, state and context. Each has `properties`, because front ends read its keys
- * without a check.
- */
+/** Each has `properties`, because front ends read its keys without a check. */
 export interface GraphSchemas {
   graph_id: string;
   input_schema: JsonObject;
@@ -23,13 +20,11 @@ export interface GraphSchemas {
   /** Keys of `config.configurable`, including those of the context. */
   config_schema: JsonObject;
   context_schema: JsonObject;
-  /** The source is still being read, and may add more. */
   provisional?: true;
 }
 
 const DRAFT = "http://json-schema.org/draft-07/schema#";
 
-/** Fields of a `StateGraph` with its declarations. */
 interface StateBuilder {
   /** Channels by key; always present. */
   _schemaDefinition?: Channels;
@@ -60,7 +55,6 @@ type Direction = "update" | "value";
 const builderOf = ({ builder }: RunnableGraph): StateBuilder =>
   isObject(builder) ? (builder as StateBuilder) : {};
 
-/** Such a graph's source may tell more than the graph. */
 export const isDeclaredByTypes = (graph: RunnableGraph): boolean =>
   !isObject(builderOf(graph)._schemaRuntimeDefinition);
 
@@ -118,7 +112,6 @@ function fieldsOf(
   return fields;
 }
 
-/** A value with a reducer, an untracked value, or a schema. */
 function stateField(value: unknown, direction: Direction): Field {
   if (!isObject(value)) return { schema: undefined, extra: undefined };
   const extra = isObject(value.jsonSchemaExtra) ? (value.jsonSchemaExtra as JsonObject) : undefined;
@@ -190,7 +183,6 @@ function withoutNothing(schema: JsonObject): JsonObject {
   return { ...rest, ...(second as JsonObject) };
 }
 
-/** Prefers the source's schema. If that has only a comment, adds the channel's. */
 function typedSchema(key: string, types: Properties, ofChannel: () => JsonObject): JsonObject {
   const { description, ...typed } = (relocated(ownField(types, key), propertyPointer(key)) ??
     {}) as JsonObject;

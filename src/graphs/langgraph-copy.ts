@@ -54,8 +54,8 @@ const once = <Value>(find: (key: string) => Value): ((key: string) => Value) => 
 type Classes = Promise<ValueClasses>;
 
 /**
- * Finds the LangGraph classes that a graph's file resolves to; they may differ from this server's. A bundled copy can't
- * be found and gets compatible classes. Caches within one load: each search took as long as loading a graph.
+ * The classes that a graph's file resolves to may differ from this server's. A bundled copy can't be found and gets
+ * compatible classes. Caches, because each search took as long as loading a graph.
  */
 export const createCopyFinder = () => {
   const requiredClasses = once((entry): Classes => {

@@ -5,12 +5,11 @@ const LATE_MS = 10_000;
 
 export interface LoadingWatch {
   logger: Logger;
-  /** Stops waiting; the module may continue to load. */
   signal?: AbortSignal | undefined;
   lateMs?: number | undefined;
 }
 
-/** Logs a graph that loads for long: a top-level `await` may never end. Rejects with the signal's reason. */
+/** A top-level `await` may never end, so the log names the graph. Rejects with the signal's reason. */
 export const watchLoading = async <Loaded>(
   { id, file }: GraphEntry,
   loading: Promise<Loaded>,

@@ -7,7 +7,6 @@ export interface LogOrigin {
   node?: string;
 }
 
-/** The current run and node, from LangGraph's async context. */
 export const logOrigin = (): LogOrigin => {
   const { metadata = {}, configurable = {} } =
     (AsyncLocalStorageProviderSingleton.getRunnableConfig() as

@@ -25,7 +25,6 @@ type NewToken = (
   fields?: { chunk?: Chunk },
 ) => Promise<void>;
 
-/** LangChain's `CallbackManagerForLLMRun`. */
 interface CallManager {
   readonly runId: string;
   readonly handlers?: readonly object[];

@@ -11,8 +11,8 @@ export interface ModuleEntry extends GraphEntry {
 
 export interface ModuleLoader {
   /**
-   * Boxed, because the export may be a promise and the caller decides whether to await it.
-   * @throws GraphLoadError with the graph's id, file, cause and lines
+   * Boxed, because the export may be a promise.
+   * @throws GraphLoadError
    */
   load(entry: ModuleEntry): Promise<{ exported: unknown }>;
 }

@@ -14,7 +14,6 @@ export interface OwnServer {
 }
 
 export interface OwnServerRegistration {
-  /** Clients that `work` uses reach this server, even with several in the process. */
   run<Result>(work: () => Result): Result;
   close(): void;
 }
@@ -61,7 +60,6 @@ const register = (): Servers => {
   return servers;
 };
 
-/** Connects `new Client()` without an `apiUrl` in graphs and `http.app` to this server, until it is closed. */
 export const registerOwnServer = (server: OwnServer): OwnServerRegistration => {
   const servers = own[SERVERS] ?? register();
   servers.all.add(server);

@@ -15,7 +15,6 @@ import { makesSnapshots, type RunnableGraph } from "./runnable-graph.ts";
 interface JudgedWrites {
   /** The accepted writes. */
   writes: CheckpointPendingWrite[];
-  /** The error for each task whose writes were refused. */
   refused: ReadonlyMap<string, unknown>;
 }
 
@@ -42,7 +41,7 @@ const judge = async (
 ): Promise<JudgedWrites> => {
   if (all.every(isNote) || !makesSnapshots(graph)) return { writes: all, refused: new Map() };
   let tries = 0;
-  /** The error from applying these writes; undefined if they are accepted. */
+  /** Undefined if they are accepted. */
   const objectionTo = async (writes: CheckpointPendingWrite[]): Promise<unknown> => {
     const saved = { ...(await read()), pendingWrites: writes };
     tries += 1;
@@ -115,7 +114,7 @@ const isInputRefused = async (
   return due.tasks.some(({ id, name }) => name === INPUT && refused.has(id));
 };
 
-/** The checkpoint for display: tasks with refused writes show their error. */
+/** Tasks with refused writes show their error. */
 export const withErrors = async (
   graph: RunnableGraph,
   tuple: CheckpointTuple,
@@ -136,8 +135,8 @@ const describe = (error: unknown): { name: string; message: string } =>
     : { name: "Error", message: String(error) };
 
 /**
- * After a failed run, stores errors for tasks whose writes were refused, as LangGraph does for tasks that throw.
- * History shows only stored errors. Rejects with the errors of `saver`.
+ * Stores the errors of refused writes with their tasks, as LangGraph does for tasks that throw: history shows only
+ * stored errors.
  */
 export const noteRefused = async (
   graph: RunnableGraph,

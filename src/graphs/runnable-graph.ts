@@ -80,7 +80,6 @@ export interface GraphConfiguration {
   metadata?: Record<string, unknown>;
 }
 
-/** The purpose of a factory's graph, as in the SDK's `ServerRuntime`. */
 export type AccessContext = "threads.create_run" | "threads.read" | "threads.update" | "assistants.read";
 
 /** A factory's second argument. `executionRuntime` is null if no node will run. */

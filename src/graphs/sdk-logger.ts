@@ -5,7 +5,6 @@ import { logOrigin } from "./log-origin.ts";
 /** Every copy of `@langchain/langgraph-sdk/logging` reads this key of `globalThis`. */
 export const SDK_LOGGER = Symbol.for("langgraph.api.sdk-logger");
 
-/** The SDK's methods (winston's names) and their severity here. */
 const SEVERITIES = {
   error: "error",
   warn: "warn",
@@ -20,7 +19,7 @@ const SEVERITIES = {
   silly: "trace",
 } as const;
 
-/** Winston's arguments: a message and more, or an object with `message`. */
+/** Winston's arguments. */
 type Log = (message: unknown, ...more: unknown[]) => SdkLogger;
 export type SdkLogger = { readonly [Method in keyof typeof SEVERITIES]: Log };
 
@@ -37,7 +36,6 @@ const textOf = (value: unknown): string => {
   }
 };
 
-/** Small fields unchanged, else the beginning of their JSON text. */
 const fieldsOf = (values: readonly unknown[]): Record<string, unknown> => {
   const [error] = values.filter((value) => value instanceof Error);
   const others = values.filter((value) => value !== error && value !== undefined);
@@ -51,7 +49,7 @@ const fieldsOf = (values: readonly unknown[]): Record<string, unknown> => {
   };
 };
 
-/** The result of the SDK's `getLogger`: writes bounded lines with run and node to the server's log. */
+/** Bounded lines with run and node. */
 export const createSdkLogger = (logger: Logger): SdkLogger => {
   const write = (severity: (typeof SEVERITIES)[keyof typeof SEVERITIES], [first, ...more]: unknown[]) => {
     if (!logger.isLevelEnabled(severity)) return;

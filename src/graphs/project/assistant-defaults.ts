@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 import { ownField } from "../../platform/lib/names.ts";
 
-/** `config` and `context` of a graph in langgraph.json, for its default assistant. */
+/** For the graph's default assistant. */
 export interface GraphDefaults {
   config: JsonObject;
   context: JsonObject;
@@ -10,7 +10,7 @@ export interface GraphDefaults {
 const objectOr = (value: JsonValue | undefined): JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
 
-/** By graph id. Fields of `configs` (LANGGRAPH_CONFIG) win; the dev server's format has `context` beside them. */
+/** Fields of `configs` (LANGGRAPH_CONFIG) win; there the dev server has `context` beside the config's fields. */
 export const assistantDefaults = (
   entries: readonly { id: string; defaults?: GraphDefaults | undefined }[],
   configs: Readonly<Record<string, JsonObject>>,

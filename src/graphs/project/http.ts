@@ -27,11 +27,8 @@ export interface HttpRules {
   readonly disabled: ReadonlySet<ApiPart>;
   /** Request headers copied to `config.configurable`; undefined: the default ones. */
   readonly configurableHeaders: HeaderChoice | undefined;
-  /** Request headers in the log; undefined: none. */
   readonly loggingHeaders: HeaderChoice | undefined;
-  /** Authenticates API requests before the project's application instead of after it. */
   readonly authFirst: boolean;
-  /** Routes of the project's application require authentication. */
   readonly customRouteAuth: boolean;
 }
 
@@ -83,7 +80,6 @@ export const httpRulesOf = (http: HttpFields, folder: string): HttpRules => ({
   customRouteAuth: http?.enable_custom_route_auth ?? false,
 });
 
-/** Sentences about settings without effect. */
 export const httpWarnings = (http: HttpFields): string[] => {
   const cors = corsWarning(corsRulesOf(http?.cors));
   const { app, enable_custom_route_auth: customRouteAuth, middleware_order: order } = http ?? {};

@@ -1,10 +1,9 @@
-/** The server's default expiry of store items. */
 export interface StoreExpiry {
   /** Minutes after the last read or write; undefined for never. */
   defaultMinutes: number | undefined;
   /** Whether a read restarts the time. */
   refreshOnRead: boolean;
-  /** Minutes between deletions of expired items (already hidden); undefined: the server's default. */
+  /** Expired items are hidden before. */
   sweepIntervalMinutes?: number | undefined;
 }
 

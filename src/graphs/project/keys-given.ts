@@ -9,7 +9,6 @@ const withKey = (object: JsonObject, path: readonly string[], value: JsonValue):
   return { ...object, [key]: withKey(isJsonObject(inner) ? inner : {}, rest, value) };
 };
 
-/** The file's keys overridden by given ones. Returns a file that is no object unchanged. */
 export const withKeys = (file: unknown, given: ProjectKeys): unknown => {
   if (!isJsonObject(file)) return file;
   // Whole keys before their parts.

@@ -8,9 +8,8 @@ export interface KeyReview {
   forImages: readonly string[];
   /** Sentences. */
   unknown: readonly string[];
-  /** Refuses a start without `auth` because of a key that is nearly `auth`; undefined if there is none. */
+  /** A key that is nearly `auth`: the start is refused. */
   misspeltAuth: string | undefined;
-  /** The project has its own encryption handlers. */
   namesEncryption: boolean;
 }
 
@@ -165,7 +164,7 @@ const misspeltAuthIn = (file: unknown): string | undefined => {
 
 const KEYS_AT_MOST = 30;
 
-/** One sentence, grouped by reason; undefined without such keys. */
+/** Undefined without such keys. */
 export const keyWarning = ({ withoutEffect, unknown }: KeyReview): string | undefined => {
   const reasons = new Map<string, string[]>();
   for (const [path, reason] of withoutEffect) reasons.set(reason, [...(reasons.get(reason) ?? []), path]);

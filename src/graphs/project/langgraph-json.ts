@@ -25,7 +25,6 @@ export interface GraphEntry {
   /** `default` is a name like any other. */
   exportName: string;
   description: string | undefined;
-  /** Configuration of the graph's default assistant. */
   defaults?: GraphDefaults | undefined;
 }
 
@@ -57,7 +56,7 @@ export interface GraphConfig {
   forImages: readonly string[];
 }
 
-/** An invalid `langgraph.json` or graph. The message is for the operator. */
+/** The message is for the operator. */
 export class GraphLoadError extends Error {
   override readonly name = "GraphLoadError";
 }
@@ -107,7 +106,6 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
     const [issue] = parsed.error.issues;
     const field = issue?.path.join(".") || "the file";
     const sentences = [`${field}: ${issue?.message ?? "unknown error"}`, ...review.unknown];
-    // The error names the environment for keys that the environment sets.
     const isGiven = Object.keys(given).some((key) => `${field}.`.startsWith(`${key}.`));
     const source = isGiven ? `${path} with what the environment says of it` : path;
     throw new GraphLoadError(`${source} is not valid: ${sentences.join("; ").replace(/[.?]$/, "")}.`);

@@ -7,7 +7,6 @@ export interface NamedExport {
   readonly exportName: string;
 }
 
-/** Parses `file:export`. The default export is `default`. */
 export const exportOf = (reference: string, folder: string): NamedExport => {
   const colon = reference.lastIndexOf(":");
   // A path follows a Windows drive letter.

@@ -14,7 +14,6 @@ export interface StoreIndexConfig {
 
 /** The limit of a pgvector column. */
 const DIMS_AT_MOST = 16_000;
-/** A folder or a module's extension: no provider's name. */
 const FILE = /[/\\]|^\.|\.[cm]?[jt]sx?$/;
 
 export const storeIndexSchema = z

@@ -39,8 +39,7 @@ export const cacheFolderOf = (folder: string): string | undefined => {
 const shortDigestOf = (text: string): string => digestOf(text).slice(0, DIGEST_CHARACTERS);
 
 /**
- * Keeps recent extractions, named by their request, so that a restarted server reads no source. One is valid while its
- * source files are unchanged.
+ * Lets a restarted server read no source. An extraction is valid while its source files are unchanged.
  * @param folders all are read, the first is written; empty: nothing is kept
  */
 export const createExtractionCache = (folders: readonly string[]) => {
@@ -78,7 +77,6 @@ export const createExtractionCache = (folders: readonly string[]) => {
   };
 
   return {
-    /** @param mayLackPackages see `areUnchanged` */
     async read(request: ExtractionRequest, mayLackPackages = false): Promise<Extraction | undefined> {
       for (const folder of folders)
         for (const file of (await filesOf(folder, request)).slice(0, KEPT_AT_MOST)) {

@@ -5,10 +5,7 @@ const FIRST_WITHOUT_INTERFACE = 7;
 
 const INSTALL = "(npm install --save-dev typescript@5)";
 
-/**
- * The reason why schemas can't be read from source, without a full stop. TypeScript comes from the project, not from
- * this package.
- */
+/** Without a full stop. TypeScript comes from the project, not from this package. */
 export const missingCompiler = (): string | undefined => {
   try {
     const { version } = createRequire(import.meta.url)("typescript/package.json") as { version: string };

@@ -116,7 +116,6 @@ const exportOf = (
   return checker.getAliasedSymbol(found);
 };
 
-/** Project files that the program has read. They may have changed since. */
 const originsOf = (program: ts.Program, configFiles: readonly string[]): Origins => {
   const digests = new Map<string, string>();
   const others = new Set(configFiles);

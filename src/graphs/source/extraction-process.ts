@@ -11,7 +11,6 @@ const STDERR_CHARACTERS = 2_000;
 
 export interface ExtractionProcess {
   readonly id: number | undefined;
-  /** Rejects with one sentence if the process ends without a result. */
   readonly extraction: Promise<Extraction>;
   kill(): void;
 }

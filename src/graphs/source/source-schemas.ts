@@ -10,12 +10,8 @@ import type { Extraction, ExtractionRequest, SourceSchemas } from "./extraction.
 export type GraphSourceSchemas = ReadonlyMap<string, SourceSchemas>;
 
 export interface SourceReader {
-  /** Starts reading the source of all graphs, or its cache. */
   readAhead(): void;
-  /**
-   * Starts reading if necessary. Undefined if not known yet, or after a failure; an empty map if the source says
-   * nothing. Never rejects.
-   */
+  /** Undefined if not known yet, or after a failure; an empty map if the source says nothing. Never rejects. */
   of(graphId: string): Promise<GraphSourceSchemas | undefined>;
   /** Whether a later answer may differ. */
   readonly isReading: boolean;

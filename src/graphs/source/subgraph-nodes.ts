@@ -1,6 +1,6 @@
 import ts from "typescript";
 
-/** A node that is a graph: `.addNode("research", researchGraph)`. */
+/** E.g. `.addNode("research", researchGraph)`. */
 export interface SubgraphNode {
   name: string;
   graph: ts.Expression;

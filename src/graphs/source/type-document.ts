@@ -20,7 +20,6 @@ const WITHOUT_SCHEMA =
 const PRIMITIVE =
   ts.TypeFlags.StringLike | ts.TypeFlags.NumberLike | ts.TypeFlags.BooleanLike | ts.TypeFlags.Null;
 
-/** Makes one type's JSON schema. A recursive type goes to `definitions`. */
 export class TypeDocument {
   #typesLeft = TYPES_AT_MOST;
   /** Types in progress. */
@@ -131,7 +130,6 @@ export class TypeDocument {
     };
   }
 
-  /** A recursive type becomes a definition. */
   #named(type: ts.Type, make: () => JsonObject): JsonObject {
     const known = this.#names.get(type);
     if (this.#open.has(type) || (known !== undefined && this.#definitions.has(known)))
@@ -165,7 +163,6 @@ const listOf = (items: JsonObject): JsonObject => ({
   ...(isAnything(items) ? {} : { items }),
 });
 
-/** Merges single values into one `enum`. */
 const anyOf = (schemas: readonly JsonObject[]): JsonObject => {
   if (schemas.some(isAnything)) return {};
   const distinct = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];

@@ -37,7 +37,6 @@ export const createTypeFacts = (program: ts.Program) => {
       return item !== undefined && isMessage(item);
     },
 
-    /** A class or interface of JavaScript or Node. */
     builtInName(type: ts.Type): string | undefined {
       const symbol = type.getSymbol();
       if (symbol === undefined || (symbol.flags & (ts.SymbolFlags.Class | ts.SymbolFlags.Interface)) === 0)
@@ -55,7 +54,6 @@ export const createTypeFacts = (program: ts.Program) => {
     /** LangGraph's wrapper of an update that replaces a value. */
     isOverwrite: (type: ts.Type): boolean => type.getProperty("__overwrite__") !== undefined,
 
-    /** Public properties with a string name. */
     fieldsOf: (type: ts.Type): ts.Symbol[] =>
       checker
         .getPropertiesOfType(type)

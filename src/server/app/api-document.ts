@@ -12,10 +12,10 @@ import { apiRoutes } from "./compose.ts";
 import { connectionLimitsOf } from "./limits.ts";
 import type { Services } from "./services.ts";
 
-/** Stands for any service: registering routes reads properties, but calls nothing. */
+/** A service for routes that are only registered. */
 const anonymous: unknown = new Proxy(() => undefined, { get: () => anonymous });
 
-/** The document of `/openapi.json`, without opening a database or loading a graph. */
+/** Opens no database and loads no graph. */
 export const apiDocument = async (
   config: Config,
   project: Pick<GraphConfig, "http" | "auth">,

@@ -15,14 +15,13 @@ import type { Logger } from "../../platform/lib/logger.ts";
 import type { AuthConfig } from "../../graphs/project/auth.ts";
 import { GraphLoadError, type GraphEntry } from "../../graphs/project/langgraph-json.ts";
 
-/** Authentication and authorization. */
 export interface Access {
   authenticate: Authenticate;
   authorize: Authorize;
   assertKnown: AssertKnown;
-  /** Whether callers have to authenticate now. API keys come and go. */
+  /** API keys come and go. */
   readonly isGuarded: boolean;
-  /** Ways to authenticate, for the log. */
+  /** For the log. */
   readonly ways: readonly string[];
   security: ApiSecurity | undefined;
 }
@@ -68,16 +67,14 @@ export const securityOf = (auth: AuthConfig | undefined): ApiSecurity | undefine
   auth === undefined ? undefined : (auth.openapi ?? BEARER);
 
 export interface AccessParts {
-  /** Undefined: only API keys. */
   auth: AuthConfig | undefined;
   entries: readonly Pick<GraphEntry, "id">[];
   apiKeys: ApiKeys;
-  /** Keys of metadata with encrypted values; undefined: none. */
+  /** Metadata keys with encrypted values. */
   encryptedKeys: ReadonlySet<string> | undefined;
   logger: Logger;
 }
 
-/** Loads the handlers of `auth`. */
 export const openAccess = async (parts: AccessParts): Promise<Access> => {
   const { auth, entries, apiKeys, encryptedKeys, logger } = parts;
   const keysInUse = (): readonly string[] => (apiKeys.areAsked ? ["API keys"] : []);

@@ -47,44 +47,39 @@ import { startSweeps } from "./sweeps.ts";
 export interface ServerParts {
   connectionString: string;
   logger: Logger;
-  /** The process belongs to this server: it ends if its loop is blocked for longer than BLOCKED_LOOP_SECONDS. */
+  /** Ends the process if its loop is blocked for longer than BLOCKED_LOOP_SECONDS. */
   endsBlockedProcess?: boolean;
   /** For fault tests. */
   faults?: Faults;
-  /** For headers of webhooks. */
   environment?: Readonly<Record<string, string | undefined>>;
   /** For tests with shorter waits. */
   responseBudget?: ResponseBudget | undefined;
-  /** Lets `renew` reload graphs (`threadloom dev`). */
   development?: Development | undefined;
-  /** Stops waiting for graphs to load. */
   signal?: AbortSignal | undefined;
   /** Default: API keys and the project's handlers. */
   authorize?: Authorize | undefined;
 }
 
-/** Run ids in the last log line of a process. */
 const RUNS_NAMED = 10;
 
 /** Several servers can live in one process. */
 export interface Server {
   readonly app: FastifyInstance;
-  /** Ways to authenticate, for the log; empty: the server is open. */
+  /** For the log; empty: the server is open. */
   readonly access: readonly string[];
   readonly hasConsole: boolean;
   readonly graphs: readonly string[];
-  /** JSON schema of the input; undefined for a factory, which would have to build the graph. */
+  /** Undefined for a factory, which would have to build the graph. */
   inputSchemaOf(graphId: string): Promise<JsonObject | undefined>;
-  /** At most ten ids. One of these runs may be what ends the process. */
+  /** At most ten ids, for the log: one of these runs may end the process. */
   runsInHand(): readonly string[];
   /**
    * Answers requests at once. Resolves when a graph process has loaded the graphs, or after a time limit. `readsAhead`:
-   * reads schemas before the first request. `signal`: stops waiting.
+   * reads schemas before the first request.
    */
   listen(options?: { readsAhead?: boolean; signal?: AbortSignal }): Promise<{ address: string }>;
   /**
-   * Reloads langgraph.json and graphs in development. Running runs keep their code. If the new code is invalid, throws
-   * and changes nothing.
+   * Running runs keep their code. If the new code is invalid, throws and changes nothing.
    * @param isWhole the environment or the loader's settings have changed
    */
   renew(options: { isWhole: boolean }): Promise<void>;
@@ -95,7 +90,6 @@ export interface Server {
   close(options?: { failed?: boolean }): Promise<RunsLeft>;
 }
 
-/** Without the parts that langgraph.json disables. */
 export const apiRoutes = (
   config: Pick<Config, "bodyElementsAtMost">,
   services: Services,

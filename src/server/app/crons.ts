@@ -12,7 +12,6 @@ export interface CronParts extends Pick<FiringParts, "storeRuns" | "holdRuns" | 
   checkWebhook: CronServiceParts["checkWebhook"];
 }
 
-/** The API of crons, and the scheduler for this process's graphs. */
 export const createCrons = async ({
   foundation,
   storeRuns,

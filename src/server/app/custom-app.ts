@@ -7,15 +7,14 @@ import type { Logger } from "../../platform/lib/logger.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
-/** Set when the server is built and when it listens. */
+/** Set late: when the server is built and when it listens. */
 export interface OwnAddresses {
   address?: string;
-  /** With the prefix of the API. */
   apiAddress?: string;
   executes?: (runId: string) => boolean;
 }
 
-/** Before graphs are loaded, because they may create a client. A worker has no API. */
+/** Before graphs are loaded, because they may create a client. */
 export const openOwnServer = (
   { role }: Config,
   own: OwnAddresses,
@@ -26,7 +25,7 @@ export const openOwnServer = (
   return lifecycle.closing(registerOwnServer({ address: () => own.apiAddress, executes }));
 };
 
-/** `http.app` of langgraph.json; undefined on a worker. */
+/** Undefined on a worker. */
 export const openCustomApp = async (
   { bodyLimitBytes }: Config,
   { app, authFirst, customRouteAuth }: Foundation["http"],

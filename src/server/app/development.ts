@@ -4,14 +4,12 @@ import { createReloadingGraphs, type ReloadingGraphs } from "../../graphs/reload
 import type { createSourceReader } from "../../graphs/source/source-schemas.ts";
 import type { ModuleTrace } from "../../platform/lib/module-trace.ts";
 
-/** Process-wide parts for reloading graphs. */
 export interface Development {
   readonly trace: ModuleTrace;
-  /** Absolute paths of project files that graph processes have loaded. */
+  /** Absolute paths that graph processes have loaded. */
   onFiles(files: readonly string[]): void;
 }
 
-/** `reload` reads the project's files again, including `require`d ones. */
 export const openReloadingGraphs = (
   { trace }: Development,
   options: Omit<LoadGraphsOptions, "source" | "edition">,

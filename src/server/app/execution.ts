@@ -35,7 +35,7 @@ export interface ExecutionParts {
   logger: Logger;
 }
 
-/** Opens queue, worker and events. Takes no run before `worker.open()`. */
+/** Takes no run before `worker.open()`. */
 export const openExecution = async (parts: ExecutionParts) => {
   const { foundation, webhooks, endsBlockedProcess, development, faults, lifecycle, logger } = parts;
   const { config, connectionString, processId, authorize, accelerators } = foundation;
@@ -70,7 +70,7 @@ export const openExecution = async (parts: ExecutionParts) => {
     }),
   );
   const endings = lifecycle.closing(createEndings({ signals, outbox: webhooks.outbox, logger }));
-  // After the graphs: this process reports an invalid graph, and only once.
+  // After the graphs, so that only this process reports an invalid graph.
   const { graphExecutor, graphProcesses } = openGraphExecutor(config, {
     connectionString,
     onFiles: development && ((files) => development.onFiles(files)),

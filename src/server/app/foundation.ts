@@ -48,7 +48,6 @@ export interface FoundationParts {
   logger: Logger;
 }
 
-/** Database, store, assistants, access and graphs. */
 export const openFoundation = async (parts: FoundationParts) => {
   const { config, processId, development, lifecycle, logger } = parts;
   const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
@@ -152,7 +151,6 @@ export const openFoundation = async (parts: FoundationParts) => {
     signals,
     checkpoints,
     graphs,
-    /** The same graphs in development, else undefined. */
     reloading,
     store,
     threadExpiry,

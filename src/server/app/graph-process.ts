@@ -43,12 +43,11 @@ const WHO_BLOCKS = "threadloom.who-blocks";
 /** The thread asks this long before the kill, so that its report arrives. */
 const ASKED_BEFORE_MS = 2_000;
 const ASKED_AT_LEAST_MS = 1_500;
-/** The thread needs little memory. */
 const WATCH_LIMITS = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 };
 
 const tell = process.send?.bind(process);
 if (tell === undefined) throw new Error("This program is started by a server, see docs/graph-processes.md.");
-// Libraries that find it assume a process manager.
+// Libraries that find `process.send` assume a process manager.
 process.send = undefined;
 const send = (message: FromGraphProcess): void => void tell(message, undefined, {}, () => undefined);
 
@@ -58,8 +57,8 @@ process.on("disconnect", () => process.exit(0));
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
 
 /**
- * Logs the execution that ends this process, by the async context of `process.exit`, timers and callbacks. Unknown for
- * a full heap, a signal, or an endless loop.
+ * Logs whose code ends this process, by the async context of `process.exit`, timers and callbacks. Unknown for a full
+ * heap, a signal, or an endless loop.
  */
 const blameWhoEnds = ({ current, logger, logsContents }: Blaming): void => {
   /** LangGraph knows the node, but not the run while a factory builds a graph. */
@@ -84,10 +83,10 @@ const blameWhoEnds = ({ current, logger, logsContents }: Blaming): void => {
   });
 };
 
-/** Number of answered pings, shared with the watching thread. */
+/** Answered pings, shared with the watching thread. */
 const pings = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
-/** Ends this process without its main process, and logs the execution that blocks the loop. */
+/** Logs the execution that blocks the loop. */
 const watch = (blockedSeconds: number, current: AsyncLocalStorage<CurrentExecution>): void => {
   Reflect.set(globalThis, Symbol.for(WHO_BLOCKS), () => {
     const execution = current.getStore();
@@ -110,7 +109,6 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
     destination: openTerminal(LOG_DESCRIPTOR),
   });
   blameWhoEnds({ current, logger, logsContents: setup.logContents });
-  // This process owns globalThis.
   Reflect.set(globalThis, SDK_LOGGER, createSdkLogger(logger));
   Object.assign(console, createLogConsole(logger));
 
@@ -162,7 +160,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
   });
 };
 
-/** In development: preloads packages, waits for the request to load graphs, and reports their files. */
+/** Preloads packages in development. */
 const openAhead = async (packages: readonly string[] | undefined, loadIsAsked: Promise<void>) => {
   if (packages === undefined) return undefined;
   const trace = await traceModules();
@@ -173,7 +171,7 @@ const openAhead = async (packages: readonly string[] | undefined, loadIsAsked: P
   return {
     tell() {
       tell();
-      // Reports imports at most once per turn of the event loop.
+      // At most once per turn of the event loop.
       let isDue = false;
       trace.onMore(() => {
         if (isDue) return;
@@ -187,7 +185,7 @@ const openAhead = async (packages: readonly string[] | undefined, loadIsAsked: P
   };
 };
 
-/** For the SDK's `new Client()` in graphs. The process serves one server. */
+/** The process serves one server. */
 const ownServer: { address?: string } = {};
 registerOwnServer({ address: () => ownServer.address, executes: () => true });
 
@@ -212,7 +210,7 @@ const onSetup = (message: Extract<ToGraphProcess, { kind: "setup" }>): void => {
     (error: unknown) => {
       if (message.setup.packagesAhead !== undefined && error instanceof GraphLoadError)
         return send({ kind: "failed", message: error.message });
-      // The stack says nothing about an unreachable database. The pool starts other processes until it is back.
+      // The stack says nothing about an unreachable database.
       const told = error instanceof Error ? (isPassing(error) ? error.message : error.stack) : undefined;
       process.stderr.write(`${told ?? String(error)}\n`);
       process.exit(1);

@@ -17,17 +17,13 @@ const CONNECTIONS_AT_LEAST = 2;
 /** Less than the start time of our images' HEALTHCHECK: 20 s and three failures. */
 const LOADED_WITHIN_MS = 20_000;
 
-/** Connections are each process's part of DATABASE_POOL_SIZE. */
 export interface GraphProcessPlan {
   processes: number;
   mainPoolSize: number;
   poolSize: number;
 }
 
-/**
- * Divides the connections among graph processes, the main process, and the spare, which replaces a process or executes
- * a suspect.
- */
+/** The spare replaces a process or executes a suspect, so it needs connections, too. */
 export const planGraphProcesses = (
   { graphProcesses, databasePoolSize, role }: Pick<Config, "graphProcesses" | "databasePoolSize" | "role">,
   cores = availableParallelism(),
@@ -40,7 +36,6 @@ export const planGraphProcesses = (
   return { processes, mainPoolSize, poolSize };
 };
 
-/** Warns if the minimum per process exceeds DATABASE_POOL_SIZE. */
 const poolWarning = (
   { databasePoolSize, graphProcesses }: Config,
   plan: GraphProcessPlan,
@@ -59,12 +54,11 @@ export interface GraphExecutorParts extends Omit<
   "recursionLimitMax" | "eventCharactersAtMost"
 > {
   connectionString: string;
-  /** Set in development: receives the loaded files. */
+  /** Development only. */
   onFiles: ((files: readonly string[]) => void) | undefined;
   logger: Logger;
 }
 
-/** Executes graphs in this process, or in graph processes. */
 export const openGraphExecutor = (
   config: Config,
   { connectionString, onFiles, logger, ...parts }: GraphExecutorParts,
@@ -111,7 +105,7 @@ export const openGraphExecutor = (
   return { graphExecutor: graphProcesses, graphProcesses };
 };
 
-/** Waits at most `LOADED_WITHIN_MS`: a graph that never loads must not block the API. The log names such a graph. */
+/** A graph that never loads must not block the API. The log names such a graph. */
 export const awaitLoaded = async (
   graphProcesses: Pick<GraphProcesses, "loaded"> | undefined,
   { forMs = LOADED_WITHIN_MS, signal, logger }: { forMs?: number; signal?: AbortSignal; logger: Logger },

@@ -1,13 +1,12 @@
 import type { Worker } from "../../engine/worker/worker.ts";
 import type { StatusService } from "../../api/status/service.ts";
 
-/** Counts for the log of a closing server. */
 export interface RunsLeft {
   /** Own runs that ended within the grace period. */
   runs_ended?: number;
-  /** Own runs that another server, or the next start, continues. */
+  /** Own runs that another server or the next start continues. */
   runs_handed_back?: number;
-  /** All pending runs, including those handed back; undefined if the database did not answer. */
+  /** All pending runs; undefined if the database did not answer. */
   runs_pending?: number | undefined;
 }
 

@@ -1,11 +1,10 @@
 /** `failed`: a run may have caused the end of the process. */
 export type Closer = (options: { failed: boolean }) => Promise<void> | void;
 
-/** Each part registers its closer when it opens. */
 export interface Lifecycle {
   /** Closers run in reverse order. */
   onClose(closer: Closer): void;
-  /** Registers `opened.close` and returns `opened`. */
+  /** Returns `opened`. */
   closing<Opened extends { close(): Promise<void> | void }>(opened: Opened): Opened;
   /** Runs all closers, then rejects with an `AggregateError` of their errors. */
   close(options?: { failed?: boolean }): Promise<void>;

@@ -18,7 +18,7 @@ export const callerLimitsOf = (config: Config, cipher: Cipher | undefined, logge
       streams: config.streamsPerMinute,
     },
     keyFactor: config.keyFactor,
-    // Behind a proxy that checks access, all callers have its address, unless it is trusted and forwards theirs.
+    // Behind a proxy all callers have its address, unless it is trusted and forwards theirs.
     countsAddresses: !config.unsafeNoAuth || config.trustedProxies.length > 0,
     streamsPerCaller: config.streamsPerCaller,
     streamsAtMost: config.streamsAtMost,
@@ -34,7 +34,6 @@ export const failedLoginsOf = (config: Config, refusals: Refusals): FailedLogins
     countsAddresses: !config.unsafeNoAuth || config.trustedProxies.length > 0,
   });
 
-/** Limits of pending runs on all servers. */
 export const pendingLimitsOf = (config: Config, refusals: Refusals): PendingLimitOptions => ({
   onRefused: (caller) => refusals.note("pending_runs", caller ?? undefined),
   perThread: config.pendingRunsPerThread,

@@ -1,4 +1,4 @@
-/** Reads schemas from source: answers one request and exits. Uses environment, signals and exit, as serve.ts does. */
+/** Answers one request and exits. Uses environment, signals and exit, as serve.ts does. */
 import { writeFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { extract } from "../../graphs/source/extract.ts";
@@ -13,7 +13,7 @@ try {
 } catch {
   // Not Linux.
 }
-// In a thread, because TypeScript blocks the event loop and would miss the end of the main process.
+// TypeScript blocks the event loop, so a thread watches for the end of the main process.
 new Worker(WATCH, {
   workerData: { parent: process.ppid },
   execArgv: [],

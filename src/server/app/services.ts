@@ -37,7 +37,6 @@ export interface ServiceParts {
   logger: Logger;
 }
 
-/** One service per resource. */
 export const createServices = async (parts: ServiceParts) => {
   const { foundation, execution, webhooks, callerLimits, isReady, faults, lifecycle, logger } = parts;
   const { config, processId, authorize, database, signals, checkpoints, graphs } = foundation;

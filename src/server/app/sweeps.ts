@@ -18,10 +18,7 @@ export interface SweepParts {
   logger: Logger;
 }
 
-/**
- * Periodic deletion of expired data. Every process sweeps and skips rows that another has locked. engine/recovery.ts
- * handles runs of dead processes.
- */
+/** Every process sweeps and skips rows that another has locked. engine/recovery.ts handles runs of dead processes. */
 export const startSweeps = (parts: SweepParts): void => {
   const { foundation, execution, services, deliveries, lifecycle, logger } = parts;
   const { config, database, authorize, checkpoints, store, threadExpiry, storeExpiry } = foundation;

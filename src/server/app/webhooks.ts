@@ -14,7 +14,6 @@ import type { Foundation } from "./foundation.ts";
 
 export interface WebhookParts {
   foundation: Foundation;
-  /** For headers of webhooks. */
   environment: Readonly<Record<string, string | undefined>>;
   /** Undefined until the server listens. */
   ownAddress: () => string | undefined;
@@ -32,7 +31,6 @@ export interface Webhooks {
   dispatcher: Dispatcher | undefined;
 }
 
-/** Stores the ends of runs for webhooks, and sends them once the dispatcher is opened. */
 export const createWebhooks = (parts: WebhookParts): Webhooks => {
   const { foundation, environment, ownAddress, faults, logger } = parts;
   const { config, database, webhooks } = foundation;

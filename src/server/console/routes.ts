@@ -5,7 +5,7 @@ import { consoleNotFound } from "../../platform/domain/errors.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import type { SignIn } from "../../http/sign-in.ts";
 
-/** The result of `npm run build:console`: beside `src/` here, within `dist/` in the package. */
+/** From `npm run build:console`: beside `src/` here, within `dist/` in the package. */
 const BUILT = fileURLToPath(new URL("../../../dist/page/", import.meta.url));
 
 /**
@@ -25,13 +25,12 @@ const PAGE_WITHOUT_HASH =
   /^\/console\/((?:assistants|crons|graph|queue|runs|store|threads)(?:\/[^?]*)?)(\?.*)?$/;
 
 export interface ConsoleParts {
-  /** The credential that the page asks for. */
   signIn: SignIn;
   /** Checked at each request, because API keys come and go. */
   isOffered(): boolean;
 }
 
-/** Static files without data of the deployment. The page reads data from the API with its user's credential. */
+/** Static files without data of the deployment. */
 export const createConsoleRoutes =
   ({ signIn, isOffered }: ConsoleParts): RoutePlugin =>
   async (app) => {
@@ -49,10 +48,10 @@ export const createConsoleRoutes =
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
       });
-      // File names contain versions: another server may have a file that this one lacks.
+      // Another server may have a version that this one lacks.
       if (reply.statusCode >= 400) reply.header("cache-control", "no-store");
       else if (!reply.hasHeader("cache-control")) reply.header("cache-control", "no-cache");
-      // Files exist compressed and plain. Shared caches must keep them apart.
+      // Shared caches must keep compressed and plain files apart.
       const vary = reply.getHeader("vary");
       reply.header("vary", vary === undefined ? "accept-encoding" : `${String(vary)}, accept-encoding`);
       done();
@@ -68,8 +67,8 @@ export const createConsoleRoutes =
       serve: false,
       preCompressed: true,
       cacheControl: false,
-      // Fastify would derive them from size and time. Two versions have one size, and package managers and images set
-      // one time for all files.
+      // Fastify derives them from size and time. Two versions can have one size, and package managers set one time for
+      // all files.
       etag: false,
       lastModified: false,
       setHeaders(reply, path) {
@@ -83,7 +82,7 @@ export const createConsoleRoutes =
       return reply.redirect(`console/${query === undefined ? "" : `?${query}`}`);
     });
     app.get("/console/sign-in.json", { schema: { hide: true } }, () => signIn);
-    // Requires authentication: the page checks here whether its credential is valid.
+    // Lets the page check its credential.
     app.get("/console/caller", { schema: { hide: true } }, (_request, reply) =>
       reply.code(204).header("cache-control", "no-store").send(),
     );

@@ -14,9 +14,8 @@ import { adoptHeaders, pathFor, toWebRequest, type WebRequest } from "./requests
 import { adoptHead, bodyOf } from "./responses.ts";
 
 export interface AroundApiOptions {
-  /** Limit of a body that the application reads. */
   bytesAtMost: number;
-  /** Authenticates API requests before the application runs. */
+  /** Authenticates before the application runs. */
   authFirst: boolean;
   /** Authenticates the application's own routes, too. */
   customRouteAuth: boolean;
@@ -25,7 +24,6 @@ export interface AroundApiOptions {
 /** Web requests can't have these methods. */
 const OTHER_METHODS = new Set(["CONNECT", "TRACE", "TRACK"]);
 
-/** The official servers' form of a caller. */
 const authOf = (caller: Caller | undefined): AppAuth | undefined => {
   if (caller?.kind === "user")
     return {
@@ -42,12 +40,12 @@ const authOf = (caller: Caller | undefined): AppAuth | undefined => {
 
 const isUpgrade = ({ headers }: FastifyRequest): boolean => headers.upgrade?.toLowerCase() === "websocket";
 
-/** Runs an application around the API: see exchange.ts. */
+/** See exchange.ts. */
 export const putAroundApi = (customApp: CustomApp, options: AroundApiOptions): AroundApi => {
   const { bytesAtMost, authFirst, customRouteAuth } = options;
   const exchanges = new WeakMap<FastifyRequest, Exchange>();
 
-  /** Requests without authentication, which skip an application that requires it. */
+  /** Unauthenticated requests skip an application that requires authentication. */
   const passing = new WeakSet<FastifyRequest>();
 
   /** Probes bypass the application. */
@@ -65,7 +63,7 @@ export const putAroundApi = (customApp: CustomApp, options: AroundApiOptions): A
     });
   };
 
-  /** The application can't handle a WebSocket, but may refuse one on its way to the API. */
+  /** The application can refuse a WebSocket, but not handle it. */
   const askForSocket = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -103,8 +101,7 @@ export const putAroundApi = (customApp: CustomApp, options: AroundApiOptions): A
     },
 
     install(app: FastifyInstance): void {
-      // These handlers end when all is written. Their answer passes through the application, so it may not have begun
-      // by then.
+      // These handlers end when all is written, which may be before the application has answered.
       app.addHook("onRoute", (route) => {
         if (route.sse === undefined) return;
         const { handler } = route;

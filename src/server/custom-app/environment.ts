@@ -1,4 +1,4 @@
-/** The official servers' form of a caller. */
+/** The official servers' form. */
 export interface AppAuth {
   user: { identity: string; permissions: readonly string[]; [field: string]: unknown };
   scopes: readonly string[];
@@ -10,6 +10,6 @@ export interface AppEnvironment {
   incoming: unknown;
   /** Undefined for an unauthenticated caller. */
   auth: AppAuth | undefined;
-  /** The API's response. Callable once per request. */
+  /** Callable once per request. */
   api: (request: Request) => Promise<Response>;
 }

@@ -12,11 +12,9 @@ import type { WebRequest } from "./requests.ts";
  *          └── answers by itself ──▶ sent
  */
 export interface Exchange {
-  /** `api` of the application's environment. */
   api(given: Request): Promise<Response>;
   /** The body for the API; undefined: Node's own request. */
   readonly body: Readable | undefined;
-  /** Calls the application. Its response is sent, or `onSend` waits for it. */
   run(): Promise<void>;
   /** Replaces the API's payload by the application's, once. */
   onSend(payload: unknown): Promise<unknown>;
@@ -25,15 +23,12 @@ export interface Exchange {
 export interface ExchangeParts {
   web: WebRequest;
   reply: FastifyReply;
-  /** Calls the application. */
   ask(api: Exchange["api"]): Promise<unknown>;
-  /** The API has a route for the request: a 404 of an application that does not call `api` goes on to the API. */
+  /** The API has a route: a 404 of an application without `api` goes on to it. */
   passesOn404: boolean;
-  /** Continues to the API; throws if that is impossible. */
+  /** Throws if that is impossible. */
   proceed(given: Request): void;
-  /** The application has responded without the API. */
   answer(response: Response): void;
-  /** The application failed before it called the API. */
   fail(error: unknown): void;
 }
 
@@ -56,13 +51,12 @@ export const createExchange = (parts: ExchangeParts): Exchange => {
   const { web, reply, ask, passesOn404, proceed, answer, fail } = parts;
   const toApplication = aPromised<Response>();
   const fromApplication = aPromised<Response>();
-  // Awaiting code gets the rejection. Without any, it is irrelevant.
+  // Without an awaiting reader the rejection is irrelevant.
   toApplication.promise.catch(() => undefined);
   fromApplication.promise.catch(() => undefined);
   let body: Readable | undefined;
   let isAsked = false;
   let isAnswered = false;
-  /** The application has answered 404, which goes on to the API. */
   let isPassedOn = false;
 
   const goOn = (given: Request): void => {
@@ -123,7 +117,6 @@ export const createExchange = (parts: ExchangeParts): Exchange => {
         return payload;
       }
       made.discard();
-      // The application has replaced the body.
       reply.removeHeader("content-length");
       return bodyOf(reply, response);
     },

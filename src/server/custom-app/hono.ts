@@ -3,7 +3,7 @@ import { CallerGoneError, ThreadloomError } from "../../platform/domain/errors.t
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { AppEnvironment } from "./environment.ts";
 
-/** The used part of Hono's context. The project brings its own version of Hono. */
+/** The project brings its own Hono, of any version. */
 interface Context {
   env: AppEnvironment;
   req: { raw: Request; method: string; path: string };
@@ -32,8 +32,8 @@ const hidden = (): Response =>
   Response.json({ detail: "The server could not answer this request; its log says why." }, { status: 500 });
 
 /**
- * Mounts the application in a larger one that ends with the API, as the official server does. Its middleware runs
- * around both, and unmatched routes reach the API; `c.notFound()` does not.
+ * Mounts the application before the API, as the official server does. Its middleware runs around both, and unmatched
+ * routes reach the API; `c.notFound()` does not.
  */
 export const aroundHono = (app: Hono, logger: Logger): Hono => {
   const Application = app.constructor as new (options: object) => Hono;

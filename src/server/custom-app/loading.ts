@@ -21,7 +21,7 @@ const isHandler = (exported: unknown): exported is Handler =>
   exported !== null &&
   typeof (exported as Partial<Handler>).fetch === "function";
 
-/** The third argument of `fetch` in edge runtimes. */
+/** As in edge runtimes. */
 const contextOf = (logger: Logger) => ({
   waitUntil(promise: unknown): void {
     Promise.resolve(promise).catch((error: unknown) =>
@@ -32,8 +32,8 @@ const contextOf = (logger: Logger) => ({
 });
 
 /**
- * Accepts a Hono application, or anything with `fetch(request)`.
- * @throws GraphLoadError that names the file and the fault
+ * Accepts Hono, or anything with `fetch(request)`.
+ * @throws GraphLoadError
  */
 export const loadCustomApp = async (
   { file, exportName }: NamedExport,

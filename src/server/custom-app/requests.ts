@@ -7,14 +7,13 @@ import { ownField } from "../../platform/lib/names.ts";
 export interface WebRequest {
   readonly request: Request;
   readonly isTooLarge: boolean;
-  /** The body for the API; undefined: Node's request, of which nothing was read. */
+  /** Undefined: Node's request, of which nothing was read. */
   bodyForApi(given: Request): Readable | undefined;
   /** Drains unread bytes, so that the connection can be reused. */
   release(): void;
 }
 
 const HAS_NO_BODY = new Set(["GET", "HEAD"]);
-/** Characters of a valid host. */
 const HOST = /^[\w.-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$/i;
 /** The pattern also matches invalid hosts: `a:99999`, `1.2.3.256`. */
 const hostOf = (host: string): string =>
@@ -27,8 +26,8 @@ const partOf = (value: string): string | undefined =>
   value === "." || value === ".." ? undefined : encodeURIComponent(value);
 
 /**
- * The path for the application; undefined if a URL can't express it. API paths are normalized to their route: a guard
- * of `/threads/*` must also match `/thre%61ds/…` and a trailing slash.
+ * Undefined if a URL can't express it. API paths are normalized to their route: a guard of `/threads/*` must also match
+ * `/thre%61ds/…` and a trailing slash.
  */
 export const pathFor = ({ url, is404, routeOptions, params }: FastifyRequest): string | undefined => {
   const at = url.indexOf("?");
@@ -54,10 +53,8 @@ const headersOf = ({ headers }: IncomingMessage): Headers => {
 
 export interface WebRequestOptions {
   path: string;
-  /** Aborts when the client disconnects. */
   signal: AbortSignal;
   bytesAtMost: number;
-  /** The API may read the body, too. */
   keepsBody: boolean;
 }
 
@@ -83,7 +80,6 @@ export const toWebRequest = (raw: IncomingMessage, options: WebRequestOptions): 
   let bytes = 0;
   let isTooLarge = false;
   let chunks: AsyncIterator<Buffer> | undefined;
-  /** Node's request has ended, so the API reads this. */
   const rest = (): AsyncIterator<Buffer> => {
     chunks ??= raw.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
     return chunks;
@@ -143,7 +139,6 @@ export const toWebRequest = (raw: IncomingMessage, options: WebRequestOptions): 
 const replacement = ({ body }: Request): Readable =>
   body === null ? Readable.from([]) : Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
 
-/** Copies the application's request headers to Node's request. */
 export const adoptHeaders = (raw: IncomingMessage, given: Request): void => {
   raw.headers = Object.fromEntries(
     [...given.headers].map(([name, value]) => [name, name === "set-cookie" ? [value] : value]),

@@ -5,13 +5,11 @@ export interface ApiResponse {
   readonly response: Response;
   /** Whether this is the response's own, unread body. */
   isOwn(body: ReadableStream | null): boolean;
-  /** Drops the response, because another one is sent. */
   discard(): void;
 }
 
 type Payload = string | Buffer | Readable | ReadableStream | null | undefined;
 
-/** Statuses without a body. */
 const isEmpty = (status: number): boolean => status === 204 || status === 205 || status === 304;
 
 const headersOf = (reply: FastifyReply): Headers => {
@@ -24,7 +22,6 @@ const headersOf = (reply: FastifyReply): Headers => {
   return headers;
 };
 
-/** Reads the payload on demand. */
 const lazily = (payload: NonNullable<Payload>, onRead: () => void): ReadableStream => {
   let pieces: AsyncIterator<unknown> | undefined;
   return new ReadableStream(
@@ -53,7 +50,7 @@ const discard = (payload: Payload): void => {
   if (payload instanceof Readable) payload.destroy();
 };
 
-/** The API's response. Its body is untouched unless the application reads it. */
+/** The body is untouched unless the application reads it. */
 export const toApiResponse = (reply: FastifyReply, payload: Payload): ApiResponse => {
   const { statusCode: status } = reply;
   let isRead = false;
@@ -68,7 +65,7 @@ export const toApiResponse = (reply: FastifyReply, payload: Payload): ApiRespons
   };
 };
 
-/** @throws if the application has returned no response */
+/** @throws if it is no response */
 export const asResponse = (returned: unknown): Response => {
   const { status, headers } = (returned ?? {}) as Partial<Response>;
   // Duck-typed: an application may have another `Response` class.
@@ -77,7 +74,7 @@ export const asResponse = (returned: unknown): Response => {
   throw new TypeError("the application of http.app has answered with what is no Response");
 };
 
-/** Copies status and headers. Removes the reply's other headers unless `adds`. */
+/** Removes the reply's other headers unless `adds`. */
 export const adoptHead = (
   reply: FastifyReply,
   { status, headers }: Response,
@@ -108,7 +105,6 @@ export const bodyOf = (reply: FastifyReply, { status, body }: Response): Readabl
   return Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
 };
 
-/** Sends the headers before a late first chunk. */
 export const flushSoon = ({ raw }: FastifyReply): void => {
   setImmediate(() => {
     // Fastify sets them after the last hook.

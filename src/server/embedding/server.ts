@@ -11,11 +11,11 @@ import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 export type { AppAuth, AppEnvironment } from "../custom-app/environment.ts";
 
 export interface ServerOptions {
-  /** Path of langgraph.json. Default: `langgraph.json` in the working directory. */
+  /** Default: `langgraph.json` in the working directory. */
   config?: string;
   /** Default: an embedded PostgreSQL in `dataFolder`. */
   databaseUrl?: string;
-  /** Folder of the embedded PostgreSQL. Default: `.threadloom` in the working directory. */
+  /** Default: `.threadloom` in the working directory. */
   dataFolder?: string;
   /** Settings of the embedded PostgreSQL, e.g. `{ fsync: "off" }` in tests. */
   postgresSettings?: Readonly<Record<string, string>>;
@@ -35,20 +35,15 @@ export interface ServerOptions {
 }
 
 export interface EmbeddedServer {
-  /** The Fastify application, with all routes. Add yours before `listen`. */
+  /** Add your routes before `listen`. */
   readonly app: FastifyInstance;
-  /** Sends a request without a socket, see Fastify's `inject`. */
   readonly inject: FastifyInstance["inject"];
-  /** Graph ids. */
   readonly graphs: readonly string[];
   /** Contains a password. */
   readonly databaseUrl: string;
-  /** Listens, and returns the address, e.g. `http://127.0.0.1:8123`. */
+  /** Returns the address, e.g. `http://127.0.0.1:8123`. */
   listen(): Promise<string>;
-  /**
-   * Ends or hands back its runs, closes all connections, and stops the embedded PostgreSQL unless another process uses
-   * it.
-   */
+  /** Ends or hands back its runs. Stops the embedded PostgreSQL unless another process uses it. */
   close(): Promise<void>;
 }
 
@@ -58,7 +53,7 @@ const nearestTsconfig = (folder: string): string | undefined => {
   return dirname(folder) === folder ? undefined : nearestTsconfig(dirname(folder));
 };
 
-/** Graphs, LangChain and the TypeScript loader read process.env. Variables that are set win. */
+/** Variables that are set win. */
 const completeProcess = (configFile: string, environment: Readonly<Record<string, string>>): void => {
   for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
   // As in serve.ts.
@@ -68,9 +63,8 @@ const completeProcess = (configFile: string, environment: Readonly<Record<string
 };
 
 /**
- * Builds a server, which takes runs at once and requests after `listen`. It handles no signals: call `close` before the
- * process ends. Several can live in one process.
- * Rejects with one sentence if options, langgraph.json, a graph or the database are invalid, and leaves nothing open.
+ * Takes runs at once, and requests after `listen`. Handles no signals: call `close` before the process ends. Rejects
+ * with one sentence if options, langgraph.json, a graph or the database are invalid, and leaves nothing open.
  */
 export const createServer = async (options: ServerOptions = {}): Promise<EmbeddedServer> => {
   const given = options.environment ?? {};

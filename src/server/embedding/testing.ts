@@ -1,4 +1,4 @@
-/** For tests of projects that use Threadloom. Described in docs/embedding.md. */
+/** Described in docs/embedding.md. */
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,6 @@ export type TestServerOptions = Omit<
 export interface TestServer extends EmbeddedServer {
   /** The `apiUrl` of the SDK's `Client`. */
   readonly url: string;
-  /** Closes the server, and deletes its database. */
   close(): Promise<void>;
 }
 
@@ -20,8 +19,7 @@ export interface TestServer extends EmbeddedServer {
 const WITHOUT_THE_DISK = { fsync: "off", synchronous_commit: "off", full_page_writes: "off" };
 
 /**
- * Starts a server on an empty PostgreSQL of its own and a free port of 127.0.0.1. It takes about a second, so use one
- * per test file with a new thread per test.
+ * Uses an empty PostgreSQL of its own and a free port of 127.0.0.1. Takes about a second, so start one per test file.
  */
 export const startTestServer = async (options: TestServerOptions = {}): Promise<TestServer> => {
   const folder = await mkdtemp(join(tmpdir(), "threadloom-test-"));

@@ -1,27 +1,24 @@
-/** Re-encryption of columns by their content. */
-
 import type { Cipher } from "../../platform/encryption/cipher.ts";
 import type { JsonColumn } from "../../platform/encryption/columns.ts";
 
-/** Text by column; null: SQL null. */
+/** null: SQL null. */
 export type EncryptedRow = Readonly<Record<string, string | null>>;
 
 export interface EncryptedTable {
   name: string;
-  /** The columns of the primary key, in order, with types. */
+  /** In order, with types. */
   key: readonly (readonly [column: string, type: string])[];
-  /** The columns that may be encrypted, with types. */
+  /** With types. */
   columns: readonly (readonly [column: string, type: "text" | "json" | "jsonb" | "bytea"])[];
-  /** SQL expressions by name, for further inputs of `reencrypt`; `t` is the row. */
+  /** SQL for further inputs of `reencrypt`, by name; `t` is the row. */
   also?: Readonly<Record<string, string>>;
-  /** Encrypts each column with the newest key. Text that needs no encryption stays. */
+  /** Text that needs no encryption stays. */
   reencrypt(row: EncryptedRow): Readonly<Record<string, Reencrypt>>;
 }
 
 export type Reencrypt = (text: string, cipher: Cipher) => string;
 
 export const textOf = (row: EncryptedRow, column: string): string => row[column] ?? "";
-/** For columns declared in platform/encryption/columns.ts. */
 export const declared = <Key>(
   columns: Readonly<Record<string, Pick<JsonColumn<Key, never>, "reencrypted">>>,
   key: Key,

@@ -11,14 +11,10 @@ interface KeyUse<Result> {
   openedWith: string[];
   /** Number of encrypted texts. */
   encrypted: number;
-  /** Number of texts bound to no row. */
   unbound: number;
 }
 
-/**
- * Records which keys some work uses. The stored text can't tell, because callers may store text that only looks
- * encrypted.
- */
+/** Callers may store text that only looks encrypted, so this records which keys are used. */
 export const createKeyUse = (cipher: Cipher, { acceptsUnbound }: { acceptsUnbound: boolean }) => {
   let openedWith: string[] = [];
   let unbound = 0;
@@ -61,7 +57,7 @@ export const createKeyUse = (cipher: Cipher, { acceptsUnbound }: { acceptsUnboun
     },
   };
   return {
-    /** For synchronous work only. */
+    /** For synchronous work. */
     during<Result>(work: (cipher: Cipher) => Result): KeyUse<Result> {
       openedWith = [];
       encrypted = 0;

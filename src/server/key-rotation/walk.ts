@@ -10,14 +10,13 @@ import { ENCRYPTED_TABLES } from "./tables.ts";
 export interface TableCount {
   table: string;
   rows: number;
-  /** Rows by decrypting key id. A row may count under several. */
+  /** A row may count under several keys. */
   byKey: Map<string, number>;
   /** Rows with values from before the first key. */
   plain: number;
   /** Rows with values of an earlier version, which are bound to no row. */
   unbound: number;
   reencrypted: number;
-  /** Rows that changed at every try to store them. */
   busy: number;
   /** Rows that can't be decrypted although their keys are configured. */
   unreadable: number;
@@ -30,17 +29,14 @@ export interface WalkOptions {
   cipher: Cipher;
   /** Stores re-encrypted values instead of only counting. */
   writes: boolean;
-  /** Decrypts values of an earlier version, which are bound to no row; otherwise they count as unreadable. */
+  /** Decrypts values of an earlier version; otherwise they count as unreadable. */
   acceptsUnbound: boolean;
-  /** Called after each part of a table, and at its end. */
   onProgress?: (count: TableCount) => void;
 }
 
-/** Limits of keys per query, and of rows and bytes in memory. */
 const KEYS_AT_ONCE = 1_000;
 const ROWS_AT_ONCE = 100;
 const BYTES_AT_ONCE = 4_000_000;
-/** A row that changed meanwhile is read again. */
 const TRIES = 10;
 const RETRY_MS = 30_000;
 
@@ -52,7 +48,6 @@ const increment = (counts: Map<string, number>, id: string): void =>
 
 const columnsOf = (table: EncryptedTable) => ({
   keys: table.key.map(([column]) => column),
-  /** Text is compared and encrypted. */
   reads: table.columns.map(([column, type]) =>
     type === "bytea" ? `encode(t.${column}, 'base64')` : `t.${column}::text`,
   ),
@@ -67,7 +62,6 @@ const pageOf = (table: EncryptedTable, isFirst: boolean): string => {
     from threadloom.${table.name} t ${isFirst ? "" : `where (${columns}) > (${behind})`} order by ${columns} limit ${KEYS_AT_ONCE}`;
 };
 
-/** Index: the primary key. */
 const rowsOf = (table: EncryptedTable): string => {
   const { keys, reads } = columnsOf(table);
   const wanted = table.key.map((_, index) => `$${index + 1}::text[]`).join(", ");
@@ -83,8 +77,8 @@ const rowsOf = (table: EncryptedTable): string => {
 };
 
 /**
- * Updates columns that still have the text that was read, and returns those rows' keys. Compares text, because not
- * every database has xmin. Index: the primary key.
+ * Updates only unchanged columns, and returns those rows' keys. Compares text, because not every database has xmin.
+ * Index: the primary key.
  */
 const storing = (table: EncryptedTable): string => {
   const { keys, reads } = columnsOf(table);
@@ -127,7 +121,7 @@ const createTableWalk = (
 
   const use = createKeyUse(cipher, { acceptsUnbound });
 
-  /** Per column: one that can't be decrypted must not keep the others from the newest key. */
+  /** A column that can't be decrypted must not keep the others from the newest key. */
   const reencrypted = (row: EncryptedRow) => {
     const next: Record<string, string | null> = { ...row };
     const found = {
@@ -176,7 +170,6 @@ const createTableWalk = (
     return new Set((await query(store, values)).map((row) => nameOf(keyOf(row))));
   };
 
-  /** Returns the keys of rows that changed meanwhile. */
   const part = async (keys: readonly Key[], count: TableCount, isFirst: boolean): Promise<Key[]> => {
     const changes: { row: EncryptedRow; next: EncryptedRow }[] = [];
     for (const row of await query(read, turned(keys))) {
@@ -212,7 +205,6 @@ const createTableWalk = (
   };
 };
 
-/** Splits a page by rows and bytes. */
 const partsOf = (page: readonly { key: Key; bytes: number }[]): Key[][] => {
   const parts: Key[][] = [];
   let bytesInPart = Infinity;
@@ -228,8 +220,8 @@ const partsOf = (page: readonly { key: Key; bytes: number }[]): Key[][] => {
 };
 
 /**
- * Walks all encrypted tables in the order of primary keys, beside running servers. Each statement is its own
- * transaction and updates only unchanged rows, so an interrupted walk can be repeated. Memory holds a few rows.
+ * Runs beside servers: each statement is its own transaction and updates only unchanged rows, so an interrupted walk
+ * can be repeated.
  */
 export const walkEncrypted = async (options: WalkOptions): Promise<TableCount[]> => {
   const counts: TableCount[] = [];
