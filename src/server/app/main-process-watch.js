@@ -1,7 +1,6 @@
 /**
- * The program of a thread in a process that a server has started. The loop of that process hears nothing while a graph keeps it
- * from turning, so this thread looks instead: whether the main process is gone, and then ends this one; and, where it is
- * told how, whose code the loop stands in.
+ * A thread in a child process of a server. A graph may block the main thread, so this thread ends the process when the main
+ * process is gone, and reports whose code blocks the loop.
  */
 import process from "node:process";
 import { setInterval } from "node:timers";
