@@ -24,5 +24,7 @@ export const openPage = async (address: string): Promise<void> => {
   try {
     const opener = await open(address);
     opener.on("error", () => undefined);
-  } catch {}
+  } catch {
+    // No browser.
+  }
 };
