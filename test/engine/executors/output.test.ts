@@ -156,7 +156,7 @@ test("a run that ends its process while megabytes of its events wait for the pip
   const neighbour = await aHostileRun({ steps: 20 });
   const thread_id = await apiOf(server).aThread();
   const stream = await openStream(`${server.url}/threads/${thread_id}/runs/stream`, {
-    body: { assistant_id: "last-word", input: {}, stream_mode: "custom" },
+    body: { assistant_id: "exit-report", input: {}, stream_mode: "custom" },
   });
   onTestFinished(() => stream.close());
   const { run_id } = (await stream.next())!.data as { run_id: string };
@@ -166,7 +166,7 @@ test("a run that ends its process while megabytes of its events wait for the pip
       msg.startsWith("a graph process ") && (runs as string[] | undefined)?.includes(run_id) === true,
   );
   expect(end.msg).toBe("a graph process exited with 0: a run called process.exit");
-  expect(end.culprit).toEqual({ run_id, thread_id, graph_id: "last-word", node: "hurt" });
+  expect(end.culprit).toEqual({ run_id, thread_id, graph_id: "exit-report", node: "hurt" });
   for (const run of [neighbour, { run_id, thread_id }]) await untilSuccess(run);
   expect(await lostAttempts(neighbour)).toBe(0);
   expect(await lostAttempts({ run_id })).toBe(1);
