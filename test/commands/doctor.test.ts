@@ -12,7 +12,10 @@ import { freshDatabase } from "../helpers/database.ts";
 import { aProject, fixture, type Project } from "../helpers/project.ts";
 import { query } from "../helpers/query.ts";
 
-const GOOD = { "langgraph.json": { graphs: { counter: `${fixture("counter.ts")}:graph` } } };
+/** It leaves the processor to other tests. */
+const NEVER_LOADED = "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);";
+
+const GOOD = { "langgraph.json": { graphs: { counter: `${fixture("forms/javascript.js")}:graph` } } };
 
 const aDatabase = async (): Promise<string> => {
   const database = await freshDatabase();
@@ -98,7 +101,7 @@ test("for people each check is a line that begins with a word, and says what to 
 test("a graph that never ends to load costs its time-out and no more", async () => {
   const project = await aProject({
     "langgraph.json": { graphs: { slow: "./slow.mjs:graph" } },
-    "slow.mjs": "for (;;);",
+    "slow.mjs": NEVER_LOADED,
   });
   await project.linkPackages();
   const { code, of } = await doctor(project, await aDatabase(), ["--timeout", "2"]);
@@ -233,7 +236,7 @@ const withAuth = async (path: string, more: object = {}) => {
   const project = await aProject({
     "langgraph.json": { ...GOOD["langgraph.json"], auth: { path, ...more } },
     "auth.ts": AUTH,
-    "slow.mjs": "for (;;);",
+    "slow.mjs": NEVER_LOADED,
   });
   await project.linkPackages();
   return project;
@@ -287,7 +290,8 @@ test("headers of webhooks that name a variable which is not set fail; secrets fo
 
 test("keys for building an image are information; a TypeScript without an interface is warned of", async () => {
   const keys = { dependencies: ["."], python_version: "3.12" };
-  const project = await aProject({ "langgraph.json": { ...GOOD["langgraph.json"], ...keys } });
+  const graphs = { counter: `${fixture("counter.ts")}:graph` };
+  const project = await aProject({ "langgraph.json": { graphs, ...keys } });
   const manifest = project.path("node_modules/typescript/package.json");
   await mkdir(dirname(manifest), { recursive: true });
   await writeFile(manifest, '{"version": "7.0.2"}');

@@ -30,22 +30,21 @@ export const spawnServer = (
   entry?: string,
   command: "start" | "dev" = "start",
 ): ServerProcess => {
-  const child = spawn(
-    process.execPath,
-    [...(entry === undefined ? [...AHEAD, programOf(), command] : ["--import", "tsx", entry]), ...argv],
-    {
-      cwd: ROOT,
-      env: {
-        PATH: process.env["PATH"],
-        HOME: process.env["HOME"],
-        LOG_FORMAT: "json",
-        // It would be read after each start.
-        SOURCE_SCHEMAS: "false",
-        ...environment,
-      },
-      stdio: ["ignore", "pipe", "pipe"],
+  // The process of `dev` loads no graph: its child does.
+  const ownProgram = [...(command === "start" ? AHEAD : []), programOf(), command];
+  const program = entry === undefined ? ownProgram : ["--import", "tsx", entry];
+  const child = spawn(process.execPath, [...program, ...argv], {
+    cwd: ROOT,
+    env: {
+      PATH: process.env["PATH"],
+      HOME: process.env["HOME"],
+      LOG_FORMAT: "json",
+      // It would be read after each start.
+      SOURCE_SCHEMAS: "false",
+      ...environment,
     },
-  );
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let written = "";
   child.stdout.on("data", (chunk: Buffer) => (written += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (written += chunk.toString()));

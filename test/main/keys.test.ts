@@ -1,6 +1,5 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isKeyText, makeKey } from "../../src/access/keys/key-text.ts";
 import { createKeyRepository } from "../../src/access/keys/repository.ts";
@@ -12,11 +11,10 @@ import { runCommand } from "../../src/cli/run-command.ts";
 import { findPostmaster } from "../../src/platform/database/embedded/cluster.ts";
 import { findPlace } from "../../src/platform/database/embedded/place.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { programOf } from "../helpers/compiled-package.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { FIXTURE_GRAPHS, listeningLogger } from "../helpers/parts.ts";
 import { temporaryFolder, type TemporaryFolder } from "../helpers/temporary-folder.ts";
-
-const ENTRY = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
 let server: TestServer;
 let folder: TemporaryFolder;
@@ -37,7 +35,7 @@ interface Ended {
 
 /** Runs the command to its end. */
 const keys = async (argv: string[], environment: Record<string, string>): Promise<Ended> => {
-  const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), ENTRY, "keys", ...argv], {
+  const child = spawn(process.execPath, [programOf(), "keys", ...argv], {
     cwd: folder.path,
     env: { PATH: process.env.PATH ?? "", ...environment },
   });

@@ -34,7 +34,10 @@ export const newProjects = (
       });
       await project.write({ "langgraph.json": { graphs: Object.fromEntries(await Promise.all(graphs)) } });
       const database = await freshDatabase();
-      const server = await startIn(project, { DATABASE_URL: database.connectionString });
+      const server = await startIn(project, {
+        DATABASE_URL: database.connectionString,
+        SOURCE_SCHEMAS: "false",
+      });
       try {
         for (const { folder } of kinds) {
           const answer = await fetch(`${server.url}/runs/stream`, {

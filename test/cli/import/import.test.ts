@@ -2,7 +2,6 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readdir, stat } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import { Command } from "@langchain/langgraph";
 import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -18,11 +17,10 @@ import { EXAMPLES } from "../../graphs/helpers.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 import { openStorage, type OpenStorage } from "../../state/checkpoints/open-storage.ts";
 import { startTestServer } from "../../helpers/app.ts";
+import { programOf } from "../../helpers/compiled-package.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 import { openSourceDatabase, saying, SOURCE_SCHEMA, type SourceDatabase } from "./source-database.ts";
-
-const ENTRY = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
 
 /** Threads of many kinds, by id; one of them has an id that is no UUID. */
 const LONG = randomUUID();
@@ -345,7 +343,7 @@ describe("imported threads", () => {
 
 describe("npm run import", () => {
   const start = (...options: string[]) => {
-    const child = spawn(process.execPath, ["--import", "tsx", ENTRY, "import", ...options], {
+    const child = spawn(process.execPath, [programOf(), "import", ...options], {
       stdio: "pipe",
     });
     let output = "";

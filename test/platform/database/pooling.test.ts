@@ -5,6 +5,7 @@ import { apiOf, saying, textsOf } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { FIXTURE_GRAPHS } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
+import { commandOf } from "../../helpers/command-process.ts";
 import { spawnServer } from "../../helpers/server-process.ts";
 import { findPgbouncer, openings, startPooler, type Pooler, type PoolerOptions } from "./pgbouncer.ts";
 
@@ -137,12 +138,10 @@ describe.runIf(program !== undefined)(`a start behind a pooler${unless}`, () => 
       await query({ connectionString: direct }, statement);
     }
     const argv = ["--from", direct, "--schema", "official", "--database-url", pooler.connectionString];
-    const refused = spawnServer(["import", ...argv], {}, "src/main.ts");
-    expect(await refused.exit()).toBe(1);
-    expect(refused.output()).toMatch(
-      /^threadloom import: The way to the database .* DATABASE_DIRECT_URL\.\n$/,
-    );
-    expect(refused.output()).not.toContain(PASSWORD);
+    const refused = await commandOf(["import", ...argv], { cwd: process.cwd() });
+    expect(refused.code).toBe(1);
+    expect(refused.told).toMatch(/^threadloom import: The way to the database .* DATABASE_DIRECT_URL\.\n$/);
+    expect(refused.told).not.toContain(PASSWORD);
   });
 });
 
