@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { expect, test } from "vitest";
 import { cyclesIn } from "./import-cycles.ts";
+import { TARGETS } from "./mutation/targets.ts";
 import { districtOf, fronts, ROOMS, roomOf } from "./rooms.ts";
 
 /** The house rules that a machine can check: which way imports run, no cycles, where the process may be touched. */
@@ -274,4 +275,9 @@ test("no function is longer than the longest that is left", () => {
   });
   expect(lengths.length).toBeGreaterThan(500);
   expect(lengths.filter(({ lines }) => lines > LINES_AT_MOST)).toEqual([]);
+});
+
+test("the mutation run names only sources and tests that exist", () => {
+  const named = TARGETS.flatMap(({ file, tests }) => [file, ...tests.map((name) => `test/${name}.test.ts`)]);
+  expect(named.filter((file) => !existsSync(join(SOURCE, "..", file)))).toEqual([]);
 });
