@@ -130,7 +130,7 @@ const code = (files: readonly string[], tests: readonly string[]): Target[] =>
 
 export const TARGETS: readonly Target[] = [
   ...sql(
-    ["finish", "renew", "hand-back", "give-up-lease", "lock-attempt", "silence", "requeue", "list-abandoned"],
+    ["finish", "renew", "hand-back", "give-up-lease", "lock-attempt", "missed-heartbeats", "requeue", "list-abandoned"],
     QUEUE,
   ),
   ...sql(["give-up-attempt"], ["engine/queue/giving-up", ...QUEUE]),
@@ -184,7 +184,7 @@ export const TARGETS: readonly Target[] = [
     STREAMS,
   ),
   ...code(
-    ["engine/executors/inline", "engine/executors/hearing"],
+    ["engine/executors/inline", "engine/executors/event-intake"],
     [...EXECUTION, "api/runs/strict-resume", "engine/executors/host"],
   ),
   ...code(
@@ -192,7 +192,7 @@ export const TARGETS: readonly Target[] = [
       "engine/executors/process/pool",
       "engine/executors/process/members",
       "engine/executors/process/placing",
-      "engine/executors/process/doubts",
+      "engine/executors/process/health-tracker",
     ],
     [
       "engine/executors/pool",

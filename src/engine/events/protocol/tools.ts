@@ -62,20 +62,20 @@ export const publishTool = (
 ): void => {
   const { event, toolCallId: id, name, input, data, output, error } = payload as ToolChunk;
   if (typeof id !== "string" || id === "") return;
-  const publishTool = (fields: () => Record<string, unknown>): void =>
+  const send = (fields: () => Record<string, unknown>): void =>
     publish("tools", namespace, () => ({ ...fields(), tool_call_id: id }), node);
   const toolName = typeof name === "string" ? name : "";
   switch (event) {
     case "on_tool_start":
-      return publishTool(() => ({ event: "tool-started", tool_name: toolName, input: inputOf(input) }));
+      return send(() => ({ event: "tool-started", tool_name: toolName, input: inputOf(input) }));
     case "on_tool_event":
-      return publishTool(() => ({
+      return send(() => ({
         event: "tool-output-delta",
         delta: typeof data === "string" ? data : toWireJson(data),
       }));
     case "on_tool_end":
-      return publishTool(() => ({ event: "tool-finished", output: outputOf(output, id, toolName) }));
+      return send(() => ({ event: "tool-finished", output: outputOf(output, id, toolName) }));
     case "on_tool_error":
-      return publishTool(() => ({ event: "tool-error", message: messageOf(error) }));
+      return send(() => ({ event: "tool-error", message: messageOf(error) }));
   }
 };
