@@ -130,7 +130,16 @@ const code = (files: readonly string[], tests: readonly string[]): Target[] =>
 
 export const TARGETS: readonly Target[] = [
   ...sql(
-    ["finish", "renew", "hand-back", "give-up-lease", "lock-attempt", "missed-heartbeats", "requeue", "list-abandoned"],
+    [
+      "finish",
+      "renew",
+      "hand-back",
+      "give-up-lease",
+      "lock-attempt",
+      "missed-heartbeats",
+      "requeue",
+      "list-abandoned",
+    ],
     QUEUE,
   ),
   ...sql(["give-up-attempt"], ["engine/queue/giving-up", ...QUEUE]),
