@@ -8,7 +8,7 @@ import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, expect, it } from "vitest";
 import { boundAnswers } from "../../src/http/answer-budget.ts";
 import { createLongAnswers } from "../../src/api/threads/long-answers.ts";
-import { createReadYielder } from "../../src/api/threads/state/read-yielder.ts";
+import { createReadSlicer } from "../../src/api/threads/state/read-slicer.ts";
 import { eventually } from "../helpers/conditions.ts";
 
 /** Large answers to those who take them slowly, or not at all. */
@@ -28,7 +28,7 @@ const serve = async (patience: TakersPatience): Promise<void> => {
   closed = [];
   app = Fastify({ forceCloseConnections: true });
   boundAnswers(app, createResponseBudget(), undefined, patience);
-  const longAnswers = createLongAnswers(createReadYielder(), patience);
+  const longAnswers = createLongAnswers(createReadSlicer(), patience);
   app.addHook("onRequest", (request, reply, done) => {
     reply.raw.once("close", () => closed.push(request.url));
     done();

@@ -6,7 +6,7 @@ import { callerGone } from "../../http/caller-gone.ts";
 import { unavailable } from "../../platform/domain/errors.ts";
 import { createGate } from "../../platform/lib/gate.ts";
 import type { WhenLarge } from "../../platform/lib/large-answers.ts";
-import { createYieldPoint, type Yielder } from "../../platform/lib/yielder.ts";
+import { createYieldPoint, type TimeSlicer } from "../../platform/lib/time-slicer.ts";
 
 /** Longer answers are sent in pieces, and only `AT_ONCE` of them are made at a time. */
 export const LONG_ANSWER_BYTES = 1024 * 1024;
@@ -35,7 +35,7 @@ export interface LongAnswers {
   ): Promise<FastifyReply>;
 }
 
-export const createLongAnswers = (yielder: Yielder, patience = PATIENCE): LongAnswers => {
+export const createLongAnswers = (slicer: TimeSlicer, patience = PATIENCE): LongAnswers => {
   const gate = createGate({
     places: AT_ONCE,
     waitMs: PATIENCE_MS,
@@ -68,7 +68,7 @@ export const createLongAnswers = (yielder: Yielder, patience = PATIENCE): LongAn
     async sendItems(reply, items) {
       const signal = callerGone(reply.raw);
       const whenLarge = () => begin(reply, signal);
-      const pieces = inPieces(items(whenLarge), createYieldPoint(yielder, signal), whenLarge)[
+      const pieces = inPieces(items(whenLarge), createYieldPoint(slicer, signal), whenLarge)[
         Symbol.asyncIterator
       ]();
       const first = await pieces.next();

@@ -11,7 +11,7 @@ import { createUpkeepRoutes } from "./upkeep/routes.ts";
 export const createThreadRoutes =
   (service: ThreadService, room: ResponseBudget): RoutePlugin =>
   async (app) => {
-    const longAnswers = createLongAnswers(service.yielder);
+    const longAnswers = createLongAnswers(service.slicer);
     await app.register(createRecordRoutes(service.records, room));
     await app.register(createSearchRoutes(service.search, longAnswers));
     await app.register(createStateRoutes(service.states, room, longAnswers));

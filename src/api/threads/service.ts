@@ -10,7 +10,7 @@ import { createRecordService } from "./records/service.ts";
 import { createThreadRepository } from "./repository.ts";
 import { createSearchService } from "./search/service.ts";
 import { createThreadConfigurations } from "./state/configuration.ts";
-import { createReadYielder } from "./state/read-yielder.ts";
+import { createReadSlicer } from "./state/read-slicer.ts";
 import { createStateRepository } from "./state/repository.ts";
 import { createStateService } from "./state/service.ts";
 import { createStateReader } from "./state/state.ts";
@@ -38,7 +38,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
   const configurations = createThreadConfigurations(database);
   const reader = createStateReader({ checkpoints, graphs, configurations, logger });
   const writer = createStateWriter({ checkpoints, graphs, configurations });
-  const yielder = createReadYielder();
+  const slicer = createReadSlicer();
 
   const states = createStateService({
     authorize,
@@ -48,7 +48,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
     reader,
     writer,
   });
-  const search = createSearchService({ database, authorize, yielder, reader });
+  const search = createSearchService({ database, authorize, slicer, reader });
   const upkeep = createUpkeepService({
     database,
     authorize,
@@ -64,7 +64,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
     states,
     upkeep,
     /** Shared by long answers and searches by values. */
-    yielder,
+    slicer,
   };
 };
 

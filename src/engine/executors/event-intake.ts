@@ -5,7 +5,7 @@ import type { StreamChunk } from "../events/modes.ts";
 import type { GraphEnd } from "../events/protocol/subgraphs.ts";
 import type { EventPublisher } from "../events/event-publisher.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
-import type { Yielder } from "../../platform/lib/yielder.ts";
+import type { TimeSlicer } from "../../platform/lib/time-slicer.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
 interface Observed {
   values: unknown;
@@ -121,13 +121,13 @@ export const executeGraph = async (
 };
 
 /** Checkpoints and writes of tasks after which a graph is asked to make room for others: most have ended by then. */
-const UNYIELDED_WRITES = 16;
+const WRITES_WITHOUT_YIELD = 16;
 
 /** When a graph has to wait before its next step, and what it reached before it is stored. */
-export const createPauses = (sink: AttemptEvents, yielder: Yielder) => {
+export const createPauses = (sink: AttemptEvents, slicer: TimeSlicer) => {
   /** While who streams the graph waits, the graph must, too: what it streams meanwhile is kept for it. */
   let pausing: Promise<void> | undefined;
-  let unyielded = UNYIELDED_WRITES;
+  let writesLeft = WRITES_WITHOUT_YIELD;
 
   const logged = async (): Promise<void> => {
     // LangGraph hands chunks on by promises alone: after a turn of the loop all were heard, unless hearing them pauses.
@@ -145,8 +145,8 @@ export const createPauses = (sink: AttemptEvents, yielder: Yielder) => {
       pausing = undefined;
     },
     beforeNextStep(): Promise<void> | undefined {
-      if (unyielded === 0) return pausing ?? yielder.next();
-      unyielded -= 1;
+      if (writesLeft === 0) return pausing ?? slicer.next();
+      writesLeft -= 1;
       return undefined;
     },
     /** What the graph streamed before this call has to be in the log, if there is one. */

@@ -6,7 +6,7 @@ import { withBoundCallbacks, type RunnableGraph } from "../../graphs/runnable-gr
 import { LeaseLostError } from "../../platform/domain/errors.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
-import { createYielder, type Yielder } from "../../platform/lib/yielder.ts";
+import { createTimeSlicer, type TimeSlicer } from "../../platform/lib/time-slicer.ts";
 import type { GraphEnd } from "../events/protocol/subgraphs.ts";
 import { createEventPublisher } from "../events/event-publisher.ts";
 import type { RunKwargs } from "../queue/kwargs.ts";
@@ -54,10 +54,10 @@ const endOfStopped = (reason: StopReason | undefined): GraphEnd | undefined =>
  * between means the smallest footprint, and is what a debugger wants.
  */
 export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<GraphResult> => {
-  const yielder = createYielder({ sliceMs: GRAPH_SLICE_MS });
+  const slicer = createTimeSlicer({ sliceMs: GRAPH_SLICE_MS });
   return {
     suspectsAtOnce: 0,
-    execute: (run, sink, options) => startAttempt(parts, yielder, run, sink, options),
+    execute: (run, sink, options) => startAttempt(parts, slicer, run, sink, options),
   };
 };
 
@@ -67,7 +67,7 @@ export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<
  */
 const startAttempt = (
   { graphs, checkpoints, interruptsOf, recursionLimitMax, eventCharactersAtMost }: InlineExecutorParts,
-  yielder: Yielder,
+  slicer: TimeSlicer,
   run: ClaimedRunRow,
   sink: AttemptEvents,
   { onGraphEnded, publishesProtocol }: ExecutionOptions,
@@ -89,7 +89,7 @@ const startAttempt = (
   let saver: AttemptSaver | undefined;
   let graph: RunnableGraph | undefined;
 
-  const { pause, beforeNextStep, beforeWrite } = createPauses(sink, yielder);
+  const { pause, beforeNextStep, beforeWrite } = createPauses(sink, slicer);
 
   /** What was reached before a failure or a stop stays; whether it could be stored shows when the run is ended. */
   const keepProgress = async (): Promise<void> => {

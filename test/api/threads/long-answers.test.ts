@@ -5,7 +5,7 @@ import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { threadNotFound } from "../../../src/platform/domain/errors.ts";
 import { createLongAnswers } from "../../../src/api/threads/long-answers.ts";
-import { createReadYielder } from "../../../src/api/threads/state/read-yielder.ts";
+import { createReadSlicer } from "../../../src/api/threads/state/read-slicer.ts";
 import { eventually } from "../../helpers/conditions.ts";
 
 const MEGABYTE = 1024 * 1024;
@@ -20,7 +20,7 @@ let ended: number;
 beforeEach(async () => {
   [made, ended] = [0, 0];
   app = Fastify({ forceCloseConnections: true });
-  const longAnswers = createLongAnswers(createReadYielder());
+  const longAnswers = createLongAnswers(createReadSlicer());
   app.get<{ Params: { length: string }; Querystring: { fails?: string } }>("/:length", (request, reply) => {
     const items = async function* () {
       try {

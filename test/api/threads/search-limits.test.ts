@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { afterEach, expect, it, vi } from "vitest";
 import { CallerGoneError } from "../../../src/platform/domain/errors.ts";
 import { createThreadPages } from "../../../src/api/threads/search/pages.ts";
-import { createReadYielder } from "../../../src/api/threads/state/read-yielder.ts";
+import { createReadSlicer } from "../../../src/api/threads/state/read-slicer.ts";
 import type { PlacedCandidate, ThreadSearcher } from "../../../src/api/threads/search/search.ts";
 import { threadCountBody, threadSearchBody } from "../../../src/api/threads/schemas.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
@@ -27,7 +27,7 @@ const pagesOver = (length: number, text: string, onBatch: (batch: number) => voi
   } as Partial<ThreadSearcher> as ThreadSearcher;
   const pages = createThreadPages({
     searcher,
-    yielder: createReadYielder(),
+    slicer: createReadSlicer(),
     async *valuesOf(_visibility, rows, { whenLarge }) {
       batches += 1;
       await whenLarge?.();

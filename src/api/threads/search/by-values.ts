@@ -1,6 +1,6 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import type { Yielder } from "../../../platform/lib/yielder.ts";
+import type { TimeSlicer } from "../../../platform/lib/time-slicer.ts";
 import { matcherOf } from "./containment.ts";
 import { createEffort, tooManyThreadsToRead } from "./effort.ts";
 import type { OrderedFilter } from "./conditions.ts";
@@ -20,7 +20,7 @@ const THREADS_READ_AT_MOST = 50_000;
 
 export interface ValueFinderOptions {
   searcher: ThreadSearcher;
-  yielder: Yielder;
+  slicer: TimeSlicer;
   /**
    * JSON texts of the newest values, in the order of the rows, each made on demand. Threads that never ran are missing.
    * `keys`: the only keys that matter. `whenLarge` is awaited before a large state is read.
@@ -32,7 +32,7 @@ export interface ValueFinderOptions {
   ): AsyncIterable<readonly [threadId: string, values: string]>;
 }
 
-export const createValueFinder = ({ searcher, yielder, valuesOf }: ValueFinderOptions) => {
+export const createValueFinder = ({ searcher, slicer, valuesOf }: ValueFinderOptions) => {
   /**
    * All threads whose newest values contain `part`, in order. Indexed filters list the candidates once, so a thread
    * that changes meanwhile is still found once.
@@ -43,7 +43,7 @@ export const createValueFinder = ({ searcher, yielder, valuesOf }: ValueFinderOp
     part: JsonObject,
     { signal, whenLong }: PageReadOptions,
   ): Promise<PlacedCandidate[]> => {
-    const effort = createEffort(yielder, signal);
+    const effort = createEffort(slicer, signal);
     const candidates = await searcher.candidates(visibility, search, THREADS_READ_AT_MOST, signal);
     if (candidates === undefined) {
       throw tooManyThreadsToRead(`more than ${THREADS_READ_AT_MOST} threads would have to be looked into`);

@@ -1,4 +1,4 @@
-import { createYieldPoint, type Yielder } from "../../../platform/lib/yielder.ts";
+import { createYieldPoint, type TimeSlicer } from "../../../platform/lib/time-slicer.ts";
 import { invalid, unavailable } from "../../../platform/domain/errors.ts";
 import type { Spend } from "./containment.ts";
 
@@ -26,9 +26,9 @@ export interface Effort {
 export const tooManyThreadsToRead = (why: string): Error =>
   invalid(`'values': ${why}; narrow the search with 'metadata', 'status' or 'ids'.`);
 
-export const createEffort = (yielder: Yielder, signal: AbortSignal | undefined): Effort => {
+export const createEffort = (slicer: TimeSlicer, signal: AbortSignal | undefined): Effort => {
   let end = performance.now() + VALUES_SEARCH_MS;
-  const yieldPoint = createYieldPoint(yielder, signal);
+  const yieldPoint = createYieldPoint(slicer, signal);
   let comparisons = 0;
   let waitedMs = 0;
   return {

@@ -1,6 +1,6 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import { PAGE_BYTES_AT_MOST } from "../../../platform/database/bounded-reads.ts";
-import { createYieldPoint } from "../../../platform/lib/yielder.ts";
+import { createYieldPoint } from "../../../platform/lib/time-slicer.ts";
 import { createValueFinder, type PageReadOptions, type ValueFinderOptions } from "./by-values.ts";
 import { assertOnePlace } from "../../../platform/domain/cursors.ts";
 import { cursorBehind, placeOf, type PlaceColumn, type RowOrder } from "./order.ts";
@@ -32,8 +32,8 @@ export interface ThreadPages {
   count(visibility: Visibility<"threads">, filter: ThreadFilter, options?: PageReadOptions): Promise<number>;
 }
 
-export const createThreadPages = ({ searcher, yielder, valuesOf }: ValueFinderOptions): ThreadPages => {
-  const finder = createValueFinder({ searcher, yielder, valuesOf });
+export const createThreadPages = ({ searcher, slicer, valuesOf }: ValueFinderOptions): ThreadPages => {
+  const finder = createValueFinder({ searcher, slicer, valuesOf });
 
   /** The records until the page is full. `rows` are all that the search found. */
   const recordsOf = async (
@@ -42,7 +42,7 @@ export const createThreadPages = ({ searcher, yielder, valuesOf }: ValueFinderOp
     { select, extract, needsValues }: Fields,
     { signal, whenLong }: PageReadOptions,
   ): Promise<string[]> => {
-    const yieldPoint = createYieldPoint(yielder, signal);
+    const yieldPoint = createYieldPoint(slicer, signal);
     const values = needsValues
       ? valuesOf(visibility, rows, { whenLarge: whenLong })[Symbol.asyncIterator]()
       : undefined;

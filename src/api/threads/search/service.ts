@@ -2,7 +2,7 @@ import type { Authorize } from "../../../access/authorize.ts";
 import type { Caller } from "../../../access/caller.ts";
 import type { Visibility } from "../../../access/visibility.ts";
 import type { Database } from "../../../platform/database/database.ts";
-import type { Yielder } from "../../../platform/lib/yielder.ts";
+import type { TimeSlicer } from "../../../platform/lib/time-slicer.ts";
 import type { ThreadFilter, ThreadSearch } from "../schemas.ts";
 import type { StateReader } from "../state/state.ts";
 import type { PageReadOptions } from "./by-values.ts";
@@ -12,14 +12,14 @@ import { createThreadSearcher } from "./search.ts";
 export interface SearchServiceOptions {
   database: Database;
   authorize: Authorize;
-  yielder: Yielder;
+  slicer: TimeSlicer;
   reader: Pick<StateReader, "headValues">;
 }
 
-export const createSearchService = ({ database, authorize, yielder, reader }: SearchServiceOptions) => {
+export const createSearchService = ({ database, authorize, slicer, reader }: SearchServiceOptions) => {
   const pages = createThreadPages({
     searcher: createThreadSearcher(database),
-    yielder,
+    slicer,
     valuesOf: (visibility, rows, options) =>
       reader.headValues(
         rows

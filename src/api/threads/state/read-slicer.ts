@@ -1,4 +1,4 @@
-import { createYielder, type Yielder } from "../../../platform/lib/yielder.ts";
+import { createTimeSlicer, type TimeSlicer } from "../../../platform/lib/time-slicer.ts";
 
 /** A slice of this length delays others no more than an ordinary request does. */
 const SLICE_MS = 10;
@@ -11,8 +11,8 @@ const REST_SHARE = 0.3;
 const REST_AT_LEAST_MS = 3;
 
 /** Shared by all reads of many states: long answers and searches by values. */
-export const createReadYielder = (): Yielder =>
-  createYielder({
+export const createReadSlicer = (): TimeSlicer =>
+  createTimeSlicer({
     sliceMs: SLICE_MS,
     restMs: (workedMs) => Math.max(REST_AT_LEAST_MS, workedMs * REST_SHARE),
   });

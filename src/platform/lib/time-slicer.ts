@@ -1,4 +1,4 @@
-export interface YielderOptions {
+export interface TimeSlicerOptions {
   /** How long the work may go on in one turn of the event loop before it makes room. */
   sliceMs: number;
   /**
@@ -9,7 +9,7 @@ export interface YielderOptions {
 }
 
 /** Makes work of one kind share the event loop of a process with everything else in it. */
-export interface Yielder {
+export interface TimeSlicer {
   /** What the work has to wait for before it goes on; undefined while the present slice is young. */
   next(): Promise<void> | undefined;
 }
@@ -18,7 +18,7 @@ export interface Yielder {
  * All work that asks one pacer goes on piece by piece, one after the other: slices do not add up in one turn of the
  * loop, however many there are. An ordinary request needs some fifteen turns.
  */
-export const createYielder = ({ sliceMs, restMs = () => 0 }: YielderOptions): Yielder => {
+export const createTimeSlicer = ({ sliceMs, restMs = () => 0 }: TimeSlicerOptions): TimeSlicer => {
   const waiting: Array<() => void> = [];
   let beganAt: number | undefined;
   let resting = false;
@@ -55,10 +55,10 @@ export const createYielder = ({ sliceMs, restMs = () => 0 }: YielderOptions): Yi
 
 /** Awaited between two rounds of a loop, lets others have their turn; rejects with the signal's reason. */
 export const createYieldPoint =
-  (yielder: Yielder, signal?: AbortSignal): (() => Promise<void>) =>
+  (slicer: TimeSlicer, signal?: AbortSignal): (() => Promise<void>) =>
   async () => {
     signal?.throwIfAborted();
-    const turn = yielder.next();
+    const turn = slicer.next();
     if (turn === undefined) return;
     await turn;
     signal?.throwIfAborted();

@@ -1,6 +1,6 @@
 import { setImmediate as turn, setTimeout as pause } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { createYieldPoint, createYielder } from "../../../src/platform/lib/yielder.ts";
+import { createTimeSlicer, createYieldPoint } from "../../../src/platform/lib/time-slicer.ts";
 
 /** Work of which no promise tells how long it takes: it holds the event loop. */
 const hold = (milliseconds: number): void => {
@@ -10,7 +10,7 @@ const hold = (milliseconds: number): void => {
 
 describe("work that is paced", () => {
   test("goes on at once while its slice is young", async () => {
-    const yieldPoint = createYieldPoint(createYielder({ sliceMs: 60_000 }));
+    const yieldPoint = createYieldPoint(createTimeSlicer({ sliceMs: 60_000 }));
     let turned = false;
     setImmediate(() => (turned = true));
     for (let round = 0; round < 100; round += 1) await yieldPoint();
@@ -18,7 +18,7 @@ describe("work that is paced", () => {
   });
 
   test("makes room when its slice is over", async () => {
-    const yieldPoint = createYieldPoint(createYielder({ sliceMs: 5 }));
+    const yieldPoint = createYieldPoint(createTimeSlicer({ sliceMs: 5 }));
     let turns = 0;
     let over = false;
     const others = (async () => {
@@ -34,7 +34,7 @@ describe("work that is paced", () => {
   });
 
   test("of many callers is done one slice at a time, with rests in which others have many turns", async () => {
-    const yielder = createYielder({ sliceMs: 5, restMs: () => 5 });
+    const slicer = createTimeSlicer({ sliceMs: 5, restMs: () => 5 });
     let inOneTurn = 0;
     let most = 0;
     let turns = 0;
@@ -46,7 +46,7 @@ describe("work that is paced", () => {
       }
     })();
     const callers = Array.from({ length: 8 }, async () => {
-      const yieldPoint = createYieldPoint(yielder);
+      const yieldPoint = createYieldPoint(slicer);
       // The first rounds of all begin before anybody knows that they are long.
       await yieldPoint();
       for (let round = 0; round < 5; round += 1) {
@@ -65,10 +65,10 @@ describe("work that is paced", () => {
   });
 
   test("ends with the signal's reason while it waits, and does not hold up the others", async () => {
-    const yielder = createYielder({ sliceMs: 1 });
+    const slicer = createTimeSlicer({ sliceMs: 1 });
     const gone = new AbortController();
-    const leaving = createYieldPoint(yielder, gone.signal);
-    const staying = createYieldPoint(yielder);
+    const leaving = createYieldPoint(slicer, gone.signal);
+    const staying = createYieldPoint(slicer);
     await leaving();
     hold(2);
     const left = expect(leaving()).rejects.toThrow("gone");
