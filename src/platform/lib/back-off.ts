@@ -1,8 +1,8 @@
-/** Pauses between tries of what may succeed a moment later. */
+/** Pauses between retries. */
 export interface BackOff {
-  /** The next pause in milliseconds, longer each time. */
+  /** The next pause in milliseconds. Pauses grow. */
   next(): number;
-  /** Something succeeded: the next pause is a short one again. */
+  /** Call it after a success: the next pause is short again. */
   reset(): void;
 }
 
@@ -11,14 +11,14 @@ export interface BackOffOptions {
   longestMs?: number;
 }
 
-/** Short, because most of what passes is over at once: a deadlock, a connection that was closed while it was idle. */
+/** Short: most passing faults end at once, such as a deadlock or an idle connection that was closed. */
 const FIRST_MS = 50;
-/** Long enough for a database that has just started, and short enough for those who wait for it. */
+/** Long enough for a database that is starting, short enough for the callers that wait for the database. */
 const LONGEST_MS = 1_000;
 
 /**
- * Each pause is twice the one before, less up to the half of it by chance: processes that lost the same database
- * must not come back to it in the same millisecond, time after time.
+ * Doubles each pause and subtracts up to half at random, so that processes that lost the same database do not return
+ * together.
  */
 export const createBackOff = ({
   firstMs = FIRST_MS,

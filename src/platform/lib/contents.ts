@@ -1,13 +1,13 @@
-/** Of errors of causes, as many as the log writes of any error. */
+/** The log writes as many causes of any error. */
 const CAUSES_AT_MOST = 5;
 const MESSAGE_AT_MOST = 200;
 const FRAMES_AT_MOST = 30;
 const TAIL_CHARACTERS = 1_000;
 const FRAME = /^\s+at .{1,500}:\d+:\d+\)?$/;
-/** Of classes and codes; any other text may be what somebody said. */
+/** Matches classes and codes. Any other text may contain user data. */
 const WORD = /^[\w$.:-]{1,100}$/;
 
-/** An error of a graph or of a library in it: its message may hold what users say. */
+/** An error of a graph or of a library in a graph: its message may contain user data. */
 class GraphError {
   readonly error: unknown;
   constructor(error: unknown) {
@@ -15,19 +15,19 @@ class GraphError {
   }
 }
 
-/** Marks an error for the logger, which writes its message only if the server logs contents. */
+/** Marks an error for the logger, which writes the message only if the server logs contents. */
 export const ofGraph = (error: unknown): object => new GraphError(error);
 
-/** The error in a mark; undefined for anything else. */
+/** The error in a mark, or undefined for any other value. */
 export const markedError = (value: unknown): { error: unknown } | undefined =>
   value instanceof GraphError ? value : undefined;
 
-/** An error of this server whose message holds nothing that users say. */
+/** An error of this server whose message contains no user data. */
 export interface WithoutContents {
   readonly hidesContents: true;
 }
 
-/** An error of this server behind which code of the project stands: the message of its cause may hold what users say. */
+/** An error of this server caused by the project's code: the message of its cause may contain user data. */
 export interface CausedByProject {
   readonly causedByProject: true;
 }
@@ -41,8 +41,8 @@ const wordIn = (value: unknown): string | undefined =>
   typeof value === "string" && WORD.test(value) ? value : undefined;
 
 /**
- * The lines of a stack that name places in code. Its beginning repeats the message, which may look like such a line.
- * Only the end of the message is looked for: of 20 million equal characters the search for all took 4 s.
+ * The lines of a stack that name places in code. The start of a stack repeats the message, which may resemble such a
+ * line.
  */
 const framesOf = ({ stack, message }: Error): string => {
   const text = String(stack ?? "");
@@ -56,7 +56,7 @@ const framesOf = ({ stack, message }: Error): string => {
     .join("\n");
 };
 
-/** What can be said of an error without its message: the classes of it and of its causes, their codes, and places in code. */
+/** Describes an error without its message: classes and codes of the error and its causes, and places in code. */
 export const fieldsWithoutContents = (error: unknown, causes = CAUSES_AT_MOST): unknown => {
   if (!(error instanceof Error)) return { type: typeof error, message: withheld(textLength(error)) };
   const { code, lc_error_code: langChainCode } = error as { code?: unknown; lc_error_code?: unknown };
@@ -74,7 +74,6 @@ export const fieldsWithoutContents = (error: unknown, causes = CAUSES_AT_MOST): 
   };
 };
 
-/** Of what was thrown and is no error. */
 const textLength = (thrown: unknown): number => (typeof thrown === "string" ? thrown.length : 0);
 
 const withheld = (characters: number): string =>

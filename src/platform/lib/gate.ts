@@ -1,8 +1,8 @@
-/** Lets in so many at a time; the others wait in the order in which they came. */
+/** Admits a limited number of callers at a time. The others wait in order of arrival. */
 export interface Gate {
   /**
-   * Resolves when there is a place, with what gives it back (calling that twice does no harm). Rejects with `full()`
-   * after the time that is waited at most, with the signal's reason when that aborts.
+   * Resolves with a function that frees the place; calling that function twice does no harm. Rejects with `full()`
+   * after `waitMs`, or with the signal's reason when the signal aborts.
    */
   enter(signal?: AbortSignal): Promise<() => void>;
 }
@@ -10,7 +10,7 @@ export interface Gate {
 export interface GateOptions {
   places: number;
   waitMs: number;
-  /** What those are told who have waited in vain. */
+  /** The error for a caller that waited in vain. */
   full: () => Error;
 }
 

@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 
 /**
- * A new UUIDv7: sortable by creation time, so that indexes on ids stay local. Its random part is taken from
- * Node's `randomUUID`, which draws entropy for 128 ids at a time; the `v7` of the library asks the system for
- * each id anew, which showed up with 4 % in the profile of a busy server.
+ * A new UUIDv7: ordered by creation time, so index writes stay local. `randomUUID` draws entropy for 128 ids at a time;
+ * the library's `v7` asks the system for each id, which took 4 % of a busy server's profile.
  */
 export const newId = (): string => {
   const random = randomUUID();
@@ -13,5 +12,5 @@ export const newId = (): string => {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** By form alone: clients bring ids of any version, and PostgreSQL takes them. */
+/** Checks the form alone: clients send ids of any version, and PostgreSQL takes them. */
 export const isUuid = (text: string): boolean => UUID.test(text);

@@ -1,6 +1,6 @@
 /**
- * What a log line may hold. Whatever a caller or a graph brings can be of any size: 8 MB of a body in one line stop a
- * collector, and a buffer of 8 MB takes 17 s of the event loop to be written as JSON.
+ * Limits of a log line. Values of callers and graphs have any size: a line of 8 MB stops a log collector, and writing a
+ * buffer of 8 MB as JSON takes 17 s of the event loop.
  */
 
 const TEXT_AT_MOST = 8_000;
@@ -10,11 +10,13 @@ const NESTING_AT_MOST = 6;
 /** Characters of all fields of a line together. */
 const FIELDS_AT_MOST = 32_000;
 
-/** A text of some lines as it is, of a longer one the beginning. */
 export const boundedText = (text: string, atMost = TEXT_AT_MOST): string =>
   text.length <= atMost ? text : `${text.slice(0, atMost)}… (${text.length} characters)`;
 
-/** A copy of fields that is small enough to be written; the same value if it is no plain object or list. */
+/**
+ * A copy of the fields that is small enough to be written. Returns values other than plain objects and lists as they
+ * are.
+ */
 export const boundedFields = <Fields>(fields: Fields): Fields => {
   let left = FIELDS_AT_MOST;
 
@@ -43,7 +45,7 @@ export const boundedFields = <Fields>(fields: Fields): Fields => {
     }
     if (ArrayBuffer.isView(value)) return `(${value.byteLength} bytes)`;
     const prototype: unknown = Object.getPrototypeOf(value);
-    // An instance says itself what is written of it: a date, an error by its serializer.
+    // The logger's serializers bound an instance: a date, an error.
     return prototype === Object.prototype || prototype === null ? boundedObject(value, nesting) : value;
   };
 

@@ -7,19 +7,18 @@ export type { Logger };
 
 export interface LoggerOptions {
   level: string;
-  /** Whether messages of errors of the project's code are written, which may hold what users say. */
+  /** Writes error messages of the project's code, which may contain user data. */
   contents?: boolean | undefined;
-  /** Where the lines go, each as JSON; standard output if it is not given. For a person at a terminal: pretty-lines.ts. */
+  /** Where the lines of JSON go; default: standard output. `pretty-lines.ts` formats lines for a terminal. */
   destination?: DestinationStream | undefined;
 }
 
-/** Causes of causes that are written; deeper ones tell nothing more. */
 const CAUSES_AT_MOST = 5;
 
 /**
- * What a log line holds of an error: what it says of itself and of its causes, and PostgreSQL's code. Nothing
- * else that hangs on it: a library or a graph may attach the request, and with it the headers with the API key.
- * `contents`: whether that includes the messages of what code of the project has thrown.
+ * An error's own fields, its causes and PostgreSQL's code. Omits other properties: a library or a graph may attach the
+ * request, and with the request the API key.
+ * `contents`: include the messages of errors of the project's code.
  */
 export const fieldsOfError = (error: unknown, contents = true, causes = CAUSES_AT_MOST): unknown => {
   if (!(error instanceof Error)) return typeof error === "object" && error !== null ? "(an object)" : error;
@@ -41,8 +40,8 @@ export const fieldsOfError = (error: unknown, contents = true, causes = CAUSES_A
 };
 
 /**
- * One logger per server. Request headers are never logged, and the paths below are redacted all the same:
- * keys must not reach a log line through an object's context either.
+ * Creates the logger of a server. No code logs request headers; the redacted paths also keep keys of nested objects out
+ * of the log.
  */
 export const createLogger = ({ level, contents = false, destination }: LoggerOptions): Logger =>
   pino(

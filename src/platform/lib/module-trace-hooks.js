@@ -1,13 +1,13 @@
 /**
- * Runs in the thread of Node's module hooks, outside of every other module: tells which files of the project are loaded by which,
- * and gives all of them the edition of the file that imports them. See module-trace.ts.
+ * Runs in the thread of Node's module hooks. Reports which file of the project loads which, and gives each file the
+ * edition of the file that imports it. See module-trace.ts.
  */
 import { URL } from "node:url";
 
 const EDITION = "edition";
 
 let port;
-/** Modules of the server itself are not the project's. */
+/** Modules of the server do not belong to the project. */
 let own;
 
 export const initialize = (data) => {
@@ -29,7 +29,7 @@ export const resolve = async (specifier, context, next) => {
   const { parentURL } = context;
   if (parentURL === undefined || !isProjects(parentURL)) return await next(specifier, context);
   const { plain: parent, edition } = editionOf(parentURL);
-  // Loaders behind this one look at the file of the parent, and know no editions.
+  // Hooks behind this one look for the parent's file and do not know editions.
   const resolved = await next(specifier, { ...context, parentURL: parent });
   if (!resolved.url.startsWith("file:")) return resolved;
   port.postMessage({ parent, url: resolved.url });

@@ -3,27 +3,27 @@ import { dirname, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { MessageChannel, receiveMessageOnPort } from "node:worker_threads";
 
-/** What the hooks say: `parent` has imported `url`; without a parent, `url` is loaded. Plain URLs of files. */
+/** A message of the hooks: `parent` imported `url`; without a parent, `url` is being loaded. Plain file URLs. */
 interface Told {
   parent: string | undefined;
   url: string;
 }
 
-/** What the project's own code has loaded in this process. */
+/** Modules that the project's code has loaded in this process. */
 export interface LoadedModules {
-  /** Absolute paths of the files of the project: none of packages, none of this server. */
+  /** Absolute paths of the project's files, without packages and without this server. */
   readonly files: readonly string[];
-  /** What these files have imported of packages, in that order: a URL for `import`, a path for `require`. */
+  /** Packages that these files have imported, in order: a URL for `import`, a path for `require`. */
   readonly packages: readonly string[];
 }
 
 export interface ModuleTrace {
   loaded(): LoadedModules;
-  /** Those of the files that one of `files` has loaded, over others, too, and `files` themselves. */
+  /** `files`, and all files that one of `files` has loaded, directly or indirectly. */
   reachedFrom(files: readonly string[]): ReadonlySet<string>;
-  /** `require` reads the project's files anew from now on; `import` does so for each `?edition=` of a file. */
+  /** After this call `require` reads the project's files again. `import` does so for each `?edition=` of a file. */
   forget(): void;
-  /** Called when more has been loaded, e.g. by an `import()` of a run. */
+  /** The listener runs when more modules were loaded, for example by an `import()` in a run. */
   onMore(listener: () => void): void;
 }
 
@@ -36,21 +36,24 @@ const isProjects = (file: string): boolean => !file.startsWith(OWN_FOLDER) && !f
 
 const fileOf = (url: string): string => fileURLToPath(url.replace(/[?#].*$/, ""));
 
-/** The URL of an edition of a file: Node loads a module once for each URL, and the hooks hand the edition on to its imports. */
+/**
+ * The URL of an edition of a file. Node loads a module once per URL, and the hooks pass the edition on to the file's
+ * imports.
+ */
 export const editionUrl = (file: string, edition: number | undefined): string => {
   const { href } = pathToFileURL(file);
   return edition === undefined ? href : `${href}?edition=${edition}`;
 };
 
 /**
- * Notes from now on which files of the project are loaded, and by which. It belongs to the process, as the loader of
- * TypeScript does, and is started after that: hooks that are registered last are asked first.
+ * Starts to record which files of the project are loaded, and by which file. Registers after the TypeScript loader,
+ * because Node calls the hooks registered last first.
  */
 export const traceModules = async (): Promise<ModuleTrace> => {
   await import("./typescript-loader.js");
   const { port1: told, port2: port } = new MessageChannel();
   register("./module-trace-hooks.js", import.meta.url, { data: { port, own: OWN }, transferList: [port] });
-  /** File -> what it has imported, files and packages. */
+  /** File to the files and packages that it imports. */
   const imports = new Map<string, Set<string>>();
   const packages = new Set<string>();
   let readLoaded = (): void => undefined;
@@ -66,7 +69,7 @@ export const traceModules = async (): Promise<ModuleTrace> => {
     else if (!imports.has(file)) imports.set(file, new Set());
     if (isFile && parent !== undefined) note(fileOf(parent), file);
   };
-  /** What is `require`d passes no hook of Node 20. */
+  /** Node 20 calls no hook for a `require`d module. */
   const readRequired = (): void => {
     for (const [file, module] of Object.entries(require.cache)) {
       if (module === undefined || !isProjects(file)) continue;
@@ -77,7 +80,7 @@ export const traceModules = async (): Promise<ModuleTrace> => {
       }
     }
   };
-  /** What was sent is here, though its event may not have been. */
+  /** Reads messages that have arrived and whose event has not been emitted yet. */
   const readTold = (): void => {
     for (let next = receiveMessageOnPort(told); next !== undefined; next = receiveMessageOnPort(told))
       receive(next.message as Told);
@@ -107,7 +110,7 @@ export const traceModules = async (): Promise<ModuleTrace> => {
       return reached;
     },
     forget() {
-      // Their edges are kept until now, since they go with the cache.
+      // Clearing the cache removes these edges, so record them before.
       readRequired();
       for (const file of Object.keys(require.cache)) if (isProjects(file)) delete require.cache[file];
     },
@@ -116,8 +119,8 @@ export const traceModules = async (): Promise<ModuleTrace> => {
 };
 
 /**
- * Loads packages ahead, as `packages` of `loaded` names them. One that can't be loaded is left to the file that wants it, which is
- * told why.
+ * Loads packages ahead, as `LoadedModules.packages` names them. Ignores failures: the file that imports the package
+ * later gets the error.
  */
 export const loadPackages = async (packages: readonly string[]): Promise<void> => {
   for (const name of packages) {
@@ -125,7 +128,7 @@ export const loadPackages = async (packages: readonly string[]): Promise<void> =
       if (name.startsWith("file:")) await import(name);
       else createRequire(dirname(name) + sep)(name);
     } catch {
-      // See above.
+      // Documented above.
     }
   }
 };

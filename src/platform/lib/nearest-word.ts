@@ -1,4 +1,4 @@
-/** Edits (insert, remove or replace a letter, swap two) that lead from one word to the other; for short words. */
+/** Number of edits between two words: insert, remove, replace a letter, or swap two neighbours. */
 export const distance = (from: string, to: string): number => {
   const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   for (let i = 1; i <= from.length; i += 1) {
@@ -15,12 +15,12 @@ export const distance = (from: string, to: string): number => {
   return rows[from.length]![to.length]!;
 };
 
-/** More wrong letters than these are another word. */
+/** A larger share of wrong letters means another word. */
 const WRONG_AT_MOST = 1 / 3;
-/** A longer word is not compared: the work grows with the square of its length. */
+/** Longer words are not compared: the work grows with the square of the length. */
 const LETTERS_AT_MOST = 100;
 
-/** The one of the words that was probably meant; undefined if none is near. Capitals don't count. */
+/** The word that was probably meant, or undefined. Ignores case. */
 export const nearestWord = (word: string, words: readonly string[]): string | undefined => {
   if (word.length > LETTERS_AT_MOST) return undefined;
   const near = words

@@ -6,13 +6,12 @@ export interface PeriodicOptions {
   onError: (error: unknown) => void;
 }
 
-/** Much more than the work takes, so that a fault that stays is not felt by those who wait for the same database. */
+/** Much longer than the work takes, so that a lasting fault puts no load on the database. */
 const RETRY_LONGEST_MS = 60_000;
 
 /**
- * Work that is repeated until it is closed, never twice at a time. Work that failed is tried again sooner than it is
- * due, with growing pauses: what comes once a day must not be left out for a deadlock. Closing waits for the work in
- * progress.
+ * Repeats work until it is closed, never twice at a time. Retries failed work sooner than `everyMs`, with growing
+ * pauses: daily work must not wait a day because of a deadlock. `close` waits for the work in progress.
  */
 export const startPeriodic = ({ everyMs, work, onError }: PeriodicOptions): { close(): Promise<void> } => {
   const backOff = createBackOff({ firstMs: everyMs / 4, longestMs: Math.min(everyMs, RETRY_LONGEST_MS) });

@@ -2,22 +2,22 @@ import type { DestinationStream } from "pino";
 import { prettyFactory } from "pino-pretty";
 import { openTerminal } from "./terminal.ts";
 
-/** What a person looks for, so it stands beside the message, before the ids. */
+/** Shown beside the message, before the ids. */
 const FIRST_FIELDS = ["status", "text"];
 
-/** A graph chooses what it prints: nothing of it may begin a line or steer the terminal. */
+/** Escapes control characters: text printed by a graph must not begin a line or control the terminal. */
 const harmless = (text: string): string =>
   text.replace(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1));
 
-/** A colour, or a control character that is no line break and no tab. */
-// eslint-disable-next-line no-control-regex -- it is what terminals read colours by
+/** A colour, or a control character other than line break and tab. */
+// eslint-disable-next-line no-control-regex -- terminals read colours by it
 const COLOUR_OR_CONTROL = /\u001b\[[\d;]*m|(?![\n\t])\p{Cc}/gu;
 
-/** What a graph printed, with its lines and colours. Nothing else of it steers the terminal. */
+/** Text printed by a graph, with its line breaks and colours. Escapes other control characters. */
 const printedText = (text: string): string =>
   text.replace(COLOUR_OR_CONTROL, (found) => (found.length > 1 ? found : harmless(found)));
 
-/** The text of a line that holds what a graph printed; undefined for any other line. */
+/** The text that a graph printed, or undefined for any other line. */
 const printedIn = (line: string): string | undefined => {
   if (!line.includes('"msg":"printed"')) return undefined;
   const { msg, text } = JSON.parse(line) as Record<string, unknown>;
@@ -25,7 +25,7 @@ const printedIn = (line: string): string | undefined => {
 };
 
 export interface PrettyOptions {
-  /** Writes what a graph printed without time, level and ids. A caller's text may then look like a line of the log. */
+  /** Writes text printed by graphs without time, level and ids. A caller's text may then resemble a log line. */
   printsPlainly?: boolean;
 }
 
@@ -40,9 +40,8 @@ const messageOf = (line: Record<string, unknown>, messageKey: string): string =>
 };
 
 /**
- * Lines for a person at a terminal: each is one line there, its fields behind the message, and only an error's stack takes
- * more. Written at once and in this process, so that the last words before an exit are not lost. A file apart from
- * logger.ts, because a graph process needs no pino-pretty.
+ * Lines for a person at a terminal: one line each, except for an error's stack. Writes synchronously, so that the last
+ * lines before an exit are not lost. Not in logger.ts, because graph processes must not load pino-pretty.
  */
 export const prettyLines = (
   destination?: DestinationStream,

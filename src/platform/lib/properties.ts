@@ -1,7 +1,9 @@
-/** The properties of an object of any kind, by name. */
 export type Properties = Record<string, unknown>;
 
-/** Sets a property whose name comes from outside. Assigning `__proto__` would change the prototype; defining it is data. */
+/**
+ * Sets a property whose name comes from outside. Assigning `__proto__` would change the prototype, so this defines it
+ * as data.
+ */
 export const setProperty = (target: Properties, name: string, value: unknown): void => {
   if (name === "__proto__") {
     Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true });

@@ -1,11 +1,11 @@
 import { destination as openDestination, type DestinationStream } from "pino";
 
-/** Its file descriptor. */
 const STANDARD_OUTPUT = 1;
 
 /**
- * A terminal that was closed takes no more; that must not end the process, which has runs to hand back.
- * @param onGone called when that is noticed, by a line that could not be written
+ * Opens a terminal. Writes to a closed terminal fail silently: they must not end the process, which has runs to hand
+ * back.
+ * @param onGone called once, when a write fails
  */
 export const openTerminal = (
   descriptor = STANDARD_OUTPUT,

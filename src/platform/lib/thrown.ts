@@ -1,10 +1,11 @@
-/**
- * What is told of an error's message: it comes back with each read of the thread, and a graph may throw a whole document.
- */
+/** Each read of the thread returns the message, and a graph may throw a whole document. */
 const MESSAGE_CHARACTERS_AT_MOST = 10_000;
 const NAME_CHARACTERS_AT_MOST = 200;
 
-/** LangGraph notes the task on what a node throws (1.4.18), which fails for what is no object: so it says what that was. */
+/**
+ * LangGraph (1.4.18) sets a property on thrown values, which fails for values that are no object. The message quotes
+ * the thrown value.
+ */
 const NO_ERROR =
   /^Cannot create property 'pregelTaskId' on \w+ '(.*)'$|^Cannot set properties of (null|undefined) \(setting 'pregelTaskId'\)$/s;
 
@@ -13,7 +14,7 @@ const cut = (text: string, charactersAtMost: number): string =>
     ? text
     : `${text.slice(0, charactersAtMost).toWellFormed()}… (${text.length} characters, cut)`;
 
-/** The name and the message of whatever a graph has thrown, as they are shown: bounded, and what it threw itself. */
+/** The bounded name and message of a value that a graph threw. */
 export const describeThrown = (thrown: unknown): { name: string; message: string } => {
   if (typeof thrown !== "object" || thrown === null || !("message" in thrown)) {
     return { name: "Error", message: cut(textOf(thrown), MESSAGE_CHARACTERS_AT_MOST) };
@@ -29,7 +30,7 @@ export const describeThrown = (thrown: unknown): { name: string; message: string
   };
 };
 
-/** A failure of a task as LangGraph writes it (`{name, message}`), told as `describeThrown` does; other values as they are. */
+/** Bounds a task's failure as LangGraph writes it (`{name, message}`). Returns other values as they are. */
 export const boundedFailure = (failure: unknown): unknown =>
   typeof failure === "object" &&
   failure !== null &&

@@ -1,22 +1,19 @@
 export interface TimeSlicerOptions {
-  /** How long the work may go on in one turn of the event loop before it makes room. */
+  /** How long the work may occupy one turn of the event loop. */
   sliceMs: number;
-  /**
-   * How long the work then rests, given how long it went on; nothing if left out: the next slice begins with the next
-   * turn of the loop.
-   */
+  /** Pause after a slice, given its length. Default: the next slice begins in the next turn of the event loop. */
   restMs?: (workedMs: number) => number;
 }
 
-/** Makes work of one kind share the event loop of a process with everything else in it. */
+/** Lets work of one kind share the event loop with all other work of the process. */
 export interface TimeSlicer {
-  /** What the work has to wait for before it goes on; undefined while the present slice is young. */
+  /** A promise to await before the next piece of work, or undefined while the current slice lasts. */
   next(): Promise<void> | undefined;
 }
 
 /**
- * All work that asks one pacer goes on piece by piece, one after the other: slices do not add up in one turn of the
- * loop, however many there are. An ordinary request needs some fifteen turns.
+ * All work that uses one slicer runs one piece at a time, so slices do not add up in one turn of the event loop. An
+ * ordinary request needs about fifteen turns.
  */
 export const createTimeSlicer = ({ sliceMs, restMs = () => 0 }: TimeSlicerOptions): TimeSlicer => {
   const waiting: Array<() => void> = [];
@@ -53,7 +50,7 @@ export const createTimeSlicer = ({ sliceMs, restMs = () => 0 }: TimeSlicerOption
   };
 };
 
-/** Awaited between two rounds of a loop, lets others have their turn; rejects with the signal's reason. */
+/** Await the returned function between two rounds of a loop. Rejects with the signal's reason. */
 export const createYieldPoint =
   (slicer: TimeSlicer, signal?: AbortSignal): (() => Promise<void>) =>
   async () => {

@@ -1,2 +1,2 @@
-/** A time as clients see it: ISO 8601 in UTC, with the offset written out, milliseconds. */
+/** ISO 8601 in UTC with milliseconds and a written offset, as clients expect it. */
 export const timestamp = (time: Date): string => `${time.toISOString().slice(0, -1)}+00:00`;

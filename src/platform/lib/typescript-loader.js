@@ -1,6 +1,6 @@
 /**
- * Loads the TypeScript loader. It keeps what it has compiled in the folder for temporary files, and ends the process if it
- * can't: where that folder can't be written, as in a container whose files are read-only, it is told to keep nothing.
+ * The TypeScript loader caches in the folder for temporary files and ends the process if the folder is not writable, as
+ * in a read-only container. Then the cache is switched off.
  */
 import { accessSync, constants } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,5 +12,5 @@ try {
   process.env.TSX_DISABLE_CACHE = "1";
 }
 await import("tsx");
-// Who asks whether it is needed need not look any more.
+// Lets other code see that the loader is loaded.
 Reflect.set(globalThis, Symbol.for("threadloom.typescript-loader"), true);

@@ -7,7 +7,7 @@ class LateError extends Error implements WithoutContents {
   }
 }
 
-/** What the work answers. Rejects if that takes longer than so many milliseconds; the work goes on, and nobody hears of its end. */
+/** The result of the work. Rejects after `milliseconds`; the work continues, and its result is dropped. */
 export const within = async <Answer>(milliseconds: number, work: Promise<Answer>): Promise<Answer> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
