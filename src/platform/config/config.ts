@@ -8,34 +8,33 @@ import { nearestWord } from "../lib/nearest-word.ts";
 export type { Config };
 
 /**
- * Environment and command line -> one typed, frozen Config. Pure: `main` hands in what it needs to know.
- *
- * Every option is one row of a table in options.ts; parser and checks come from there, and `--help` (help.ts).
+ * Parses environment and command line into one typed, frozen Config. Pure: `main` passes in the surroundings.
+ * options.ts declares the options.
  */
 
-/** What the parser has to know beside the command line and the environment. */
+/** Inputs of the parser beside command line and environment. */
 export interface Surroundings {
-  /** The output is read by a person. */
+  /** A person reads the output. */
   terminal: boolean;
   /** Reads the file that API_KEYS_FILE names. */
   readText(path: string): string;
 }
 
-/** Whole-program switches, which are no part of the Config. */
+/** Switches that are not part of the Config. */
 const HELP = "help";
 const ENVIRONMENT = "environment";
 const VERSION = "version";
 
 export interface CommandLine {
   help: boolean;
-  /** The help lists the variables of the environment, too. */
+  /** The help also lists the environment variables. */
   helpWithEnvironment: boolean;
   version: boolean;
-  /** Flag -> text. */
+  /** Flag to text. */
   values: ReadonlyMap<string, string>;
 }
 
-/** What to do instead of an option that doesn't exist. */
+/** Advice for an unknown option. */
 const adviceFor = (name: string, names: readonly string[]): string => {
   const nearest = nearestWord(name, names);
   if (nearest !== undefined) return `Did you mean --${nearest}? See --help for all.`;
@@ -44,7 +43,7 @@ const adviceFor = (name: string, names: readonly string[]): string => {
   return known ? `Set ${variable} in the environment instead.` : "See --help for all.";
 };
 
-/** Reads flags; throws UsageError for one that doesn't exist, naming the nearest that does. */
+/** Reads flags; throws UsageError for an unknown one and names the nearest. */
 export const readCommandLine = (argv: readonly string[]): CommandLine => {
   const rows = Object.values(OPTIONS).filter((option) => option.flag !== undefined);
   const switches = new Set([
@@ -101,7 +100,7 @@ export const readCommandLine = (argv: readonly string[]): CommandLine => {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What is given for an option: flag before environment before default; an empty variable counts as not set. */
+/** The text for an option: flag before environment before default. An empty variable counts as not set. */
 const given = (
   { flag, environment: names, translations, default: usual }: Option<unknown>,
   values: ReadonlyMap<string, string>,
@@ -119,7 +118,7 @@ const given = (
   return { value: usual, text: usual };
 };
 
-/** Where langgraph.json is: asked before the rest, because it may name a file with more environment. */
+/** The path of langgraph.json, needed before the rest: the file may name a file with more environment variables. */
 export const graphConfigFileOf = (argv: readonly string[], environment: Environment): string => {
   return given(OPTIONS.graphConfigFile, readCommandLine(argv).values, environment).value ?? "";
 };
@@ -127,16 +126,16 @@ export const graphConfigFileOf = (argv: readonly string[], environment: Environm
 const exampleOf = (name: string): string =>
   Object.values(OPTIONS).find((option) => option.flag === name)?.default ?? "value";
 
-/** Whether only this machine can call. Not told by the bound address: what is refused has to be refused before anything listens. */
+/** Whether only this machine can connect. Judges the option, because refusals come before the server listens. */
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 
-/** A key of a few characters is guessed; see `openssl rand -hex 32`. */
+/** Shorter keys can be guessed; see `openssl rand -hex 32`. */
 const KEY_LENGTH_AT_LEAST = 16;
 
 /**
- * Whoever has handlers of his own for encryption must not find out later that everything was stored in the open.
- * @param where what names them, e.g. "encryption of langgraph.json"
+ * Refuses to start, because a project with its own encryption handlers would store everything unencrypted.
+ * @param where the place that names the handlers, e.g. "encryption of langgraph.json"
  */
 export const ownEncryption = (where: string): StartError =>
   new StartError(
@@ -186,10 +185,10 @@ const assertRelations = (config: Config): void => {
   }
 };
 
-/** Whether strangers can reach this server, and nobody said that something in front of it checks access. */
+/** Whether strangers can reach this server, and no option says that a proxy checks access. */
 export const isExposed = ({ host, unsafeNoAuth }: Config): boolean => !isLoopback(host) && !unsafeNoAuth;
 
-/** Asked when the database is open: keys may stand there alone. Throws StartError. */
+/** Call it when the database is open, which may hold API keys. Throws StartError. */
 export const assertMayListen = (
   config: Config,
   { hasStoredKeys, hasAuth = false }: { hasStoredKeys: boolean; hasAuth?: boolean },
@@ -202,16 +201,19 @@ export const assertMayListen = (
   );
 };
 
-/** Longer than what is slow, and no longer than runs beside an endless loop should wait: it costs one process of several. */
+/**
+ * Longer than slow code takes, and short for runs that share the process with an endless loop. Costs one of several
+ * processes.
+ */
 const BLOCKED_GRAPH_PROCESS_SECONDS = 15;
-/** The server's own process ends with all that it does, so what is only slow gets more time. */
+/** The server's own process ends with all its work, so slow code gets more time. */
 const BLOCKED_SERVER_SECONDS = 60;
 
-/** What an option is that is not given, where that depends on others or on the surroundings. */
+/** Defaults that depend on other options or on the surroundings. */
 const USUAL: { readonly [Key in keyof Config]?: (read: Config, surroundings: Surroundings) => Config[Key] } =
   {
     logFormat: (_read, { terminal }) => (terminal ? "pretty" : "json"),
-    // A lease that somebody made longer takes it along, so that who sets only that is not refused.
+    // Grows with a longer lease, so that setting the lease alone is valid.
     blockedLoopSeconds: ({ graphProcesses, leaseSeconds }) =>
       graphProcesses === 0
         ? BLOCKED_SERVER_SECONDS
@@ -219,8 +221,8 @@ const USUAL: { readonly [Key in keyof Config]?: (read: Config, surroundings: Sur
   };
 
 /**
- * The configuration, flags before environment before defaults; an empty variable counts as not set.
- * Throws StartError with one sentence that names the flag or the variable.
+ * The configuration: flags before environment before defaults. Throws StartError with one sentence that names the flag
+ * or the variable.
  */
 export const parseConfig = (
   argv: readonly string[],

@@ -2,23 +2,23 @@ import { z } from "zod";
 import { DEFAULT_SCHEMA, isSchemaName } from "../database/schema.ts";
 import { flag, seconds, wholeNumber, type Option } from "./option.ts";
 
-/** The database, and what it can do. */
+/** The database and its capabilities. */
 export interface DatabaseConfig {
   /** Undefined: start the embedded PostgreSQL. */
   readonly databaseUrl: string | undefined;
-  /** For what needs a session, where a pooler in transaction mode is in the way. Undefined: `databaseUrl`, too. */
+  /** For statements that need a session, past a pooler in transaction mode. Undefined: use `databaseUrl`. */
   readonly databaseDirectUrl: string | undefined;
-  /** How long a start waits for a database that is not there yet. */
+  /** How long a start waits for the database. */
   readonly databaseWaitSeconds: number;
-  /** Connections that this process may hold at most, beside its listener's and its heartbeat's. */
+  /** Most connections of this process, beside those of the listener and the heartbeat. */
   readonly databasePoolSize: number;
   readonly databasePreparedStatements: boolean;
-  /** The schema that the tables stand in. */
+  /** The schema with the tables. */
   readonly databaseSchema: string;
-  /** Whether processes tell each other by LISTEN and NOTIFY; else they poll. */
+  /** Processes notify each other by LISTEN and NOTIFY; otherwise they poll. */
   readonly databaseListen: boolean;
   readonly databaseAdvisoryLocks: boolean;
-  /** Whether pg_stat_activity and pg_locks are looked at. */
+  /** Whether the server may read pg_stat_activity and pg_locks. */
   readonly databaseSessions: boolean;
 }
 
@@ -89,7 +89,7 @@ export const DATABASE_OPTIONS: { readonly [Key in keyof DatabaseConfig]: Option<
   },
 };
 
-/** What is to be said of a folder that was named beside the address of a database; undefined if nothing is. */
+/** A warning for a data folder given beside a database URL, or undefined. */
 export const unusedDataWarning = (
   namesFolder: boolean,
   databaseUrl: string | undefined,

@@ -2,13 +2,13 @@ import { z } from "zod";
 import { parseKeys } from "../encryption/keys.ts";
 import { commaSeparated, list, type Option } from "./option.ts";
 
-/** What is stored sealed, and with which keys. */
+/** What is encrypted, and with which keys. */
 export interface EncryptionConfig {
-  /** In base64. The first seals, the others only open. Empty: nothing is sealed. */
+  /** In base64. The first encrypts, the others only decrypt. Empty: nothing is encrypted. */
   readonly encryptionKeys: readonly string[];
-  /** In base64; they only open. */
+  /** In base64; they only decrypt. */
   readonly encryptionFallbackKeys: readonly string[];
-  /** The keys of metadata whose values are sealed. */
+  /** Keys of metadata whose values are encrypted. */
   readonly encryptedMetadataKeys: readonly string[];
 }
 
@@ -23,7 +23,7 @@ const KEYS = {
   secret: true,
 } as const;
 
-/** What the server itself finds records by, or the hosted one keeps open. */
+/** Keys by which the server searches, or that the hosted service keeps open. */
 const ALWAYS_OPEN =
   /^(langgraph_.*|graph_id|assistant_id|thread_id|run_id|cron_id|checkpoint_id|task_id|created_by|source|step|parents|run_attempt|owner|tenant_id)$/;
 

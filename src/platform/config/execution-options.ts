@@ -1,40 +1,40 @@
 import { z } from "zod";
 import { byGraph, BYTES_PER_MEGABYTE, seconds, wholeNumber, type Option } from "./option.ts";
 
-/** How runs are executed: how many, where, for how long, and what becomes of them when a process dies. */
+/** How runs are executed: how many, where, for how long, and with how many attempts. */
 export interface ExecutionConfig {
-  /** Runs that this process executes at the same time. */
+  /** Runs that this process executes at a time. */
   readonly jobsPerWorker: number;
-  /** Processes that execute graphs; 0: the server's own does, `auto`: one per core but one. */
+  /** Child processes that execute graphs. 0: the server executes them itself. `auto`: one per core but one. */
   readonly graphProcesses: number | "auto";
-  /** Megabytes of V8's heap of each of them. */
+  /** Megabytes of V8's heap of each graph process. */
   readonly graphProcessHeapMegabytes: number;
-  /** Runs after which one of them is replaced. */
+  /** Runs after which a graph process is replaced. */
   readonly graphProcessRuns: number;
-  /** Resident bytes above which one of them is replaced. */
+  /** Resident bytes above which a graph process is replaced. */
   readonly graphProcessResidentBytes: number;
   /** Seconds after which an attempt ends as `timeout`. */
   readonly runTimeoutSeconds: number;
   /** The same for the runs of some graphs, by the graph's id. */
   readonly runTimeoutSecondsByGraph: ReadonlyMap<string, number>;
-  /** Steps that a run may ask for at most. */
+  /** Most steps of a run. */
   readonly recursionLimitMax: number;
-  /** Seconds that running runs are given to finish on shutdown, before they are handed to another worker. */
+  /** Seconds that runs have to finish on shutdown. Another worker continues the rest. */
   readonly shutdownGraceSeconds: number;
-  /** Seconds that the events of an ended run can still be replayed. */
+  /** Seconds for which the events of an ended run can be replayed. */
   readonly eventRetentionSeconds: number;
-  /** Seconds after which a worker that doesn't renew its lease counts as dead. */
+  /** Seconds without a heartbeat after which a worker counts as dead. */
   readonly leaseSeconds: number;
   readonly heartbeatSeconds: number;
-  /** Seconds of a standing event loop for which leases are renewed all the same; 0: no thread does that. */
+  /** Seconds of a blocked event loop for which a thread still renews leases. 0: no such thread. */
   readonly blockedLoopSeconds: number;
-  /** Seconds between two looks for runs whose lease has expired. */
+  /** Seconds between two searches for runs with an expired lease. */
   readonly sweepSeconds: number;
-  /** Attempts after which a run whose workers died each time ends as `error`. */
+  /** Attempts after which a run whose workers died ends as `error`. */
   readonly maxAttempts: number;
 }
 
-/** More than any machine of this size has cores; each takes some 100 MB. */
+/** More than a machine has cores; each takes about 100 MB. */
 const GRAPH_PROCESSES_AT_MOST = 64;
 
 export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Option<ExecutionConfig[Key]> } = {
@@ -95,21 +95,21 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
   },
   recursionLimitMax: {
     environment: ["RECURSION_LIMIT_MAX"],
-    // What the largest agents in use ask for; each step is a checkpoint that is stored.
+    // The largest agents in use need this many steps. Each step stores a checkpoint.
     default: "10000",
     ...wholeNumber(1, 2_147_483_647),
     description: "Highest recursion_limit (steps of a run).",
   },
   shutdownGraceSeconds: {
     environment: ["BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS"],
-    // Docker kills ten seconds after it asked; the hosted service's default (180) would never be reached there.
+    // Docker kills ten seconds after the stop signal, before the hosted service's default (180) is over.
     default: "8",
     ...seconds(0, 3_600),
     description: "Seconds that runs have to finish on shutdown. Another worker continues the rest.",
   },
   eventRetentionSeconds: {
     environment: ["RESUMABLE_STREAM_TTL_SECONDS"],
-    // The hosted service keeps them in memory, for 120 s. Here they are on disk, and a laptop may sleep an hour.
+    // The hosted service keeps events 120 s in memory. Here they are on disk, and a laptop may sleep an hour.
     default: "3600",
     ...seconds(1, 2_592_000),
     description: "Seconds for which events of an ended run can be replayed.",
@@ -127,7 +127,7 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
     description: "Seconds between two heartbeats. Must be less than half of LEASE_SECONDS.",
   },
   blockedLoopSeconds: {
-    // What it is if it is not set depends on WORKERS; see config.ts.
+    // The default depends on WORKERS; see config.ts.
     environment: ["BLOCKED_LOOP_SECONDS"],
     ...seconds(0, 604_800),
     description:
@@ -141,7 +141,7 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
     description: "Seconds between two searches for runs of dead workers.",
   },
   maxAttempts: {
-    // The hosted service's counts attempts, too, whatever its name says.
+    // BG_JOB_MAX_RETRIES of the hosted service counts attempts, too, despite its name.
     environment: ["MAX_ATTEMPTS", "BG_JOB_MAX_RETRIES"],
     default: "3",
     ...wholeNumber(1, 100),

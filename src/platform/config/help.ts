@@ -4,11 +4,11 @@ import { OPTIONS } from "./options.ts";
 import { PROJECT_VARIABLES } from "./project-keys.ts";
 
 export interface HelpOptions {
-  /** Lists the variables of the environment instead of pointing to them. */
+  /** Lists the environment variables instead of pointing to them. */
   listsEnvironment?: boolean;
-  /** By variable: what a command takes in place of an option's default. */
+  /** Defaults of a command that differ from an option's default, by variable. */
   defaults?: Readonly<Record<string, string>>;
-  /** Options of the command alone, with what they do. */
+  /** Options of this command alone. */
   own?: readonly (readonly [flags: string, description: string])[];
 }
 
@@ -22,7 +22,7 @@ const line = (left: string, description: string): string =>
 const WITHOUT_ENVIRONMENT =
   "Environment: --help --environment lists the variables that have no flag; docs/configuration.md explains them.";
 
-/** The part of a help that the table of options says: flags, then the environment. */
+/** The options' part of a help: flags, then the environment. */
 export const optionsText = ({
   listsEnvironment = false,
   defaults = {},

@@ -2,44 +2,44 @@ import ipaddr from "ipaddr.js";
 import { z } from "zod";
 import { byGraph, commaSeparated, list, megabytes, seconds, wholeNumber, type Option } from "./option.ts";
 
-/** What one caller may ask for, and for how long somebody may hold a connection. Where 0 is a value, it is no limit. */
+/** Limits of callers and connections. 0 means no limit where it is allowed. */
 export interface LimitConfig {
-  /** Requests per minute of a user or an address, by what they do. */
+  /** Requests per minute of a user or an address, by kind. */
   readonly readsPerMinute: number;
   readonly searchesPerMinute: number;
   readonly writesPerMinute: number;
   readonly runsPerMinute: number;
   readonly streamsPerMinute: number;
-  /** Requests per minute of an address that nobody lets in. */
+  /** Failed logins per minute of an address. */
   readonly failedLoginsPerMinute: number;
-  /** How many times as much a caller with an API key may: it stands for an application with many users. */
+  /** The factor for callers with an API key: a key stands for an application with many users. */
   readonly keyFactor: number;
-  /** Runs of a user that wait, on all servers: on one thread, and on all threads together. */
+  /** Pending runs of a user on all servers: on one thread, and on all threads together. */
   readonly pendingRunsPerThread: number;
   readonly pendingRunsPerCaller: number;
-  /** Runs that may be executed at the same time on all servers: of a user, and of a graph. */
+  /** Runs executed at a time on all servers: of a user, and of a graph. */
   readonly runningRunsPerCaller: number;
   readonly runningRunsByGraph: ReadonlyMap<string, number>;
-  /** Crons that a user may have. */
+  /** Crons of a user. */
   readonly cronsPerCaller: number;
-  /** Streams, WebSockets and waits that a caller may have open at the same time. */
+  /** Streams, WebSockets and waits of a caller at a time. */
   readonly streamsPerCaller: number;
-  /** The same for all callers of this process together. */
+  /** Streams, WebSockets and waits of all callers of this process. */
   readonly streamsAtMost: number;
-  /** Seconds after which it is asked again, at the latest, whether a user may still read what he has open. */
+  /** Longest time in seconds after which an open stream's read access is checked again. */
   readonly accessCheckSeconds: number;
-  /** Connections that this process takes. */
+  /** Connections that this process accepts. */
   readonly connectionsAtMost: number;
-  /** Connections that the kernel holds until this process takes them. */
+  /** Connections that wait in the kernel until this process accepts them. */
   readonly listenBacklog: number;
-  /** Characters of the JSON of one value of a state, and of one event. */
+  /** Characters of JSON of one value of a state, and of one event. */
   readonly stateValueCharactersAtMost: number;
   readonly eventCharactersAtMost: number;
-  /** Addresses of proxies whose `X-Forwarded-For` is believed: what Fastify's `trustProxy` takes. */
+  /** Proxies whose `X-Forwarded-For` is trusted, as for Fastify's `trustProxy`. */
   readonly trustedProxies: readonly string[];
-  /** Seconds in which the headers of a request must have come; also of the first of a connection. */
+  /** Seconds in which a request's headers must arrive, counted from the connection for the first. */
   readonly headersTimeoutSeconds: number;
-  /** Seconds in which a request must have come whole. */
+  /** Seconds in which a whole request must arrive. */
   readonly requestTimeoutSeconds: number;
   /** Seconds that a connection stays open between two requests. */
   readonly keepAliveSeconds: number;
@@ -52,7 +52,7 @@ const perMinute = (what: string, standard: string, name: string): Option<number>
   description: `${what} a minute for each user or address. 0: no limit.`,
 });
 
-/** Names of ranges that are no addresses. */
+/** Names of address ranges. */
 const RANGES = ["loopback", "linklocal", "uniquelocal"];
 const isProxy = (text: string): boolean =>
   RANGES.includes(text) || ipaddr.isValid(text) || ipaddr.isValidCIDR(text);
@@ -135,14 +135,14 @@ export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitC
   },
   listenBacklog: {
     environment: ["LISTEN_BACKLOG"],
-    default: "4096", // Linux's own bound since 5.4; Node's 511 refused 304 to 444 of 2,000 at once
+    default: "4096", // Linux's own bound since 5.4; with Node's 511 the kernel refused 304 to 444 of 2,000 at once
     ...wholeNumber(1, 65_535),
     description: "New connections that wait in the kernel. Linux holds at most net.core.somaxconn.",
   },
   stateValueCharactersAtMost: {
     environment: ["STATE_VALUE_MAX_MB"],
     default: "64",
-    ...megabytes(0.001, 200), // beyond it nothing is taken, see state/values/encoding.ts
+    ...megabytes(0.001, 200), // the limit of state/values/encoding.ts
     description: "Largest value in a thread's state, in megabytes of JSON. A run with a larger one fails.",
   },
   eventCharactersAtMost: {
@@ -178,7 +178,7 @@ export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitC
   },
   keepAliveSeconds: {
     environment: ["KEEP_ALIVE_SECONDS"],
-    default: "72", // longer than the minute that balancers keep theirs, or they send into a closed one
+    default: "72", // longer than the minute of load balancers, which would otherwise send into a closed connection
     ...seconds(1, 3_600),
     description: "Seconds that an idle connection stays open between two requests.",
   },

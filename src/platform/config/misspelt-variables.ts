@@ -2,24 +2,24 @@ import { distance } from "../lib/nearest-word.ts";
 import { OPTIONS } from "./options.ts";
 import { PROJECT_VARIABLES } from "./project-keys.ts";
 
-/** A name that ours are far from belongs to something else. */
+/** More edits mean another word. */
 const EDITS_AT_MOST = 2;
-/** Among shorter names some that mean other things are near: HOST and HOME, PORT and SORT. */
+/** Shorter names have neighbours with other meanings: HOST and HOME, PORT and SORT. */
 const LETTERS_AT_LEAST = 7;
 const LETTERS_AT_MOST = 60;
-/** Variables that are looked at, and that are named. An environment may have thousands. */
+/** Most variables to compare, and to name. An environment may have thousands. */
 const VARIABLES_AT_MOST = 2_000;
 const NAMED_AT_MOST = 5;
 
-/** Names that say the same, of each option. */
+/** The synonymous names of each option. */
 const OWN: readonly (readonly string[])[] = [
   ...Object.values(OPTIONS).map(({ environment }) => environment),
   ...[...PROJECT_VARIABLES, "API_KEYS_FILE", "LANGGRAPH_AES_LEGACY_KEY"].map((name) => [name]),
 ];
 
 /**
- * One sentence that names variables which are set, mean nothing, and are nearly spelt like one of ours whose option is not set; undefined
- * if there are none. What they hold is not told.
+ * A sentence that names variables without meaning that are spelt nearly like one of an unset option, or undefined. Does
+ * not show their values.
  */
 export const misspeltVariables = (
   environment: Readonly<Record<string, string | undefined>>,

@@ -1,9 +1,12 @@
 import { z } from "zod";
 
-/** From what a variable of the hosted service holds to the text that the option takes. */
+/** Translates a value of a hosted service's variable into the option's text. */
 export interface Translation {
   expected: string;
-  /** A text that the option refuses, if this is not what was expected; undefined: it means another option. */
+  /**
+   * Returns a text that the option refuses for an unexpected value, and undefined if the value belongs to another
+   * option.
+   */
   translate(text: string): string | undefined;
 }
 
@@ -11,28 +14,26 @@ export interface Translation {
 export interface Option<Value> {
   /** Name on the command line, without the dashes. */
   flag?: string;
-  /** The same in one letter, where `langgraphjs dev` has one. */
+  /** One letter, where `langgraphjs dev` has one. */
   shortFlag?: string;
   /** The flag takes no value. */
   switch?: boolean;
-  /** Names in the environment; the first that is set counts. */
+  /** Environment variables; the first that is set counts. */
   environment: readonly string[];
-  /** Of those names: the hosted service's that say the same in other words. */
+  /** For variables of the hosted service that need a translation. */
   translations?: Readonly<Record<string, Translation>>;
   default?: string;
-  /** What a value has to be, as the end of "PORT must be …". */
+  /** The end of the sentence "PORT must be …". */
   expected: string;
-  /** Values are not repeated in messages. */
+  /** Messages do not repeat the value. */
   secret?: boolean;
   description: string;
-  /** From the text to the value; undefined is an option that is not set and has no default. */
+  /** Parses the text. Undefined: the option is not set and has no default. */
   schema: z.ZodType<Value, string | undefined>;
 }
 
-/** Sizes are given in millions of bytes. */
 export const BYTES_PER_MEGABYTE = 1_000_000;
 
-/** What an option has to be, in words and as a schema. */
 export const wholeNumber = (from: number, to: number) => ({
   expected: `a whole number from ${from} to ${to}`,
   schema: z.string().pipe(z.coerce.number<string>().int().min(from).max(to)),
@@ -41,7 +42,7 @@ export const seconds = (from: number, to: number) => ({
   expected: `a number of seconds from ${from} to ${to}`,
   schema: z.string().pipe(z.coerce.number<string>().min(from).max(to)),
 });
-/** Read as bytes. */
+/** In bytes. */
 export const megabytes = (from: number, to: number) => ({
   expected: `a number of megabytes from ${from} to ${to}`,
   schema: z
@@ -49,7 +50,7 @@ export const megabytes = (from: number, to: number) => ({
     .pipe(z.coerce.number<string>().min(from).max(to))
     .transform((number) => Math.round(number * BYTES_PER_MEGABYTE)),
 });
-/** Numbers by the ids of graphs. `unit`: what they count. */
+/** Numbers by graph id. `unit`: what the numbers count. */
 export const byGraph = (unit: "seconds" | "runs", example: string, from: number, to: number) => ({
   expected: `a list like ${example} of graph ids and ${unit === "runs" ? "whole " : ""}numbers of ${unit} from ${from} to ${to}`,
   schema: z.string().transform((textOfAll, context) => {
@@ -68,7 +69,7 @@ export const oneOf = <const Values extends readonly [string, ...string[]]>(value
 });
 export const text = (expected: string) => ({ expected, schema: z.string() });
 export const flag = { expected: "true or false", schema: z.string().pipe(z.stringbool()) };
-/** The items of a text that is separated by commas or lines; a line that starts with # is a comment. */
+/** The items of a text separated by commas or lines. Ignores items that start with #. */
 export const list = (textOfAll: string): string[] =>
   textOfAll
     .split(/[,\n]/)

@@ -9,44 +9,44 @@ import { EXECUTION_OPTIONS, type ExecutionConfig } from "./execution-options.ts"
 import { LIMIT_OPTIONS, type LimitConfig } from "./limit-options.ts";
 import { BYTES_PER_MEGABYTE, commaSeparated, flag, oneOf, text, wholeNumber, type Option } from "./option.ts";
 
-/** The configuration of a server: read-only, complete, every value checked. */
+/** The configuration of a server: read-only, complete, validated. */
 export interface Config
   extends DatabaseConfig, EncryptionConfig, ExecutionConfig, LimitConfig, WebhookOptions {
   /** Path of langgraph.json, as given. */
   readonly graphConfigFile: string;
-  /** What the environment says of langgraph.json. */
+  /** Keys of langgraph.json from the environment. */
   readonly projectKeys: ProjectKeys;
-  /** Graph id -> the config that the graph's own assistant is made with. */
+  /** Graph id to the config of the graph's own assistant. */
   readonly assistantConfigs: Readonly<Record<string, JsonObject>>;
   /**
-   * Reads the types of graphs whose state is declared by types from their source, in another process. `kept`: tells those that
-   * `threadloom schemas` has kept, though packages of types are not there, and reads none.
+   * Another process reads schemas of graphs from their TypeScript source. `kept`: use only the schemas that `threadloom
+   * schemas` stored, even if packages of types are missing.
    */
   readonly sourceSchemas: boolean | "kept";
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0: any free port. */
   readonly port: number;
-  /** Folder of the embedded PostgreSQL, as given; unused when there is a `databaseUrl`. */
+  /** Folder of the embedded PostgreSQL, as given; unused with a `databaseUrl`. */
   readonly dataFolder: string;
   /** `api` answers requests, `worker` executes runs, `all` does both. */
   readonly role: "all" | "api" | "worker";
-  /** Empty, and none in the database: everything is open. */
+  /** Empty, with no key in the database: everything is open. */
   readonly apiKeys: readonly string[];
   readonly unsafeNoAuth: boolean;
-  /** There is no page at `/console`. */
+  /** No page at `/console`. */
   readonly noConsole: boolean;
-  /** Starts without the handlers that `auth` of langgraph.json names. */
+  /** Starts without the `auth` handlers of langgraph.json. */
   readonly unsafeIgnoreAuth: boolean;
   readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
-  /** Whether messages of graphs' errors, which may hold what users say, are logged. */
+  /** Logs messages of graphs' errors, which may contain user data. */
   readonly logContents: boolean;
   readonly logFormat: "pretty" | "json";
-  /** Origins whose pages may call the API; `*` is all, `loopback` every one on this machine. */
+  /** Origins whose pages may call the API. `*`: all; `loopback`: all on this machine. */
   readonly corsAllowOrigins: readonly string[];
-  /** Names by which this server is called, beside those of loopback; `.example` is every one below it, `*` any. */
+  /** Host names of this server beside those of loopback. `.example`: all names below it; `*`: any. */
   readonly allowedHosts: readonly string[];
   readonly bodyLimitBytes: number;
-  /** Items of lists and members of objects that a request's body may have. */
+  /** Most list items and object members of a request's body. */
   readonly bodyElementsAtMost: number;
 }
 
@@ -57,7 +57,7 @@ const PYTHON_LEVELS = new Map([
   ["critical", "fatal"],
 ]);
 
-/** One row for each, but for those that several variables make together. */
+/** One row for each option. Several variables together make `projectKeys`. */
 export const OPTIONS: {
   readonly [Key in Exclude<keyof Config, "projectKeys">]: Option<Config[Key]>;
 } = {
@@ -73,7 +73,7 @@ export const OPTIONS: {
     description: "File that names the graphs.",
   },
   assistantConfigs: {
-    // The dev server's meaning of that name. No path begins like an object.
+    // The dev server puts this JSON into the variable that otherwise holds a path. No path begins with a brace.
     environment: ["LANGGRAPH_CONFIG"],
     translations: {
       LANGGRAPH_CONFIG: {
@@ -179,7 +179,7 @@ export const OPTIONS: {
   ...WEBHOOK_OPTIONS,
   corsAllowOrigins: {
     environment: ["CORS_ALLOW_ORIGINS"],
-    default: "", // then langgraph.json decides, or whether there are keys; see originsOf
+    default: "", // not set: langgraph.json decides, or whether there are keys; see originsOf
     ...commaSeparated,
     description:
       "Origins whose pages may call the API, separated by commas. *: all. loopback: all on this machine. Not set: " +
@@ -220,7 +220,7 @@ export const OPTIONS: {
     environment: ["LOG_LEVEL"],
     default: "info",
     ...oneOf(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
-    // Python's names, in capitals, are what the hosted service takes.
+    // The hosted service takes Python's names in capitals.
     schema: z
       .string()
       .transform((level) => PYTHON_LEVELS.get(level.toLowerCase()) ?? level.toLowerCase())

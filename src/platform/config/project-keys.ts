@@ -3,12 +3,12 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
 import { ownField } from "../lib/names.ts";
 
 /**
- * Keys of langgraph.json that the environment says, as an image of the hosted service carries them: they win over the file.
- * `http.cors`, with a dot, is one key of an object, whose others stay.
+ * Keys of langgraph.json from the environment, as images of the hosted service set them. They override the file. A key
+ * with a dot, as `http.cors`, replaces one member of an object.
  */
 export type ProjectKeys = Readonly<Record<string, JsonValue>>;
 
-/** Variables that hold keys of langgraph.json, as images of the hosted service set them. */
+/** Variable to key of langgraph.json. */
 const VARIABLES: Readonly<Record<string, string>> = {
   LANGSERVE_GRAPHS: "graphs",
   LANGGRAPH_STORE: "store",
@@ -24,7 +24,6 @@ const VARIABLES: Readonly<Record<string, string>> = {
 };
 const MOUNT_PREFIX = "MOUNT_PREFIX";
 
-/** The names, for whoever describes them. */
 export const PROJECT_VARIABLES: readonly string[] = [...Object.keys(VARIABLES), MOUNT_PREFIX];
 
 const objectIn = (name: string, key: string, text: string): JsonObject => {
@@ -38,15 +37,15 @@ const objectIn = (name: string, key: string, text: string): JsonObject => {
   throw new StartError(`${name} must be a JSON object, as '${key}' of langgraph.json.`);
 };
 
-/** The minutes alone are the older form of a thread's time to live. */
+/** A bare number is the older form of a thread's time to live: minutes. */
 const valueIn = (name: string, key: string, text: string): JsonValue =>
   name === "LANGGRAPH_THREAD_TTL" && /^\s*[\d.]+\s*$/.test(text)
     ? { default_ttl: Number(text) }
     : objectIn(name, key, text);
 
 /**
- * The keys of langgraph.json that an environment gives; an empty variable counts as not set. Throws StartError for what is
- * no JSON object; what stands in it is checked with the file.
+ * The keys of langgraph.json in an environment; an empty variable counts as not set. Throws StartError for other values
+ * than JSON objects; the file's schema checks their members.
  */
 export const projectKeysIn = (environment: Readonly<Record<string, string | undefined>>): ProjectKeys => {
   const textOf = (name: string): string => ownField(environment, name) ?? "";

@@ -1,15 +1,15 @@
 import { z } from "zod";
 import { list, wholeNumber, type Option } from "./option.ts";
 
-/** What is sent to the receivers of webhooks. Whom they may be: `webhooks` of langgraph.json. */
+/** Options of webhooks. `webhooks` of langgraph.json chooses the receivers. */
 export interface WebhookOptions {
-  /** Each signs; empty: nothing is signed. */
+  /** Each secret signs. Empty: no signature. */
   readonly webhookSecrets: readonly string[];
-  /** How long a delivery is kept after it was delivered or given up. */
+  /** How long a finished delivery is kept. */
   readonly webhookRetentionSeconds: number;
 }
 
-/** Shorter ones are guessed. */
+/** Shorter secrets can be guessed. */
 const SECRET_LENGTH_AT_LEAST = 16;
 
 export const WEBHOOK_OPTIONS: { readonly [Key in keyof WebhookOptions]: Option<WebhookOptions[Key]> } = {

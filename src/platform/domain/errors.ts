@@ -1,41 +1,38 @@
 import type { CausedByProject, WithoutContents } from "../lib/contents.ts";
 
 /**
- * The error catalogue: every way in which a request can be refused, declared once.
- *
- * Services, repositories and the engine throw these; only `http/` turns a `kind` into a status code.
- * The message goes to the caller as `{"detail": message}`, so it is one clear sentence that names the
- * offending field or id and never holds anything of ours (SQL, paths, stack traces).
+ * The error catalogue: every refusal of a request is declared here. Only `http/` maps a `kind` to a status code.
+ * The caller gets the message as `{"detail": message}`. A message is one sentence that names the field or the id, and
+ * contains no SQL, path or stack.
  */
 
-/** What went wrong, from the caller's point of view. */
 export type ErrorKind =
-  /** The request can't be parsed at all (malformed JSON). HTTP 400. */
+  /** The body is not parseable. HTTP 400. */
   | "malformed"
-  /** No API key was given. HTTP 401. */
+  /** The request has no API key. HTTP 401. */
   | "unauthenticated"
-  /** An API key was given and is not one of ours, or it may not do this. HTTP 403. */
+  /** The API key is unknown or lacks the permission. HTTP 403. */
   | "forbidden"
-  /** The thing does not exist, or is not the caller's. HTTP 404. */
+  /** The resource does not exist, or the caller may not see it. HTTP 404. */
   | "not_found"
   /** The request contradicts the present state, e.g. a run is in progress. HTTP 409. */
   | "conflict"
-  /** The body has more bytes than the route takes. HTTP 413. */
+  /** The body is too large for the route. HTTP 413. */
   | "too_large"
-  /** A field does not validate; the sentence names it. HTTP 422. */
+  /** A field is invalid; the message names it. HTTP 422. */
   | "invalid"
-  /** The caller asks for more than one caller may have; nothing was done. HTTP 429 with Retry-After. */
+  /** The caller exceeds a limit; nothing was done. HTTP 429 with Retry-After. */
   | "too_many"
-  /** The database can't be reached for now, or memory is short; nothing was stored. HTTP 503 with Retry-After. */
+  /** The database is unreachable or memory is short; nothing was stored. HTTP 503 with Retry-After. */
   | "unavailable";
 
-/** What is not there, for those who tell it by a code. */
+/** The missing resource, for protocols with error codes. */
 export type Missing = "assistant" | "graph" | "thread" | "run" | "checkpoint";
 
-/** An error whose message is meant for the caller. */
+/** An error whose message is for the caller. */
 export class ThreadloomError extends Error {
   readonly missing: Missing | undefined;
-  /** When it is worth trying again; undefined: nobody knows, or never. */
+  /** When to try again. Undefined: unknown, or never. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(
@@ -60,7 +57,7 @@ export const notAuthenticated = (): ThreadloomError =>
 export const forbidden = refusal("forbidden");
 export const keyNeeded = () =>
   unauthenticated("This server needs an API key: send it as X-Api-Key or Authorization: Bearer.");
-/** Revoked and expired ones, too: who has one is not told that it was good once. */
+/** Also for revoked and expired keys: the answer must not reveal that a key was valid once. */
 export const unknownKey = () => forbidden("The API key is not known to this server.");
 export const scopeMissing = (action: string, needed: string) =>
   forbidden(`This API key may not do that: '${action}' needs the scope '${needed}'.`);
@@ -80,14 +77,14 @@ export const graphNotFound = (graphId: string) =>
   new ThreadloomError("not_found", `Graph '${graphId}' not found.`, { missing: "graph" });
 export const threadNotFound = (threadId: string) =>
   new ThreadloomError("not_found", `Thread '${threadId}' not found.`, { missing: "thread" });
-/** Whose it is, is not told. */
+/** Does not reveal the owner. */
 export const threadTaken = (threadId: string) =>
   new ThreadloomError("conflict", `Thread '${threadId}' already exists.`);
 export const runNotFound = (runId: string) =>
   new ThreadloomError("not_found", `Run '${runId}' not found.`, { missing: "run" });
 export const cronNotFound = (cronId: string) =>
   new ThreadloomError("not_found", `Cron '${cronId}' not found.`);
-/** A conflict, which clients do not try again: waiting does not help. */
+/** Not `too_many`: clients would retry, and waiting does not help. */
 export const tooManyCrons = (atMost: number) =>
   conflict(`One caller may have ${atMost} crons at most; delete some of them first.`);
 export const apiKeyNotFound = (reference: string) =>
@@ -118,8 +115,8 @@ export const threadBusy = (threadId: string) =>
   );
 
 /**
- * A thread was changed between reading its state and writing what was made of it: a run came or went, or what was
- * read has been pruned. Nothing was written; whoever reads afresh may try again.
+ * A thread changed between reading its state and writing the result: a run began or ended, or the state was pruned.
+ * Nothing was written; read again before the next try.
  */
 export class ThreadChangedError extends ThreadloomError {
   constructor(threadId: string) {
@@ -127,9 +124,9 @@ export class ThreadChangedError extends ThreadloomError {
   }
 }
 
-/** A value is too large to be stored, sent, or made JSON of; what a graph gave ends its run with this. */
+/** A value is too large to store, to send or to convert to JSON. A value from a graph ends the run with this error. */
 export class ValueTooLargeError extends ThreadloomError {
-  /** `what`: the beginning of a sentence, as "An event 'values'"; `option`: the variable that says so, if one does. */
+  /** `what`: the beginning of a sentence, as "An event 'values'". `option`: the variable that sets the limit. */
   constructor(what: string, charactersAtMost: number, option?: string) {
     const megabytes = Number((charactersAtMost / 1_000_000).toPrecision(3));
     const where = option === undefined ? "" : ` (${option})`;
@@ -141,7 +138,7 @@ export class ValueTooLargeError extends ThreadloomError {
   }
 }
 
-/** Whoever asked has closed the connection: the work ends, and nobody is told. */
+/** The caller has closed the connection: the work ends without an answer. */
 export class CallerGoneError extends Error {
   constructor() {
     super("The caller has closed the connection.");
@@ -149,7 +146,7 @@ export class CallerGoneError extends Error {
   }
 }
 
-/** Handlers of the project's own have refused a request, in their own words: the SDK's `HTTPException`. */
+/** The project's own handlers refused a request with the SDK's `HTTPException`. */
 export class HandlerRefusal extends Error implements CausedByProject {
   readonly causedByProject = true;
   constructor(
@@ -163,16 +160,16 @@ export class HandlerRefusal extends Error implements CausedByProject {
   }
 }
 
-/** SQLSTATE: a row with that key is there already. */
+/** SQLSTATE: the key exists already. */
 export const UNIQUE_VIOLATION = "23505";
 
-/** Postgres SQLSTATE of an error that `pg` threw, or undefined for anything else. */
+/** The SQLSTATE of an error from `pg`, or undefined for other errors. */
 export const sqlState = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 
 /**
- * What is stored of a thread is not as it should be, or storing it failed: a fault of ours or of the database, not of
- * the caller or his graph. For the log, with its cause; callers get a neutral sentence.
+ * The stored state of a thread is damaged, or storing it failed: not a fault of the caller or the graph. The log gets
+ * the cause, callers a neutral sentence.
  */
 export class StateStorageError extends Error implements WithoutContents {
   readonly hidesContents = true;
@@ -182,7 +179,7 @@ export class StateStorageError extends Error implements WithoutContents {
   }
 }
 
-/** Code of the project has failed in a request. For the log, with its cause; callers get a neutral sentence. */
+/** The project's code failed in a request. The log gets the cause, callers a neutral sentence. */
 export class ProjectCodeError extends Error implements CausedByProject, WithoutContents {
   readonly causedByProject = true;
   readonly hidesContents = true;
@@ -192,13 +189,10 @@ export class ProjectCodeError extends Error implements CausedByProject, WithoutC
   }
 }
 
-/**
- * What is stored can't be opened with the keys of this server. For the log, whose reader can mend it; callers get a neutral
- * sentence.
- */
+/** Stored data can't be decrypted with the keys of this server. The log gets the cause, callers a neutral sentence. */
 export class EncryptionError extends Error implements WithoutContents {
   readonly hidesContents = true;
-  /** The id of the key that is missing. Undefined: it is there, and what is stored was damaged. */
+  /** The id of the missing key. Undefined: the key is there, and the data is damaged. */
   readonly missingKeyId: string | undefined;
 
   constructor(
@@ -211,7 +205,7 @@ export class EncryptionError extends Error implements WithoutContents {
   }
 }
 
-/** The database has crashed and lost what an attempt had stored last: it begins anew from what is there. */
+/** The database crashed and lost the last writes of an attempt. The run starts again from the stored state. */
 export class StateLostError extends Error implements WithoutContents {
   readonly hidesContents = true;
   constructor(threadId: string) {
@@ -221,8 +215,8 @@ export class StateLostError extends Error implements WithoutContents {
 }
 
 /**
- * A reason why the process can't start (a flag, a port, the embedded database), as one or more plain sentences
- * for the person at the terminal. Never reaches an HTTP caller; `main` prints it without a stack and exits 1.
+ * A reason why the process can't start, in plain sentences for the terminal. `main` prints it without a stack and exits
+ * with 1.
  */
 export class StartError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
@@ -231,12 +225,12 @@ export class StartError extends Error {
   }
 }
 
-/** The same where the reason is how a command was called: what stands on the command line. It exits 2. */
+/** The command line is wrong. Exits with 2. */
 export class UsageError extends StartError {}
 
 /**
- * An attempt found that it no longer holds its run: its lease expired and another attempt took over, or the run
- * was ended. Nothing of what it wanted to write was written. Never reaches a caller of the API.
+ * The attempt no longer holds its run: the lease expired and another attempt took over, or the run ended. Nothing was
+ * written. No API caller sees this error.
  */
 export class LeaseLostError extends Error {
   constructor(

@@ -3,16 +3,16 @@ import { invalid } from "./errors.ts";
 
 /** The order of a list by one column, then by id. Rows without a value come last in both directions. */
 export interface KeyOrder {
-  /** The list's name, for its cursors. */
+  /** The list's name in its cursors. */
   list: string;
   key: string;
-  /** What the column holds. Texts may be of any length, so a list by a text has no cursor. */
+  /** The type of the column. Texts may have any length, so a list by a text has no cursor. */
   holds: "times" | "ids" | "texts";
   id: string;
   direction: "asc" | "desc";
 }
 
-/** What a list selects of each row, for its cursor: `keyOf` and the id, as texts. */
+/** Columns that a list selects for its cursor, as texts. */
 export interface KeyColumns {
   cursor_key: string | null;
   cursor_id: string;
@@ -23,13 +23,13 @@ const orNone = (shape: Shape): Shape => ({ test: (key) => key === NO_VALUE || sh
 const SHAPES = { times: orNone(MICROSECONDS), ids: orNone(ID) };
 const nameOf = ({ list, key, direction }: KeyOrder): string => `${list} ${key} ${direction}`;
 
-/** SQL for the key of a row, as a cursor has it. */
+/** SQL for a row's key in a cursor. */
 export const keyOf = ({ key, holds }: KeyOrder): string =>
   ({ times: microsecondsOf(key), ids: `${key}::text`, texts: "null::text" })[holds];
 
 /**
- * The cursor of the next page; undefined on the last one.
- * @param matching how many rows match from the cursor on that the page began at, or from the list's begin
+ * The cursor of the next page; undefined on the last page.
+ * @param matching number of matching rows from the page's cursor or the list's start
  */
 export const nextCursor = (
   order: KeyOrder,
@@ -42,9 +42,9 @@ export const nextCursor = (
 };
 
 /**
- * SQL for what comes behind a cursor.
- * @param parameter makes a parameter of a value, and answers how it is called
- * @throws invalid if it is no cursor of this list in this order
+ * SQL for the rows after a cursor.
+ * @param parameter adds a parameter and returns its name
+ * @throws invalid if the cursor is not of this list in this order
  */
 export const isBehindCursor = (
   order: KeyOrder,

@@ -1,7 +1,7 @@
 import { invalid } from "./errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 
-/** Throws `invalid` if a LangGraph config asks for more steps than a run may take here. */
+/** @throws invalid if a LangGraph config asks for more steps than a run may take. */
 export const assertRecursionLimit = (config: JsonObject | undefined, limitMax: number): void => {
   const limit = config?.["recursion_limit"];
   if (typeof limit !== "number" || limit <= limitMax) return;

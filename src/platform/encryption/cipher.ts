@@ -1,5 +1,3 @@
-/** Seals texts before they are stored, and opens those that are read. */
-
 import {
   createCipheriv,
   createDecipheriv,
@@ -12,9 +10,9 @@ import { EncryptionError } from "../domain/errors.ts";
 import type { EncryptionKey } from "./keys.ts";
 
 /**
- * `enc1:`, the key's id, a colon, and in base64: salt, nonce, ciphertext, tag. No JSON begins like that, so a column that
- * holds JSON or lines of it shows by its first letter which of the two it has. Of characters that JSON need not escape,
- * and without those that texts are joined by.
+ * Format: `enc1:`, key id, colon, and base64 of salt, nonce, ciphertext and tag. No JSON begins like this, so the
+ * prefix tells encrypted columns from open JSON. The format needs no JSON escapes and contains no separator that joins
+ * texts.
  */
 export const ENCRYPTED_PREFIX = "enc1:";
 const ENCRYPTED = /^enc1:([\w-]{6}):([A-Za-z0-9+/]+={0,2})$/;
@@ -25,53 +23,57 @@ const TAG_BYTES = 16;
 /** In base64. */
 const ENCRYPTED_CHARACTERS_AT_LEAST = Math.ceil((SALT_BYTES + NONCE_BYTES + TAG_BYTES) / 3) * 4;
 /**
- * Nonces are random, and one key of AES must not have so many that two are equal (2^32, at 10,000 a second five days). So
- * each process has a key of its own, made of the configured one and a salt, and takes another after so many.
+ * Random nonces must not collide under one AES key: at most 2^32, five days at 10,000 a second. So each process derives
+ * its own key with a salt, and takes a new salt after this many texts.
  */
 const ENCRYPTED_WITH_ONE_SALT = 2 ** 30;
 const DERIVED_AT_MOST = 1_000;
-/** Random bytes are drawn for so many nonces at once: each call costs a microsecond. */
+/** Nonces whose random bytes are drawn at once: each call costs a microsecond. */
 const NONCES_DRAWN = 256;
 
-/** Where a text may have been sealed. */
+/** The places in which a text may have been encrypted. */
 export type Places = readonly [string, ...string[]];
 
 export interface Cipher {
-  /** The id of the key that seals. */
+  /** The id of the key that encrypts. */
   readonly keyId: string;
   readonly keyIds: readonly string[];
-  /** The keys of metadata whose values are sealed. */
+  /** Keys of metadata whose values are encrypted. */
   readonly metadataKeys: ReadonlySet<string>;
   /**
-   * `place`: what the text is of (a row and a column). It opens only there, so that one who can write to the database
-   * can't give one row the content of another.
+   * `place` names the row and the column. The text decrypts only there, so a writer to the database can't move content
+   * between rows.
    */
   encrypt(text: string, place: string): string;
-  /** Equal texts in the same place are sealed to equal ones: where the database compares what it has with what it is given. */
+  /**
+   * Encrypts equal texts of a place to equal ciphertexts, where the database compares stored values with given ones.
+   */
   encryptAlike(text: string, place: string): string;
   /**
-   * A text that was not sealed comes back as it is; it may have been sealed in any of these places. Throws an `EncryptionError`
-   * if the key is missing, or the text was changed.
+   * Returns an unencrypted text as it is. Throws an `EncryptionError` if the key is missing or the text was changed.
    */
   decrypt(text: string, ...places: Places): string;
-  /** True if one of the keys has sealed it, as it seems. */
+  /** Whether the text looks encrypted with one of the keys. */
   canDecrypt(text: string): boolean;
-  /** True if a key that is not among these has sealed it, as it seems: it is too long to be none. */
+  /** Whether the text looks encrypted with an unknown key, judging by its form and length. */
   lacksKeyOf(text: string): boolean;
-  /** Undefined if none of the keys has sealed it in one of these places, whatever it looks like. */
+  /** Undefined if none of the keys has encrypted the text in one of these places, whatever it looks like. */
   decryptIfEncrypted(text: string, ...places: Places): string | undefined;
-  /** Calls back with the error if `decryptIfEncrypted` comes upon what seems to be sealed with one of the keys and is not, once. */
+  /**
+   * Calls the listener once, with the error, when `decryptIfEncrypted` meets a text that names a known key and does not
+   * decrypt.
+   */
   onDamaged(listener: (error: EncryptionError) => void): void;
-  /** A key for equal texts that says nothing of them: 32 hexadecimal digits. */
+  /** A digest of 32 hexadecimal digits. Equal texts have equal digests, which reveal nothing of the texts. */
   digest(text: string): string;
-  /** What `digest` answers, and answered while each other key was the newest. */
+  /** The digest under each key. */
   digests(text: string): string[];
 }
 
-/** Whether a text of a column that holds JSON or lines of JSON is sealed. */
+/** Whether a text of a JSON column is encrypted. */
 export const isEncrypted = (text: string): boolean => text.startsWith(ENCRYPTED_PREFIX);
 
-/** The first key seals; all of them open. */
+/** The first key encrypts; all keys decrypt. */
 export const createCipher = (
   keys: readonly [EncryptionKey, ...EncryptionKey[]],
   metadataKeys: Iterable<string> = [],
@@ -117,7 +119,7 @@ export const createCipher = (
     return `${ENCRYPTED_PREFIX}${current.id}:${encrypted.toString("base64")}`;
   };
 
-  /** Throws what Node throws if it was not sealed so. */
+  /** Throws Node's error if this key and place do not fit. */
   const decryptWith = (key: EncryptionKey, encrypted: Buffer, place: string): string => {
     const salt = encrypted.subarray(0, SALT_BYTES);
     const nonce = encrypted.subarray(SALT_BYTES, SALT_BYTES + NONCE_BYTES);
@@ -198,10 +200,10 @@ export const createCipher = (
   return cipher;
 };
 
-/** The beginning of a place says what it is, the rest which one. */
+/** The first word of a place names the kind, the rest the row. */
 const kindOf = (place: string): string => place.split(" ", 1)[0] ?? "";
 
-/** A text from the database as it was before it was sealed, where the server may have no keys. */
+/** Decrypts a stored text, also where the server may have no keys. */
 export const openText = (cipher: Cipher | undefined, text: string, place: string): string => {
   if (cipher !== undefined) return cipher.decrypt(text, place);
   if (isEncrypted(text)) throw missingKey(text.slice(ENCRYPTED_PREFIX.length, HEAD_CHARACTERS - 1));

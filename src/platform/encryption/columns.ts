@@ -1,6 +1,6 @@
 /**
- * The JSON columns that may hold sealed values: what of each is sealed, and in which row. Repositories and the rotation of keys
- * read these declarations. A value that the database copies into another row keeps the place where it was sealed.
+ * The JSON columns that may hold encrypted values: which part is encrypted, and for which row. Repositories and the key
+ * rotation read these declarations. A value that the database copies into another row keeps the place of its first row.
  */
 
 import { toJsonb } from "../lib/jsonb.ts";
@@ -18,27 +18,28 @@ import {
   encryptSome,
 } from "./json.ts";
 
-/** `Key`: the ids that bind its values to a row. `Value`: an object, or JSON text where nothing looks into the value. */
+/** `Key`: the ids that bind values to a row. `Value`: an object, or JSON text if no code reads the value. */
 export interface JsonColumn<Key, Value> {
-  /** The row's own place, then those of rows from which the database copies values into it. */
+  /** The row's own place first, then the places of rows from which the database copies values into this one. */
   places(key: Key): Places;
   /** The JSON text to store. */
   encrypted(cipher: Cipher, value: Value, key: Key): string;
-  /** The same where the database may have no cipher. */
+  /** The JSON text to store, also without a cipher. */
   stored(cipher: Cipher | undefined, value: Value, key: Key): string;
   /**
-   * What is stored, sealed with the newest key. `from`: the row that the database has copied it from. Throws an
-   * `EncryptionError` for what can't be opened; where the column stands open, only for a missing key.
+   * The stored text, encrypted with the newest key. `from`: the row that the database copied the text from.
+   * Throws an `EncryptionError` if the text can't be decrypted; for columns that stand open, only if the key is
+   * missing.
    */
   reencrypted(cipher: Cipher, text: string, key: Key, from?: Key): string;
 }
 
-/** What of a value is sealed. */
+/** Which part of a value is encrypted. */
 interface Kind<Value> {
   parse(json: string): Value;
   plain(value: Value): string;
   encrypt(cipher: Cipher, value: Value, place: string): string;
-  /** Callers choose what stands in it, so what looks sealed and is not may be what somebody wrote. */
+  /** Callers choose the content, so a text that looks encrypted may be a caller's own text. */
   standsOpen?: boolean;
 }
 
@@ -52,7 +53,7 @@ const ofObject = (
 
 const METADATA = { ...ofObject(encryptMetadata), standsOpen: true };
 const CONFIG = ofObject((cipher, config, place) => encryptConfig(cipher, config, { place }));
-/** The database compares it with what a request gives. */
+/** The database compares this column with values of requests. */
 const COMPARED_CONFIG = ofObject((cipher, config, place) =>
   encryptConfig(cipher, config, { place, alike: true }),
 );
@@ -63,13 +64,13 @@ const WHOLE: Kind<string> = {
   plain: (json) => toJsonb(json).jsonb,
   encrypt: encryptJson,
 };
-/** None are `{}`, which the database asks for. */
+/** `{}` stands for no interrupts, and the database compares with it. */
 const INTERRUPTS: Kind<string> = {
   ...WHOLE,
   encrypt: (cipher, json, place) => (json === "{}" ? json : encryptJson(cipher, json, place)),
 };
 
-/** What of `kwargs` holds what users say; the rest says how to run. */
+/** The members of `kwargs` with user data. The others say how to run. */
 export const ENCRYPTED_KWARGS = ["input", "command", "webhook", "feedback_keys", "headers"] as const;
 const KWARGS: Kind<string> = {
   ...WHOLE,
@@ -94,7 +95,7 @@ const column = <Key, Value>(kind: Kind<Value>, places: (key: Key) => Places): Js
   };
 };
 
-/** PostgreSQL takes an id in capitals, too. */
+/** PostgreSQL accepts ids in capitals, too. */
 const placeOf = (table: string, name: string, id: string): string =>
   `json ${table} ${name} ${id.toLowerCase()}`;
 
@@ -121,7 +122,7 @@ const ofRun =
   ({ run_id: id }: Pick<RunKey, "run_id">) =>
     placeOf("runs", name, id);
 
-/** Of the rows of an assistant and of its versions: the database copies from one to the other. */
+/** For assistants and their versions alike: the database copies values between both tables. */
 export const ASSISTANT_JSON = {
   config: column(CONFIG, (key: AssistantKey) => [ofAssistant("config")(key)]),
   context: column(CONTEXT, (key: AssistantKey) => [ofAssistant("context")(key)]),
@@ -135,7 +136,7 @@ export const THREAD_JSON = {
   error: column(WHOLE, (key: ThreadKey) => [ofThread("error")(key)]),
 } as const;
 
-/** The values of a run's assistant and thread are merged under those of its request. */
+/** The database merges the values of the run's assistant and thread under those of the request. */
 export const RUN_JSON = {
   metadata: column(METADATA, (key: RunKey) => [
     ofRun("metadata")(key),
@@ -157,7 +158,7 @@ export const RUN_JSON = {
   auth_user: column(WHOLE, (key: Pick<RunKey, "run_id">) => [ofRun("auth_user")(key)]),
 } as const;
 
-/** A delivery is a copy of its run. What goes with its thread has ended with an error that was sealed for the thread. */
+/** A delivery copies its run. A delivery of a thread's end has the error that was encrypted for the thread. */
 export const DELIVERY_JSON = {
   metadata: RUN_JSON.metadata,
   config: RUN_JSON.config,
@@ -166,7 +167,7 @@ export const DELIVERY_JSON = {
   error: column(WHOLE, (key: RunKey) => [ofRun("error")(key), ofThread("error")(key)]),
 } as const;
 
-/** What a run took from its thread's row, to put it back there. */
+/** Values that a run took from its thread's row, to restore them there. */
 export const REPLACED_JSON = {
   replaced_metadata: THREAD_JSON.metadata,
   replaced_config: THREAD_JSON.config,
@@ -190,7 +191,10 @@ export const ITEM_JSON = {
   ]),
 } as const;
 
-/** Where the metadata of a checkpoint are sealed. A copy of a thread has checkpoints of the same ids: see rows/encryption.ts of the checkpoints. */
+/**
+ * The place of a checkpoint's metadata. Copies of a thread share checkpoint ids: see rows/encryption.ts of the
+ * checkpoints.
+ */
 export interface CheckpointKey {
   checkpoint_ns: string;
   checkpoint_id: string;
@@ -203,7 +207,7 @@ export const CHECKPOINT_JSON = {
 
 type JsonColumns<Key> = Readonly<Record<string, Pick<JsonColumn<Key, never>, "places">>>;
 
-/** What was just read of the row `key`, its sealed values open. Without a cipher it is what was read. */
+/** Decrypts the row `key` after reading. Without a cipher it returns the row as it is. */
 export const decryptColumns = <Key, Row extends object>(
   cipher: Cipher | undefined,
   columns: JsonColumns<Key>,
@@ -220,7 +224,7 @@ export const decryptColumns = <Key, Row extends object>(
   return decrypted.length === 0 ? row : { ...row, ...(Object.fromEntries(decrypted) as Partial<Row>) };
 };
 
-/** The same of a row that was read with its ids. */
+/** Decrypts a row that contains its ids. */
 export const decryptRow = <Key, Row extends Key & object>(
   cipher: Cipher | undefined,
   columns: JsonColumns<Key>,

@@ -1,6 +1,6 @@
 /**
- * Sealed values within JSON. A value is replaced by a text, its sealed JSON, so keys stay where they are: the database
- * merges objects by their keys, whose values it can't read. What of each column is sealed is declared in columns.ts.
+ * Encrypted values within JSON. An encrypted text replaces a value and the keys stay, because the database merges
+ * objects by keys. columns.ts declares which part of each column is encrypted.
  */
 
 import { EncryptionError, invalid, type ThreadloomError } from "../domain/errors.ts";
@@ -9,14 +9,16 @@ import { setProperty } from "../lib/properties.ts";
 import { isEncrypted, type Cipher, type Places } from "./cipher.ts";
 
 /**
- * A text that stands as a value in JSON; behind a backslash it would be part of another. No key of an object: none is ever
- * sealed, and a key that opened would be whatever JSON somebody else has stored.
+ * An encrypted text that is a whole JSON value: no backslash before, which would make it part of another text. Not a
+ * key: the server encrypts none, and a forged key would decrypt to another's JSON.
  */
 const ENCRYPTED_VALUE = /(?<!\\)"(enc1:[\w-]{6}:[A-Za-z0-9+/]+={0,2})"(?!\s*:)/g;
 
 const HOLDS_ENCRYPTED = '"enc1:';
 
-/** JSON of a row that holds sealed values. Only the ids of the row say where they were sealed: see `decryptRow` of columns.ts. */
+/**
+ * JSON of a row that contains encrypted values. Only the row's ids tell their place: see `decryptRow` of columns.ts.
+ */
 export class EncryptedJson {
   readonly text: string;
 
@@ -24,19 +26,19 @@ export class EncryptedJson {
     this.text = text;
   }
 
-  /** Throws an `EncryptionError`: an answer was made of a row that nobody opened. */
+  /** Throws an `EncryptionError`: an answer was built from a row that was not decrypted. */
   toJSON(): never {
     throw new EncryptionError("A column that holds encrypted values was read without opening them.");
   }
 }
 
-/** JSON as a row is read: sealed values wait for who knows the row. */
+/** Parses the JSON of a row. `decryptRow` decrypts encrypted values later. */
 export const parseStoredJson = (text: string): unknown =>
   text.includes(HOLDS_ENCRYPTED) ? new EncryptedJson(text) : (JSON.parse(text) as unknown);
 
 /**
- * JSON text with all of it open, once: what was sealed is not looked into. A text that none of the keys has sealed, or not
- * like this, is what somebody has written, or was damaged: it stays, since a page of rows must not fail for one of them.
+ * JSON text with its encrypted values decrypted, without looking into decrypted ones. Texts that no key has encrypted
+ * stay: they are a caller's text or damaged, and one row must not fail a page of rows.
  */
 export const decryptJson = (cipher: Cipher, text: string, places: Places): string =>
   text.includes(HOLDS_ENCRYPTED)
@@ -47,8 +49,8 @@ export const decryptJson = (cipher: Cipher, text: string, places: Places): strin
     : text;
 
 /**
- * The same, for who stores it again. Throws an `EncryptionError` for what is sealed with a key that is not there: left as it
- * is, it would be sealed once more, and then be no more than a text when the key is back.
+ * `decryptJson` before storing again. Throws an `EncryptionError` if a key is missing: encrypting such a text again
+ * would turn it into a plain text once the key is back.
  */
 export const decryptKnownJson = (cipher: Cipher, text: string, places: Places): string =>
   text.includes(HOLDS_ENCRYPTED)
@@ -59,7 +61,7 @@ export const decryptKnownJson = (cipher: Cipher, text: string, places: Places): 
       )
     : text;
 
-/** The same, where nothing stands open: throws an `EncryptionError` for what is damaged, too. */
+/** `decryptKnownJson` for columns without a caller's own texts: also throws an `EncryptionError` for damaged texts. */
 export const decryptUndamagedJson = (cipher: Cipher, text: string, places: Places): string =>
   text.includes(HOLDS_ENCRYPTED)
     ? text.replace(ENCRYPTED_VALUE, (whole, encrypted: string) =>
@@ -72,17 +74,17 @@ export const decryptUndamagedJson = (cipher: Cipher, text: string, places: Place
 export const encryptValue = (cipher: Cipher, value: unknown, place: string): string =>
   cipher.encrypt(JSON.stringify(value), place);
 
-/** JSON text that holds nothing but the sealed value: for a column of `json` or `jsonb` that nothing is looked for in. */
+/** JSON text of one encrypted value, for a column of `json` or `jsonb` that no query searches. */
 export const encryptJson = (cipher: Cipher, json: string, place: string): string =>
   `"${cipher.encrypt(json, place)}"`;
 
-/** Where values are sealed. `alike`: equal ones are equal afterwards, so that the database can compare them. */
+/** The place of encrypted values. `alike`: equal values have equal ciphertexts, so the database can compare them. */
 export interface EncryptionPlace {
   place: string;
   alike?: boolean;
 }
 
-/** Each value for itself; all keys stay. */
+/** Encrypts each value by itself and keeps the keys. */
 export const encryptEach = (
   cipher: Cipher,
   object: JsonObject,
@@ -98,8 +100,8 @@ export const encryptEach = (
 };
 
 /**
- * A configuration: each value of `configurable` and of `context` for itself, as the database merges those of assistant,
- * thread and request; of everything else what stands at its top.
+ * A config: encrypts each value of `configurable` and `context` by itself, since the database merges these objects of
+ * assistant, thread and request. Encrypts all else by top-level key.
  */
 export const encryptConfig = (cipher: Cipher, config: JsonObject, place: EncryptionPlace): JsonObject => {
   const encrypted: JsonObject = {};
@@ -111,7 +113,7 @@ export const encryptConfig = (cipher: Cipher, config: JsonObject, place: Encrypt
   return encrypted;
 };
 
-/** The values of some keys at the top; all else stands open, but for what looks sealed. */
+/** Encrypts the values of some top-level keys, and of the others only texts that look encrypted. */
 export const encryptSome = (
   cipher: Cipher,
   object: JsonObject,
@@ -129,7 +131,7 @@ export const encryptSome = (
   return encrypted;
 };
 
-/** Metadata: the values of the chosen keys, wherever they stand, and what `encryptLookalikes` seals. */
+/** Metadata: encrypts the values of the configured keys at any depth, and texts that look encrypted. */
 export const encryptMetadata = (cipher: Cipher, metadata: JsonObject, place: string): JsonObject =>
   cipher.metadataKeys.size === 0
     ? encryptLookalikes(cipher, metadata, place)
@@ -138,8 +140,8 @@ export const encryptMetadata = (cipher: Cipher, metadata: JsonObject, place: str
 const NO_KEYS: ReadonlySet<string> = new Set();
 
 /**
- * JSON that stands open, but for texts that look sealed. Whoever has a backup could store what he found there as his own, and
- * be shown what it says; sealed once more, it opens to what he wrote.
+ * Encrypts texts that look encrypted. Without this, a caller with a backup could store a ciphertext from it as his own
+ * text and read it decrypted.
  */
 const encryptLookalikes = <Json extends JsonValue>(cipher: Cipher, json: Json, place: string): Json =>
   hasLookalike(json) ? (encryptWithin(cipher, json, NO_KEYS, place) as Json) : json;
@@ -174,8 +176,8 @@ export const notSearchable = (key: string): ThreadloomError =>
   invalid(`'metadata': the values of '${key}' are encrypted, so nothing can be found by them.`);
 
 /**
- * Throws `invalid` if a filter on metadata names a key whose values are sealed, or a text that is sealed for what it looks
- * like: it would find nothing, and the caller would take that for an answer.
+ * Throws `invalid` if a metadata filter names an encrypted key or a text that looks encrypted: the filter would find
+ * nothing, and the caller would believe the result.
  */
 export const assertSearchable = (cipher: Cipher | undefined, filter: JsonValue | undefined): void => {
   if (cipher === undefined) return;

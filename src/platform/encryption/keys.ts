@@ -1,12 +1,12 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
 
-/** What one configured key is used as: keys of their own for each use, so that none says anything of another. */
+/** Keys derived from one configured key. Each use has its own, so that none reveals another. */
 export interface EncryptionKey {
-  /** Stands in each sealed text. Says nothing of the key to who does not have it. */
+  /** Part of each encrypted text. Reveals nothing of the key. */
   id: string;
-  /** What keys of AES are derived from. */
+  /** AES keys are derived from this key. */
   aes: KeyObject;
-  /** Of digests, by which equal texts are found. */
+  /** For digests, which find equal texts. */
   digesting: KeyObject;
 }
 
@@ -16,8 +16,8 @@ const HEX_OF_32_BYTES = /^[0-9a-f]{64}$/i;
 const BASE64_OF_32_BYTES = /^[A-Za-z0-9+/_-]{43}=$/;
 
 /**
- * A key as operators write it. As on the hosted server the text itself is the key, if it has 16, 24 or 32 bytes; 32
- * bytes may also be written as 64 hexadecimal digits or as base64. Undefined: neither.
+ * The bytes of a configured key. As on the hosted server a text of 16, 24 or 32 bytes is the key itself; 32 bytes may
+ * also be 64 hexadecimal digits or base64. Undefined: not a key.
  */
 const bytesOf = (text: string): Buffer | undefined => {
   if (HEX_OF_32_BYTES.test(text)) return Buffer.from(text, "hex");
@@ -27,8 +27,8 @@ const bytesOf = (text: string): Buffer | undefined => {
 };
 
 /**
- * Several keys are separated by commas. One key may hold commas itself: nothing of 16, 24 or 32 bytes is a list, for the
- * shortest one has 33. Undefined: one of them is no key.
+ * Parses keys separated by commas. A text of 16, 24 or 32 bytes is one key that contains commas, since the shortest
+ * list has 33. Undefined: one of the parts is not a key.
  */
 export const parseKeys = (text: string): Buffer[] | undefined => {
   const whole = bytesOf(text);
@@ -37,13 +37,13 @@ export const parseKeys = (text: string): Buffer[] | undefined => {
   return keys.includes(undefined) ? undefined : (keys as Buffer[]);
 };
 
-/** AES-256 whatever the length of the key: a shorter one is only easier to guess. */
+/** AES-256 for every key length. A shorter key is only easier to guess. */
 export const encryptionKey = (bytes: Uint8Array): EncryptionKey => {
   const derive = (use: string): Buffer =>
     Buffer.from(hkdfSync("sha256", bytes, Buffer.alloc(0), `threadloom ${use}`, 32));
   const id = createHmac("sha256", derive("id")).digest("base64url").slice(0, KEY_ID_CHARACTERS);
   return {
-    // A shell takes what begins with `-` for an option.
+    // A shell reads an argument that begins with `-` as an option.
     id: id.replace(/^-/, "_"),
     aes: createSecretKey(derive("sealing")),
     digesting: createSecretKey(derive("digesting")),
