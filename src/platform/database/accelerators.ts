@@ -1,22 +1,21 @@
 import { sqlState } from "../domain/errors.ts";
 
 /**
- * What makes this server quicker where the database has it, and what it is right without: then it polls, and waits for
- * leases to end. Distributed databases lack some or all of it (docs/scaling.md). All processes of a deployment have the
- * same switches: one that holds no lock would be taken for dead by those that look for locks.
+ * Database features that make the server faster. Without them the server is correct, but polls and waits for leases to
+ * end; distributed databases lack some (docs/scaling.md). All processes of a deployment need the same switches: a
+ * process without its lock would count as dead.
  */
 export interface Accelerators {
-  /** LISTEN and NOTIFY, by which processes hear at once what they otherwise find within a second. */
+  /** LISTEN and NOTIFY: without them a process sees changes by polling, within a second. */
   listen: boolean;
-  /** Advisory locks: of a process that lives, and of one that migrates. */
+  /** Advisory locks: of a living process, and of a migration. */
   advisoryLocks: boolean;
-  /** The lists of sessions and of their locks: pg_stat_activity, pg_locks. */
+  /** The lists of sessions and their locks: pg_stat_activity, pg_locks. */
   sessions: boolean;
 }
 
 export const ALL_ACCELERATORS: Accelerators = { listen: true, advisoryLocks: true, sessions: true };
 
-/** As the configuration says, under the names of its options. */
 export const acceleratorsOf = (
   config: Readonly<Record<"databaseListen" | "databaseAdvisoryLocks" | "databaseSessions", boolean>>,
 ): Accelerators => ({
@@ -25,20 +24,20 @@ export const acceleratorsOf = (
   sessions: config.databaseSessions,
 });
 
-/** Whether the death of a process is seen by the lock that went with its listening connection. */
+/** Whether processes notice the death of another by the lock of its listening connection. */
 export const seesDeaths = ({ listen, advisoryLocks, sessions }: Accelerators): boolean =>
   listen && advisoryLocks && sessions;
 
-/** Another process was first: unique_violation; a schema, a table or an object that exists; or a deadlock with it. */
+/** Another process was first: unique_violation; an existing schema, table or object; or a deadlock. */
 const MADE_BY_OTHERS = new Set(["23505", "42P06", "42P07", "42710", "40P01"]);
-/** Of the error, or of what it was caused by: a migration that fails is named in an error of our own. */
+/** Also of the cause: an error that names a failed migration wraps PostgreSQL's. */
 const stateOf = (error: unknown): string | undefined =>
   sqlState(error) ?? (error instanceof Error ? sqlState(error.cause) : undefined);
 const RACES_AT_MOST = 20;
 
 /**
- * For what may be made once by one of several starting processes, where no advisory lock keeps the others waiting: does
- * it again when another one was first, and then finds it made. `work` is a transaction.
+ * Repeats a transaction that another starting process overtook, where no advisory lock makes processes wait. The next
+ * try finds the object.
  */
 export const againIfOthersWereFirst = async <Result>(work: () => Promise<Result>): Promise<Result> => {
   for (let race = 1; ; race += 1) {

@@ -1,6 +1,6 @@
 import type pg from "pg";
 
-/** A statement whose answer is waited for longer, or shorter, than is usual. */
+/** A statement with its own time limit for the answer. */
 export interface BoundedStatement {
   text: string;
   values: unknown[];
@@ -9,27 +9,27 @@ export interface BoundedStatement {
 
 type Callback = (error: Error | null | undefined, result?: pg.QueryResult) => void;
 
-/** A bound is counted in so many parts. */
+/** Ticks of a time limit. */
 const TICKS = 10;
-/** As `pg` says it. */
+/** The message of `pg`. */
 const UNANSWERED = "Query read timeout";
 
 /** Whether a statement failed because no answer came in time. */
 export const isUnanswered = (error: unknown): boolean =>
   error instanceof Error && error.message === UNANSWERED;
 
-/** A statement that was sent, or waits in its connection to be sent. */
+/** A statement that was sent, or is queued in its connection. */
 interface Asked {
-  /** Milliseconds that are left to it. */
+  /** Remaining milliseconds. */
   left: number;
-  /** Undefined: it was answered, or given up. */
+  /** Undefined: answered or given up. */
   callback: Callback | undefined;
 }
 
 /**
- * Counts the milliseconds in which the event loop ran. After a blocked loop timers run before sockets are read: the block
- * counts as one tick, and what arrived meanwhile is read before the next one. One timer for all statements of a connection,
- * which stops when there are none: a timer for each costs more than the rest of this file.
+ * Counts only the time in which the event loop ran: a block counts as one tick, and the next tick comes after the
+ * sockets are read. One timer serves all statements of a connection, since a timer for each costs more than the rest of
+ * this file.
  */
 const createSweep = (tickMs: number) => {
   const asked = new Set<Asked>();
@@ -61,8 +61,8 @@ const isBounded = (statement: unknown): statement is BoundedStatement =>
   typeof statement === "object" && statement !== null && "answerMs" in statement;
 
 /**
- * Makes each statement of a connection fail that has no answer after its time. The `query_timeout` of `pg` would do so
- * too, but fails statements whose answers a blocked event loop has not read yet.
+ * Fails each statement without an answer in time. The `query_timeout` of `pg` also fails statements whose answers a
+ * blocked event loop has not read.
  */
 export const boundAnswers = (client: pg.PoolClient, usualMs: number): void => {
   const query = client.query.bind(client) as (text: unknown, values: unknown, callback: Callback) => void;
@@ -70,7 +70,7 @@ export const boundAnswers = (client: pg.PoolClient, usualMs: number): void => {
   const ask = (statement: unknown, values: unknown, callback: Callback): void => {
     const bounded = isBounded(statement) ? statement : undefined;
     const answerMs = bounded?.answerMs ?? usualMs;
-    // Ticks of a tenth: a bound that is shorter than the usual one needs its own.
+    // The usual ticks are too long for a shorter limit.
     const sweep = answerMs < usualMs ? createSweep(answerMs / TICKS) : usual;
     const asked: Asked = { left: answerMs, callback };
     sweep.add(asked);
@@ -84,7 +84,7 @@ export const boundAnswers = (client: pg.PoolClient, usualMs: number): void => {
     return new Promise((resolve, reject) => {
       ask(statement, values, (error, result) => (error ? reject(error) : resolve(result)));
     }).catch((error: unknown) => {
-      // As `pg` does: the stack of a socket's reader says nothing of who asked.
+      // As `pg` does: a stack of the socket's reader does not name the caller.
       if (error instanceof Error) Error.captureStackTrace(error);
       throw error;
     });

@@ -4,19 +4,19 @@ import { sqlState } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { isPassing, retryPassing } from "./passing-faults.ts";
 
-/** One that takes the connection and says nothing, or an address that swallows what is sent. */
+/** For a server that accepts and stays silent, or an address that drops packets. */
 const CONNECT_MS = 5_000;
 const LOG_EVERY_MS = 10_000;
-/** Of a timer. */
+/** The longest timer. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 export interface AwaitingOptions {
   connectionString: string;
-  /** What to call it in the log: without its password. */
+  /** The database's name in the log, without password. */
   name: string;
-  /** No try begins later; 0: there is one. */
+  /** No try begins later; 0 means one try. */
   seconds: number;
-  /** Whoever waits does not any more. */
+  /** Ends the wait. */
   signal: AbortSignal;
   logger: Logger;
 }
@@ -37,8 +37,8 @@ const connectOnce = async (connectionString: string): Promise<void> => {
 };
 
 /**
- * Waits until a database takes connections: who starts it beside the server need not put them in order. The log says what is waited
- * for. Throws the last error when the time is over, and at once what waiting does not mend: a wrong password, no such database.
+ * Waits until a database accepts connections, so that server and database may start in any order. Logs the wait. Throws
+ * the last error when the time is over, and lasting errors at once: a wrong password, no such database.
  */
 export const awaitDatabase = async (options: AwaitingOptions): Promise<void> => {
   const { connectionString, name, seconds, signal, logger } = options;
@@ -64,7 +64,7 @@ export const awaitDatabase = async (options: AwaitingOptions): Promise<void> => 
       return true;
     },
   });
-  // A try may be under way: nobody waits for its end.
+  // A try may be under way; do not wait for its end.
   const over = new AbortController();
   const left = delay(LONGEST_MS, undefined, { signal: AbortSignal.any([signal, over.signal]), ref: false });
   try {

@@ -3,35 +3,35 @@ import { createGate } from "../lib/gate.ts";
 import { isCancelled } from "./passing-faults.ts";
 
 /**
- * Reads whose cost is the caller's choice: searches and counts. Each has an end that PostgreSQL itself keeps, and only
- * a few run at a time, so that runs find connections and processors whatever is being looked for.
+ * Searches and counts, whose cost the caller chooses. PostgreSQL ends each after a time limit, and few run at a time,
+ * so that runs always find connections and processors.
  */
 export interface BoundedReads {
   /**
-   * Rejects with `invalid` if it takes too long, `unavailable` if too many are in front of it, and with the signal's
-   * reason if that aborts before it has begun. A statement that has begun ends by itself, in two seconds at most.
+   * Rejects with `invalid` after the time limit, `unavailable` if too many reads wait, and the signal's reason on an
+   * abort before the start. A started statement ends within two seconds.
    */
   boundedRead<Row>(text: string, values?: unknown[], signal?: AbortSignal): Promise<Row[]>;
-  /** Several statements that follow from each other, in one transaction: each has that end. Rejects like `boundedRead`. */
+  /** Several statements in one transaction, each with the time limit. Rejects like `boundedRead`. */
   boundedReads<T>(work: (read: BoundedRead) => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
 /** One statement of `boundedReads`. */
 export type BoundedRead = <Row>(text: string, values?: unknown[]) => Promise<Row[]>;
 
-/** A search of 100,000 threads whose metadata all match takes 0.1 s, the count included. */
+/** A search of 100,000 threads whose metadata all match takes 0.1 s with its count. */
 export const BOUNDED_READ_MS = 2_000;
 /**
- * Of the 20 connections that a process has by default. Five thousand searches by index fit through these in a second; four
- * at a time took the processors of a small database from the runs.
+ * Of the default 20 connections. Two serve five thousand indexed searches a second; four took the processors of a small
+ * database from the runs.
  */
 const AT_ONCE = 2;
 const PATIENCE_MS = 5_000;
 
-/** A page of records that clients wrote as they like ends with the one with which it has so many bytes. */
+/** Bytes after which a page of records ends. Clients choose the size of records. */
 export const PAGE_BYTES_AT_MOST = 16 * 1024 * 1024;
 
-/** What `roomyPage` adds to each row. */
+/** Columns that `roomyPage` adds to each row. */
 export interface PageColumns {
   page_rows: string;
   weight_before: string;
@@ -40,21 +40,20 @@ export interface PageColumns {
 export interface PageWeight {
   /** The `jsonb` columns of `page` that are sent and may be large. */
   columns: readonly [string?, string?, string?, string?];
-  /** SQL for the bytes of what else is sent of a row of `page`, found without reading anything long. */
+  /** SQL for the bytes of the other columns, computed without reading long values. */
   octets?: string;
-  /** Bytes that a page has room for; `PAGE_BYTES_AT_MOST` if undefined. */
+  /** Bytes of a page; default: `PAGE_BYTES_AT_MOST`. */
   bytesAtMost?: number;
-  /** SQL for the columns that are sent, made of those of `page`; all of them as they are if undefined. */
+  /** SQL for the columns to send; default: all columns of `page`. */
   sent?: string;
 }
 
 /**
- * The same statement, its rows in the same order, without those that a page has no room for. What they weigh is found
- * in the database: they are not sent here. `page_rows` is how many there were.
- *
- * The statement must give its long columns as they are stored: PostgreSQL then carries references to them. They are
- * read and written as text only until the page is full (`weight_within`), and once more to be sent:
- * 200 records of 6 MB, which 20,000 numbers make, took longer than any search may, and now take as long as three.
+ * The statement without the rows that exceed the page's bytes. The database computes the weight, and `page_rows` is the
+ * number of rows before the cut.
+ * The statement must return long columns as stored, because PostgreSQL then passes references and detoasts them only
+ * until the page is full: 200 records of 6 MB (20,000 numbers each) took longer than a search may, and now as long as
+ * three.
  */
 export const roomyPage = (
   statement: string,
@@ -71,8 +70,8 @@ export const roomyPage = (
 };
 
 /**
- * PostgreSQL plans each statement for its values, and may scan tables and bitmaps, which other statements may not (session-settings.ts).
- * The settings are local to a transaction, since a pooler would refuse them for a connection or leave them to its next user.
+ * Plans each statement for its values and allows scans of tables and bitmaps, which session-settings.ts forbids.
+ * Transaction-local, since a pooler would refuse connection settings or leave them to its next client.
  */
 const OPENING = [
   "begin read only",
@@ -88,7 +87,7 @@ interface Transaction {
   query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
-/** `transaction` opens one with the given statements. */
+/** `transaction` opens a transaction with the given statements. */
 export const createBoundedReads = (
   transaction: <T>(work: (transaction: Transaction) => Promise<T>, opening: string) => Promise<T>,
 ): BoundedReads => {

@@ -1,20 +1,22 @@
 import type { Logger } from "../lib/logger.ts";
 import type { Queryable } from "./database.ts";
 
-/** More than the way to a database takes, and than clocks differ that are kept by NTP. */
+/** More than a round trip to the database, and more than clocks with NTP differ. */
 export const CLOCKS_DIFFER_MS = 1_000;
 
-/** By how many milliseconds the clock of this machine is ahead of the database's; less than 0: behind it. Without what the way took. */
+/**
+ * Milliseconds by which this machine's clock is ahead of the database's; negative: behind. The round trip is
+ * subtracted.
+ */
 export const clockAhead = async (queryable: Pick<Queryable, "query">): Promise<number> => {
   const asked = Date.now();
   const [row] = await queryable.query<{ now: Date }>("select clock_timestamp() as now");
   const answered = Date.now();
-  // Somewhere between.
   const ahead = (asked + answered) / 2 - (row?.now.getTime() ?? asked);
   return Math.sign(ahead) * Math.max(0, Math.abs(ahead) - (answered - asked) / 2);
 };
 
-/** Says in the log if the clock of this machine is wrong, or the database's. */
+/** Warns if the clocks of this machine and the database differ. */
 export const logClockDifference = async (
   queryable: Pick<Queryable, "query">,
   logger: Logger,

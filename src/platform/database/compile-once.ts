@@ -4,22 +4,21 @@ import type { Queryable } from "./database.ts";
 type ValuesOf = Readonly<Record<string, (source: never) => unknown>>;
 type SourceOf<Values extends ValuesOf> =
   Values extends Readonly<Record<string, (source: infer Source) => unknown>> ? Source : never;
-/** What stands in a query for the values: each is sent as a parameter. */
+/** The query's parameters. */
 type Given<Values extends ValuesOf> = {
   readonly [Name in keyof Values]: RawBuilder<ReturnType<Values[Name]>>;
 };
 
-/** Stands among the parameters of a compiled query for a value that is given when the query is sent. */
+/** A parameter of a compiled query whose value comes with each call. */
 class Later {
   constructor(readonly valueOf: (source: never) => unknown) {}
 }
 
 /**
- * A query of Kysely that is built and compiled once, and then sent like a raw statement: to do so each time takes 20 to 100
- * microseconds, as long as all else that this process does for the query. For what is asked often.
- *
- * `values`: its parameters, by their names, and how each is made of what the query is sent with. `write` builds it; where
- * the visibility hides something its condition is part of the text, and the query is built anew.
+ * Compiles a query of Kysely once and sends it like a raw statement. Building it each time takes 20 to 100
+ * microseconds, as long as the rest of this process's work for the query.
+ * `values`: the parameters by name, each computed from the source of a call. A visibility that hides rows changes the
+ * text, so the query is then built for each call.
  */
 export const compileOnce = <Hiding extends { readonly hidesNothing: boolean }, Values extends ValuesOf, Row>(
   values: Values,

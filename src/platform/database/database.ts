@@ -12,92 +12,95 @@ import { nameStatements } from "./statement-names.ts";
 
 export interface DatabaseOptions {
   connectionString: string;
-  /** Where the tables stand; `threadloom` if left out. */
+  /** The schema of the tables; default: `threadloom`. */
   schema?: string;
-  /** Connections that this process may hold at most. */
+  /** Most connections of this process. */
   poolSize: number;
-  /** Seen in pg_stat_activity. */
+  /** Shown in pg_stat_activity. */
   applicationName: string;
-  /** False behind a pooler in transaction mode that doesn't know prepared statements (PgBouncer < 1.21). */
+  /** False behind a pooler in transaction mode without prepared statements (PgBouncer < 1.21). */
   preparedStatements: boolean;
-  /** How long a connection and an answer are waited for; the usual times if left out. */
+  /** Time limit for connections and answers, instead of the defaults. */
   timeoutMs?: number;
-  /** Seals what is stored; nothing is sealed if left out. */
+  /** Encrypts stored data; without it nothing is encrypted. */
   cipher?: Cipher | undefined;
   logger: Logger;
 }
 
-/** Runs one statement with positional parameters; what a pool, a client and a transaction have in common. */
+/** Runs one statement with positional parameters: a pool, a client or a transaction. */
 export interface Queryable {
   /**
-   * Encrypts what users gave, if there is a key. Writers and readers of rows call it (platform/encryption/columns.ts); encrypted `json` and
-   * `jsonb` are read as `EncryptedJson`.
+   * Encrypts user data, if there is a key. Repositories use it with platform/encryption/columns.ts; encrypted `json`
+   * and `jsonb` are read as `EncryptedJson`.
    */
   readonly cipher?: Cipher | undefined;
   query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
-/** What a statement has answered; `rowCount`: those that it wrote, where it returns none. */
+/** `rowCount`: the rows written, for statements that return none. */
 export interface Answer<Row> {
   rows: Row[];
   rowCount: number | null;
 }
 
 /**
- * A pool or a transaction, for repositories of records: Kysely for plain reads and writes (`queriesOver` in queries.ts),
- * `query` for hot statements and those with CTEs, whose whole text stands in the repository. Both go over the same
- * connection, and both are prepared once for each connection (statement-names.ts).
+ * A pool or a transaction for repositories. Kysely (`queriesOver` in queries.ts) serves plain reads and writes; `query`
+ * serves hot statements and those with CTEs. Both use the same connection and prepare each statement once.
  */
 export interface Records extends Queryable {
   readonly schema: string;
   execute<Row>(text: string, values: unknown[]): Promise<Answer<Row>>;
 }
 
-/** The process's way to Postgres. */
+/** The process's access to PostgreSQL. */
 export interface Database extends Records, BoundedReads {
   readonly pool: pg.Pool;
   readonly connectionString: string;
-  /**
-   * `answerMs`: for how long the answer is waited for, instead of the usual time; the connection that owes it is given up.
-   */
+  /** `answerMs`: time limit for the answer instead of the default. After it the connection is closed. */
   query<Row>(text: string, values?: unknown[], options?: { answerMs?: number }): Promise<Row[]>;
   /**
-   * Runs `work` in a transaction on one connection; rolls back if it throws. Never while user code runs. `opening`:
-   * what it begins with, if not a plain `begin`.
+   * Runs `work` in a transaction on one connection and rolls back if it throws. Never call user code inside. `opening`:
+   * replaces `begin`.
    */
   transaction<T>(work: (transaction: Records) => Promise<T>, opening?: string): Promise<T>;
-  /** Whether this very error came from here and passes (passing-faults.ts). Graphs may have databases of their own. */
+  /**
+   * Whether this database threw the error and it may pass (passing-faults.ts). Graphs may throw errors of their own
+   * databases.
+   */
   isLoss(error: unknown): boolean;
-  /** Calls back whenever a connection was lost: the database may have crashed. Returns the end of the subscription. */
+  /**
+   * The listener runs whenever a connection is lost: the database may have crashed. Returns the unsubscribe function.
+   */
   onConnectionLost(listener: () => void): () => void;
   close(): Promise<void>;
 }
 
-/** Connections that are lost at once are lost for one reason. */
+/** Connections lost together have one cause. */
 const LOSS_LOGGED_EVERY_MS = 10_000;
-/** How long a request may wait for a connection before it is refused as `unavailable`. */
+/** How long a request waits for a connection before `unavailable`. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /**
- * A connection that is dead and does not say so (a firewall that forgot it, a machine that vanished) is given up after this
- * time without an answer. Statements of runs take milliseconds. Set here and not as `statement_timeout`, which poolers
- * refuse at the start of a connection.
+ * Closes a connection without an answer: a firewall dropped it, or the machine vanished. Statements of runs take
+ * milliseconds. Not a `statement_timeout`, which poolers refuse as a connection setting.
  */
 const ANSWER_TIMEOUT_MS = 15_000;
-/** Within a transaction, whose first statement has shown that the connection lives: threads are deleted and copied there. */
+/** In transactions, which delete and copy threads. The first statement has shown that the connection works. */
 const LONG_ANSWER_TIMEOUT_MS = 60_000;
-/** What a statement carries may take as long again on a slow line. */
+/** Extra time for sending a large statement over a slow line. */
 const BYTES_PER_MS = 1_000;
 const LARGE_BYTES = 1_000_000;
-/** SQLSTATE: a statement that writes was sent to a standby. */
+/** SQLSTATE: a write was sent to a standby. */
 const READ_ONLY = "25006";
 
-/** Their numbers in PostgreSQL: `json` and `jsonb`. */
+/** Type numbers of `json` and `jsonb`. */
 const JSON_TYPES: ReadonlySet<number> = new Set([pg.types.builtins.JSON, pg.types.builtins.JSONB]);
 
-/** An idle connection is probed after this time; the system's own setting is two hours. */
+/** Time until an idle connection is probed; the system's default is two hours. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** A new connection costs 2 ms of this process and plans every statement anew: keep them between bursts. */
+/**
+ * A new connection costs 2 ms of this process and plans every statement again, so connections stay open between bursts.
+ */
 const IDLE_TIMEOUT_MS = 300_000;
 
 const bytesOf = (value: unknown): number => {
@@ -109,7 +112,7 @@ const bytesOf = (value: unknown): number => {
   return bytes;
 };
 
-/** As usual, but for JSON that holds sealed values: only who knows the row can open them. */
+/** Keeps JSON with encrypted values unparsed: decryption needs the row's ids. */
 const TYPES_WITH_ENCRYPTED: pg.CustomTypesConfig = {
   getTypeParser: ((id: number, format?: "text" | "binary") =>
     JSON_TYPES.has(id) && format !== "binary"
@@ -123,7 +126,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   const qualified = inSchema(schema);
   const answerTimeoutMs = timeoutMs ?? ANSWER_TIMEOUT_MS;
   const longAnswerTimeoutMs = timeoutMs ?? LONG_ANSWER_TIMEOUT_MS;
-  // Once: a caller may have written a thousand texts that look sealed.
+  // Logged once: a caller may have stored a thousand texts that look encrypted.
   cipher?.onDamaged((error) =>
     logger.warn(
       { reason: error.message },
@@ -140,16 +143,16 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     ...(cipher && { types: TYPES_WITH_ENCRYPTED }),
   });
-  // Without these listeners a terminated backend ends the process: an idle client emits on the pool, a client
-  // in a transaction on itself.
+  // Without these listeners a terminated backend ends the process: an idle client emits on the pool, a client in a
+  // transaction on itself.
   const lossListeners = new Set<() => void>();
   let lossLoggedAt = -Infinity;
   const lost = (error: Error): void => {
-    // A server that stops takes all of them with it: one line says so.
+    // A stopping database closes all connections: log one line.
     const now = performance.now();
     const level = now - lossLoggedAt < LOSS_LOGGED_EVERY_MS ? "debug" : "warn";
     if (level === "warn") lossLoggedAt = now;
-    // Not the error itself: `pg` hangs the whole client on it, with every statement it ever prepared.
+    // Log no error object: `pg` attaches the whole client with every prepared statement.
     logger[level]({ reason: error.message, code: sqlState(error) }, "a database connection was lost");
     for (const listener of lossListeners) listener();
   };
@@ -167,7 +170,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   });
   const outages = createOutages(logger);
   const losses = new WeakSet<Error>();
-  /** What swallowed one connection has swallowed others: each would cost a run the same wait. */
+  /** The cause of one dead connection affects the others, and each would cost a run the same wait. */
   const renewIdle = (): void => {
     for (let left = pool.idleCount; left > 0 && !pool.ending; left -= 1)
       pool.connect().then(
@@ -234,9 +237,9 @@ export const openDatabase = (options: DatabaseOptions): Database => {
         await noting(client.query("commit"));
         return result;
       } catch (error) {
-        // The server behind the connection is no longer the primary; only a new connection finds the one that is.
+        // The server is no longer the primary; only a new connection finds the primary.
         if (sqlState(error) === READ_ONLY) broken = error as Error;
-        // Without an answer to one statement there is none to the next: the connection is gone, not given back.
+        // A connection without an answer to one statement answers no other: close it.
         if (mayHaveBeenCommitted(error)) broken = error as Error;
         else
           await client.query("rollback").catch((rollbackError: unknown) => {

@@ -6,15 +6,15 @@ import type { Database, Queryable } from "./database.ts";
 import { isPassing } from "./passing-faults.ts";
 
 const PROOF = "threadloom";
-/** A proof in this place says, too, that all values are bound to their rows, which an earlier version did not do. */
+/** A proof in this place also says that all values are bound to their rows. An earlier version did not bind them. */
 const placeOf = (keyId: string): string => `proof bound ${keyId}`;
 const unboundPlaceOf = (keyId: string): string => `proof ${keyId}`;
 
 const NOTED_EVERY_MS = 5_000;
-/** Much longer than a server takes to be seen again, as what it stores without being seen can be lost. */
+/** Much longer than the interval between notes. Data that a server encrypts without a note can be lost with the key. */
 const ENCRYPTS_SECONDS = 60;
 
-/** The ids of all keys that something may be sealed with, the oldest first. */
+/** The ids of all keys in use, the oldest first. */
 export const listEncryptionKeys = async (database: Queryable): Promise<string[]> =>
   (
     await database.query<{ key_id: string }>(
@@ -37,8 +37,8 @@ const assertNoServerEncrypts = async (database: Queryable, keyId: string, since:
 };
 
 /**
- * From now on a start does not need this key. `assertUnneeded` looks through all rows and throws if one needs the key. Throws
- * StartError if a server encrypted with it since that look began.
+ * Allows later starts without this key. `assertUnneeded` searches all rows and throws if one needs the key. Throws
+ * StartError if a server encrypted with the key since the search began.
  */
 export const forgetEncryptionKey = async (
   database: Database,
@@ -50,14 +50,14 @@ export const forgetEncryptionKey = async (
   await assertNoServerEncrypts(database, keyId, since);
   await assertUnneeded();
   await database.transaction(async (transaction) => {
-    // A server that starts notes itself, then its key: either it is seen here, or it notes the key behind this lock.
+    // A starting server notes itself, then its key: this check sees the server, or the lock delays the key's note until
+    // after the deletion.
     await transaction.query("lock table threadloom.encryption_keys in exclusive mode");
     await assertNoServerEncrypts(transaction, keyId, since);
     await transaction.query("delete from threadloom.encryption_keys where key_id = $1", [keyId]);
   });
 };
 
-/** As the table has it. */
 interface NotedKey {
   key_id: string;
   proof: string;
@@ -75,21 +75,20 @@ const opensIn = (cipher: Cipher, text: string, place: string): boolean => {
 };
 
 /**
- * Whether an earlier version has encrypted here, and 'reseal' has not bound its values to their rows yet. One key says so for
- * all: none is noted since, but where all values are bound.
+ * Whether an earlier version has encrypted here and the command 'reseal' has not bound its values to rows. One bound
+ * proof covers all keys: a new key is noted only when all values are bound.
  */
 export const areUnbound = (cipher: Cipher | undefined, noted: readonly NotedKey[]): boolean =>
   cipher !== undefined &&
   noted.some(({ key_id: id, proof }) => opensIn(cipher, proof, unboundPlaceOf(id))) &&
   !noted.some(({ key_id: id, proof }) => opensIn(cipher, proof, placeOf(id)));
 
-/** The same for a database. */
 export const hasUnboundValues = async (database: Queryable): Promise<boolean> =>
   areUnbound(database.cipher, await database.query<NotedKey>(NOTED));
 
 /**
- * Refuses a start without a key that something in the database may be sealed with, and notes the key that seals from now on.
- * `acceptsUnbound`: does not refuse values that are bound to no row; answers whether there may be some. Throws StartError.
+ * Refuses a start without a key in use, and notes the key that encrypts. `acceptsUnbound`: accepts values without a
+ * row, and returns whether there may be some. Throws StartError.
  */
 export const assertEncryptionKeys = async (
   database: Queryable,
@@ -131,7 +130,7 @@ export const assertEncryptionKeys = async (
   return isUnbound;
 };
 
-/** All values are bound to their rows. Index: encryption_keys_pkey. */
+/** Notes that all values are bound to their rows. Index: encryption_keys_pkey. */
 export const noteBound = async (database: Queryable, cipher: Cipher): Promise<void> => {
   await database.query("update threadloom.encryption_keys set proof = $2 where key_id = $1", [
     cipher.keyId,
@@ -139,7 +138,7 @@ export const noteBound = async (database: Queryable, cipher: Cipher): Promise<vo
   ]);
 };
 
-/** False if it was noted before. Index: encryption_keys_pkey. */
+/** False if the key was noted before. Index: encryption_keys_pkey. */
 const noteKey = async (database: Queryable, cipher: Cipher, place = placeOf): Promise<boolean> => {
   const noted = await database.query(
     "insert into threadloom.encryption_keys (key_id, proof) values ($1, $2) on conflict do nothing returning key_id",
@@ -148,7 +147,7 @@ const noteKey = async (database: Queryable, cipher: Cipher, place = placeOf): Pr
   return noted.length > 0;
 };
 
-/** Index: encrypting_servers_pkey. Servers that stopped long ago go with it. */
+/** Index: encrypting_servers_pkey. Also deletes servers that stopped long ago. */
 const noteServer = async (database: Queryable, serverId: string, keyId: string): Promise<void> => {
   await database.query(
     `with gone as (delete from threadloom.encrypting_servers where until < now() - interval '1 day')
@@ -160,8 +159,8 @@ const noteServer = async (database: Queryable, serverId: string, keyId: string):
 };
 
 /**
- * Notes that this server encrypts with its key, so that the key is not forgotten, and notes a key again that was: a start
- * without it has to be refused. When it resolves, the server may encrypt.
+ * Notes that this server encrypts with its key, so that the key is not forgotten, and notes a forgotten key again. The
+ * server may encrypt once this resolves.
  */
 export const keepKeyNoted = async (
   database: Queryable,
@@ -197,7 +196,7 @@ export const keepKeyNoted = async (
           serverId,
         ]);
       } catch (error) {
-        // The note expires by itself, so this must not fail the stop of a server.
+        // The note expires by itself, so an error must not fail the server's stop.
         logger[isPassing(error) ? "debug" : "warn"](
           { err: error },
           "the database can't be told that this server encrypts no more",

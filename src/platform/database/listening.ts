@@ -2,27 +2,27 @@ import pg from "pg";
 import { createBackOff } from "../lib/back-off.ts";
 import type { Logger } from "../lib/logger.ts";
 
-/** The listening connection asks itself for a sign of life this often: a half-open one would stay silent for ever. */
+/** Interval of a test query: a half-open connection would otherwise stay silent for ever. */
 const LIFE_SIGN_MS = 5_000;
 
 export interface ListeningOptions {
-  /** A session connection, so not through a pooler in transaction mode. */
+  /** A session connection, not through a pooler in transaction mode. */
   connectionString: string;
   applicationName: string;
-  /** Whose shared advisory lock the connection holds while it lives; undefined: none. */
+  /** Name of a shared advisory lock that the connection holds while it lives; undefined: none. */
   lock: string | undefined;
   onNotification(payload: string | undefined): void;
   logger: Logger;
 }
 
-/** A connection that hears what is sent on a channel. It is opened anew whenever it is lost, or does not answer. */
+/** A connection that listens on a channel and reconnects when it is lost or does not answer. */
 export interface Listening {
-  /** What is sent now is heard. */
+  /** Whether notifications sent now are received. */
   readonly isOpen: boolean;
   close(): Promise<void>;
 }
 
-/** Resolves when it listens; rejects if the first connection can't be opened. */
+/** Resolves when the connection listens; rejects if the first connection fails. */
 export const listenTo = async (channel: string, options: ListeningOptions): Promise<Listening> => {
   const { connectionString, applicationName, lock, onNotification, logger } = options;
   const reconnecting = createBackOff();

@@ -2,26 +2,25 @@ import { invalid } from "../domain/errors.ts";
 import { METADATA_ELEMENTS_AT_MOST } from "../domain/json-schemas.ts";
 
 /**
- * Bytes of JSON text that metadata and configurations may grow to by merging: twice what one request may bring. There
- * may be any number of requests; and each run of a thread, each version of an assistant copies them all, each page of
- * threads sends them: 16 runs that brought 0.9 MB of new keys each were 122 MB.
+ * Most bytes of merged metadata or config, as JSON text: twice the limit of one request. Each run and assistant version
+ * copies them and each page of threads sends them: 16 runs with 0.9 MB of new keys each made 122 MB.
  */
 export const MERGED_BYTES_AT_MOST = 2_000_000;
 
 /**
- * SQL: whether there is room for a `jsonb` that was put together from others. What is long without being text is not
- * written as text first: a number takes 12 bytes, but has up to 309 digits.
+ * SQL: whether a merged `jsonb` is within the limit. Checks the stored size first, since a number takes 12 bytes but up
+ * to 309 digits as text.
  */
 export const hasRoomFor = (merged: string): string => `case
   when pg_column_size(${merged}) <= ${MERGED_BYTES_AT_MOST} then octet_length((${merged})::text) <= ${MERGED_BYTES_AT_MOST}
   else false end`;
 
-/** Elements that metadata may grow to: twice what one request may bring. */
+/** Elements of merged metadata: twice the limit of one request. */
 export const MERGED_ELEMENTS_AT_MOST = 2 * METADATA_ELEMENTS_AT_MOST;
-/** An item of a list takes four bytes at least: no metadata of so few bytes have too many. */
+/** A list item takes at least four bytes, so smaller metadata need no count. */
 const BYTES_OF_FEW = 4 * MERGED_ELEMENTS_AT_MOST;
 
-/** SQL: the same for metadata, whose elements are counted where they may be many. */
+/** SQL: `hasRoomFor`, and counts the elements of metadata that may have too many. */
 export const hasRoomForMetadata = (merged: string): string => `case
   when pg_column_size(${merged}) <= ${BYTES_OF_FEW} then true
   when ${hasRoomFor(merged)}

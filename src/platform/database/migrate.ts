@@ -10,11 +10,13 @@ import { againIfOthersWereFirst } from "./accelerators.ts";
 import { inSchema } from "./schema.ts";
 
 export interface MigrateOptions {
-  /** Where the tables stand; created if it is missing. */
+  /** The schema of the tables; created if missing. */
   schema: string;
-  /** False where the database has none: then those that start at once try again until one was first. */
+  /** False if the database has none: processes that start together then retry. */
   advisoryLocks?: boolean;
-  /** The migrations to apply, in order; all of this version if left out. A backup is restored with those it was made with. */
+  /**
+   * The migrations to apply, in order; default: all of this version. Restoring a backup passes those of its version.
+   */
   migrations?: readonly Migration[];
   logger: Logger;
 }
@@ -27,12 +29,12 @@ export interface Migration {
 }
 
 const MIGRATIONS_FOLDER = fileURLToPath(new URL("../../../migrations/", import.meta.url));
-/** Key of the advisory lock that lets one of several starting replicas migrate while the others wait. */
+/** Advisory lock that lets one starting replica migrate while the others wait. */
 const MIGRATION_LOCK = 7_448_120_262;
 const INSUFFICIENT_PRIVILEGE = "42501";
 /**
- * Every statement on a table waits behind a migration that waits for its lock. After this time the migration steps back
- * and lets them pass. A search takes up to 2 seconds (bounded-reads.ts), so several tries may be needed.
+ * Every statement on a table queues behind a migration that waits for the table's lock. After this time the migration
+ * gives way; a search takes up to 2 seconds (bounded-reads.ts), so several tries may be needed.
  */
 const LOCK_TIMEOUT_MS = 1_000;
 const PAUSE_AT_MOST_MS = 10_000;
@@ -50,10 +52,7 @@ export const readMigrations = async (): Promise<Migration[]> => {
   );
 };
 
-/**
- * `create schema if not exists` asks for the right to create schemas even where the schema exists: an administrator
- * may have made it for a user who has no such right.
- */
+/** Checks first, because `create schema if not exists` needs the right to create schemas even if the schema exists. */
 const ensureSchema = async (client: pg.Client, schema: string): Promise<void> => {
   const { rows } = await client.query<{ user: string; found: boolean }>(
     `select session_user as "user", exists (select from pg_namespace where nspname = $1) as found`,
@@ -73,7 +72,7 @@ const ensureSchema = async (client: pg.Client, schema: string): Promise<void> =>
   }
 };
 
-/** Names and checksums of the migrations that have run; undefined if the schema or its table of them is missing. */
+/** Checksums of the applied migrations by name; undefined if the schema or the table of migrations is missing. */
 export const readRan = async (
   client: pg.Client,
   schema: string,
@@ -88,7 +87,7 @@ export const readRan = async (
   return new Map(ran.rows.map((row) => [row.name, row.checksum]));
 };
 
-/** Says what is to be done where a server's role may use the tables, and not change them. */
+/** Explains what to do if the server's role may not change the tables. */
 const asOwner = (schema: string, cause: unknown): unknown =>
   sqlState(cause) !== INSUFFICIENT_PRIVILEGE
     ? cause
@@ -98,7 +97,7 @@ const asOwner = (schema: string, cause: unknown): unknown =>
         { cause },
       );
 
-/** The first migration that has not run. Throws StartError if the tables are those of another version. */
+/** The first pending migration. Throws StartError if another version made the tables. */
 const nextOf = (
   migrations: readonly Migration[],
   ran: ReadonlyMap<string, string>,
@@ -125,7 +124,7 @@ const apply = async (
   { name, text, checksum }: Migration,
   schema: string,
 ): Promise<void> => {
-  // First: without advisory locks its key keeps other processes waiting until this transaction is committed.
+  // First: without advisory locks the key of this row makes other processes wait for the commit.
   await client.query(inSchema(schema)("insert into threadloom.migrations (name, checksum) values ($1, $2)"), [
     name,
     checksum,
@@ -141,8 +140,8 @@ const isLockFailure = (error: unknown): boolean =>
   LOCK_STATES.has(sqlState(error) ?? (error instanceof Error ? sqlState(error.cause) : undefined) ?? "");
 
 /**
- * Tries until the locks are there. The transaction, and with it the advisory lock, stays open between tries: replicas
- * that start at once would otherwise take turns at blocking the table. The savepoint gives back the locks on tables.
+ * Retries until the table locks are free. The transaction keeps the advisory lock between tries, or replicas would take
+ * turns at blocking the table; the savepoint releases the table locks.
  */
 const applyWhenUnlocked = async (
   client: pg.Client,
@@ -167,10 +166,12 @@ const applyWhenUnlocked = async (
   }
 };
 
-/** Applies the next migration, in the caller's transaction. Answers its name; undefined: the tables are up to date. */
+/**
+ * Applies the next migration in the caller's transaction. Returns its name, or undefined if the tables are up to date.
+ */
 const migrateOnce = async (client: pg.Client, options: MigrateOptions): Promise<string | undefined> => {
   const { schema, logger, advisoryLocks = true, migrations = await readMigrations() } = options;
-  // Nothing to do: nothing is asked of the database that only the owner of the tables may do.
+  // Up to date: skip the statements that only the owner of the tables may run.
   const known = await readRan(client, schema);
   if (known !== undefined && nextOf(migrations, known, schema) === undefined) return undefined;
   if (advisoryLocks) await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
@@ -188,21 +189,18 @@ const migrateOnce = async (client: pg.Client, options: MigrateOptions): Promise<
   const ran = (await readRan(client, schema)) ?? new Map<string, string>();
   const migration = nextOf(migrations, ran, schema);
   if (migration === undefined) return undefined;
-  // A new database has all of them before it: the line that it is up to date says as much.
+  // In a new database all migrations run, and the line "up to date" is enough.
   logger[ran.size === 0 ? "debug" : "info"]({ migration: migration.name }, "migrating the database");
-  // The migrations name no schema. They must not see `public`: its tables may belong to others.
+  // Migrations name no schema and must not see `public`, whose tables may belong to others.
   await client.query(`set local search_path to "${schema}"`);
   await applyWhenUnlocked(client, migration, options);
   return migration.name;
 };
 
 /**
- * Brings the tables up to date: applies every `migrations/NNNN_title.sql` that has not run yet, in order, each in its own
- * transaction. An advisory lock makes replicas that start at once wait for each other. A migration that waits for the
- * lock of a table steps back after a second, so that other statements pass, and tries again.
- *
- * Uses a connection of its own: a migration may take longer than any statement of the service is allowed to.
- * Throws StartError if another version has made the tables, or if the schema can't be made.
+ * Applies every pending `migrations/NNNN_title.sql` in order, each in its own transaction. An advisory lock makes
+ * replicas wait for each other. Uses its own connection, since a migration may exceed the service's time limits.
+ * Throws StartError if another version made the tables, or if the schema can't be created.
  */
 export const migrate = async (connectionString: string, options: MigrateOptions): Promise<void> => {
   const { schema, logger } = options;
@@ -216,7 +214,7 @@ export const migrate = async (connectionString: string, options: MigrateOptions)
       await client.query("commit");
       return name;
     } catch (error) {
-      // The first error says what happened; a rollback on a lost connection only fails once more.
+      // A rollback on a lost connection fails; throw the first error.
       await client.query("rollback").catch(() => undefined);
       throw error;
     }

@@ -1,10 +1,7 @@
 import type pg from "pg";
 import { readMigrations, readRan } from "./migrate.ts";
 
-/**
- * `edited`: the file is not the one that has run. `unknown`: it has run, and this version does not know it: a newer one has made
- * these tables.
- */
+/** `edited`: the file differs from the applied one. `unknown`: applied by a newer version. */
 export type MigrationState = "applied" | "pending" | "edited" | "unknown";
 
 export interface MigrationStatus {
@@ -12,7 +9,7 @@ export interface MigrationStatus {
   state: MigrationState;
 }
 
-/** What has run in a schema, and what has not, in the order of the names. Changes nothing. */
+/** The state of each migration in a schema, by name. Changes nothing. */
 export const readMigrationStatus = async (client: pg.Client, schema: string): Promise<MigrationStatus[]> => {
   const ran = (await readRan(client, schema)) ?? new Map<string, string>();
   const known = await readMigrations();

@@ -1,26 +1,23 @@
 import type { Cipher } from "../encryption/cipher.ts";
 import type { Queryable } from "./database.ts";
 
-/**
- * The type in PostgreSQL, how the value is made of what the statement is given, and how it is made where the database seals
- * what is stored, if that is another.
- */
+/** PostgreSQL's type, the value computed from the source, and, if different, the value for a database that encrypts. */
 export type Parameter<Source> = readonly [
   type: string,
   valueOf: (source: Source) => unknown,
   encryptedOf?: (source: Source, cipher: Cipher) => unknown,
 ];
 
-/** What adds a condition to a statement: SQL that is true where `column` allows it, and its values to `values`. */
+/** Adds a condition: SQL that is true where `column` is allowed, and its values to `values`. */
 interface Conditioning {
   condition(column: string, values: unknown[]): string;
 }
-/** The column that a condition is about, and what makes the condition. */
+/** The column of a condition, and the source of the condition. */
 export type ConditionOn<Source> = readonly [column: string, conditioningOf: (source: Source) => Conditioning];
 
-/** A statement whose parameters have names: nobody counts `$n` by hand. */
+/** A statement with named parameters. */
 export interface NamedStatement<Source> {
-  /** What PostgreSQL is sent, if no condition says anything. The same for every call, so it is prepared once. */
+  /** The text without conditions: the same for every call, so it is prepared once. */
   readonly text: string;
   query<Row>(queryable: Queryable, source: Source): Promise<Row[]>;
 }
@@ -28,22 +25,20 @@ export interface NamedStatement<Source> {
 type Parameters = Readonly<Record<string, Parameter<never>>>;
 type Conditions = Readonly<Record<string, ConditionOn<never>>>;
 
-/** All that the values of the parameters are made of. */
+/** The intersection of all sources. */
 type SourceOf<Named extends Parameters | Conditions> =
   Named extends Readonly<Record<string, readonly [string, (source: infer Source) => unknown, ...unknown[]]>>
     ? Source
     : never;
 
 const NO_CONDITION = "true";
-/** Of one statement; a few kilobytes each. */
+/** Texts of one statement; a few kilobytes each. */
 const TEXTS_AT_MOST = 50;
 
 /**
- * Numbers the parameters in their order. `write` makes the text, once; in it `sql.lists` stands for `$3::bigint[]`.
- * PostgreSQL refuses a statement that leaves one of its parameters out, so each statement names only its own.
- *
- * `conditions` stand in the text by their names, too. Each is `true` in the usual text; only for a source that has more to
- * say is the text made anew.
+ * Numbers the parameters in order. `write` makes the text once; in it `sql.lists` stands for `$3::bigint[]`. PostgreSQL
+ * refuses a statement with unused parameters, so a statement declares only its own.
+ * `conditions` appear in the text by name and are usually `true`. Other conditions make another text.
  */
 export const nameParameters = <
   Named extends Parameters,
@@ -63,7 +58,7 @@ export const nameParameters = <
     );
   };
   const text = textWith([]);
-  /** The same few filters with each request: their values are parameters. */
+  /** Requests repeat the same few filters, whose values are parameters. */
   const known = new Map<string, string>();
   const knownTextWith = (conditions: readonly string[]): string => {
     if (conditions.every((condition) => condition === NO_CONDITION)) return text;

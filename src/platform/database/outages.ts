@@ -2,17 +2,17 @@ import { sqlState } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { isContention, isOutOfRoom, isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
 
-/** Tells the log when the database goes away and when it is back. */
+/** Logs when the database becomes unreachable and when it returns. */
 export interface Outages {
-  /** A statement failed. Whatever says that the database did not take it begins an outage. */
+  /** Call it for a failed statement. An error of an unreachable or full database begins an outage. */
   failed(error: unknown): void;
-  /** A statement was answered. */
+  /** Call it for an answered statement. */
   worked(): void;
 }
 
-/** A server that is full answers some and refuses others: it counts as back only when it has refused nobody so long. */
+/** A full server answers some statements and refuses others: it is back after this time without a refusal. */
 const QUIET_MS = 1_000;
-/** Where the disk is full, reads work and writes into pages that have room, for minutes between two that are refused. */
+/** With a full disk, reads and some writes succeed for minutes between two refusals. */
 const QUIET_WHEN_FULL_MS = 60_000;
 
 const isAwayOrFull = (error: unknown): boolean =>
@@ -42,10 +42,7 @@ export const createOutages = (logger: Logger): Outages => {
   };
 };
 
-/**
- * For work that is repeated, and that nobody waits for: what passes has a line of its own (see Outages), and the work is
- * tried again.
- */
+/** For repeated work in the background: passing faults are logged by `Outages`, and the work runs again. */
 export const logFailure =
   (logger: Logger, message: string) =>
   (error: unknown): void =>

@@ -6,7 +6,7 @@ type NullableJson = ColumnType<JsonObject | null, JsonObject | string | null, Js
 type Timestamp = ColumnType<Date, Date | string | undefined, Date | string>;
 type NullableTimestamp = ColumnType<Date | null, Date | string | null | undefined, Date | string | null>;
 
-/** Webhooks of runs that ended, and the result of each delivery; see src/engine/outbox/README.md. */
+/** Webhooks of ended runs, with the result of each delivery; see src/engine/outbox/README.md. */
 export interface WebhookDeliveriesTable {
   run_id: string;
   thread_id: string;
@@ -15,7 +15,7 @@ export interface WebhookDeliveriesTable {
   url: string;
   /** The host of `url`, or a digest of it; empty for this server's own routes. */
   receiver: string;
-  /** As `runs.caller`; empty: nobody by name. */
+  /** As `runs.caller`; empty: no named caller. */
   caller: ColumnType<string, string | undefined, string>;
   /** An `EndStatus` of engine/queue/attempts.ts. */
   run_status: string;
@@ -23,7 +23,7 @@ export interface WebhookDeliveriesTable {
   metadata: Json;
   config: Json;
   context: Json;
-  /** Null: it is too large to be told. */
+  /** Null: too large to send. */
   kwargs: NullableJson;
   multitask_strategy: "reject" | "enqueue" | "interrupt" | "rollback";
   run_created_at: Timestamp;
@@ -36,11 +36,11 @@ export interface WebhookDeliveriesTable {
   /** The fence: grows with each claim and each replay. */
   attempts: number;
   failures: number;
-  /** When it is sent next; while it is being sent: when its holder counts as dead. */
+  /** When to send next; during sending: when the sender counts as dead. */
   due_at: Timestamp;
   give_up_at: Timestamp;
   last_attempt_at: NullableTimestamp;
-  /** What the receiver answered last. */
+  /** The receiver's last answer. */
   last_status: number | null;
   last_error: string | null;
   /** When it was delivered or given up. */

@@ -3,33 +3,33 @@ import { createBackOff } from "../lib/back-off.ts";
 import { sqlState } from "../domain/errors.ts";
 
 /*
- * The one list of what fails because of the moment and not because of what was asked: the database is away, starting,
- * stopping, full or no longer the primary, or two transactions were in each other's way. And the one way to try again.
+ * The one list of faults that may pass: the database is unreachable, starting, stopping, full or no longer the primary,
+ * or two transactions conflict. And the one retry loop.
  */
 
 /**
- * query_canceled: a `statement_timeout` of the role or the database was over, most often behind a lock, or somebody
- * called `pg_cancel_backend`. Whoever sets a `statement_timeout` of his own takes it for his answer (bounded-reads.ts).
+ * query_canceled: a `statement_timeout` of the role or the database, most often behind a lock, or `pg_cancel_backend`.
+ * bounded-reads.ts sets its own time limit and treats this state as a result.
  */
 const CANCELLED_STATE = "57014";
-/** Others were in the way; this transaction was rolled back, and works when it is tried again. */
+/** Conflicts with other transactions: the transaction was rolled back, and a retry works. */
 const CONTENTION_STATES = new Set([
   "40001", // serialization_failure
   "40P01", // deadlock_detected
-  "55P03", // lock_not_available: somebody has set a lock_timeout
+  "55P03", // lock_not_available: by a lock_timeout
   CANCELLED_STATE,
 ]);
 
-/** The server did not take the statement: nothing of it can have been committed. */
+/** The server refused the statement, so nothing was committed. */
 const REFUSED_STATES = new Set([
-  "25006", // read_only_sql_transaction: this was the primary, and a failover has made it a standby
-  "57P03", // cannot_connect_now: it starts, stops or recovers
+  "25006", // read_only_sql_transaction: a failover has made this server a standby
+  "57P03", // cannot_connect_now: starting, stopping or recovering
 ]);
-/** Insufficient resources: connections, memory, disk. The operator's to mend, and no fault of any run. */
+/** Insufficient connections, memory or disk: for the operator to fix, not a fault of a run. */
 const RESOURCES_CLASS = "53";
 /**
- * What PostgreSQL 15 says with its state of internal errors (XX000) when a session can't begin since the disk is full:
- * write_item in its relcache.c. Later versions say disk_full.
+ * PostgreSQL 15 reports a full disk at the start of a session as an internal error: write_item in its relcache.c. Later
+ * versions report disk_full.
  */
 const NO_ROOM_FOR_SESSION = { state: "XX000", message: /^could not write init file/ };
 
@@ -41,11 +41,11 @@ const couldNotBeginSession = (error: unknown): boolean =>
   error instanceof Error &&
   NO_ROOM_FOR_SESSION.message.test(error.message);
 
-/** Whether the database refused a statement, or a session, because its disk is full. */
+/** Whether the database refused a statement or a session because its disk is full. */
 export const isOutOfRoom = (error: unknown): boolean =>
   NO_ROOM_STATES.has(sqlState(error) ?? "") || couldNotBeginSession(error);
 
-/** The server ended the session; whether what was under way is committed, nobody knows. */
+/** The server ended the session; the statement may be committed or not. */
 const ENDED_STATES = new Set([
   "57P01", // admin_shutdown
   "57P02", // crash_shutdown
@@ -53,10 +53,10 @@ const ENDED_STATES = new Set([
   "25P03", // idle_in_transaction_session_timeout
   "25P04", // transaction_timeout
 ]);
-/** Connection exceptions, and what PgBouncer says when the server behind it is away (08P01). */
+/** Connection exceptions, and PgBouncer's error for an unreachable server (08P01). */
 const CONNECTION_CLASS = "08";
 
-/** The connection did not come about: no statement was sent. */
+/** The connection failed: no statement was sent. */
 const NOT_CONNECTED_CODES = new Set([
   "EADDRNOTAVAIL",
   "EAI_AGAIN",
@@ -67,13 +67,13 @@ const NOT_CONNECTED_CODES = new Set([
   "ENETDOWN",
   "ENETUNREACH",
   "ENFILE",
-  "ENOENT", // the socket's file, of a server on this machine
+  "ENOENT", // the socket file of a local server
   "ENOTFOUND",
 ]);
-/** These come while a connection is made and also later. */
+/** These occur while connecting and later. */
 const CONNECTION_CODES = new Set(["ECONNABORTED", "ECONNRESET", "ENETRESET", "EPIPE", "ETIMEDOUT"]);
 
-/** `pg` says these only in words. */
+/** Errors of `pg` that have only a message. */
 const NOT_CONNECTED_MESSAGES =
   /^(timeout exceeded when trying to connect|timeout expired|Connection terminated due to connection timeout)/;
 const LOST_MESSAGES =
@@ -83,16 +83,16 @@ const isConnecting = (error: Error): boolean =>
   "syscall" in error && (error.syscall === "connect" || error.syscall === "getaddrinfo");
 
 /**
- * Whether a statement was cancelled (see CANCELLED_STATE). It passes, but one that always takes too long never does: what
- * is tried again without an end, or before the work of others, needs another end for it.
+ * Whether a statement was cancelled (see CANCELLED_STATE). A statement that always takes too long fails like this each
+ * time, so endless retries need another limit.
  */
 export const isCancelled = (error: unknown): boolean => sqlState(error) === CANCELLED_STATE;
 
-/** Whether a statement failed because of others at the same time: it was rolled back, and the database is there. */
+/** Whether concurrent transactions made a statement fail: it was rolled back, and the database is reachable. */
 export const isContention = (error: unknown): boolean => CONTENTION_STATES.has(sqlState(error) ?? "");
 
 const wasNotTaken = (error: Error): boolean => {
-  if (error instanceof AggregateError) return error.errors.some(isPassing); // one per address that was tried
+  if (error instanceof AggregateError) return error.errors.some(isPassing); // one per tried address
   const state = sqlState(error);
   if (state === undefined) return NOT_CONNECTED_MESSAGES.test(error.message);
   return (
@@ -111,25 +111,22 @@ const wasLost = (error: Error): boolean => {
   return ENDED_STATES.has(state) || state.startsWith(CONNECTION_CLASS) || CONNECTION_CODES.has(state);
 };
 
-/** Whether a statement failed because of the moment, not because of what was asked. It may work the next time. */
+/** Whether the cause may pass, so that a retry may work. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof Error && (wasNotTaken(error) || wasLost(error));
 
-/** Whether a statement that failed like this may have been committed all the same: only the answer was lost. */
+/** Whether a failed statement may have been committed: only its answer was lost. */
 export const mayHaveBeenCommitted = (error: unknown): boolean =>
   error instanceof Error && !wasNotTaken(error) && wasLost(error);
 
-/** insufficient_privilege: the role may not use the schema, or a table in it. */
+/** insufficient_privilege: the role may not use the schema or one of its tables. */
 const NO_RIGHT_STATE = "42501";
 
-/**
- * Whether a database can't be used at all, now (see `isPassing`) or as it is named: login refused, no such database, or a role
- * that has no rights in it.
- */
+/** Whether a database is unusable: a passing fault, a refused login, a missing database, or a role without rights. */
 export const isUnusable = (error: unknown): boolean =>
   isPassing(error) || /^(28|3D|42501)/.test(sqlState(error) ?? "");
 
-/** Why it can't be, as the end of a sentence without its full stop. */
+/** The reason, as the end of a sentence without its full stop. */
 export const unusableReason = (error: unknown): string => {
   const reason = (error instanceof Error && error.message) || (sqlState(error) ?? "");
   return sqlState(error) === NO_RIGHT_STATE
@@ -138,17 +135,17 @@ export const unusableReason = (error: unknown): string => {
 };
 
 export interface RetryOptions {
-  /** No try begins later than so many milliseconds after the first one; without it there is no end. */
+  /** No try begins later than this after the first one. Default: no limit. */
   forMs?: number;
-  /** Asked before each further try: whether there still is somebody for whom it is made. */
+  /** Called before each retry: whether the result is still needed. */
   isWanted?: () => boolean;
-  /** After which errors to try again, instead of all that pass. `isRetry`: of the try that failed. */
+  /** Which errors to retry; default: all that pass. `isRetry`: of the failed try. */
   after?: (error: unknown, isRetry: boolean) => boolean;
 }
 
 /**
- * Does `work`, again and again with growing pauses while it fails for what passes. Throws the last error. `isRetry`:
- * a try before may have been committed (see `mayHaveBeenCommitted`), so work that must not be done twice has to look.
+ * Retries `work` with growing pauses while it fails with a passing fault. Throws the last error. `isRetry`: an earlier
+ * try may have been committed (see `mayHaveBeenCommitted`), so work that must not run twice has to check.
  */
 export const retryPassing = async <Result>(
   work: (isRetry: boolean) => Promise<Result>,

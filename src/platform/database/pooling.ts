@@ -6,14 +6,14 @@ import { ALL_ACCELERATORS, type Accelerators } from "./accelerators.ts";
 import { withProbe } from "./probe.ts";
 
 /**
- * The addresses of a process's database. A pooler in transaction mode may stand before it, which gives each
- * transaction whatever connection is free: nothing can listen there, a lock stays with a connection of others, and an
- * old one mixes up prepared statements. It says none of that, so it is found out here.
+ * The addresses of a process's database. A pooler in transaction mode gives each transaction any free connection:
+ * LISTEN fails, locks stay on connections of others, and old poolers mix up prepared statements. Poolers do not report
+ * this, so this file detects it.
  */
 export interface DatabaseAddresses {
   /** For statements and transactions. */
   connectionString: string;
-  /** For what needs a session: listening, the lock that says that this process lives, migrations. */
+  /** For LISTEN, the lock of a living process, and migrations, which need a session. */
   directConnectionString: string | undefined;
   preparedStatements: boolean;
 }
@@ -29,12 +29,12 @@ const NO_PREPARED_STATEMENTS =
   "DATABASE_URL leads through a pooler that doesn't know prepared statements: set DATABASE_PREPARED_STATEMENTS=false, " +
   "or have the pooler know them (PgBouncer from 1.21 on does, with max_prepared_statements above 0).";
 
-/** A connection's locks go within milliseconds of its end; only behind a pooler they never do. */
+/** PostgreSQL releases a connection's locks within milliseconds of its end. Behind a pooler they stay. */
 const UNLOCKED_WITHIN_MS = 5_000;
 const RETRY_MS = 5;
 
 const LOCK = "select pg_advisory_lock(hashtextextended($1, 0))";
-/** Takes the lock off the asking backend if it has it, so that it doesn't stay on a connection of a pooler. */
+/** Releases the lock if the asking backend has it, so that the lock does not stay on a pooler's connection. */
 const WHOSE_LOCK = `select case when pid = pg_backend_pid()
     then case when pg_advisory_unlock(hashtextextended($1, 0)) then 'own' end else 'of another' end as whose
   from pg_locks
@@ -43,8 +43,8 @@ const WHOSE_LOCK = `select case when pid = pg_backend_pid()
     and (classid::bigint << 32 | objid::bigint) = hashtextextended($1, 0)`;
 
 /**
- * What becomes of a lock that a connection to `holding` takes, as a connection to `asking` sees it. A session keeps
- * it until its end and no longer, and nobody else has it meanwhile.
+ * Takes a lock on a connection to `holding` and watches it on `asking`. A session keeps its lock until its end, and no
+ * other connection has it meanwhile.
  */
 const tryLock = async (
   holding: string,
@@ -67,8 +67,8 @@ const tryLock = async (
 };
 
 /**
- * Whether a prepared statement reaches the server by the name that it was given. A pooler that knows them gives them
- * names of its own; one that doesn't lets those of its clients meet on one connection.
+ * Whether a prepared statement keeps its name on the server. A pooler with support renames statements; one without lets
+ * names of clients collide on one connection.
  */
 const keepsNames = async (client: pg.Client): Promise<boolean> => {
   const name = newId();
@@ -81,7 +81,7 @@ const keepsNames = async (client: pg.Client): Promise<boolean> => {
   return kept;
 };
 
-/** Whether a connection to this address is a session: no pooler in transaction mode is in the way. */
+/** Whether a connection to this address is a session, without a pooler in transaction mode. */
 export const isSession = (connectionString: string): Promise<boolean> =>
   withProbe(
     connectionString,
@@ -89,18 +89,16 @@ export const isSession = (connectionString: string): Promise<boolean> =>
   );
 
 /**
- * Makes sure that what needs a session has one, on the database that the statements are for, and that statements can
- * be prepared if they are to be. Takes two connections for a moment and leaves nothing behind; only where it refuses,
- * a lock that nobody asks for may stay on a connection of a pooler.
- *
- * Throws StartError, with a sentence that names the setting to change, and what `pg` throws if `connectionString`
- * can't be used.
+ * Checks that sessions are possible on the statements' database, and prepared statements if configured. Takes two
+ * connections for a moment; after a refusal an unused lock may stay on a pooler's connection.
+ * Throws StartError, with a sentence that names the setting to change, and errors of `pg` if `connectionString` is
+ * unusable.
  */
 export const assertSessions = async (
   addresses: DatabaseAddresses,
   { advisoryLocks, sessions }: Accelerators = ALL_ACCELERATORS,
 ): Promise<void> => {
-  // A session is told from a pooler's connection by a lock of it that others see.
+  // The test needs a lock that other connections can see.
   if (!advisoryLocks || !sessions) return;
   const { connectionString, directConnectionString, preparedStatements } = addresses;
   if (directConnectionString === undefined) {

@@ -2,7 +2,10 @@ import pg from "pg";
 
 const TIMEOUT_MS = 10_000;
 
-/** Does `work` with a client of its own, since a pool would hide which one is asked, and ends that. Throws what `pg` throws. */
+/**
+ * Runs `work` with a client of its own and closes it. A pool would hide which connection answers. Throws errors of
+ * `pg`.
+ */
 export const withProbe = async <T>(
   connectionString: string,
   work: (client: pg.Client) => T | Promise<T>,
@@ -13,7 +16,7 @@ export const withProbe = async <T>(
     connectionTimeoutMillis: TIMEOUT_MS,
     query_timeout: TIMEOUT_MS,
   });
-  // Without a listener a lost connection would end the process; the statement that needs it fails anyway.
+  // Without a listener a lost connection would end the process. The statement fails anyway.
   client.on("error", () => undefined);
   try {
     await client.connect();

@@ -12,7 +12,7 @@ import type { Tables } from "./tables.ts";
 
 const refuse = (what: string) => () => Promise.reject(new Error(`Kysely is not asked for ${what} here.`));
 
-/** The one connection that there is: who opens and closes it is not Kysely's business. */
+/** `Records` opens and closes the connection, not Kysely. */
 const connectionOver = (records: Records): DatabaseConnection => ({
   async executeQuery<Row>({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) {
     const { rows, rowCount } = await records.execute<Row>(sql, [...parameters]);
@@ -39,10 +39,10 @@ const driverOver = (records: Records): Driver => {
 };
 
 /**
- * Kysely over a connection or a pool that is ours: its queries go the way of the raw statements, within the same
- * transaction. They are prepared like those (Kysely's own driver sends them unnamed, at 0.7 times the speed), and faults of the
- * connection are noticed alike. It is not part of a `Database`, because a graph process has one and needs no Kysely, whose 260
- * files are 9 MiB of a process. Kysely's own transactions would be beside `Database.transaction`, so they are refused.
+ * Kysely over the connection of `records`: named and prepared like raw statements (Kysely's own driver sends unnamed
+ * ones, at 0.7 times the speed), in the same transaction and with the same fault handling. Not part of `Database`:
+ * graph processes need no Kysely, whose 260 files take 9 MiB. Refuses Kysely's transactions, which would bypass
+ * `Database.transaction`.
  */
 export const queriesOver = (records: Records): Kysely<Tables> =>
   new Kysely<Tables>({

@@ -3,25 +3,22 @@ import { isPassing } from "./passing-faults.ts";
 import { withProbe } from "./probe.ts";
 
 /**
- * In the startup packet. Statements here are short, and compiling takes 0.2 s or more where the planner expects a costly one. They
- * know their indexes, but the planner reads whole tables where its statistics are of a time when these were small or empty.
+ * Sent in the startup packet. JIT compilation takes 0.2 s or more when the planner expects a costly statement.
+ * Statements rely on indexes, but with statistics of a small or empty table the planner scans whole tables.
  */
 const SETTINGS = "-c jit=off -c enable_seqscan=off -c enable_bitmapscan=off";
 /**
- * Opens a transaction in which statements may be planned in any way: an index of metadata (gin) is read by bitmap scans
- * alone, and without them PostgreSQL walks the whole table in some order.
+ * Opens a transaction that allows every plan. GIN indexes of metadata need bitmap scans; without these PostgreSQL walks
+ * the whole table.
  */
 export const READ_BY_ANY_PLAN =
   "begin read only; set local enable_seqscan = on; set local enable_bitmapscan = on";
-/** SQLSTATE: what PgBouncer answers to an option that it does not know. */
+/** SQLSTATE of PgBouncer for an unknown option. */
 const PROTOCOL_VIOLATION = "08P01";
 
 /**
- * The same address, whose sessions compile nothing and plan by indexes. The settings are part of the connection and cost no
- * statement. Searches set their own (bounded-reads.ts).
- *
- * Poolers such as PgBouncer refuse them; then the address is returned as it is. Throws what `pg` throws if the database is
- * away.
+ * The address with settings for its sessions, at no extra statement. Returns the address unchanged if a pooler such as
+ * PgBouncer refuses settings. Throws errors of `pg` if the database is unreachable.
  */
 export const withSessionSettings = async (connectionString: string): Promise<string> => {
   if (!URL.canParse(connectionString)) return connectionString; // a socket's folder, for example

@@ -5,60 +5,59 @@ import { ALL_ACCELERATORS, type Accelerators } from "./accelerators.ts";
 import type { Database } from "./database.ts";
 
 /**
- * What processes on one database tell each other. Every signal is a hint that something in the database changed:
- * a lost one costs latency (each waiter also polls), never correctness.
+ * Messages between the processes of a database. A signal is a hint that the database changed: a lost signal costs
+ * latency, since each waiter also polls, never correctness.
  */
 export type SignalKind =
   /** Runs became available; workers with a free slot should claim. The id is a run's. */
   | "available"
-  /** A run reached a terminal status. Not sent where nobody elsewhere can be waiting for it. */
+  /** A run reached a terminal status. Sent only if another process may wait for it. */
   | "ended"
-  /** A run was rolled back before it began: it had no events and has no row, so that its end is in its signal alone. */
+  /** A run was rolled back before it began. The run has no events and no row, so the signal alone carries its end. */
   | "gone"
-  /** Somebody waits for the end of a run that another process executes: it should say when it has come. */
+  /** A process waits for the end of a run that another process executes, which should send `ended`. */
   | "awaited"
-  /** A run should be cancelled by the process that executes it; `runs.cancel_action` says how. */
+  /** The executing process should cancel a run; `runs.cancel_action` says how. */
   | "cancel"
   /** Events of a run were appended to the event log. */
   | "events"
-  /** A reader on another process wants a run's events: its executor should write them to the event log. */
+  /** A reader on another process wants a run's events: the executor should write them to the event log. */
   | "watch"
-  /** The events of a run can't be appended to the event log, though somebody asked for them: who reads them there is lost. */
+  /** Requested events of a run can't be appended to the event log. Readers on other processes lose the stream. */
   | "unlogged"
-  /** A process reads the events of a thread, of its runs to come, too. In the place of a run stands the id of that process. */
+  /** A process reads the events of a thread and its future runs. `runId` is the id of that process. */
   | "follow"
-  /** The same, over the protocol wire: the runs that begin on the thread have to make its events. */
+  /** `follow` over the protocol wire: runs that begin on the thread must produce its events. */
   | "follow-protocol";
 
-/** Every signal is about one run. */
 export interface Signal {
   kind: SignalKind;
   threadId: string;
   runId: string;
-  /** Of `gone` alone: the place of the end among the events of the thread. */
+  /** Only for `gone`: the place of the end among the events of the thread. */
   turn?: number | undefined;
 }
 
 export type SignalHandler = (signal: Signal) => void;
 
 export interface Signals {
-  /** Queues a signal to every process on this database, this one included. Never throws, never waits. */
+  /** Queues a signal to every process on this database, including this one. Never throws, never waits. */
   send(signal: Signal): void;
-  /** Calls back for every signal. Returns the function that ends the subscription. */
+  /** The handler gets every signal. Returns the unsubscribe function. */
   subscribe(handler: SignalHandler): () => void;
-  /** Calls back for the signals of one thread; those of others cost such a subscriber nothing. */
+  /** The handler gets the signals of one thread, at no cost for other threads. */
   subscribeToThread(threadId: string, handler: SignalHandler): () => void;
   close(): Promise<void>;
 }
 
 /**
- * Signals leave together, off the write path: NOTIFY inside the writing transaction takes a global lock at
- * commit and cost 61 % of the throughput at 32 clients.
+ * Signals are sent in batches outside transactions: NOTIFY in a transaction takes a global lock at commit and cost 61 %
+ * of the throughput at 32 clients.
  */
 const COALESCE_MS = 10;
 /**
- * A process that is alone on its database tells nobody, which saves a statement per 10 ms of work. It looks for
- * others this often; one that came a moment ago polls until it is seen.
+ * A process alone on its database sends no signals, which saves a statement per 10 ms of work. It checks for others at
+ * this interval; a new process polls until then.
  */
 const SERVER_CHECK_MS = 1_000;
 
@@ -74,7 +73,7 @@ const fromText = (text: string): Signal | undefined => {
     : { kind: kind as SignalKind, threadId, runId, turn: turn === undefined ? undefined : Number(turn) };
 };
 
-/** Who is told of signals: of all, or by a map of those of one thread. */
+/** Subscribers to all signals, or to those of one thread. */
 const createSubscribers = () => {
   const ofAll = new Set<SignalHandler>();
   const ofThreads = new Map<string, Set<SignalHandler>>();
@@ -99,19 +98,19 @@ const createSubscribers = () => {
 
 export interface SignalsOptions {
   database: Database;
-  /** Of the listening connection; a session connection, so not through a pooler in transaction mode. */
+  /** For the listening connection: a session, not through a pooler in transaction mode. */
   connectionString: string;
-  /** Holds a lock of its own while the connection lives, so that others see at once when it is dead. */
+  /** Names the lock of the listening connection. Other processes see by the lock when this process dies. */
   processId: string;
-  /** All of them if left out. Without `listen` this process hears only itself. */
+  /** Default: all. Without `listen` this process receives only its own signals. */
   accelerators?: Accelerators;
   logger: Logger;
 }
 
-/** What the listening connections of a schema's servers are called in the database. */
+/** The application name of the listening connections of a schema's servers. */
 export const listenerName = (schema: string): string => `${schema} listener`;
 
-/** Opens the one LISTEN connection of this process, if it is to have one. */
+/** Opens the one LISTEN connection of this process, if `listen` is on. */
 export const openSignals = async ({
   database,
   connectionString,
@@ -119,18 +118,18 @@ export const openSignals = async ({
   accelerators = ALL_ACCELERATORS,
   logger,
 }: SignalsOptions): Promise<Signals> => {
-  // One for all processes of a schema: idle listeners on other channels made 40,000 notifies/s into 290 (with 200 of them).
+  // One channel for all processes of a schema: 200 idle listeners on other channels cut 40,000 notifies/s to 290.
   const channel = database.schema;
   const applicationName = listenerName(database.schema);
   const subscribers = createSubscribers();
   const outgoing = new Set<string>();
   let flushTimer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
-  /** Nobody else listens, or nobody can. */
+  /** No other process listens, or none can. */
   let alone = !accelerators.listen;
   let closed = false;
 
-  /** Signals of this process reach it by the same way as those of others. */
+  /** Signals of this process are delivered in the same way as those of others. */
   const deliver = (payload: string | undefined): void => {
     for (const item of (payload ?? "").split(",")) {
       const signal = fromText(item);
@@ -184,7 +183,7 @@ export const openSignals = async ({
   return {
     send(signal) {
       if (closed) return;
-      // The run behind it may begin before the signals leave. It comes back with them, once more.
+      // Published at once, since the next run may begin before the batch is sent. The batch delivers it a second time.
       if (signal.kind === "gone") subscribers.publish(signal);
       outgoing.add(toText(signal));
       flushTimer ??= setTimeout(() => {

@@ -2,10 +2,7 @@ import type { ColumnType, Generated, Selectable } from "kysely";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
 import type { WebhookDeliveriesTable } from "./outbox-table.ts";
 
-/**
- * The tables as Kysely sees them: one interface per table, columns named as in `migrations/`.
- * Row types for reading and writing are derived from these, never written by hand.
- */
+/** The tables for Kysely, columns named as in `migrations/`. Row types are derived from these interfaces. */
 
 /** Written as JSON text or as a value that `pg` stringifies, read as the parsed value. */
 type Json<T = JsonObject> = ColumnType<T, T | string, T | string>;
@@ -17,7 +14,10 @@ export type ThreadStatus = "idle" | "busy" | "interrupted" | "error";
 export type RunStatus = "pending" | "running" | "error" | "success" | "timeout" | "interrupted";
 export type MultitaskStrategy = "reject" | "enqueue" | "interrupt" | "rollback";
 export type CancelAction = "interrupt" | "rollback";
-/** By whom a run was cancelled: a request, one that says `taken`, a newer run of its thread, its client that has left. */
+/**
+ * Why a run was cancelled: by a request, by a request with `taken`, by a newer run of the thread, or because its client
+ * disconnected.
+ */
 export type CancelReason = "requested" | "taken" | "replaced" | "disconnected";
 
 export interface EncryptionKeysTable {
@@ -35,7 +35,7 @@ export interface AssistantsTable {
   context: JsonWithDefault;
   metadata: JsonWithDefault;
   version: number;
-  /** Of those that graph ids stand for: what the deployment said last. */
+  /** For system assistants: the last defaults of the deployment. */
   defaults: ColumnType<JsonObject | null, never, never>;
   created_at: Timestamp;
   updated_at: Timestamp;
@@ -61,7 +61,7 @@ export interface ThreadsTable {
   interrupts: JsonWithDefault;
   error: ColumnType<JsonObject | null, JsonObject | string | null | undefined, JsonObject | string | null>;
   unfinished_runs: Generated<number>;
-  /** Grows with each run that is created, and with each attempt that goes back to the queue: see engine/queue/README.md. */
+  /** Grows with each created run and each attempt that returns to the queue: see engine/queue/README.md. */
   turns: Generated<number>;
   ttl_strategy: "delete" | "keep_latest" | null;
   ttl_minutes: number | null;
@@ -69,11 +69,11 @@ export interface ThreadsTable {
   created_at: Timestamp;
   updated_at: Timestamp;
   state_updated_at: Timestamp;
-  /** Grows with each change of the row. Never past 2^53, but `pg` answers a bigint as text. */
+  /** Grows with each change of the row. Never past 2^53, but `pg` returns a bigint as text. */
   version: ColumnType<string, never, string>;
-  /** What `status` is when nothing runs; kept by a trigger. */
+  /** The `status` without active runs; a trigger maintains it. */
   resting_status: ColumnType<Exclude<ThreadStatus, "busy">, never, never>;
-  /** The ten minutes in which the times lie: generated, and indexed in their place. */
+  /** Generated bins of ten minutes, indexed instead of the times. */
   updated_bin: ColumnType<Date, never, never>;
   state_updated_bin: ColumnType<Date, never, never>;
   expires_bin: ColumnType<Date | null, never, never>;
@@ -94,29 +94,32 @@ export interface RunsTable {
   delete_thread: Generated<boolean>;
   error: ColumnType<JsonObject | null, JsonObject | string | null | undefined, JsonObject | string | null>;
   cancel_action: CancelAction | null;
-  /** For records alone: who executes a run does not read it. */
+  /** For records alone; executors do not read it. */
   cancel_reason: ColumnType<never, never, CancelReason | null>;
   attempt: Generated<number>;
   lost_attempts: Generated<number>;
-  /** The newest attempt's place among all attempts of the thread, in the order in which they began; 0 before the first. */
+  /** The newest attempt's place among all attempts of the thread; 0 before the first. */
   turn: Generated<number>;
   worker_id: string | null;
   reader_id: string | null;
-  /** The attempt whose events are not all in the log, though a process is announced that reads them there. */
+  /** The attempt whose events are not all in the log, though another process reads them there. */
   unlogged_attempt: ColumnType<never, never, number | null>;
   lease_until: NullableTimestamp;
   available_at: Timestamp;
   /** When the first attempt began. */
   started_at: NullableTimestamp;
-  /** Whom its end is told, as engine/queue/webhook-address.ts stores it; for the statements that end runs alone. `kwargs` has it as it was given. */
+  /**
+   * Receiver of the run's end, as engine/queue/webhook-address.ts stores it, for the statements that end runs. `kwargs`
+   * has the given form.
+   */
   webhook: ColumnType<never, string | null | undefined, never>;
-  /** For a rollback alone, see engine/queue/sql/forget.ts. */
+  /** For a rollback, see engine/queue/sql/forget.ts. */
   replaced_metadata: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
-  /** The same of its thread's config. */
+  /** For a rollback: the thread's config. */
   replaced_config: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
-  /** The user who created the run, for its graph alone: no answer of the API has it. */
+  /** The user who created the run, for its graph. No API answer contains it. */
   auth_user: ColumnType<never, JsonObject | string | null | undefined, never>;
-  /** Who created the run, for counting alone: see engine/queue/counted-as.ts. */
+  /** Counts runs per creator, see engine/queue/counted-as.ts. */
   caller: ColumnType<never, string | null | undefined, never>;
   created_at: Timestamp;
   updated_at: Timestamp;
@@ -125,9 +128,9 @@ export interface RunsTable {
 export interface RunEventsTable {
   thread_id: string;
   run_id: string;
-  /** `pg` answers a bigint as text; statements make a float8 of it. */
+  /** `pg` returns a bigint as text; statements cast it to float8. */
   seq: ColumnType<string, number, number>;
-  /** The event's id within its thread, see engine/events/event-ids.ts; null of an attempt that has no turn. */
+  /** The event's id within its thread, see engine/events/event-ids.ts; null for an attempt without a turn. */
   thread_seq: ColumnType<string | null, number | null, number | null>;
   event: string;
   data: string;
@@ -143,12 +146,12 @@ export interface CronsTable {
   timezone: string | null;
   end_time: NullableTimestamp;
   enabled: boolean;
-  /** Null where the cron has a thread. */
+  /** Null if the cron has a thread. */
   on_run_completed: "delete" | "keep" | null;
   user_id: string | null;
-  /** Whose its runs are, for their graphs alone: no answer of the API has it. */
+  /** The user of the runs, for their graphs. No API answer contains it. */
   auth_user: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
-  /** By whom its runs are counted: see engine/queue/counted-as.ts. */
+  /** Counts the runs per caller, see engine/queue/counted-as.ts. */
   caller: ColumnType<never, string | null | undefined, string | null>;
   metadata: JsonWithDefault;
   /** JSON text of an object: the request for a run. */
@@ -164,12 +167,12 @@ export interface ApiKeysTable {
   /** SHA-256 of the key. */
   key_hash: Buffer;
   name: string;
-  /** As stored: a newer version may know others. */
+  /** As stored: a newer version may have other scopes. */
   scopes: string[];
   expires_at: NullableTimestamp;
   created_at: Timestamp;
   last_used_at: NullableTimestamp;
-  /** A revoked key stays: it says that access is controlled. */
+  /** Revoked keys stay: a key in the table means that access is controlled. */
   revoked_at: NullableTimestamp;
 }
 
@@ -196,22 +199,21 @@ export interface Tables {
   webhook_deliveries: WebhookDeliveriesTable;
 }
 
-/** What is read of an assistant. */
 export type AssistantRow = Omit<Selectable<AssistantsTable>, "defaults">;
 export type AssistantVersionRow = Selectable<AssistantVersionsTable>;
 export type ThreadRow = Selectable<ThreadsTable>;
 export type RunRow = Selectable<RunsTable>;
-/** A run as whoever executes it reads it; no answer of the API is made of it. */
+/** A run for its executor. No API answer is built from it. */
 export type ExecutedRunRow = RunRow & {
-  /** The user whose run it is, as its graph is told; null: no user created it. */
+  /** The user as the graph receives it; null: no user created the run. */
   auth_user: JsonObject | null;
 };
-/** A run as the statement that claimed it returns it. */
+/** A run returned by the claiming statement. */
 export type ClaimedRunRow = ExecutedRunRow & {
-  /** True: the thread has no checkpoint, and only this attempt can write one. Absent or false: it may have some. */
+  /** True: the thread has no checkpoint, and only this attempt can write one. Otherwise the thread may have some. */
   starts_empty?: boolean;
 };
-/** What is told of a run when it has ended, see engine/ended-line.ts. */
+/** Fields announced with a run's end, see engine/ended-line.ts. */
 export type EndedRun = Pick<
   RunRow,
   "run_id" | "thread_id" | "graph_id" | "assistant_id" | "attempt" | "available_at" | "started_at"

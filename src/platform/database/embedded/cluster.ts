@@ -21,41 +21,39 @@ import { StartError } from "../../domain/errors.ts";
 import { give, type Binaries, type ClusterPlace } from "./place.ts";
 
 /**
- * One PostgreSQL cluster on disk and the server process on it, driven through `initdb`, `postgres` and signals.
- *
- * There is no lock file of our own. A new cluster is made aside and renamed, so that of two processes that make it
- * at once one wins and the other takes the winner's; and that never two servers run on one cluster is what
- * Postgres itself guarantees by its `postmaster.pid`.
+ * One PostgreSQL cluster on disk and its server process, driven by `initdb`, `postgres` and signals. Needs no lock
+ * file: a new cluster is built aside and renamed, so one of several makers wins, and `postmaster.pid` keeps two servers
+ * off one cluster.
  *
  *   <place.folder>/cluster/data        the cluster (PGDATA)
  *   <place.folder>/cluster/password    its superuser's password, mode 600
- *   <place.folder>/port                where it listened last
+ *   <place.folder>/port                its last port
  *   <place.folder>/postgres.log
  */
 
 export const SUPERUSER = "threadloom";
 
 const POLL_MS = 10;
-const START_SECONDS = 120; // crash recovery of a large cluster takes its time
+const START_SECONDS = 120; // crash recovery of a large cluster takes time
 const STOP_SECONDS = 30;
 const LOG_BYTES_AT_MOST = 10_000_000;
 const LOG_LINES_SHOWN = 12;
 
-/** What the server runs with, unless it is told otherwise. */
+/** The server's default settings. */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: "127.0.0.1",
-  unix_socket_directories: "", // a socket's path may be 107 bytes long at most, a data folder's longer
+  unix_socket_directories: "", // a socket's path has at most 107 bytes, a data folder's may be longer
   max_connections: "100",
   shared_buffers: "128MB",
-  wal_level: "minimal", // nothing replicates from an embedded server
+  wal_level: "minimal", // an embedded server has no replicas
   max_wal_senders: "0",
-  jit: "off", // its statements are short: compiling them costs more than it gains
+  jit: "off", // its statements are short: compiling costs more than it gains
   timezone: "UTC",
   log_timezone: "UTC",
   cluster_name: "threadloom",
 };
 
-/** Postgres inherits nothing of the environment: PG* and LC_* variables would change what it does. */
+/** PostgreSQL inherits no environment: PG* and LC_* variables would change its behaviour. */
 const ENVIRONMENT = { LC_ALL: "C", TZ: "UTC", PATH: "/usr/local/bin:/usr/bin:/bin" };
 
 const run = promisify(execFile);
@@ -72,7 +70,7 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** Makes the cluster if there is none yet. Safe to be called by several processes at once. */
+/** Makes the cluster if there is none. Safe for several processes at once. */
 export const createCluster = async (place: ClusterPlace, binaries: Binaries): Promise<void> => {
   const finished = await stat(join(dataOf(place), "PG_VERSION")).catch(() => undefined);
   if (finished !== undefined) return;
@@ -96,7 +94,7 @@ export const createCluster = async (place: ClusterPlace, binaries: Binaries): Pr
         `--pwfile=${passwordFile}`,
         "--auth=scram-sha-256",
         "--encoding=UTF8",
-        // The order of text is the same on every machine and never changes with the system's C library.
+        // Fixes the order of text, which otherwise depends on the system's C library.
         "--locale=C",
         "--locale-provider=builtin",
         "--builtin-locale=C.UTF-8",
@@ -105,7 +103,7 @@ export const createCluster = async (place: ClusterPlace, binaries: Binaries): Pr
       { ...place.user, cwd: aside, env: ENVIRONMENT },
     );
     await rename(aside, join(place.folder, "cluster")).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error; // somebody else was faster
+      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error; // another process was faster
     });
   } catch (error) {
     const output = (error as { stderr?: string }).stderr?.trim() ?? "";
@@ -142,26 +140,26 @@ const readPostmasterFile = async (place: ClusterPlace): Promise<Postmaster | und
   return { pid, port: Number(lines[3]), ready: lines[7] === "ready" };
 };
 
-/** Whether the process is a Postgres on this cluster, and not one that was given the same number later. */
+/** Whether the process is a PostgreSQL on this cluster, and not another program that got the same number. */
 const isPostmaster = async (pid: number, place: ClusterPlace): Promise<boolean> => {
   if (!isAlive(pid)) return false;
   const data = await realpath(dataOf(place)).catch(() => dataOf(place));
   const hasProc = await stat("/proc/self").catch(() => undefined);
-  // A postmaster works in its data folder. (A dead one that nobody has waited for yet works nowhere.)
+  // A postmaster works in its data folder. A zombie has no working folder.
   if (hasProc !== undefined) return (await readlink(`/proc/${pid}/cwd`).catch(() => "")) === data;
   const { stdout } = await run("ps", ["-o", "command=", "-p", String(pid)]).catch(() => ({ stdout: "" }));
   return stdout.includes(data) || stdout.includes(dataOf(place));
 };
 
-/** The server that runs on the cluster, if one does, whoever started it. */
+/** The server that runs on the cluster, started by any process. */
 export const findPostmaster = async (place: ClusterPlace): Promise<Postmaster | undefined> => {
   const postmaster = await readPostmasterFile(place);
   return postmaster !== undefined && (await isPostmaster(postmaster.pid, place)) ? postmaster : undefined;
 };
 
 /**
- * Removes a `postmaster.pid` whose number now belongs to another program: Postgres would take that program for a
- * server and refuse to start (after a restart of a container the same small numbers come up again).
+ * Removes a `postmaster.pid` whose number belongs to another program, as after a restart of a container. PostgreSQL
+ * would take that program for a server and refuse to start.
  */
 const removeStalePostmasterFile = async (place: ClusterPlace): Promise<void> => {
   const stale = await readPostmasterFile(place);
@@ -170,12 +168,12 @@ const removeStalePostmasterFile = async (place: ClusterPlace): Promise<void> => 
   const aside = `${file}.${randomUUID()}`;
   await rename(file, aside).catch(() => undefined);
   const moved = await readFile(aside, "utf8").catch(() => "");
-  // Somebody else started a server since we looked: this is his file, not the stale one.
+  // Another process has started a server meanwhile: restore its file.
   if (Number(moved.split("\n")[0]) !== stale.pid) await link(aside, file).catch(() => undefined);
   await rm(aside, { force: true });
 };
 
-/** Why a server did not come up: what it logged since it was started. */
+/** Carries the log lines since the start. */
 export class ServerDidNotStart extends StartError {
   constructor(
     place: ClusterPlace,
@@ -192,7 +190,7 @@ export class ServerDidNotStart extends StartError {
     return /could not bind|could not create any TCP\/IP sockets/.test(this.log);
   }
 
-  /** Another server runs on the cluster, or what one that was killed left behind is still going away. */
+  /** Another server runs on the cluster, or remains of a killed one are not gone yet. */
   get clusterTaken(): boolean {
     return /lock file .* already exists|is still in use|bogus data in lock file|lock file .* is empty/.test(
       this.log,
@@ -208,8 +206,8 @@ export interface StartOptions {
 }
 
 /**
- * Starts a server and waits until it accepts connections. It doesn't end with this process, so that several
- * Threadloom processes can share it. Throws ServerDidNotStart.
+ * Starts a server and waits until it accepts connections. The server outlives this process, so that several Threadloom
+ * processes can share it. Throws ServerDidNotStart.
  */
 export const startServer = async ({ place, binaries, port, settings }: StartOptions): Promise<void> => {
   await removeStalePostmasterFile(place);
@@ -251,7 +249,7 @@ export const startServer = async ({ place, binaries, port, settings }: StartOpti
   }
 };
 
-/** Stops the server: open connections are closed, everything is written, nothing needs recovery later. */
+/** Stops the server: closes connections and writes everything, so the next start needs no recovery. */
 export const stopServer = async (place: ClusterPlace): Promise<void> => {
   const postmaster = await findPostmaster(place);
   if (postmaster === undefined) return;

