@@ -19,13 +19,12 @@ export type * from "./types.ts";
 
 const CACHE_BYTES = 64 * 1024 * 1024;
 
-/** Opens the room. Holds no connection of its own; there is nothing to close. */
+/** Opens the room. Holds no connection of its own, so there is nothing to close. */
 export const createCheckpointStorage = (options: CheckpointStorageOptions): CheckpointStorage => {
   const { database, cacheBytes = CACHE_BYTES, logger } = options;
   const cache = new ElementCache(cacheBytes);
   const shapes = new KnownShapes();
-  // What was committed without waiting for the disk is gone after a crash, and its places in lists are taken anew: what
-  // is remembered of it would be wrong.
+  // A crash loses asynchronous commits, and other writers reuse their positions in lists: the cache would be wrong.
   database.onConnectionLost(() => {
     cache.forgetAll();
     shapes.invalidateStored();
@@ -69,7 +68,7 @@ type Savers = Pick<
   "saver" | "saverForRead" | "saverForAttempt" | "saverForIdleThread" | "saverForImport"
 >;
 
-/** Who may write, and what each `put` waits for. */
+/** Each saver has its fence, and its rule for what `put` waits for. */
 const createSavers = (parts: SaverParts): Savers => ({
   saver: new UnfencedSaver(parts),
   saverForRead(filter) {

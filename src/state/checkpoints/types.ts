@@ -7,9 +7,9 @@ import type { ValueClasses } from "../values/classes.ts";
 
 export interface CheckpointStorageOptions {
   database: Database;
-  /** How many bytes of threads' elements and contents this process may remember (default 64 MiB). */
+  /** Bytes of elements and contents in this process's cache (default 64 MiB). */
   cacheBytes?: number;
-  /** Characters that the JSON of one value may have; any number that fits a text if left out. */
+  /** Characters of JSON of one value; default: the limit of a text. */
   valueCharactersAtMost?: number;
   logger: Logger;
 }
@@ -20,74 +20,72 @@ export interface AttemptOptions {
   runId: string;
   attempt: number;
   /**
-   * As in LangGraph. With `sync`, `put` and `putWrites` resolve when what they were given is committed. Otherwise
-   * they resolve when it is accepted: it goes out at once, together with what came in during the statement before,
-   * and the graph doesn't wait for it, unless so much waits already that it would fill the memory; `flush()` does.
-   * Default `async`.
+   * As in LangGraph. With `sync`, `put` and `putWrites` resolve on commit. Otherwise they resolve on acceptance, and
+   * the graph only waits for room if the queue would fill the memory; `flush()` waits for the commit. Default `async`.
    */
   durability?: "sync" | "async" | "exit";
-  /** True: the thread has no checkpoints but those that this attempt will write, so the first read is none. */
+  /** True: the thread has no checkpoints except for those of this attempt, so the first read is skipped. */
   threadIsEmpty?: boolean;
-  /** Called after each `put` and `putWrites` that did not wait for the database. The graph waits for the promise. */
+  /** Called after each `put` and `putWrites` that did not wait for the database. The graph awaits the promise. */
   beforeNextStep?: () => Promise<void> | undefined;
   /**
-   * Called before each statement that stores what the saver was given; the statement waits for the promise. After a crash a
-   * step that is stored is not executed again, so what it told has to be stored by then.
+   * Called before each statement that stores state; the statement awaits the promise. A stored step is not executed
+   * again after a crash, so its events must be stored first.
    */
   beforeWrite?: () => Promise<void> | undefined;
   /**
-   * Goes into the metadata of every checkpoint of the attempt, under what LangGraph itself puts there. Left out are
-   * keys that have a meaning of their own there, values above 1,000 characters, and what comes after 8,000.
+   * Metadata of every checkpoint of the attempt, below LangGraph's own. Omits reserved keys, values above 1,000
+   * characters, and everything after 8,000.
    */
   metadata?: JsonObject;
-  /** The keys of `metadata` that are found by a filter though what is stored is encrypted: those that no configuration gave. */
+  /** The keys of `metadata` that stay searchable with encryption: those that no config gave. */
   searchableMetadata?: readonly string[];
 }
 
 /**
- * Changes a checkpoint of the root graph before the saver hands it to LangGraph. `read` makes the same checkpoint again,
- * of new objects each time. See graphs/pending-writes.ts.
+ * Changes a checkpoint of the root graph before LangGraph gets it. `read` builds the same checkpoint from new objects
+ * each time. See graphs/pending-writes.ts.
  */
 export type TupleFilter = (
   tuple: CheckpointTuple,
   read: () => Promise<CheckpointTuple>,
 ) => Promise<CheckpointTuple>;
 
-/** Every checkpointer of this room makes the instances that it gives out. */
+/** A checkpointer that revives values into given classes. */
 export interface ClassedSaver {
   /**
-   * The checkpointer for a graph whose copy of LangGraph has these classes; to be asked for before the first read. One that
-   * belongs to somebody is told, and stays; one that all share makes another.
+   * The checkpointer for a graph whose copy of LangGraph has these classes; call it before the first read. An attempt's
+   * checkpointer adopts the classes, a shared one returns another checkpointer.
    */
   withClasses(classes: ValueClasses): BaseCheckpointSaver;
 }
 
 /** The checkpointer of one attempt. */
 export interface AttemptSaver extends BaseCheckpointSaver {
-  /** To be set before the first read; without one all is given out. */
+  /** Set it before the first read; without a filter every checkpoint is returned. */
   filter: TupleFilter | undefined;
   /**
-   * True if the last call for the root graph was a `putWrites`, and no task of that step has failed or asked a question.
-   * If the run fails now, a reducer may have refused what the task wrote.
+   * True if the last call for the root graph was a `putWrites`, and no task of that step has failed or interrupted. If
+   * the run fails now, a reducer may have refused the write.
    */
   readonly endsWithWrites: boolean;
-  /** The id for a new checkpoint of a thread: the one that LangGraph made, or a later one if a newer checkpoint has that. */
+  /** The id of a new checkpoint: LangGraph's id, or a later one if a newer checkpoint exists. */
   idAfterAll(threadId: string, id: string): string;
   /**
-   * Resolves when all it was given is committed. Rejects with a `LeaseLostError` if the attempt is no longer the
-   * run's current one, or with the database's error; both stay: it refuses everything afterwards.
+   * Resolves when everything is committed. Rejects with a `LeaseLostError` if the attempt is no longer current, or with
+   * the database's error; afterwards the saver refuses every call.
    */
   flush(): Promise<void>;
   /**
-   * The checkpoint of the thread that was committed last without waiting for the disk; undefined if there is none. A
-   * crash of the database may lose it, until a later commit waits for the disk.
+   * The last checkpoint committed without waiting for the disk; undefined if there is none. A crash of the database may
+   * lose the checkpoint until a later commit waits for the disk.
    */
   readonly lastUnsafe: { checkpointNs: string; checkpointId: string } | undefined;
-  /** Aborts with that error as its reason, the moment it is known. */
+  /** Aborts with the error as soon as the saver fails. */
   readonly failed: AbortSignal;
 }
 
-/** A checkpoint as the state API needs it: ready to be sent, nothing revived. */
+/** A checkpoint for the state API: ready to send, nothing revived. */
 export interface StoredCheckpoint {
   threadId: string;
   checkpointNs: string;
@@ -95,48 +93,48 @@ export interface StoredCheckpoint {
   parentCheckpointId: string | null;
   /** The run that wrote it; null for a state update. */
   runId: string | null;
-  /** ISO 8601. Null if the state can't be read, which the log explains: then it has no values and no writes. */
+  /** ISO 8601. Null if the state can't be read: then values and writes are empty, and the log has the reason. */
   createdAt: string | null;
   /** With `run_id`, if a run wrote it. */
   metadata: JsonObject;
   channelVersions: Record<string, number | string>;
   versionsSeen: Record<string, Record<string, number | string>>;
-  /** One line of JSON per channel that has a value, as clients see it: messages flat, dates ISO. */
+  /** One line of JSON per channel with a value, as clients see it: messages flat, dates ISO. */
   values: Map<string, string>;
-  /** What the tasks after this checkpoint wrote, as clients see it, by task and index. */
+  /** The writes of the tasks after this checkpoint, as clients see them, by task and index. */
   pendingWrites: PendingWrite[];
 }
 
 export interface PendingWrite {
   taskId: string;
   channel: string;
-  /** One line of JSON; undefined if that is what was written. */
+  /** One line of JSON; undefined for the value `undefined`. */
   value: string | undefined;
 }
 
 export interface HistoryOptions {
   /** At most this many, newest first. */
   limit: number;
-  /** Only those before (older than) this checkpoint. */
+  /** Only checkpoints older than this one. */
   beforeCheckpointId?: string;
-  /** Only this one. */
+  /** Only this checkpoint. */
   checkpointId?: string;
-  /** Only those whose metadata contain this. */
+  /** Only checkpoints whose metadata contain this. */
   metadataFilter?: JsonObject;
-  /** Awaited before one is read that is large. May be asked several times. */
+  /** Awaited before a large checkpoint is read. May be called several times. */
   whenLarge?: WhenLarge | undefined;
 }
 
 export interface HeadOptions {
-  /** The only channels whose values are of interest. */
+  /** The only channels to read. */
   channels?: ReadonlySet<string> | undefined;
-  /** False for who goes through many threads once: what others work with stays in this process's memory. */
+  /** False for scans of many threads, which must not evict cached threads. */
   remember?: boolean;
-  /** Awaited before one is read that is large. May be asked several times. */
+  /** Awaited before a large checkpoint is read. May be called several times. */
   whenLarge?: WhenLarge | undefined;
 }
 
-/** `GET /threads/{id}/storage`. Bytes are those of the stored text and JSON, before compression and indexes. */
+/** `GET /threads/{id}/storage`. Bytes of the stored text and JSON, before compression and indexes. */
 export interface ThreadStorage {
   thread_id: string;
   total_bytes: number;
@@ -156,18 +154,17 @@ export interface CheckpointStorage {
   saverForRead(filter: TupleFilter): BaseCheckpointSaver;
   saverForAttempt(options: AttemptOptions): AttemptSaver;
   /**
-   * For one update of the state of a thread that has no run in progress, which the statement that stores the update
-   * decides: `flush()` rejects with `threadBusy`, and nothing is stored, if there is one by then. `threadVersion`:
-   * the row's `version` from before anything was read; if the row has changed since, `flush()` rejects with a
-   * `ThreadChangedError`.
+   * For one update of a thread without a run in progress. If a run exists when the update is stored, `flush()` rejects
+   * with `threadBusy` and nothing is stored. `threadVersion`: the row's `version` before the first read; if the row has
+   * changed since, `flush()` rejects with a `ThreadChangedError`.
    */
   saverForIdleThread(threadVersion?: string): AttemptSaver;
-  /** For checkpoints of a thread that this server doesn't have yet: nothing is fenced, `flush()` waits for the last. */
+  /** For checkpoints of a new thread: not fenced, `flush()` waits for the last write. */
   saverForImport(): AttemptSaver;
 
   /**
-   * The newest checkpoint of a thread, by default of its root graph. `whenLarge` is awaited before one is read that is
-   * large, or made of much that is remembered.
+   * The newest checkpoint of a thread, by default of its root graph. Awaits `whenLarge` before it reads or returns a
+   * large checkpoint.
    */
   readHead(
     threadId: string,
@@ -180,15 +177,15 @@ export interface CheckpointStorage {
     checkpointId: string,
     whenLarge?: WhenLarge,
   ): Promise<StoredCheckpoint | undefined>;
-  /** Newest first, each read when it is asked for. One that can't be read stands there without values. */
+  /** Newest first, each read on demand. An unreadable checkpoint comes without values. */
   readHistory(
     threadId: string,
     checkpointNs: string,
     options: HistoryOptions,
   ): AsyncGenerator<StoredCheckpoint, void, undefined>;
   /**
-   * The newest checkpoint of the root graph of each of the threads, without pending writes, in the order of the ids,
-   * each read when it is asked for; those that have none that can be read are missing.
+   * The newest checkpoint of each thread's root graph, without pending writes, in the order of the ids, each read on
+   * demand. Omits threads without a readable checkpoint.
    */
   readHeads(
     threadIds: readonly string[],
@@ -197,17 +194,17 @@ export interface CheckpointStorage {
   /** The id of the newest checkpoint of the root graph that a run wrote. */
   latestOfRun(threadId: string, runId: string): Promise<string | undefined>;
 
-  /** Rolls a run back: its checkpoints are gone, and what hangs on them. */
+  /** Rolls a run back: deletes its checkpoints with their writes. */
   deleteRun(threadId: string, runId: string, queryable?: Queryable): Promise<void>;
   deleteThread(threadId: string, queryable?: Queryable): Promise<void>;
   /** Copies all checkpoints, inside the database. The other thread must have none. */
   copyThread(fromThreadId: string, toThreadId: string, queryable?: Queryable): Promise<void>;
   /**
-   * Keeps of a thread only the newest checkpoint of each graph that it still needs, and frees the rest. The caller
-   * holds the lock on the thread's row, has seen that no run is in progress, and changes the row.
+   * Keeps only the newest checkpoint of each graph that the thread still needs. The caller holds the lock on the
+   * thread's row, has seen that no run is in progress, and changes the row.
    */
   keepLatest(threadId: string, queryable?: Queryable): Promise<void>;
-  /** Merges metadata into those of the root graph's newest checkpoint; its id, or undefined if there is none. */
+  /** Merges metadata into the root graph's newest checkpoint; returns its id, or undefined if there is none. */
   mergeHeadMetadata(threadId: string, metadata: JsonObject): Promise<string | undefined>;
   storage(threadId: string): Promise<ThreadStorage>;
 }

@@ -1,7 +1,6 @@
 /**
- * The classes of LangGraph and LangChain whose instances stored values are revived into. A graph is given those of the copy
- * that it uses itself: its project may have another than this server, and a graph's own code, and LangGraph for a `Send`,
- * ask with `instanceof`.
+ * The classes of LangGraph and LangChain for revived values. A graph needs the classes of its own copy of LangGraph,
+ * because its code, and LangGraph for a `Send`, check with `instanceof`.
  */
 
 import { load } from "@langchain/core/load";
@@ -14,17 +13,17 @@ import { MESSAGE_CLASSES } from "./types/message-trees.ts";
 type MessageClass = new (properties: Properties) => object;
 
 export interface ValueClasses {
-  /** By the names that LangChain gives them. */
+  /** By LangChain's names. */
   readonly messages: ReadonlyMap<unknown, MessageClass>;
   readonly Send: typeof Send;
   readonly Command: typeof Command;
   readonly Overwrite: new (value: unknown) => Overwrite;
   readonly DeltaSnapshot: new (value: unknown) => DeltaSnapshot;
-  /** Builds an instance of any other class of LangChain from its JSON text. */
+  /** Builds an instance of any other LangChain class from its JSON text. */
   load(text: string): Promise<unknown>;
 }
 
-/** The packages of one copy, as far as values are concerned. What an old copy does not have is undefined. */
+/** The packages of one copy of LangGraph. Old copies lack some classes. */
 export interface LangGraphModules {
   langgraph: Partial<Pick<ValueClasses, "Send" | "Command" | "Overwrite">>;
   checkpoint: Partial<Pick<ValueClasses, "DeltaSnapshot">>;
@@ -93,8 +92,8 @@ const messagesOf = (module: Readonly<Record<string, unknown>>): ReadonlyMap<unkn
   );
 
 /**
- * For values that no graph sees, because they are read to be sent: LangGraph need not be loaded for them, which this package
- * does not bring itself. What these classes say as JSON is what LangGraph's say.
+ * For values that are only sent as JSON: they need no LangGraph, which this package does not bring. The JSON of these
+ * classes equals LangGraph's.
  */
 export const PLAIN_CLASSES: ValueClasses = {
   messages: messagesOf(ownMessages),
@@ -115,8 +114,8 @@ export const classesIn = ({ langgraph, checkpoint, messages, load }: LangGraphMo
 });
 
 /**
- * Of the copy that this package finds itself, for who uses a checkpointer with no graph of a project. Rejects if there is no
- * LangGraph beside this package.
+ * Classes of the copy beside this package, for checkpointers without a project's graph. Rejects if there is no
+ * LangGraph.
  */
 export const classesBesideThis = async (): Promise<ValueClasses> =>
   classesIn({

@@ -1,7 +1,6 @@
 /**
- * Whether a value still is what was stored of it: code of the user may have changed a message in place, and then "the
- * same object" is not the same value. Nothing is serialized for the answer where that can be avoided; strings that are
- * still the same are compared by reference.
+ * Compares a value with its stored tree: user code may change a message in place, so identity is not enough. Avoids
+ * serializing; unchanged strings are compared by reference.
  */
 
 import { encode } from "./encoding.ts";
@@ -37,15 +36,14 @@ export const equalsTree = (value: unknown, tree: unknown): boolean => {
 };
 
 /**
- * Compares only what stands at the top: the content, id and name of a message, the properties of an object that are no
- * objects themselves. About 30 ns.
+ * Compares only the top: the content, id and name of a message, the non-object properties of an object. About 30 ns.
  */
 export const equalsTreeAtTop = (value: unknown, tree: unknown): boolean => {
   if (typeof value !== "object" || value === null) return equalsTree(value, tree);
   if (typeof tree !== "object" || tree === null) return false;
   if (Array.isArray(value)) return Array.isArray(tree) && value.length === tree.length;
   const live = value as Properties;
-  // Not by the table: a list of 2,000 messages is compared at every step, and whether this is one the tree says.
+  // Without the table of types: a list of 2,000 messages is compared at every step, and the tree tells a message.
   const message = messagePropertiesOf(tree as Properties);
   if (message !== undefined) {
     if (live.id !== message.id || live.name !== message.name) return false;
@@ -60,7 +58,7 @@ export const equalsTreeAtTop = (value: unknown, tree: unknown): boolean => {
       (typeof part === "string" || typeof part === "number" || typeof part === "boolean") &&
       part !== (tree as Properties)[key]
     ) {
-      return equalsTree(value, tree); // perhaps a number or a key of a kind that is stored otherwise
+      return equalsTree(value, tree); // perhaps a number or a key with another stored form
     }
   }
   return true;

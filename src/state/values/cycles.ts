@@ -1,14 +1,14 @@
-/** What the official savers write in the place of an object that contains itself. */
+/** The text that the official savers write for an object that contains itself. */
 export const CIRCULAR = "[Circular]";
 /**
- * How often objects of a value that contains itself may come again beside themselves. Objects that all name each other
- * (the people of a network) have more paths through them than any computer can write.
+ * Limit of repeated objects in a value with a cycle. Objects that all name each other (the people of a network) have
+ * too many paths to write.
  */
 const REPEATS_AT_MOST = 10_000;
 
 class CycleFound extends Error {}
 
-/** The objects that stand above the one that is being written. */
+/** The objects above the one being written. */
 export class Ancestry {
   private readonly ancestors = new Set<object>();
   private readonly seen = new Set<object>();
@@ -16,7 +16,7 @@ export class Ancestry {
 
   constructor(private readonly replaces = false) {}
 
-  /** False if CIRCULAR has to stand in its place. `leave` it when it is written. */
+  /** False if CIRCULAR replaces the object. Call `leave` after writing it. */
   enter(value: object): boolean {
     if (this.ancestors.has(value)) {
       if (this.replaces) return false;
@@ -36,10 +36,10 @@ export class Ancestry {
 }
 
 /**
- * Writes a value that may contain itself. Nearly none does, and remembering ancestors is half of the work, so `write`
- * is first called without: it makes an Ancestry of its own where it gets suspiciously deep. If that finds a cycle, it is
- * called again with one that is to be used from the top. Without the second time an object that names itself twice
- * would be written 2 to the power of that depth times: the process stood still for ever.
+ * Writes a value that may contain itself. Remembering ancestors is half of the work and cycles are rare, so `write`
+ * first runs without an Ancestry, and makes one only where nesting gets deep. If that finds a cycle, `write` runs again
+ * with an Ancestry from the top: an object that names itself twice would otherwise be written 2 to the power of that
+ * depth times.
  */
 export const withoutCycles = <Written>(write: (ancestry: Ancestry | undefined) => Written): Written => {
   try {

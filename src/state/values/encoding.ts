@@ -1,9 +1,7 @@
 /**
- * From any value of a graph's state to a tree that `JSON.stringify` writes as it is, and that `revive` turns back.
- *
- * Plain values stay what they are and are the very same objects in the tree: nothing is copied that needs no change.
- * What JSON can't say is an object with the key `$type`, whose form types/table.ts knows. A plain object that has the
- * key `$type` or `lc` itself is wrapped, so that text from outside is never taken for an instruction to build something.
+ * Converts any value of a graph's state to a tree that `JSON.stringify` writes and `revive` reads. Plain values are not
+ * copied. Other values become objects with the key `$type` (types/table.ts). Plain objects with a key `$type` or `lc`
+ * are wrapped, so that outside text can never name a class to build.
  */
 
 import { ValueTooLargeError } from "../../platform/domain/errors.ts";
@@ -13,26 +11,26 @@ import { TYPE } from "./type-key.ts";
 import { typeOfObject, typeOfScalar } from "./types/table.ts";
 import type { PartEncoder } from "./value-type.ts";
 
-/** Stands in the tree for a list that is stored by element: `{$type: "list", list: index}`. */
+/** Replaces a stored list in the tree: `{$type: "list", list: index}`. */
 export interface ListMarker {
   [TYPE]: "list";
   list: number;
 }
 
-/** Asked for every array: the index of the list that stands for it, or undefined to write it where it is. */
+/** Called for every array: the index of the list that replaces the array, or undefined to write the array in place. */
 export type ListHook = (array: readonly unknown[]) => number | undefined;
 
-/** More than any real state; JSON.stringify itself gives up at some 5,000 levels. */
+/** More than any real state; JSON.stringify fails at some 5,000 levels. */
 const NESTING_AT_MOST = 1_000;
 const NESTING_UNSUSPICIOUS = 64;
 
 /**
- * Characters of which no JSON is made: half of what a text can have. With a value of 500 MB in a heap of 1 GiB the process
- * ended before there was an error.
+ * Values above this limit are not converted to JSON: half of a text's limit. A value of 500 MB in a heap of 1 GiB ended
+ * the process without an error.
  */
 export const CHARACTERS_AT_MOST = 256_000_000;
 
-/** The error for a value of the state; it names the option if that is the bound. */
+/** The error for a value of the state. Names the option if the option sets the limit. */
 export const stateTooLarge = (charactersAtMost: number): Error =>
   new ValueTooLargeError(
     "A value of the state",
@@ -41,8 +39,8 @@ export const stateTooLarge = (charactersAtMost: number): Error =>
   );
 
 /**
- * The tree of a value. Throws a TypeError for one that is nested deeper than 1,000 levels, ValueTooLargeError for one whose
- * texts alone have too many characters: before any JSON is made of them.
+ * The tree of a value. Before making JSON, throws a TypeError above 1,000 levels, and ValueTooLargeError if the texts
+ * alone have too many characters.
  */
 export const encode = (value: unknown, listHook?: ListHook, charactersAtMost = CHARACTERS_AT_MOST): unknown =>
   withoutCycles((ancestry) => new Encoder(listHook, ancestry, charactersAtMost).encode(value));
@@ -52,7 +50,7 @@ export const treeText = (tree: unknown): string => JSON.stringify(tree);
 
 class Encoder implements PartEncoder {
   private depth = 0;
-  /** Of texts and lists so far: at least so many will the JSON have. */
+  /** Characters of texts and items of lists so far: a lower bound for the JSON. */
   private characters = 0;
 
   constructor(
@@ -61,7 +59,7 @@ class Encoder implements PartEncoder {
     private readonly charactersAtMost: number,
   ) {}
 
-  /** For values that are nested suspiciously deep. */
+  /** For deeply nested values. */
   private readonly fromSomeDepth = new Ancestry();
 
   encode(value: unknown): unknown {

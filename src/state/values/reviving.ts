@@ -1,7 +1,4 @@
-/**
- * From a stored tree back to the value. The tree is never handed out and never changed: it may be remembered and
- * revived again, each time into objects of its own.
- */
+/** Converts a stored tree to its value. Never returns or changes the tree, which may be cached and revived again. */
 
 import { PLAIN_CLASSES, type ValueClasses } from "./classes.ts";
 import { setProperty, type Properties } from "../../platform/lib/properties.ts";
@@ -11,12 +8,12 @@ import { reviveConstructorForm } from "./types/message.ts";
 import { typeNamed } from "./types/table.ts";
 import type { PartReviver } from "./value-type.ts";
 
-/** Gives the elements of a list that stands elsewhere, revived. */
+/** Returns the revived elements of a stored list. */
 export type ListResolver = (list: number) => unknown[];
 
 /**
- * Classes of LangChain other than messages can only be built asynchronously. `revive` leaves their stored form in
- * place and notes here how to replace it; `settle` does so.
+ * Other LangChain classes than messages can only be built asynchronously. `revive` leaves their stored form in place
+ * and records the replacement here; `settle` performs it.
  */
 export type Unfinished = Array<() => Promise<void>>;
 
@@ -25,9 +22,8 @@ const noList: ListResolver = () => {
 };
 
 /**
- * The value of a tree. Only the types of types/table.ts and the classes that LangChain's own `load` allows are ever
- * built; a record that names anything else stays plain data. `classes`: those of who is given the value; left out for what
- * is read to be sent.
+ * The value of a tree. Builds only the types of types/table.ts and the classes that LangChain's `load` allows; a record
+ * with another name stays plain data. `classes`: those of the receiving graph; default: for values that are sent.
  */
 export const revive = (
   tree: unknown,
@@ -36,7 +32,6 @@ export const revive = (
   classes: ValueClasses = PLAIN_CLASSES,
 ): unknown => new Reviver(unfinished, list, classes).revive(tree);
 
-/** Revives completely. */
 export const reviveFully = async (
   tree: unknown,
   list?: ListResolver,
@@ -63,7 +58,7 @@ class Reviver implements PartReviver {
     if (typeof tree !== "object" || tree === null) return tree;
     if (Array.isArray(tree)) return this.reviveArray(tree);
     const properties = tree as Properties;
-    // Only LangChain's own forms have this key: a plain object that has it is wrapped when it is encoded.
+    // Only LangChain's own forms have this key, since encoding wraps plain objects with it.
     if (properties.lc !== undefined) {
       return reviveConstructorForm(properties, this) ?? structuredClone(properties);
     }
@@ -111,7 +106,7 @@ class Reviver implements PartReviver {
       try {
         setProperty(holder as Properties, String(key), await this.classes.load(JSON.stringify(tree)));
       } catch {
-        // LangChain doesn't allow or know the class: the value stays the record that it was.
+        // LangChain doesn't allow or know the class: the value stays a record.
       }
     });
   }

@@ -1,9 +1,7 @@
 /**
- * The JSON that clients see: stream events, states, results, webhooks.
- *
- * Most values are plain JSON already, so a value is first looked through without allocating anything; what has no
- * plain form is replaced along its path only, and the native `JSON.stringify` does the rest. (With a replacer
- * function it is five to ten times slower.)
+ * The JSON that clients see: stream events, states, results, webhooks. Most values are plain JSON, so a value is first
+ * scanned without allocation, replaced only along paths without a plain form, and written by the native
+ * `JSON.stringify`. A replacer function is five to ten times slower.
  */
 
 import { ValueTooLargeError } from "../../platform/domain/errors.ts";
@@ -12,36 +10,34 @@ import { CHARACTERS_AT_MOST } from "./encoding.ts";
 import { setProperty, type Properties } from "../../platform/lib/properties.ts";
 import { typeOfObject, typeOfScalar } from "./types/table.ts";
 
-/** Deeper than any real state, shallow enough for every JSON parser that a client may use. */
+/** Deeper than any real state, shallow enough for clients' JSON parsers. */
 const NESTING_AT_MOST = 1_000;
-/** A cycle passes this depth soon enough; only from here on are the ancestors remembered. See cycles.ts. */
+/** Ancestors are remembered only beyond this depth, which a cycle passes soon. See cycles.ts. */
 const NESTING_UNSUSPICIOUS = 64;
 
 /**
- * One line of strictly valid JSON for any value that a graph may produce. Messages are flat (`{...fields, type,
- * content}`), dates ISO text, sets arrays, maps objects (arrays of pairs if a key is not text), bytes base64,
- * bigints text, errors `{name, message}`; `undefined` is left out, NaN and the infinities are null. A value that
- * has no JSON at all (a function) is null.
- *
- * What contains itself is "[Circular]" where it comes again. Throws a TypeError for a value that is nested deeper than
- * 1,000 levels, ValueTooLargeError for one whose texts have too many characters.
+ * One line of strictly valid JSON for any value. Messages are flat (`{...fields, type, content}`), dates ISO text, sets
+ * arrays, maps objects (arrays of pairs if a key is not text), bytes base64, bigints text, errors `{name, message}`.
+ * `undefined` is omitted; NaN, the infinities and values without JSON (a function) are null.
+ * A value inside itself is "[Circular]". Throws a TypeError above 1,000 levels, ValueTooLargeError for too many
+ * characters.
  */
 export const toWireJson = (value: unknown): string => JSON.stringify(toWireValue(value)) ?? "null";
 
 /**
- * The same as a value: what `JSON.parse(toWireJson(value))` would be, but for details that `JSON.stringify`
- * settles. Returns the very same reference where nothing had to change, so the result must not be changed.
+ * The value of `JSON.parse(toWireJson(value))`, except for details that `JSON.stringify` settles. Returns the same
+ * reference if nothing changes, so callers must not change the result.
  */
 export const toWireValue = (value: unknown): unknown =>
   typeof value === "object" && value !== null
     ? withoutCycles((ancestry) => plain(value, 0, ancestry, { characters: 0 }))
     : scalar(value);
 
-/** Of scalars `JSON.stringify` writes all but bigints, so these alone are looked up. */
+/** `JSON.stringify` writes all scalars but bigints. */
 const scalar = (value: unknown): unknown =>
   typeof value === "bigint" ? typeOfScalar(value).toWire?.(value) : value;
 
-/** Characters of the texts so far, and items of the lists: at least so many will the JSON have. */
+/** Characters of texts and items of lists so far: a lower bound for the JSON. */
 interface Size {
   characters: number;
 }
@@ -128,7 +124,7 @@ const plainObject = (
   return changed ?? value;
 };
 
-/** The plain counterpart of an instance of a class; the same reference if it is to be taken property by property. */
+/** The plain counterpart of an instance; the same reference if its properties are to be converted one by one. */
 const withoutClass = (value: Properties): unknown => {
   const type = typeOfObject(value);
   if (type?.toWire !== undefined) return type.toWire(value);

@@ -1,6 +1,6 @@
 /**
- * What this process remembers of threads: parsed elements and contents, which are immutable in the database and are
- * never handed out, only revived from. So it can't be stale, only incomplete, whatever other processes write.
+ * Remembers parsed elements and contents of threads. Both are immutable in the database and are revived into new
+ * objects, so this cache may be incomplete, never stale.
  */
 
 import { revive } from "../../values/reviving.ts";
@@ -12,7 +12,7 @@ interface CachedRange {
   /** Position of the first tree. */
   start: number;
   trees: unknown[];
-  /** The elements as clients see them, made when they are first asked for. */
+  /** The elements as clients see them, computed on the first read. */
   wireTexts: Array<string | undefined>;
 }
 
@@ -23,7 +23,7 @@ interface CachedThread {
   bytes: number;
 }
 
-/** What a read need not fetch. */
+/** Parts that a read need not fetch. */
 export interface Coverage {
   lists: number[];
   starts: number[];
@@ -31,17 +31,17 @@ export interface Coverage {
   contents: string[];
 }
 
-/** Elements at consecutive positions of one list, as they were read from the database. */
+/** Elements read from consecutive positions of one list. */
 export interface StoredElements {
   list: number;
   position: number;
   texts: string[];
 }
 
-/** A parsed tree takes about so many bytes per character of its text, and so many more. */
+/** Approximate memory of a parsed tree: bytes per character of its text, and a constant. */
 const BYTES_PER_CHARACTER = 2;
 const BYTES_PER_ELEMENT = 300;
-/** What the entry of a thread takes that holds nothing: 923 bytes were measured with 200,000 of them. */
+/** Memory of an empty thread's entry: 923 bytes, measured with 200,000 entries. */
 const BYTES_PER_THREAD = 1_000;
 const NOTHING: Coverage = { lists: [], starts: [], ends: [], contents: [] };
 
@@ -50,20 +50,19 @@ export class ElementCache {
   private readonly threads = new Map<string, CachedThread>();
   private bytes = 0;
 
-  /** `bytesAtMost` bounds the number of threads, too: each takes bytes of its own, also one that holds nothing. */
+  /** `bytesAtMost` also bounds the number of threads, since an empty entry has a size. */
   constructor(private readonly bytesAtMost: number) {}
 
-  /** How many threads are remembered. */
   get threadCount(): number {
     return this.threads.size;
   }
 
-  /** What all that is remembered takes, about. */
+  /** Approximate size of the cache. */
   get byteCount(): number {
     return this.bytes;
   }
 
-  /** The thread's part of the cache; it stays usable when it has been dropped to make room. */
+  /** The thread's part of the cache. It stays usable after the cache drops it. */
   thread(threadId: string): ThreadElements {
     const known = this.threads.get(threadId);
     const thread = known ?? { lists: new Map(), contents: new Map(), bytes: 0 };
@@ -73,7 +72,7 @@ export class ElementCache {
     return new ThreadElements(thread, (bytes) => this.grow(threadId, thread, bytes));
   }
 
-  /** As `thread`, but remembers nothing new: who goes through many threads once must not push out what others work with. */
+  /** As `thread`, but adds no new thread: a scan of many threads must not evict those in use. */
   peek(threadId: string): ThreadElements {
     const thread = this.threads.get(threadId) ?? { lists: new Map(), contents: new Map(), bytes: 0 };
     return new ThreadElements(thread, (bytes) => this.grow(threadId, thread, bytes));
@@ -100,14 +99,14 @@ export class ElementCache {
   }
 }
 
-/** The remembered elements and contents of one thread. */
+/** The cached elements and contents of one thread. */
 export class ThreadElements {
   constructor(
     private readonly cached: CachedThread,
     private readonly grow: (bytes: number) => void,
   ) {}
 
-  /** What all that is remembered of the thread takes, about: twice its characters or more. */
+  /** Approximate size of the thread's part: at least twice its characters. */
   get byteCount(): number {
     return this.cached.bytes;
   }
@@ -129,7 +128,7 @@ export class ThreadElements {
     return this.cached.contents.has(hash);
   }
 
-  /** The parsed text that is kept apart under this hash. Throws if it is not there. */
+  /** The parsed content with this hash. Throws if it is missing. */
   content(hash: string): unknown {
     if (!this.cached.contents.has(hash))
       throw new StateStorageError(`The stored content ${hash} is missing.`);
@@ -142,7 +141,7 @@ export class ThreadElements {
     this.grow(text.length * BYTES_PER_CHARACTER + BYTES_PER_ELEMENT);
   }
 
-  /** Those of one list should come in order of position. `trees` are those of the texts, if they were parsed already. */
+  /** Add the elements of a list in order of position. `trees`: the parsed texts, if available. */
   addElements({ list, position, texts }: StoredElements, trees?: readonly unknown[]): void {
     if (texts.length === 0) return;
     let ranges = this.cached.lists.get(list);
@@ -163,13 +162,13 @@ export class ThreadElements {
     return this.find(list, from, to) !== undefined;
   }
 
-  /** The trees of the elements [from, to) of a list. Throws if they are not all there. */
+  /** The trees of the elements [from, to). Throws if one is missing. */
   trees(list: number, from: number, to: number): unknown[] {
     const { start, trees } = this.range(list, from, to);
     return trees.slice(from - start, to - start);
   }
 
-  /** The elements [from, to) as clients see them, added to `texts`. Throws if they are not all there. */
+  /** Adds the elements [from, to) as clients see them to `texts`. Throws if one is missing. */
   addWireTexts(list: number, from: number, to: number, texts: string[]): void {
     const { start, trees, wireTexts } = this.range(list, from, to);
     let characters = 0;
@@ -196,7 +195,7 @@ export class ThreadElements {
   }
 }
 
-/** Ranges that a grown one has come to touch become part of it. */
+/** Merges the ranges that a grown range touches. */
 const absorbNeighbours = (ranges: CachedRange[], range: CachedRange): void => {
   for (let index = 0; index < ranges.length;) {
     const other = ranges[index] as CachedRange;

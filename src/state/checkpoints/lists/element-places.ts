@@ -8,18 +8,15 @@ export interface PlacedElements {
   trees: readonly unknown[];
 }
 
-/** Elements that wait to be indexed are kept from being collected: no more stretches of them than these. */
+/** Unindexed stretches are held strongly, so this bounds their number. */
 const UNINDEXED_AT_MOST = 64;
 
-/**
- * Where live objects are stored as elements. Objects are recognised by identity, and held weakly: an object that the
- * graph has let go of is nobody's element any more.
- */
+/** Where live objects are stored as elements. Recognises objects by identity and holds them weakly. */
 export class ElementPlaces {
   private places = new WeakMap<object, ElementPlace>();
-  /** Of the elements that this writer stored itself; with their texts. */
+  /** The elements that this writer stored itself, with their texts. */
   private newPlaces = new WeakMap<object, { list: number; position: number; text: string }>();
-  /** Indexed when somebody looks for an element: a turn that only appends never does. */
+  /** Indexed on the first search for an element: a turn that only appends never searches. */
   private unindexed: PlacedElements[] = [];
 
   add(placed: PlacedElements): void {
@@ -28,8 +25,8 @@ export class ElementPlaces {
   }
 
   /**
-   * As `add`, of elements that are stored now, for the first time. They are not indexed for their number: the graph
-   * holds them anyway, and weak references cost the garbage collector time at every step.
+   * As `add`, for new elements. Does not index them by count: the graph holds them anyway, and weak references cost the
+   * garbage collector time at every step.
    */
   addNew(placed: PlacedElements, texts: readonly string[]): void {
     this.unindexed.push(placed);
@@ -47,7 +44,7 @@ export class ElementPlaces {
     return this.places.get(element);
   }
 
-  /** Where an array's elements stand, if this writer stored all of them there in this order, and their stored texts. */
+  /** The segment and the stored texts of an array, if this writer stored all its elements there in this order. */
   findNew(array: readonly unknown[]): { segment: Segment; texts: string[] } | undefined {
     const texts: string[] = [];
     let segment: Segment | undefined;
@@ -63,7 +60,7 @@ export class ElementPlaces {
     return segment && { segment, texts };
   }
 
-  /** An element that is no longer recognised is only stored once more. */
+  /** An unrecognised element is only stored again. */
   forgetAll(): void {
     this.places = new WeakMap();
     this.newPlaces = new WeakMap();

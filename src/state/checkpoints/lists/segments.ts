@@ -1,5 +1,3 @@
-/** Where the elements of a stored list stand. */
-
 import { StateStorageError } from "../../../platform/domain/errors.ts";
 
 /** The elements [from, to) of a list of rows. */
@@ -7,7 +5,7 @@ export interface Segment {
   list: number;
   from: number;
   to: number;
-  /** True if the list of rows went on after `to` when this was stored: nothing may be appended there. */
+  /** True if the list continued after `to` when this was stored: no writer may append there. */
   closed: boolean;
 }
 
@@ -18,7 +16,7 @@ export interface ElementPlace {
   tree: unknown;
 }
 
-/** What becomes of a segment when the positions from `move.from` on become those of another list. */
+/** The segment after the positions from `move.from` on move to another list. */
 export const movedSegment = (
   segment: Segment,
   move: { from: number; list: number } | undefined,
@@ -29,7 +27,7 @@ export const movedSegment = (
   return from < move.from ? [{ ...segment, to: move.from, closed: true }, after] : [after];
 };
 
-/** Finds the place of an element by its index; quick for indexes that grow. */
+/** Finds the place of an element by its index; fast for growing indexes. */
 export class SegmentCursor {
   private current = 0;
   private start = 0;

@@ -1,14 +1,12 @@
-/** A list that is stored by difference falls into stretches: of elements that are stored already, and of new ones. */
-
-/** A shorter stretch of known elements next to new ones is stored again: one segment less for a few hundred bytes. */
+/** Shorter known stretches next to new elements are stored again: one segment less for a few hundred bytes. */
 export const STRETCH_WORTH_A_SEGMENT = 8;
 
-/** Begins at index `start` of the list that is to be stored. A known one stands at [from, to) of the list of rows. */
+/** `start`: index in the array to store. A known stretch is stored at [from, to) of its list. */
 export type Stretch =
   | { known: true; list: number; from: number; to: number; closed: boolean; start: number }
   | { known: false; start: number; end: number };
 
-/** Gives up short known stretches next to new ones, so that segments don't pile up. */
+/** Merges short known stretches into new neighbours, so that segments don't pile up. */
 export const joinStretches = (stretches: readonly Stretch[]): Stretch[] => {
   const joined: Stretch[] = [];
   for (const stretch of stretches) {

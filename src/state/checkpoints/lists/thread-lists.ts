@@ -1,10 +1,7 @@
 /**
- * How the lists of a thread are stored by difference.
- *
- * The elements of all lists of a thread stand in rows, keyed by list and position; a stored list is an array of
- * segments of such rows, usually one. A list that grew has the same segment, longer. One that lost or changed an
- * element in the middle has the segments around it. Elements are recognised by identity, so nothing is serialized
- * that was serialized before.
+ * Stores the lists of a thread by difference. Elements are rows, keyed by list and position; a stored list is an array
+ * of segments of such rows, usually one. A grown list has a longer segment, a list changed in the middle the segments
+ * around the change. Elements are recognised by identity, so no element is serialized twice.
  */
 
 import { randomBytes } from "node:crypto";
@@ -21,22 +18,22 @@ import {
 } from "./stored-list.ts";
 import { joinStretches, STRETCH_WORTH_A_SEGMENT, type Stretch } from "./stretches.ts";
 
-/** A list of more segments than these is stored anew as one. */
+/** A list of more segments is stored again as one. */
 const SEGMENTS_AT_MOST = 64;
 
-/** What one writer knows of the lists of a thread, and the elements that it has still to insert. */
+/** A writer's knowledge of a thread's lists, and the elements that it still has to insert. */
 export class ThreadLists {
-  /** The first free position of each list, as far as known here; the database has the last word. */
+  /** The first free position of each list, as known here. The database decides. */
   private readonly ends = new Map<number, number>();
   private readonly references = new Set<WeakRef<ListReference>>();
   private readonly places = new ElementPlaces();
-  /** Elements that are planned, but not yet given out. */
+  /** Planned elements that `takeNewElements` has not returned yet. */
   private planned: NewElements[] = [];
 
   /** `charactersAtMost`: of the new elements of one list. */
   constructor(private readonly charactersAtMost = Infinity) {}
 
-  /** Takes note of a list that was read, so that its elements are recognised wherever they turn up. */
+  /** Records a list after a read, so that its elements are recognised. */
   remember({ reference, elements, trees }: LiveList): void {
     let start = 0;
     for (const { list, from, to, closed } of reference.segments) {
@@ -49,12 +46,11 @@ export class ThreadLists {
     this.references.add(new WeakRef(reference));
   }
 
-  /** True if the object is known as a stored element. */
   knows(element: unknown): boolean {
     return this.places.find(element) !== undefined;
   }
 
-  /** Where an array's elements stand, if this writer stored all of them there in this order, and their stored texts. */
+  /** The segment and the stored texts of an array, if this writer stored all its elements there in this order. */
   findNew(array: readonly unknown[]): { segment: Segment; texts: string[] } | undefined {
     return this.places.findNew(array);
   }
@@ -66,10 +62,7 @@ export class ThreadLists {
     return taken;
   }
 
-  /**
-   * Plans how to store an array, given what is stored of the same list before. `texts` are those of its elements,
-   * if they were needed already.
-   */
+  /** Plans how to store an array, given its last stored version. `texts`: of its elements, if available. */
   plan(array: readonly unknown[], before: LiveList | undefined, texts?: readonly string[]): LiveList {
     const prefix = before === undefined ? 0 : unchangedPrefix(array, before);
     if (before !== undefined && prefix === array.length && prefix === before.elements.length) return before;
@@ -82,8 +75,8 @@ export class ThreadLists {
   }
 
   /**
-   * Another writer has taken the positions that these elements were to have: moves all that is not yet stored to
-   * lists of their own, in every reference that was given out. Must be given all elements that were given out.
+   * Another writer has taken the positions of these elements: moves all unstored elements to lists of their own, in
+   * every reference. Needs all elements that `takeNewElements` returned and that are not stored.
    */
   moveAside(given: readonly NewElements[]): void {
     const unstored = [...given, ...this.planned];
@@ -113,7 +106,7 @@ export class ThreadLists {
     this.places.forgetAll();
   }
 
-  /** The stretches of an array, whose first `prefix` elements are still as before. Adds the trees of what is stored. */
+  /** The stretches of an array whose first `prefix` elements are unchanged. Adds the trees of stored elements. */
   private findStretches(
     array: readonly unknown[],
     before: LiveList | undefined,
@@ -146,7 +139,7 @@ export class ThreadLists {
     return stretches;
   }
 
-  /** Where the elements from `start` on are stored, as far as that is known; by index. */
+  /** The known places of the elements from `start` on, by index. */
   private findPlaces(
     array: readonly unknown[],
     before: LiveList | undefined,
@@ -165,14 +158,14 @@ export class ThreadLists {
         unplaced -= 1;
       }
     }
-    // Fewer would be stored again anyway; and a turn that only appends must not look up the whole thread.
+    // Fewer are stored again anyway, and a turn that only appends must not index the whole thread.
     if (unplaced >= STRETCH_WORTH_A_SEGMENT) {
       for (let index = start; index < array.length; index++) places[index] ??= this.places.find(array[index]);
     }
     return places;
   }
 
-  /** The segments of the stretches; new ones get places, after the segment in front where it is open. */
+  /** The segments of the stretches. New elements follow the segment before them, if it is open. */
   private placeStretches(
     stretches: readonly Stretch[],
     array: readonly unknown[],
@@ -208,7 +201,7 @@ export class ThreadLists {
     return segments;
   }
 
-  /** Plans to insert elements, which stand in the array from `start` on, and adds their trees to `trees`. */
+  /** Plans to insert elements, which start at index `start` of the array, and adds their trees to `trees`. */
   private planElements(
     { list, position }: { list: number; position: number },
     elements: readonly unknown[],
@@ -222,7 +215,7 @@ export class ThreadLists {
       const text = texts?.[start + offset] ?? treeText(encode(element));
       characters += text.length;
       if (characters > this.charactersAtMost) throw stateTooLarge(this.charactersAtMost);
-      // Parsed anew: the tree must not share anything with the live element, which may be changed in place.
+      // Parsed from the text: the tree must share nothing with the live element, which may change in place.
       const tree: unknown = JSON.parse(text);
       trees[start + offset] = tree;
       planned.texts.push(text);
@@ -233,5 +226,5 @@ export class ThreadLists {
   }
 }
 
-/** Random, so that no two writers need to agree on it; fits a JavaScript number. */
+/** Random, so that writers need not agree on ids; fits a JavaScript number. */
 const newListId = (): number => randomBytes(6).readUIntBE(0, 6) + 1;

@@ -10,7 +10,7 @@ import { toSegments } from "../lists/segments.ts";
 import type { ValueRecord } from "../rows/stored-value.ts";
 import type { CheckpointBody } from "../rows/checkpoint-body.ts";
 
-/** A row with its texts parsed; everything that its records refer to is in `elements`. */
+/** A row with its texts parsed; `elements` holds everything that its records refer to. */
 export interface LoadedCheckpoint {
   row: CheckpointRow;
   body: CheckpointBody;
@@ -26,7 +26,7 @@ export interface LoadedWrite {
   record: ValueRecord;
 }
 
-/** Which stored checkpoint is meant. */
+/** Names a stored checkpoint. */
 export interface CheckpointAddress {
   /** The key of the thread, see thread-key.ts. */
   threadId: string;
@@ -35,31 +35,31 @@ export interface CheckpointAddress {
   checkpointId: string | undefined;
 }
 
-/** A row whose text can't be read: it must not fail those beside it. */
+/** A row that can't be read. It must not fail other rows. */
 export interface UnreadableRow {
   row: CheckpointRow;
   error: unknown;
 }
 
 export interface LoadOptions {
-  /** The channels that are of interest; all of them if left out. */
+  /** The channels to read; default: all. */
   only?: ReadonlySet<string> | undefined;
   /** Leaves the writes of tasks out. */
   withoutWrites?: boolean;
-  /** False: what is read is kept no longer than the caller keeps it, for who goes through many threads once. */
+  /** False: does not cache what is read, for scans of many threads. */
   remember?: boolean;
-  /** Awaited once, before the first checkpoint is fetched that is large, or handed out that is made of much. */
+  /** Awaited once, before a large checkpoint is fetched or returned. */
   whenLarge?: WhenLarge | undefined;
 }
 
-/** Of trees alone, see element-cache.ts: too much is reserved where their texts were sent before. */
+/** Element-cache.ts counts trees. Too much is reserved if the cache also holds wire texts. */
 const CACHED_BYTES_PER_CHARACTER = 2;
-/** What several checkpoints refer to is fetched until it is so large: memory must not grow with what is asked for. */
+/** Bytes of referenced parts per fetch: memory must not grow with the number of requested checkpoints. */
 const GROUP_BYTES = 1024 * 1024;
-/** A second fetch is only needed if ranges that are remembered apart had to be joined. */
+/** A second fetch is only needed to join separately cached ranges. */
 const FETCHES_AT_MOST = 3;
 
-/** Reads checkpoints with what they refer to; the process's memory saves what it already holds. */
+/** Reads checkpoints with all parts that they refer to, except for cached parts. */
 export class CheckpointReader {
   constructor(
     private readonly database: Database,
@@ -68,8 +68,8 @@ export class CheckpointReader {
   ) {}
 
   /**
-   * One checkpoint, in one statement; in a second one if it is large and `whenLarge` waits for room. Between the two it
-   * may be pruned, so that one reads it anew.
+   * Reads one checkpoint in one statement, or in two if it is large and `whenLarge` waits for room. A prune may come
+   * between the two, so the second reads the checkpoint again.
    */
   async read(address: CheckpointAddress, whenLarge?: WhenLarge): Promise<LoadedCheckpoint | undefined> {
     const elements = this.cache.thread(address.threadId);
@@ -87,9 +87,8 @@ export class CheckpointReader {
   }
 
   /**
-   * Rows that were read without what they refer to, in their order. That is fetched in one statement, however many
-   * threads they are of, until it has a megabyte; then, when the caller comes for them, for those that are left. One
-   * that is larger is fetched alone, when `whenLarge` has found room for it.
+   * Loads the parts of rows, in order. One statement fetches a megabyte of parts for any number of threads; the next
+   * one runs when the caller continues. A larger checkpoint is fetched alone, after `whenLarge`.
    */
   async *load(
     rows: readonly CheckpointRow[],
@@ -150,9 +149,9 @@ export class CheckpointReader {
   }
 
   /**
-   * Fetches what is missing: usually nothing after `read`, all in one statement after `load`. `end`: how many of the
-   * checkpoints, from the first on, are complete. That is at least one, unless `isBounded`: then what is large is only
-   * weighed, and `heldBack` is what the first of the others needs.
+   * Fetches missing parts: usually none after `read`, one statement after `load`. `end`: how many checkpoints from the
+   * start are complete, at least one. If `isBounded`, large parts are only weighed, `end` may be 0, and `heldBack` is
+   * the weight for the first incomplete one.
    */
   private async fetch(
     group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>,
@@ -184,13 +183,10 @@ type ParsedRow = Omit<LoadedCheckpoint, "elements">;
 
 const rememberedBytes = (elements: ThreadElements): number => elements.byteCount / CACHED_BYTES_PER_CHARACTER;
 
-/**
- * What checkpoints refer to and the process doesn't remember. The ordinal of each part is that of the first
- * checkpoint that needs it.
- */
+/** The uncached parts of checkpoints. A part's ordinal is that of the first checkpoint that needs the part. */
 const findMissing = (group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>): WantedParts => {
   const wanted: WantedParts = { ranges: [], contents: [] };
-  /** By thread and list: what is wanted already, without a gap. */
+  /** Wanted ranges by thread and list, without a gap. */
   const ranges = new Map<string, { from: number; to: number }>();
   const hashes = new Set<string>();
   for (const [ordinal, checkpoint] of group.entries()) {
@@ -225,7 +221,7 @@ const addParts = (elements: ThreadElements, parts: ReadParts): void => {
   for (const { hash, text } of parts.contents) elements.addContent(hash, text);
 };
 
-/** The writes of the tasks, those of several runs put together as `merge_writes` in the database does it. */
+/** The writes of tasks. Merges those of several runs as the database function `merge_writes` does. */
 const parseWrites = (writes: readonly TaskWrites[]): LoadedWrite[] => {
   if (writes.length === 0) return [];
   const tasks = new Map<string, Map<number, LoadedWrite>>();

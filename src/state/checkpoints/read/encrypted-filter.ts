@@ -2,7 +2,7 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import { notSearchable } from "../../../platform/encryption/json.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 
-/** Of a filter, whose checkpoints it is about, undefined: of all threads and names, and what their metadata have to contain. */
+/** Undefined thread or namespace: all. `metadata`: what matching checkpoints contain. */
 interface MetadataFilter {
   threadId: string | undefined;
   checkpointNs: string | undefined;
@@ -10,8 +10,8 @@ interface MetadataFilter {
 }
 
 /**
- * Of keys, one whose value is sealed in any of these checkpoints: that of a configuration, which stands among the metadata.
- * A key may be of the configuration in one run, and of the metadata in the next. Index: checkpoints_pkey.
+ * Finds a key whose value is encrypted in one of these checkpoints, because a config gave it. A key may belong to the
+ * config in one run and to the metadata in the next. Index: checkpoints_pkey.
  */
 const encryptedKey = (
   conditions: string,
@@ -19,7 +19,9 @@ const encryptedKey = (
   where exists (select from threadloom.checkpoints c where ${conditions} and c.metadata ->> wanted.key like 'enc1:%')
   limit 1`;
 
-/** Throws `invalid` if a filter names what is sealed in the checkpoints that it is about: it would pass over them. */
+/**
+ * Throws `invalid` if a filter names a key that is encrypted in the searched checkpoints: the filter would skip them.
+ */
 export const assertFilterOpen = async (queryable: Queryable, filter: MetadataFilter): Promise<void> => {
   const keys = Object.keys(filter.metadata ?? {});
   if (queryable.cipher === undefined || keys.length === 0) return;

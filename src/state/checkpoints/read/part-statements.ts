@@ -1,5 +1,3 @@
-/** The statements that read what checkpoints refer to: elements of lists and contents, with their row or without. */
-
 import type { Queryable } from "../../../platform/database/database.ts";
 import { openText, type Cipher } from "../../../platform/encryption/cipher.ts";
 import { LARGE_ANSWER_BYTES } from "../../../platform/lib/large-answers.ts";
@@ -11,15 +9,15 @@ import { COLUMNS, SHAPE_OF_C, toRow, WRITES, type CheckpointRow, type RawRow } f
 
 type RawCheckpoint = RawRow & { elements: string | null; contents: string | null };
 
-/** In the place of texts that were only weighed; theirs begin with a number or a hash. */
+/** Replaces weighed texts. Other texts begin with a number or a hash. */
 const WEIGHED = "#";
 const ELEMENTS_OF_E = `string_agg(e.list_id || ',' || e.position || E'\\n' || e.elements, E'\\x1e'
     order by e.list_id, e.position)`;
 const CONTENTS_OF_K = `string_agg(k.hash || E'\\n' || k.content, E'\\x1e')`;
 
 /**
- * A checkpoint with all that its values need beyond what the reader has: in one statement. `isBounded`: what is large
- * comes as its weight, for which its texts are not read.
+ * Reads a checkpoint with all uncached parts in one statement. `isBounded`: returns the weight of large parts instead
+ * of reading their texts.
  */
 const checkpointStatement = (which: string, isBounded = false): string => {
   const bounded = (texts: string, all: string) =>
@@ -73,7 +71,7 @@ const READ_AT = checkpointStatement(AT);
 const WEIGH_HEAD = checkpointStatement(HEAD, true);
 const WEIGH_AT = checkpointStatement(AT, true);
 
-/** What was read beside a row: to be added to what the reader has. */
+/** Parts to add to the cache. */
 export interface ReadParts {
   elements: StoredElements[];
   contents: Array<{ hash: string; text: string }>;
@@ -81,13 +79,13 @@ export interface ReadParts {
 
 export interface ReadCheckpoint extends ReadParts {
   row: CheckpointRow;
-  /** Bytes of parts that are missing because they are large. */
+  /** Bytes of large parts that were not read. */
   heldBack: number;
 }
 
 /**
- * The newest checkpoint of a namespace, or the given one, with all parts that `coverage` doesn't hold. `isBounded`: if
- * elements or contents are large, they are weighed instead.
+ * Reads the newest or the given checkpoint of a namespace, with all parts outside `coverage`. `isBounded`: weighs large
+ * elements and contents instead.
  */
 export const readCheckpoint = async (
   queryable: Queryable,
@@ -113,13 +111,13 @@ export const readCheckpoint = async (
 const weightOf = (text: string | null): number => (text?.startsWith(WEIGHED) ? Number(text.slice(1)) : 0);
 const withoutWeight = (text: string | null): string | null => (text?.startsWith(WEIGHED) ? null : text);
 
-/** `$9` bytes are the most; `$10`: also for the first ordinal. */
+/** `$9`: the byte limit; `$10`: also for the first ordinal. */
 const HAS_ROOM = "(through <= $9::bigint or not $10::boolean)";
 
 /**
- * Elements and contents that several rows refer to. `before` is the weight of the parts of all checkpoints in front of
- * the part's own, `through` includes those of its own. PostgreSQL knows sizes without fetching the texts themselves, and
- * fetches only the texts that fit. `$10` leaves out a first checkpoint that is larger, too.
+ * Elements and contents of several rows. `before` is the weight of the parts of earlier checkpoints, `through` includes
+ * the part's own checkpoint. PostgreSQL knows sizes without fetching texts, and fetches only texts that fit; `$10` also
+ * leaves out a first checkpoint that is too large.
  */
 const READ_PARTS = `
 with part as materialized (
@@ -150,13 +148,13 @@ select thread_id,
 from weighed where before < $9::bigint
 group by thread_id`;
 
-/** Parts that a checkpoint refers to, and the ordinal of that checkpoint among those that are read together. */
+/** Parts that checkpoints refer to, with the ordinal of the checkpoint in its group. */
 export interface WantedParts {
   ranges: Array<{ threadId: string; list: number; from: number; to: number; ordinal: number }>;
   contents: Array<{ threadId: string; hash: string; ordinal: number }>;
 }
 
-/** What was read of `WantedParts`. */
+/** The parts that were read. */
 export interface FoundParts {
   parts: Array<[threadId: string, parts: ReadParts]>;
   /** The first ordinal whose parts were not read. */
@@ -166,8 +164,8 @@ export interface FoundParts {
 }
 
 /**
- * Parts of any number of threads in one statement: in the order of the ordinals, until those in front have `bytesAtMost`.
- * `isBounded`: nothing is read beyond that. Otherwise the parts of the first ordinal are read however large they are.
+ * Reads parts of any number of threads in one statement, by ordinal, until `bytesAtMost` is reached. Reads the first
+ * ordinal whatever its size, unless `isBounded`.
  */
 export const readParts = async (
   queryable: Queryable,
@@ -207,7 +205,7 @@ const toParts = (
     const end = text.indexOf(LINE);
     const [list, position] = text.slice(0, end).split(",").map(Number) as [number, number];
     const texts = openText(cipher, text.slice(end + 1), elementsPlace({ list, position })).split(LINE);
-    // A row without elements holds the ordinal of pruned ones.
+    // A row without elements keeps the position of pruned ones.
     return { list, position, texts: texts[0] === "" ? [] : texts };
   }),
   contents: (contents?.split(RECORD) ?? []).map((text) => {

@@ -1,5 +1,3 @@
-/** The statements that rows of checkpoints are read with. */
-
 import type { Queryable } from "../../../platform/database/database.ts";
 import type { Cipher } from "../../../platform/encryption/cipher.ts";
 import { CHECKPOINT_JSON } from "../../../platform/encryption/columns.ts";
@@ -21,14 +19,14 @@ export interface CheckpointRow {
   metadata: string;
   /** See row-text.ts. */
   record: string;
-  /** Of the record, as flat triples. */
+  /** The record's segments, as flat triples. */
   segments: number[];
-  /** Whose the versions in the body are. */
+  /** The names for the versions in the body. */
   shape: string;
   shape_hash: string;
-  /** What was written after the record, by task and run, in the order in which it was written. */
+  /** Writes stored after the record, by task and run, in order. */
   writes: TaskWrites[];
-  /** What opens it, until it is open. */
+  /** Set until the row is decrypted. */
   cipher?: Cipher | undefined;
 }
 
@@ -37,7 +35,7 @@ export type RawRow = Omit<CheckpointRow, "segments" | "writes"> & {
   writes: string | null;
 };
 
-/** Of `c`, with its shape as `s`. */
+/** The columns of `c`, with its shape as `s`. */
 export const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_id, c.run_id,
   coalesce(c.metadata_text, (s.metadata || c.metadata)::text) as metadata, c.record,
   array_to_string(c.segments, ',') as segments, s.shape, s.hash as shape_hash`;
@@ -45,7 +43,7 @@ export const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_
 /** The shape of `c`: one of a few rows, by their primary key. */
 export const SHAPE_OF_C = "join threadloom.checkpoint_shapes s on s.hash = c.shape";
 
-/** Of the writes `w` of a checkpoint: one text. */
+/** The writes `w` of a checkpoint as one text. */
 export const WRITES = `string_agg(coalesce(w.task_name, w.task_id::text) || E'\\x1f' || w.writes, E'\\x1e'
     order by w.task_id, w.written_at)`;
 
@@ -64,7 +62,7 @@ export interface RowFilter {
   limit: number;
 }
 
-/** The statement of a page of rows, newest first; `which` picks from them, which are `c`, what is read. */
+/** The statement of a page of rows, newest first. `which` selects from the rows, named `c`. */
 const rowsStatement = (
   { cipher }: Queryable,
   filter: RowFilter,
@@ -112,8 +110,8 @@ export const readRows = async (queryable: Queryable, filter: RowFilter): Promise
 const WEIGHT_OF_C = `octet_length(c.record) + coalesce(octet_length(c.metadata_text), octet_length(c.metadata::text))`;
 
 /**
- * As `readRows`, but no more than have `bytesAtMost`, and one more: rows are as large as their callers like, too.
- * `isEnd`: there are no others within the filter's limit.
+ * As `readRows`, up to `bytesAtMost` and one more row, since callers choose the size of rows. `isEnd`: no rows are left
+ * within the filter's limit.
  */
 export const readRowsOf = async (
   queryable: Queryable,
@@ -160,8 +158,8 @@ where coalesce(c.before, 0) < $2::bigint
 order by c.ordinal`;
 
 /**
- * The newest row of the root graph of each thread, without its writes, in the order of the ids, as many as have
- * `bytesAtMost`, and one more. `done`: for how many of the ids that is all.
+ * The newest row of each thread's root graph, without writes, in the order of the ids, up to `bytesAtMost` and one
+ * more. `done`: how many ids are finished.
  */
 export const readHeadRows = async (
   queryable: Queryable,
@@ -210,7 +208,7 @@ export const readAncestors = async (
     toRow(row, queryable.cipher),
   );
 
-/** No index by run: a later attempt asks once, and what it looks for stands at the end of the primary key's range. */
+/** No index by run: only later attempts ask, once, and the row is at the end of the primary key's range. */
 const LATEST_OF_RUN = `select checkpoint_id from threadloom.checkpoints
   where thread_id = $1::uuid and run_id = $2::uuid and checkpoint_ns = '' order by checkpoint_id desc limit 1`;
 
@@ -236,7 +234,7 @@ export const findNewest = async (
   return rows[0]?.checkpoint_id;
 };
 
-/** A row as it is worked with: open, but for what `openRecord` of the reader opens, so that one row fails alone. */
+/** Parses a row. `decryptRow` decrypts it later, so that a damaged row fails alone. */
 export const toRow = ({ segments, writes, ...raw }: RawRow, cipher: Cipher | undefined): CheckpointRow => ({
   ...raw,
   segments: toNumbers(segments),
@@ -244,7 +242,7 @@ export const toRow = ({ segments, writes, ...raw }: RawRow, cipher: Cipher | und
   cipher,
 });
 
-/** What of a row is sealed. Throws an `EncryptionError`. */
+/** Decrypts a row. Throws an `EncryptionError`. */
 export const decryptRow = ({ cipher, ...row }: CheckpointRow): CheckpointRow => {
   const { checkpoint_ns: checkpointNs, checkpoint_id: checkpointId } = row;
   return {
@@ -261,6 +259,6 @@ export const decryptRow = ({ cipher, ...row }: CheckpointRow): CheckpointRow => 
   };
 };
 
-/** Of a bigint[] that `array_to_string` has put together with commas. */
+/** Parses a bigint[] that `array_to_string` joined with commas. */
 export const toNumbers = (text: string | null): number[] =>
   text === null ? [] : text.split(",").map(Number);

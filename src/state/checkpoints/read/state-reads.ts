@@ -18,15 +18,14 @@ export interface StateReadsParts {
 
 export type StateReads = Pick<CheckpointStorage, "readHead" | "readAt" | "readHistory" | "readHeads">;
 
-/** Rows are read until they are so large, and no more at a time than these. */
+/** Limits of one read of rows: bytes, and number. */
 const PAGE_BYTES = 1024 * 1024;
 const PAGE_ROWS = 100;
 
 /**
- * Reads for the state API: values come as the JSON that is sent. An element of a list is turned into it once per
- * process, however many states of a history hold it. Several states come one by one, each made when it is asked for,
- * so that what is in memory does not grow with their number; and each is read for itself: one that can't be read is
- * logged, and fails none of the others.
+ * Reads for the state API: values come as the JSON to send, and a list's element is converted once per process. Several
+ * states are read one by one on demand, so memory does not grow with their number. A state that can't be read is logged
+ * and fails no other.
  */
 export const createStateReads = (parts: StateReadsParts): StateReads => ({
   readHead: (threadId, checkpointNs = "", whenLarge) =>
@@ -37,7 +36,7 @@ export const createStateReads = (parts: StateReadsParts): StateReads => ({
   readHeads: (threadIds, options) => readHeads(parts, threadIds, options),
 });
 
-/** One checkpoint; the newest one if no id is given. */
+/** One checkpoint; the newest if no id is given. */
 const read = async (
   { reader }: StateReadsParts,
   threadId: string,
@@ -101,9 +100,8 @@ async function* readHeads(
 }
 
 /**
- * The state of a row. Between the statements of a read a prune or a rollback may free what the first one found: then
- * `readAgain` finds what is there now, or nothing. If the state can't be read then either, only its row's columns are
- * given.
+ * The state of a row. A prune or rollback between the statements may free the parts of the row: then `readAgain` reads
+ * the present state, or nothing. If that fails too, only the row's columns are returned.
  */
 const storedOf = async (
   { logger }: StateReadsParts,

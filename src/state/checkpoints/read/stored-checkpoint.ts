@@ -1,5 +1,3 @@
-/** A checkpoint as the state API needs it, made of the rows that were read. */
-
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { TYPE } from "../../values/type-key.ts";
 import { revive } from "../../values/reviving.ts";
@@ -10,7 +8,7 @@ import type { StoredCheckpoint } from "../types.ts";
 import type { LoadedCheckpoint } from "./checkpoint-reader.ts";
 import type { CheckpointRow } from "./row-statements.ts";
 
-/** What the columns of a row say of a state that can't be read. */
+/** The columns of a row whose state can't be read. */
 export const withoutValues = (threadId: string, row: CheckpointRow): StoredCheckpoint => ({
   threadId,
   checkpointNs: row.checkpoint_ns,
@@ -25,7 +23,7 @@ export const withoutValues = (threadId: string, row: CheckpointRow): StoredCheck
   pendingWrites: [],
 });
 
-/** Throws if an element or a content that the checkpoint names is missing. */
+/** Throws if an element or a content is missing. */
 export const toStored = (threadId: string, loaded: LoadedCheckpoint): StoredCheckpoint => {
   const { row, body, channels, writes } = loaded;
   const metadata = toWireValue(revive(JSON.parse(row.metadata))) as JsonObject;
@@ -53,11 +51,11 @@ export const toStored = (threadId: string, loaded: LoadedCheckpoint): StoredChec
   };
 };
 
-/** A channel that was given `undefined` is empty when it is read: LangGraph can't tell the two apart. */
+/** LangGraph can't tell a channel with the value `undefined` from an empty one. */
 const isUndefined = ({ v }: ValueRecord): boolean =>
   typeof v === "object" && v !== null && TYPE in v && v[TYPE] === "undefined";
 
-/** The JSON of a value as clients see it. Each element of a list is turned into it once per process. */
+/** The JSON of a value for clients. Converts each element of a list once per process. */
 const wireText = (record: ValueRecord, loaded: LoadedCheckpoint): string => {
   if (isWholeList(record) && record.w === undefined) {
     const texts: string[] = [];

@@ -1,10 +1,8 @@
-/** What checkpoints refer to, for a writer that knows one by its id only. */
-
 import type { Queryable } from "../../../platform/database/database.ts";
 import { checkpointPlace, openRecord } from "../rows/encryption.ts";
 import { SHAPE_OF_C, toNumbers, type CheckpointRow, type RawRow } from "./row-statements.ts";
 
-/** What a checkpoint refers to, without the values themselves. */
+/** The references of a checkpoint, without the values. For writers that know only its id. */
 export type References = Pick<CheckpointRow, "record" | "segments" | "shape">;
 
 type RawReferences = Pick<RawRow, "checkpoint_ns" | "checkpoint_id" | "record" | "segments" | "shape">;
@@ -36,7 +34,7 @@ export const readReferences = async (
 const READ_ALL_REFERENCES = `${REFERENCES}
   where c.thread_id = $1::uuid and c.checkpoint_ns = $2::text`;
 
-/** The same of all checkpoints of a namespace. */
+/** The references of all checkpoints of a namespace. */
 export const readAllReferences = async (
   queryable: Queryable,
   threadId: string,

@@ -1,6 +1,6 @@
 /**
- * A checkpoint's versions, by difference: which channels and nodes there are (the shape) is the same in nearly every
- * checkpoint of a thread and is kept once; the row holds the numbers only.
+ * A checkpoint's versions, by difference. The names of channels and nodes (the shape) are equal in nearly all
+ * checkpoints of a thread and are stored once; the row holds the numbers.
  */
 
 import type { ChannelVersions, Checkpoint } from "@langchain/langgraph-checkpoint";
@@ -8,17 +8,17 @@ import { setProperty } from "../../../platform/lib/properties.ts";
 
 type Version = number | string;
 
-/** The names that the numbers belong to, and those of channels that have values but no versions (`__pregel_tasks`). */
+/** The names of the numbers, and the channels that have values but no versions (`__pregel_tasks`). */
 export type Shape = [
   channels: string[],
   nodes: Array<[node: string, channels: string[]]>,
   unversioned?: string[],
 ];
 
-/** What a row says of the versions: the format's version, the time, and the numbers in the order of the shape. */
+/** The format's version, the time, and the versions in the order of the shape. */
 type Body = [v: number, ts: string, channels: Version[], nodes: Version[][]];
 
-/** What a checkpoint holds beside its values. */
+/** The parts of a checkpoint beside its values. */
 export interface CheckpointBody {
   v: number;
   ts: string;

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { Cipher } from "../../../platform/encryption/cipher.ts";
 
 /**
- * The key under which a text is kept apart: the first half of its SHA-256, written as a UUID. Where texts are sealed it is
- * one that nobody can make who only guesses the text.
+ * The key of a content: the first half of its SHA-256 as a UUID. With encryption a keyed digest, so that the key can't
+ * confirm a guess of the text.
  */
 export const contentHash = (text: string, cipher?: Cipher): string => {
   const hex = cipher?.digest(text) ?? createHash("sha256").update(text).digest("hex");

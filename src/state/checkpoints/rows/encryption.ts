@@ -1,7 +1,7 @@
 /**
- * How the texts of this room are sealed where the database is given keys: a record, a row of elements, a content, each as
- * a whole; of what tasks wrote each line behind its index, since `merge_writes` in the database goes by that. What a copy of a
- * thread has in other columns than the original is no part of a place, so the database copies what it can't read.
+ * Encryption of this room's texts: a record, a row of elements and a content as a whole; of a task's writes each line
+ * after its index, which `merge_writes` in the database reads. A place names no column that differs in a copy of the
+ * thread, so that the database can copy encrypted rows.
  */
 
 import { openText, type Cipher } from "../../../platform/encryption/cipher.ts";
@@ -39,11 +39,10 @@ export const encryptWrites = (cipher: Cipher, lines: string, task: TaskOfCheckpo
 export const openWrites = (cipher: Cipher | undefined, lines: string, task: TaskOfCheckpoint): string =>
   eachLine(lines, (rest, index) => openText(cipher, rest, writePlace(task, index)));
 
-/** The same lines, sealed anew. */
 export const reencryptWrites = (cipher: Cipher, lines: string, task: TaskOfCheckpoint): string =>
   encryptWrites(cipher, openWrites(cipher, lines, task), task);
 
-/** A record that was put again has the ones before behind it, each sealed for itself. */
+/** A record that was stored again contains its earlier versions, each encrypted by itself. */
 export const openRecord = (cipher: Cipher | undefined, record: string, place: string): string =>
   record.includes(OLDER)
     ? record
@@ -52,7 +51,6 @@ export const openRecord = (cipher: Cipher | undefined, record: string, place: st
         .join(OLDER)
     : openText(cipher, record, place);
 
-/** Each of the versions of a record, sealed anew. */
 export const reencryptRecord = (cipher: Cipher, record: string, place: string): string =>
   openRecord(cipher, record, place)
     .split(OLDER)

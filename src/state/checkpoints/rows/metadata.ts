@@ -1,5 +1,3 @@
-/** What the metadata of a run's checkpoints hold beside what LangGraph itself puts there. */
-
 import type { Cipher } from "../../../platform/encryption/cipher.ts";
 import { CHECKPOINT_JSON, type CheckpointKey } from "../../../platform/encryption/columns.ts";
 import { encryptMetadata, encryptValue } from "../../../platform/encryption/json.ts";
@@ -8,8 +6,8 @@ import { setProperty } from "../../../platform/lib/properties.ts";
 import { TYPE } from "../../values/type-key.ts";
 
 /**
- * Keys by which LangGraph and this room read a checkpoint: what a caller gives under them would be taken for theirs
- * (`parents: null` makes a state unreadable, a counter that is no number a prune).
+ * Keys that LangGraph and this room read. A caller's value would break them: `parents: null` makes a state unreadable,
+ * a counter that is no number breaks a prune.
  */
 const RESERVED: ReadonlySet<string> = new Set([
   "source",
@@ -25,20 +23,20 @@ const RESERVED: ReadonlySet<string> = new Set([
 
 export const isReservedMetadata = (key: string): boolean => RESERVED.has(key);
 
-/** Every checkpoint of a run repeats these: what is longer nobody filters by. Characters of JSON. */
+/** Characters of JSON. Every checkpoint of a run repeats these values, and no caller filters by longer ones. */
 const VALUE_CHARACTERS_AT_MOST = 1_000;
 const ALL_CHARACTERS_AT_MOST = 8_000;
 
 export interface OwnMetadata {
-  /** The same in nearly all runs of an assistant, and so kept once, with the shape. */
+  /** Equal in nearly all runs of an assistant; stored once, with the shape. */
   common: JsonObject;
-  /** Stands in every checkpoint. */
+  /** Stored in every checkpoint. */
   rest: JsonObject;
 }
 
 /**
- * What comes from a caller is never taken for common: each value would be kept forever. The system assistants'
- * `created_by` is one that all runs of them have.
+ * Callers' values never count as common, since shapes are kept forever. The exception `created_by` has one value in all
+ * runs of system assistants.
  */
 export const ownMetadata = ({ graph_id, assistant_id, ...given }: JsonObject): OwnMetadata => {
   const common: JsonObject = {};
@@ -60,8 +58,8 @@ export const ownMetadata = ({ graph_id, assistant_id, ...given }: JsonObject): O
 };
 
 /**
- * As they are stored: sealed are the chosen keys, wherever they stand, and all but what is LangGraph's own and what the run
- * has under `searchable`: the configuration is copied there, too.
+ * Encrypts metadata for storage: the configured keys at any depth, and all values except LangGraph's own and those
+ * under `searchable`, because the config is copied into the metadata.
  */
 export const encryptOwnMetadata = (
   cipher: Cipher | undefined,
@@ -76,7 +74,7 @@ export const encryptOwnMetadata = (
   for (const [key, value] of Object.entries(metadata)) {
     const stays =
       value === undefined || cipher.metadataKeys.has(key) || isReservedMetadata(key) || searchable.has(key);
-    // Sealed once: what is sealed within is not opened.
+    // Encrypt once: decryption does not look inside decrypted values.
     if (stays) setProperty(open, key, value);
     else setProperty(encrypted, key, encryptValue(cipher, value, place));
   }

@@ -1,6 +1,4 @@
-/** What is to be stored: rows as the statement of `write/write-statement.ts` takes them. */
-
-/** Of one row of `checkpoint_elements`, as in the check of the table. */
+/** Limit of one row of `checkpoint_elements`, as in the check of the table. */
 export const ELEMENTS_PER_ROW_AT_MOST = 256;
 
 /** All that one statement stores. */
@@ -12,13 +10,13 @@ export interface Batch {
   writes: NewWrites[];
 }
 
-/** A text that is kept apart, once. */
+/** A text that is stored once per thread. */
 export interface NewContent {
   hash: string;
   text: string;
 }
 
-/** What many checkpoints have in common, kept once. */
+/** Common parts of many checkpoints, stored once. */
 export interface NewShape extends NewContent {
   /** A JSON object, exact as jsonb. */
   metadata: string;
@@ -29,9 +27,9 @@ export interface NewCheckpoint {
   checkpointId: string;
   parentId: string | null;
   runId: string | null;
-  /** What the shape doesn't have. */
+  /** The metadata that the shape lacks. */
   metadata: string;
-  /** The whole, only if `metadata` isn't exact. */
+  /** All metadata; stored only if `metadata` isn't exact. */
   metadataText: string;
   /** Hash of its shape. */
   shape: string;

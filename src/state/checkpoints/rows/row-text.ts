@@ -1,21 +1,21 @@
 /**
- * The text of a checkpoint's row: versions, channels, and what tasks wrote that was stored together with it. That needs
- * no row and no index entry per task, and what an input has in common with the write of the task that reads it stands
- * there once. What comes later is a row of `checkpoint_writes`.
+ * The text of a checkpoint's row: versions, channels, and the writes of tasks stored in the same statement. These
+ * writes need no row and index entry of their own, and share text with the channels. Later writes are rows of
+ * `checkpoint_writes`.
  *
  *   [v, ts, versions of channels, versions seen by nodes, channels] GROUP task UNIT line LINE line GROUP task …
  *
- * Versions and channels come in the order of the shape's names, 0 for a channel without a value. A list names how many
- * of the row's segments are its own, in their order. A line is `index,channel,record`, or
- * `index,channel,@start,length` where the value stands in the first part.
- * If a checkpoint was put again, the text before follows after OLDER: its writes still count.
+ * Versions and channels follow the order of the shape's names, 0 for a channel without a value. A list names how many
+ * of the row's segments it owns, in order. A line is `index,channel,record`, or `index,channel,@start,length` for a
+ * value in the first part. If a checkpoint is stored again, its earlier text follows after OLDER: its writes still
+ * count.
  */
 
 import { GROUP, LINE, OLDER, UNIT } from "./separators.ts";
 import { recordText, rowReferences, type StoredValue, type ValueRecord } from "./stored-value.ts";
 import { parseBody, type CheckpointBody, type Shape } from "./checkpoint-body.ts";
 
-/** What one task wrote: a line per write. */
+/** The writes of one task: a line per write. */
 export type TaskWrites = [taskId: string, lines: string];
 
 /** By index: the channel and the value. */
@@ -24,11 +24,11 @@ export type StoredWrites = ReadonlyMap<number, [channel: string, value: StoredVa
 /** A reference to the first part takes some ten characters. */
 const WORTH_A_REFERENCE_CHARACTERS = 32;
 
-/** A row as it is to be written. */
+/** A row to write. */
 export interface NewRowText {
-  /** As `composeBody` makes it. */
+  /** From `composeBody`. */
   body: string;
-  /** All that may have a value, in the order of the shape. */
+  /** All channels that may have a value, in the order of the shape. */
   channelNames: readonly string[];
   channels: ReadonlyMap<string, StoredValue>;
   writes: ReadonlyArray<[taskId: string, writes: StoredWrites]>;
@@ -53,7 +53,7 @@ export const composeRowText = ({
 
 const channelText = (value: StoredValue): string => recordText(value, ({ segments }) => segments.length);
 
-/** The lines of one task's writes. What stands in `source` already is referred to. */
+/** The lines of one task's writes, with references to values that occur in `source`. */
 export const writesText = (writes: StoredWrites, source = ""): string =>
   [...writes]
     .sort(([one], [other]) => one - other)
@@ -68,7 +68,7 @@ export const writesText = (writes: StoredWrites, source = ""): string =>
     })
     .join(LINE);
 
-/** A row as it was read. */
+/** A row that was read. */
 export interface RowText {
   body: CheckpointBody;
   channels: Array<[channel: string, record: ValueRecord]>;
@@ -106,8 +106,8 @@ const newestOf = (text: string): string => {
 };
 
 /**
- * A record ends with a brace, a reference with a number. Not `$` with the flag `m`: it also stands before U+2028, which
- * JSON leaves as it is inside of texts.
+ * A record ends with a brace, a reference with a number. Not `$` with the flag `m`, which also matches before U+2028,
+ * unescaped in JSON texts.
  */
 const REFERENCE = /,@(\d+),(\d+)(?=\n|$)/g;
 
@@ -119,14 +119,14 @@ const expandWrites = (version: string): TaskWrites[] =>
     }),
   ]);
 
-/** The writes in a row's text, as they stand there. */
+/** The writes in a row's text, unchanged. */
 export const writesOf = (text: string): TaskWrites[] =>
   text
     .split(OLDER)
     .flatMap((version) => version.split(GROUP).slice(1))
     .map(parseTaskWrites);
 
-/** SQL: how many writes stand in `c.record`. */
+/** SQL: the number of writes in `c.record`. */
 export const COUNT_WRITES_OF_C = `(
     length(c.record) - length(replace(c.record, E'\\x1d', ''))
     + length(c.record) - length(replace(c.record, E'\\n', '')))`;

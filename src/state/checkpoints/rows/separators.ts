@@ -1,10 +1,8 @@
-/**
- * Between texts that travel in one parameter, or stand in one column: control characters, which JSON never holds.
- */
+/** Separate texts in one parameter or column. JSON never contains these control characters. */
 
 export const LINE = "\n";
 export const RECORD = "\u001e";
-/** Between the parts of a row's text, see row-text.ts. */
+/** Separate the parts of a row's text, see row-text.ts. */
 export const GROUP = "\u001d";
 export const OLDER = "\u001c";
 export const UNIT = "\u001f";

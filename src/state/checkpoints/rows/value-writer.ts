@@ -1,5 +1,3 @@
-/** From live values to stored ones. */
-
 import type { Cipher } from "../../../platform/encryption/cipher.ts";
 import { CHARACTERS_AT_MOST, encode, stateTooLarge, treeText, type ListHook } from "../../values/encoding.ts";
 import type { Segment } from "../lists/segments.ts";
@@ -9,7 +7,9 @@ import { contentHash } from "./content-hash.ts";
 import type { NewContent } from "./new-rows.ts";
 import { WHOLE_LIST, type StoredValue } from "./stored-value.ts";
 
-/** What a task wrote. How it is stored is decided when it is sent: by then its elements may stand in a list. */
+/**
+ * A task's write. Its stored form is decided when the statement is sent, since its elements may be in a list by then.
+ */
 export interface WrittenValue {
   text: string;
   lists: ListReference[];
@@ -17,14 +17,13 @@ export interface WrittenValue {
   array: readonly unknown[] | undefined;
 }
 
-/** A larger value is kept apart: the next checkpoints then refer to it. */
+/** A larger value becomes a content, to which later checkpoints refer. */
 const INLINE_CHARACTERS_AT_MOST = 2_000;
 /** A longer array is stored by element. */
 const ARRAY_CHARACTERS_AT_MOST = 256;
-/** An array inside a value becomes a list of its own only if it starts with so many elements that are known. */
+/** An array inside a value becomes a list only if it starts with this many known elements. */
 const KNOWN_ELEMENTS_AT_LEAST = 8;
 
-/** Stores the values of one writer. */
 export class ValueWriter {
   private readonly storedHashes = new Set<string>();
   private contents: NewContent[] = [];
@@ -44,16 +43,16 @@ export class ValueWriter {
     return taken;
   }
 
-  /** Takes note of what was read, so that it isn't sent again. */
+  /** Records a content that was read, so that it isn't sent again. */
   rememberContent(hash: string): void {
     this.storedHashes.add(hash);
   }
 
-  /** Stores the value of a channel, given what is stored of the same channel before. */
+  /** Stores the value of a channel, given the channel's last stored value. */
   storeChannel(channel: string, value: unknown, before: StoredValue | undefined): StoredValue {
     if (Array.isArray(value) && before?.live !== undefined)
       return this.storeList(this.threadLists.plan(value, before.live));
-    // Channels of LangGraph's own are replaced at every step: no list is worth it.
+    // LangGraph replaces its own channels at every step, so a list does not pay off.
     if (Array.isArray(value) && !channel.startsWith("__") && !this.isKnownList(value)) {
       let characters = 1;
       const texts = value.map((element) => {
@@ -68,14 +67,14 @@ export class ValueWriter {
     return this.store(value);
   }
 
-  /** Takes what a task wrote. */
+  /** Records a task's write. */
   write(value: unknown): WrittenValue {
     const { text, lists } = this.toText(value);
     const isArray = Array.isArray(value) && lists.length === 0;
     return { text, lists: lists.map((list) => list.reference), array: isArray ? value : undefined };
   }
 
-  /** A value's text. Lists in it whose elements are known are referred to. */
+  /** A value's text, with references to lists of known elements. */
   private toText(value: unknown): { text: string; lists: LiveList[] } {
     const lists: LiveList[] = [];
     const hook: ListHook = (array) => {
@@ -113,9 +112,9 @@ export class ValueWriter {
 }
 
 /**
- * How the value that a task wrote is stored. If its elements have become elements of a list since, the value refers to
- * them: a list holds the very message that a node gave, except for an id that a reducer may have added. Any other value
- * is stored as it is, or added to `contents` if it is large.
+ * How a task's write is stored. If its elements have become elements of a list, the value refers to them: a list holds
+ * the same message, plus an id that a reducer may have added. Other values are stored as they are, or added to
+ * `contents` if large.
  */
 export const storeWritten = (
   { text, lists, array }: WrittenValue,
@@ -145,7 +144,7 @@ export const storeWritten = (
   return { text: undefined, hash, lists, live: undefined };
 };
 
-/** The same text for a tree whose `id` does not stand at its top: nothing then resembles what was written. */
+/** The text without the top-level `id`. Trees with the `id` elsewhere never equal a task's write. */
 const textWithoutId = (text: string, element: unknown): string =>
   text.startsWith('{"lc":') || text.startsWith('{"$type":"object"')
     ? text

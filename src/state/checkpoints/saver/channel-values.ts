@@ -1,5 +1,3 @@
-/** How the values of a checkpoint are stored: those that have not changed as its parent has them, the others anew. */
-
 import type { ChannelVersions, Checkpoint } from "@langchain/langgraph-checkpoint";
 import type { Database } from "../../../platform/database/database.ts";
 import { ownField } from "../../../platform/lib/names.ts";
@@ -14,14 +12,14 @@ export interface ReferenceSources {
   shapes: KnownShapes;
 }
 
-/** A checkpoint as `put` is given it. */
+/** The arguments of `put`. */
 export interface GivenCheckpoint {
   checkpoint: Checkpoint;
   checkpointNs: string;
   parentId: string | undefined;
   /** Channels whose values have changed since the parent. */
   newVersions: ChannelVersions;
-  /** True for an update of the state: it applies what tasks had written before it without raising a version. */
+  /** True for an update of the state: it applies earlier writes of tasks without raising a version. */
   isUpdate: boolean;
 }
 
@@ -48,7 +46,7 @@ export const storeChannels = async (
   return channels;
 };
 
-/** What the writer knows of a checkpoint of its thread; read from the database if it knows nothing. */
+/** The writer's knowledge of a checkpoint of its thread, or else a read from the database. */
 const recall = async (
   { database, shapes }: ReferenceSources,
   writer: ThreadWriter,
@@ -63,8 +61,8 @@ const recall = async (
 };
 
 /**
- * Of a value that neither is new nor stands in the parent. It may be a copy of another checkpoint's (a fork beside it),
- * and is then stored with the copy; or nobody has ever stored it, and then it isn't.
+ * Whether a value that is neither new nor in the parent is stored. The value may be from another checkpoint (a fork),
+ * and is stored with the copy; or it was never stored, and stays so.
  */
 const isStored = async (
   { database, shapes }: ReferenceSources,

@@ -24,8 +24,8 @@ import { parseRowText } from "../rows/row-text.ts";
 import type { KnownCheckpoint, ThreadWriter } from "../write/thread-writer.ts";
 
 /**
- * The tuple of a checkpoint, all its values revived. `learner`, if there is one, takes note of it, so that what is
- * made of it can be stored by difference.
+ * The tuple of a checkpoint with all its values revived. `learner` records the tuple, so that the next checkpoint can
+ * be stored by difference.
  */
 export const reviveTuple = async (
   loaded: LoadedCheckpoint,
@@ -57,7 +57,7 @@ export const reviveTuple = async (
   for (const { value, elements, trees } of lists) {
     const [reference] = value.lists;
     if (reference === undefined || learner === undefined) continue;
-    // A copy: reducers may change the array that they are given.
+    // A copy: reducers may change the array.
     value.live = { reference, elements: elements.slice(), trees };
     learner.threadLists.remember(value.live);
   }
@@ -84,7 +84,7 @@ export const reviveTuple = async (
   };
 };
 
-/** What a row says of a checkpoint, without the live elements of its lists. */
+/** A checkpoint's row, without the live elements of its lists. */
 export const toKnown = ({ record, segments, shape }: References, shapes: KnownShapes): KnownCheckpoint => {
   const { body, channels } = parseRowText(record, shapes.parse(shape), segments);
   const versions = body.channel_versions;

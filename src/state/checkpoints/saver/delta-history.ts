@@ -1,5 +1,3 @@
-/** How the values of DeltaChannels are put together again: what tasks wrote since the last snapshot. */
-
 import type { DeltaChannelHistory } from "@langchain/langgraph-checkpoint";
 import type { Database } from "../../../platform/database/database.ts";
 import { isUuid } from "../../../platform/lib/ids.ts";
@@ -17,8 +15,8 @@ export const noHistory = (channels: readonly string[]): Histories =>
   Object.fromEntries(channels.map((channel) => [channel, { writes: [] }]));
 
 /**
- * For each channel what was written on the way to a checkpoint, oldest first, from the nearest ancestor on that holds
- * a value of it. Ancestors are read 200 at a time.
+ * The writes to each DeltaChannel up to a checkpoint, oldest first, from the nearest ancestor with a value. Reads 200
+ * ancestors at a time.
  */
 export const readDeltaHistory = async (
   { database, reader }: { database: Database; reader: CheckpointReader },

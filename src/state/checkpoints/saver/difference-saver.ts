@@ -36,7 +36,7 @@ import { noHistory, readDeltaHistory } from "./delta-history.ts";
 import { listFilterOf } from "./list-filter.ts";
 import { hasStopped, splitMetadata, toQueuedCheckpoint, toQueuedWrites } from "./queued-checkpoint.ts";
 
-/** What all savers of a process share. */
+/** Shared by all savers of a process. */
 export interface SaverParts {
   database: Database;
   cache: ElementCache;
@@ -47,13 +47,13 @@ export interface SaverParts {
 }
 
 export interface SaverOptions {
-  /** Goes into the metadata of every checkpoint, under LangGraph's own; see rows/metadata.ts. */
+  /** Metadata of every checkpoint, below LangGraph's own; see rows/metadata.ts. */
   metadata: JsonObject;
-  /** The keys of metadata that are found by a filter though what is stored is encrypted; see rows/metadata.ts. */
+  /** Keys of metadata that stay searchable with encryption; see rows/metadata.ts. */
   searchable?: readonly string[] | undefined;
   /** The run that writes. */
   runId: string | null;
-  /** True: `put` and `putWrites` resolve when what they were given is committed, else when it is accepted. */
+  /** True: `put` and `putWrites` resolve on commit, otherwise on acceptance. */
   waits: boolean;
 }
 
@@ -64,18 +64,16 @@ export interface NewCheckpointPlace {
   isUpdate: boolean;
 }
 
-/** A list() without a limit reads so many checkpoints at a time. */
+/** Checkpoints per read of a list() without a limit. */
 const PAGE_CHECKPOINTS = 50;
 
 /**
- * LangGraph's checkpointer on the tables of this room. Subclasses say who writes: an attempt, or anybody.
- *
- * Channels that `newVersions` doesn't name are taken over from the parent, those that it names are stored by
- * difference to the parent's.
+ * LangGraph's checkpointer on the tables of this room. Takes channels outside `newVersions` from the parent and stores
+ * the others as differences. Subclasses decide who may write.
  */
 export abstract class DifferenceSaver extends BaseCheckpointSaver {
   filter: TupleFilter | undefined;
-  /** Of the instances that it gives out; undefined: of those beside this package. */
+  /** Classes of the revived instances; undefined: those beside this package. */
   protected classes: ValueClasses | undefined;
   /** See AttemptSaver. */
   endsWithWrites = false;
@@ -95,7 +93,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     return this.options.waits;
   }
 
-  /** The writer of a thread. `recreated`: the caller needs nothing that the writer has learned before. */
+  /** The writer of a thread. `recreated`: the caller needs nothing that the writer has learned. */
   protected abstract writer(key: string, recreated: boolean): ThreadWriter;
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
@@ -121,7 +119,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const { threadId: key } = filter.rows;
     const writer = key === undefined ? undefined : this.writer(key, false);
     await writer?.queue.settled();
-    // LangGraph lists a single checkpoint to replay from it: the next one is stored by difference to it.
+    // LangGraph lists a single checkpoint to replay from it and stores the next one as a difference.
     const learner = options.limit === 1 ? writer : undefined;
     let left = options.limit ?? Number.POSITIVE_INFINITY;
     let cursor = filter.rows.beforeCheckpointId;
@@ -149,7 +147,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     if (checkpointNs === "") this.endsWithWrites = false;
     requireUuid(made.id);
     if (parentId !== undefined) requireUuid(parentId);
-    // With durability `exit` LangGraph ends a run that made no checkpoint by storing the one that it went on from.
+    // With durability `exit` LangGraph ends a run without checkpoints by storing the one that it started from.
     if (parentId === made.id) return placeOf(threadId, checkpointNs, made.id);
     const writer = this.writer(key, false);
     const isUpdate = metadata.source === "update";
@@ -208,7 +206,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
 
   abstract override deleteThread(threadId: string): Promise<void>;
 
-  /** Waits for the commit if this saver does. Otherwise `flush` reports a failure, so this promise's is not unhandled. */
+  /** Waits for the commit if this saver does. Otherwise `flush` reports failures, so this handles the rejection. */
   private async acknowledge(writer: ThreadWriter, committed: Promise<void>): Promise<void> {
     if (this.waits) return await committed;
     committed.catch(() => undefined);
@@ -220,7 +218,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     return id;
   }
 
-  /** Called where the graph doesn't wait for the commit: what it waits for instead; undefined: nothing. */
+  /** A promise for the graph to await instead of the commit; undefined: none. */
   protected beforeStep(_writer: ThreadWriter): Promise<void> | undefined {
     return undefined;
   }
@@ -234,12 +232,12 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const tuple = await reviveTuple(loaded, threadId, learner, classes);
     if (tuple.checkpoint.v < 4) await this.migratePendingSends(tuple.checkpoint, loaded, classes);
     if (this.filter === undefined || loaded.row.checkpoint_ns !== "") return tuple;
-    // Applying writes changes `versions_seen`, and all tuples of one row would share that object.
+    // Applying writes changes `versions_seen`, and all tuples of one row would share the object.
     const recreated = (): LoadedCheckpoint => ({ ...loaded, body: structuredClone(loaded.body) });
     return await this.filter(tuple, () => reviveTuple(recreated(), threadId, undefined, classes));
   }
 
-  /** Before version 4 what was sent to nodes stood in the parent's writes. */
+  /** Before version 4, sends were stored in the parent's writes. */
   private async migratePendingSends(
     checkpoint: Checkpoint,
     { row }: LoadedCheckpoint,

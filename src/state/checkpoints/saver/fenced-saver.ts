@@ -22,7 +22,10 @@ import {
 } from "./difference-saver.ts";
 import type { ValueClasses } from "../../values/classes.ts";
 
-/** The saver of one attempt, fenced by its lease; of one update of a state, fenced by the thread being idle; of an import. */
+/**
+ * The saver of one attempt, fenced by its lease; of one update of a state, fenced by the thread being idle; or of an
+ * import.
+ */
 export class FencedSaver extends DifferenceSaver implements AttemptSaver {
   readonly failed: AbortSignal;
   private readonly failure = new AbortController();
@@ -34,9 +37,9 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     protected override readonly parts: SaverParts,
     options: SaverOptions,
     private readonly fence: Fence | undefined,
-    /** Of the run; empty without one. */
+    /** The run's thread; empty without a run. */
     private readonly ownThread = "",
-    /** Has no checkpoints but those that this saver writes. */
+    /** A thread without checkpoints except for those of this saver. */
     private readonly emptyThread?: string,
     private readonly waitsFor: Pick<AttemptOptions, "beforeNextStep" | "beforeWrite"> = {},
   ) {
@@ -44,7 +47,7 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     this.failed = this.failure.signal;
   }
 
-  /** One per thread for the whole attempt; more than one only if a node calls a graph on another thread. */
+  /** One per thread for the whole attempt. A node that calls a graph on another thread adds one. */
   protected override writer(key: string): ThreadWriter {
     this.failed.throwIfAborted();
     let writer = this.writers.get(key);
@@ -93,12 +96,12 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
       if (!writer.hasWritten(configured.checkpointNs)) return undefined;
     }
     const tuple = await super.getTuple(config);
-    // An import writes ids that others have made.
+    // An import writes given ids.
     if (configured !== undefined && this.fence !== undefined) await this.learnNewest(configured, tuple);
     return tuple;
   }
 
-  /** What comes next has to be the newest checkpoint of its namespace, also where it goes on from an older one. */
+  /** The next checkpoint must become the newest of its namespace, also when it continues from an older one. */
   private async learnNewest(
     { key, checkpointNs, checkpointId }: ConfiguredCheckpoint,
     tuple: CheckpointTuple | undefined,
@@ -114,12 +117,14 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     if (newest !== undefined) writer.learnId(newest);
   }
 
-  /** Asked where LangGraph makes the checkpoint of a step; see graphs/growing-ids.ts. */
+  /** Called when LangGraph makes the checkpoint of a step; see graphs/growing-ids.ts. */
   idAfterAll(threadId: string, id: string): string {
     return this.writer(threadKey(threadId)).idAfterAll(id);
   }
 
-  /** An update of a state is told the id under which it was stored. A run is not: its loop goes on with the id that it has. */
+  /**
+   * The caller of a state update receives the stored id. A run does not: its loop continues with the id that it made.
+   */
   protected override idOf(id: string, { writer, parentId, isUpdate }: NewCheckpointPlace): string {
     if (this.fence === undefined) return id;
     if (isUpdate || this.fence.kind !== "attempt") return writer.idAfterAll(id);
@@ -132,7 +137,7 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
   }
 
   protected override async beforeStep({ queue }: ThreadWriter): Promise<void> {
-    // An update of a state is sent when it is complete: what waits for room before that would wait for ever.
+    // An update of a state is sent when complete; waiting for room before that would never end.
     if (this.fence?.kind !== "attempt") return;
     await queue.room();
     await this.waitsFor.beforeNextStep?.();
@@ -147,7 +152,9 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     }
   }
 
-  /** LangGraph hears of a refused write only after this: storing the value by element would fill the heap first. */
+  /**
+   * LangGraph learns of a refused write only after `put`, and storing the value by element would fill the heap first.
+   */
   override async put(
     config: RunnableConfig,
     checkpoint: Checkpoint,

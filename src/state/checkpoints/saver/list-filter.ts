@@ -6,9 +6,9 @@ import type { RowFilter } from "../read/row-statements.ts";
 import { threadKey } from "../rows/thread-key.ts";
 import { configurable } from "./checkpoint-config.ts";
 
-/** What a call of `list` asks for. */
+/** The arguments of a `list` call. */
 export interface ListFilter {
-  /** As the caller names the thread; undefined: checkpoints of all threads. */
+  /** The caller's name of the thread; undefined: all threads. */
   threadId: string | undefined;
   rows: Omit<RowFilter, "limit">;
 }
@@ -34,5 +34,5 @@ export const listFilterOf = (
   };
 };
 
-/** An empty id is none. */
+/** An empty id counts as absent. */
 const namedId = (id: unknown): string | undefined => (typeof id === "string" && id !== "" ? id : undefined);

@@ -1,5 +1,3 @@
-/** From a checkpoint of LangGraph to what the writer of its thread queues. */
-
 import {
   ERROR,
   INTERRUPT,
@@ -20,7 +18,7 @@ import type { ValueWriter } from "../rows/value-writer.ts";
 import type { QueuedCheckpoint, QueuedWrites } from "../write/batch.ts";
 import type { GivenCheckpoint } from "./channel-values.ts";
 
-/** `newShape`: the checkpoint's shape, if it has still to be stored. */
+/** `newShape`: the checkpoint's shape, if it still has to be stored. */
 export const toQueuedCheckpoint = (
   { checkpoint, checkpointNs, parentId }: GivenCheckpoint,
   channels: Map<string, StoredValue>,
@@ -51,15 +49,15 @@ export const toQueuedCheckpoint = (
 };
 
 /**
- * The metadata of a checkpoint: what most checkpoints of a graph and an assistant have in common, which is kept once,
- * and the rest. `own` is what the run puts there, under what LangGraph puts there.
+ * Splits a checkpoint's metadata into the common part, stored once, and the rest. `own`: metadata of the run, below
+ * LangGraph's own.
  */
 export const splitMetadata = (
   { source, parents, ...given }: CheckpointMetadata,
   own: OwnMetadata,
 ): OwnMetadata => {
   const rest: JsonObject = { ...own.rest, ...(given as JsonObject) };
-  // An update of a state gives what it found in the metadata of the checkpoint before.
+  // An update of a state repeats the metadata of the checkpoint before.
   const ownCommon = Object.entries(own.common).filter(([key]) => !Object.hasOwn(rest, key));
   const common: JsonObject = { source, ...Object.fromEntries(ownCommon) };
   const hasParents = parents !== undefined && Object.keys(parents).length > 0;
@@ -67,10 +65,10 @@ export const splitMetadata = (
   return { common, rest };
 };
 
-/** Where writes of LangGraph's own channels stand. A map: a caller may name a channel `constructor`. */
+/** Indexes of writes to LangGraph's own channels. A map, since a caller may name a channel `constructor`. */
 const SPECIAL_INDEXES: ReadonlyMap<string, number> = new Map(Object.entries(WRITES_IDX_MAP));
 
-/** What a task wrote, by index. Of several writes to one of LangGraph's own channels the last counts. */
+/** A task's writes by index. Of several writes to one of LangGraph's own channels the last counts. */
 export const toQueuedWrites = (
   writes: readonly PendingWrite[],
   values: ValueWriter,
@@ -84,6 +82,6 @@ export const toQueuedWrites = (
   return queued;
 };
 
-/** Whether a task has failed or asked a question, by what it wrote. */
+/** Whether a task's writes contain an error or an interrupt. */
 export const hasStopped = (writes: readonly PendingWrite[]): boolean =>
   writes.some(([channel]) => channel === ERROR || channel === INTERRUPT);

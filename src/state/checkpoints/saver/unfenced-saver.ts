@@ -4,10 +4,10 @@ import { threadKey } from "../rows/thread-key.ts";
 import { ThreadWriter } from "../write/thread-writer.ts";
 import { DifferenceSaver, type SaverParts } from "./difference-saver.ts";
 
-/** So many threads at a time have a writer that remembers a checkpoint; for others a write reads its parent first. */
+/** Threads whose writer remembers a checkpoint. For other threads a write reads its parent first. */
 const WRITERS_AT_MOST = 16;
 
-/** The saver for anybody: nothing is fenced, every call waits until it is committed. */
+/** The saver without a fence: every call waits for the commit. */
 export class UnfencedSaver extends DifferenceSaver {
   private readonly writers = new Map<string, ThreadWriter>();
 
@@ -15,7 +15,7 @@ export class UnfencedSaver extends DifferenceSaver {
     super(parts, { metadata: {}, runId: null, waits: true });
   }
 
-  /** Every read gets a new writer, so that it remembers only the checkpoint that the caller works with. */
+  /** Every read gets a new writer, which remembers only the checkpoint in use. */
   protected override writer(key: string, recreated: boolean): ThreadWriter {
     const before = this.writers.get(key);
     if (before !== undefined && !before.queue.failed.aborted && (!recreated || before.queue.isBusyWith()))

@@ -1,9 +1,8 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 
 /*
- * Taking checkpoints away leaves elements and contents that nothing refers to any more. Elements are freed all but
- * the place: the first freed position after one that is still used stays, as a row without elements. A position that
- * was taken once is never taken again, so what other processes remember of a list stays true.
+ * Deletes elements and contents without a reference. The first freed position after a used one stays as a row without
+ * elements: a position is never reused, so the caches of other processes stay correct.
  */
 
 /** Every segment and content that the thread's checkpoints and writes still name. */
@@ -51,7 +50,7 @@ with ${REFERENCED}
 delete from threadloom.checkpoint_contents k
 where k.thread_id = $1::uuid and not exists (select from kept_contents c where c.content = k.hash)`;
 
-/** Deletes the elements and contents of a thread that none of its checkpoints and writes names any more. */
+/** Deletes the unreferenced elements and contents of a thread. */
 export const freeUnreferenced = async (queryable: Queryable, threadId: string): Promise<void> => {
   await queryable.query(FREE_ELEMENTS, [threadId]);
   await queryable.query(FREE_CONTENTS, [threadId]);

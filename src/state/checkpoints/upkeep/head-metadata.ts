@@ -19,8 +19,8 @@ update threadloom.checkpoints set metadata = $3::jsonb, metadata_text = $4
 where thread_id = $1::uuid and checkpoint_ns = '' and checkpoint_id = $2::uuid`;
 
 /**
- * Merges metadata into those of the root graph's newest checkpoint; its id. In a transaction: the head is locked.
- * Throws `invalid` for keys that have a meaning of their own there, and for metadata that would grow too large.
+ * Merges metadata into the root graph's newest checkpoint; returns its id. Call it in a transaction, because it locks
+ * the checkpoint. Throws `invalid` for reserved keys, and if the metadata would grow too large.
  */
 export const mergeHeadMetadata = async (
   queryable: Queryable,
@@ -35,7 +35,7 @@ export const mergeHeadMetadata = async (
   const { cipher } = queryable;
   const given = encode(metadata) as JsonObject;
   const [place] = CHECKPOINT_JSON.metadata.places({ checkpoint_ns: "", checkpoint_id: head.checkpoint_id });
-  // What is there stays as it is, sealed or not.
+  // Stored values stay as they are, encrypted or not.
   const merged = {
     ...(JSON.parse(head.metadata) as JsonObject),
     ...(cipher === undefined ? given : encryptMetadata(cipher, given, place)),

@@ -2,10 +2,9 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import { freeUnreferenced } from "./freeing.ts";
 
 /*
- * Kept are: the newest checkpoint of the root graph; the newest one of each subgraph that has a memory of its own
- * (its namespace names no task, which has a colon) or is in the middle of the step after the root's newest. A
- * DeltaChannel's value is not in the newest checkpoint but in the writes since its last snapshot: as many ancestors
- * are kept, too.
+ * Keeps the newest checkpoint of the root graph, and of each subgraph that has a memory of its own (no task, and so no
+ * colon, in its namespace) or is in the middle of the step after the root's newest. Also keeps the ancestors that a
+ * DeltaChannel needs: its value is in the writes since its last snapshot.
  */
 const KEEP_LATEST = `
 with recursive head as (
@@ -45,7 +44,7 @@ where c.thread_id = $1::uuid and c.checkpoint_ns = k.checkpoint_ns and c.checkpo
   and c.parent_id is not null and not exists (
     select from kept p where p.checkpoint_ns = c.checkpoint_ns and p.checkpoint_id = c.parent_id)`;
 
-/** Deletes all checkpoints of a thread but the newest of each graph that it still needs. */
+/** Deletes all checkpoints of a thread except for the newest of each graph that the thread still needs. */
 export const keepLatest = async (queryable: Queryable, threadId: string): Promise<void> => {
   await queryable.query(KEEP_LATEST, [threadId]);
   await freeUnreferenced(queryable, threadId);

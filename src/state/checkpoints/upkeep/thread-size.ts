@@ -42,7 +42,7 @@ interface Total {
   bytes: number;
 }
 
-/** What all versions of a channel name: its distinct values as they stand in the rows, elements of lists and contents. */
+/** The parts of all versions of a channel: distinct values in rows, elements of lists and contents. */
 interface ChannelParts {
   texts: Set<string>;
   /** By list: the first position and the one after the last. */
@@ -51,8 +51,8 @@ interface ChannelParts {
 }
 
 /**
- * What a thread occupies. Values that stand in a checkpoint's row count as channel values, the rest of the row as
- * the checkpoint's. An element that several channels hold counts once, for the first of them by name.
+ * The storage of a thread. Values in a checkpoint's row count as channel values, the rest of the row as the
+ * checkpoint's. An element of several channels counts once, for the first of them by name.
  */
 export const measureThread = async (
   queryable: Queryable,
@@ -88,7 +88,7 @@ export const measureThread = async (
   };
 };
 
-/** What the rows of checkpoints hold themselves: bytes of values, and of writes that were stored with their checkpoint. */
+/** The contents of checkpoint rows: bytes of values, and of writes stored with their checkpoint. */
 const partsOf = (
   rows: readonly RecordRow[],
   shapes: KnownShapes,
@@ -124,7 +124,7 @@ const addParts = ({ texts, ranges, hashes }: ChannelParts, text: string, record:
   }
 };
 
-/** By channel: how many distinct values it has had, and their bytes with all elements and contents that they name. */
+/** By channel: the number of distinct values, and their bytes with all elements and contents. */
 const bytesByChannel = (
   channels: ReadonlyMap<string, ChannelParts>,
   elements: readonly ElementSize[],

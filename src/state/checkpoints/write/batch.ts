@@ -1,5 +1,3 @@
-/** From what a saver was given to the rows of one statement. */
-
 import type { Cipher } from "../../../platform/encryption/cipher.ts";
 import type { ThreadElements } from "../lists/element-cache.ts";
 import type { ThreadLists } from "../lists/thread-lists.ts";
@@ -10,15 +8,15 @@ import { composeRowText, writesText, type StoredWrites } from "../rows/row-text.
 import { rowReferences, type StoredValue } from "../rows/stored-value.ts";
 import { storeWritten, type WrittenValue } from "../rows/value-writer.ts";
 
-/** A checkpoint to store. Its values are written out when the statement is sent, for their lists may be moved. */
+/** A checkpoint to store. Its text is made when the statement is sent, since its lists may be moved before. */
 export interface QueuedCheckpoint extends Omit<NewCheckpoint, "record" | "segments" | "contents"> {
-  /** The versions, as `composeBody` of rows/checkpoint-body.ts writes them. */
+  /** The versions, from `composeBody` of rows/checkpoint-body.ts. */
   body: string;
   channelNames: string[];
   channels: Map<string, StoredValue>;
 }
 
-/** What a task wrote: by index, the channel and the value. */
+/** A task's writes: by index, the channel and the value. */
 export interface QueuedWrites extends Omit<NewWrites, "writes" | "segments" | "contents"> {
   writes: Map<number, [channel: string, value: WrittenValue]>;
 }
@@ -31,7 +29,7 @@ export interface QueueItem {
   shapes: NewShape[];
 }
 
-/** What a batch may refer to beside what it stores itself. */
+/** What a batch may refer to beside its own rows. */
 export interface BatchSurroundings {
   threadLists: ThreadLists;
   /** The elements of the thread that are committed. */
@@ -40,8 +38,8 @@ export interface BatchSurroundings {
 }
 
 /**
- * One row per key: a statement can't write a row twice. Made anew each time the statement is sent, for the lists may
- * have been moved.
+ * The rows of one statement, one per key, since a statement can't write a row twice. Each try rebuilds them, because
+ * lists may have been moved.
  */
 export const toBatch = (
   items: readonly QueueItem[],
@@ -61,7 +59,7 @@ export const toBatch = (
   }
   const elements = joinNeighbours(items.flatMap((item) => item.elements));
   const contents = items.flatMap((item) => item.contents);
-  // Nothing may refer to what only a later statement brings: it might never come.
+  // Refer only to elements that exist: those of a later statement may never come.
   const exists = ({ list, from, to }: Segment): boolean =>
     committed.has(list, from, to) ||
     elements.some(
@@ -77,7 +75,7 @@ export const toBatch = (
     const writes = new Map<number, [channel: string, value: StoredValue]>();
     for (const [index, [channel, value]] of written) writes.set(index, [channel, store(value)]);
     const checkpoint = checkpoints.get(JSON.stringify([task.checkpointNs, task.checkpointId]));
-    // What another run wrote must be there to be taken back alone.
+    // A separate row, so that a rollback can delete another run's writes alone.
     if (checkpoint === undefined || checkpoint.runId !== task.runId) {
       const values = [...writes.values()].map(([, value]) => value);
       apart.push({ ...task, writes: writesText(writes), ...rowReferences(values) });
@@ -96,9 +94,8 @@ export const toBatch = (
 };
 
 /**
- * Closes the segments that end inside a row. Two writers that append at the same position are told apart by the primary
- * key of the rows, and only the beginning of a row has a key: a writer that goes on from inside (a fork) makes a list of
- * its own.
+ * Closes segments that end inside a row. The primary key detects two writers that append at the same position, but only
+ * for the start of a row: a writer that continues from inside (a fork) makes a list of its own.
  */
 const closeInside = (elements: Batch["elements"], values: Iterable<StoredValue>): void => {
   for (const { lists } of values) {
@@ -111,7 +108,7 @@ const closeInside = (elements: Batch["elements"], values: Iterable<StoredValue>)
   }
 };
 
-/** Elements that go on where others end become one row with them: a row and its index entry take 120 bytes. */
+/** Joins consecutive elements into one row: a row and its index entry take 120 bytes. */
 const joinNeighbours = (elements: readonly NewElements[]): Batch["elements"] => {
   const joined: Batch["elements"] = [];
   for (const { list, position, texts } of elements) {
@@ -122,7 +119,7 @@ const joinNeighbours = (elements: readonly NewElements[]): Batch["elements"] => 
   return joined;
 };
 
-/** As `merge_writes` in the database does it. */
+/** As the database function `merge_writes` does. */
 const mergeWrites = (before: QueuedWrites, after: QueuedWrites): QueuedWrites => {
   const writes = new Map(before.writes);
   for (const [index, write] of after.writes) if (index < 0 || !writes.has(index)) writes.set(index, write);

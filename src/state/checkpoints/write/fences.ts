@@ -1,4 +1,4 @@
-/** Who may write checkpoints: the conditions under which the statement of write-statement.ts stores anything. */
+/** The conditions under which the statement of write-statement.ts stores checkpoints. */
 
 import type { Queryable } from "../../../platform/database/database.ts";
 import type { Parameter } from "../../../platform/database/named-parameters.ts";
@@ -13,30 +13,30 @@ export interface AttemptFence {
   attempt: number;
 }
 
-/** Whoever finds the thread without a run in progress may write. */
+/** Any writer may write while the thread has no run in progress. */
 export interface IdleThreadFence {
   kind: "idle-thread";
 }
 
 /**
- * Whoever finds the thread without a run in progress and unchanged may write. What a prune or a rollback has freed
- * since the state was read must not be referred to.
+ * A writer may write while the thread has no run in progress and is unchanged: a prune or a rollback may have freed
+ * parts of the state that it read.
  */
 export interface UnchangedThreadFence {
   kind: "unchanged-thread";
-  /** `version` of the thread's row, which each change of the row counts up. */
+  /** `version` of the thread's row; each change of the row increments it. */
   threadVersion: string;
 }
 
 export interface AttemptSource extends AttemptFence {
   /**
-   * The checkpoint that this writer committed last without waiting for the disk. If it isn't there, the database has
-   * crashed since and lost it: nothing may refer to it, or to what came before.
+   * The writer's last checkpoint that was committed without waiting for the disk. If it is missing, the database has
+   * crashed, and nothing may refer to it or to earlier ones.
    */
   last: { checkpointNs: string; checkpointId: string } | undefined;
 }
 
-/** What the fence of an attempt is given beside the batch. */
+/** Parameters of an attempt's fence. */
 export const ATTEMPT_PARAMETERS = {
   runId: ["uuid", ({ runId }) => runId],
   attempt: ["integer", ({ attempt }) => attempt],
@@ -44,7 +44,7 @@ export const ATTEMPT_PARAMETERS = {
   lastCheckpointNs: ["text", ({ last }) => last?.checkpointNs ?? null],
 } satisfies Record<string, Parameter<AttemptSource>>;
 
-/** What the fence of an unchanged thread is given beside the batch. */
+/** Parameters of the fence of an unchanged thread. */
 export const VERSION_PARAMETERS = {
   threadVersion: ["bigint", ({ threadVersion }) => threadVersion],
 } satisfies Record<string, Parameter<UnchangedThreadFence>>;
@@ -52,10 +52,10 @@ export const VERSION_PARAMETERS = {
 type Sql<Name extends string> = Readonly<Record<BatchParameter | Name, string>>;
 
 /*
- * `for share` orders the statement against a takeover, which updates the row of the run. The statement waits for a
- * takeover that has begun, then reads the row afresh, and finds none: the attempt is over. A takeover that comes later
- * waits until this statement has committed, so the new attempt finds what it wrote. `for key share` would conflict with
- * neither. A heartbeat updates the row, too, and may wait for the millisecond that this statement takes.
+ * `for share` orders the statement against a takeover, which updates the run's row. The statement waits for a takeover
+ * that has begun, reads the row again and finds none; a later takeover waits for this commit and finds its writes. `for
+ * key share` would conflict with neither. A heartbeat also updates the row and may wait for the millisecond of this
+ * statement.
  */
 export const HELD_BY_ATTEMPT = (sql: Sql<keyof typeof ATTEMPT_PARAMETERS>): string => `
   select 1 from threadloom.runs
@@ -67,15 +67,15 @@ export const HELD_BY_ATTEMPT = (sql: Sql<keyof typeof ATTEMPT_PARAMETERS>): stri
   for share`;
 
 /*
- * A run that is created meanwhile updates the thread's row. Either this statement waits for it and then finds the thread
- * busy, or the run waits for this statement and starts from what it wrote. The change of `state_updated_at` tells the
- * run that its own snapshot may be older than what was written (engine/queue/sql/create-on-idle-thread.ts).
+ * A new run updates the thread's row. Either this statement waits for the run and then finds the thread busy, or the
+ * run waits and starts from these writes. The change of `state_updated_at` tells the run that its own snapshot may be
+ * older (engine/queue/sql/create-on-idle-thread.ts).
  */
 export const HELD_WHILE_IDLE = (sql: Sql<never>): string => `
   update threadloom.threads set state_updated_at = clock_timestamp(), version = version + 1
   where thread_id = ${sql.threadId} and unfinished_runs = 0 returning 1`;
 
-/* If the checkpoint is there already, this very statement was committed before and only its answer lost. */
+/* If the checkpoint exists, this very statement was committed before and only its answer was lost. */
 export const HELD_WHILE_UNCHANGED = (sql: Sql<keyof typeof VERSION_PARAMETERS>): string => `
   update threadloom.threads set state_updated_at = clock_timestamp(), version = version + 1
   where thread_id = ${sql.threadId} and unfinished_runs = 0 and (version = ${sql.threadVersion} or exists (
@@ -83,7 +83,6 @@ export const HELD_WHILE_UNCHANGED = (sql: Sql<keyof typeof VERSION_PARAMETERS>):
     where c.thread_id = ${sql.threadId} and c.checkpoint_id = any(${sql.checkpointIds})))
   returning version::text as version`;
 
-/** Whether an attempt still holds its run. */
 export const isHeld = async (
   queryable: Queryable,
   { threadId, runId, attempt }: { threadId: string; runId: string; attempt: number },

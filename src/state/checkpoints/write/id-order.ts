@@ -1,16 +1,16 @@
 /**
- * The id of a checkpoint (UUIDv6) says which of two is newer. LangGraph makes it by the clock of its process, which may step
- * back or differ from that of the server before.
+ * Checkpoints are ordered by id (UUIDv6). LangGraph takes the time from its process's clock, which may step back or
+ * differ from that of another server.
  */
 
 /** Hexadecimal digits of the time, without the digit of the version. */
 const TIME_DIGITS = 15;
 
-/** The id itself if it is not before `newest`; else the next one after `newest`, with the random end of the id. */
+/** The id itself if it is not before `newest`; else the next id after `newest`, with the random end of `id`. */
 export const idAfter = (newest: string, id: string): string => {
   if (id >= newest) return id;
   const hex = newest.replaceAll("-", "");
-  // An id of a later version than 6 with the same first 48 bits would sort behind the new one.
+  // An id of a version above 6 with the same first 48 bits would sort after the new one.
   const step = Number.parseInt(hex.slice(12, 13), 16) > 6 ? 0x1000n : 1n;
   const time = BigInt(`0x${hex.slice(0, 12)}${hex.slice(13, 16)}`) + step;
   const digits = time.toString(16).padStart(TIME_DIGITS, "0");

@@ -8,8 +8,8 @@ import {
 } from "../../../platform/domain/errors.ts";
 
 /**
- * What went wrong in this room, as those around it are to take it: refusals, lost leases, lost state and what the
- * database says stay as they are; everything else is a fault of ours, whatever class it has, and none of the graph's.
+ * The error for callers of this room. Refusals, lost leases, lost state and errors of the database stay; every other
+ * error is a fault of this server, not of the graph.
  */
 export const asStorageError = (error: unknown): unknown =>
   error instanceof ThreadloomError ||

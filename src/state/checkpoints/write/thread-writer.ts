@@ -8,16 +8,16 @@ import { ValueWriter } from "../rows/value-writer.ts";
 import type { StoredValue } from "../rows/stored-value.ts";
 import { WriteQueue, type WriteQueueOptions } from "./write-queue.ts";
 
-/** What a writer knows of a checkpoint that it read or wrote: enough to store the next one by difference. */
+/** Knowledge of a read or written checkpoint: enough to store the next one by difference. */
 export interface KnownCheckpoint {
   versions: ChannelVersions;
   channels: Map<string, StoredValue>;
 }
 
-/** A parent is nearly always the checkpoint before; subgraphs and forks need some more. */
+/** A parent is nearly always the previous checkpoint; subgraphs and forks need some more. */
 const CHECKPOINTS_KNOWN_AT_MOST = 32;
 
-/** All that one saver remembers of one thread, and its queue. */
+/** The knowledge of one saver about one thread, and its queue. */
 export class ThreadWriter {
   readonly threadId: string;
   readonly threadLists: ThreadLists;
@@ -25,7 +25,7 @@ export class ThreadWriter {
   readonly queue: WriteQueue;
   private readonly known = new Map<string, KnownCheckpoint>();
   private readonly writtenNs = new Set<string>();
-  /** Of the thread, in any namespace: those of a subgraph are compared with those of its parent. */
+  /** Of the thread, in any namespace: ids of a subgraph are compared with those of its parent. */
   private newestId = "";
 
   constructor(
@@ -38,7 +38,7 @@ export class ThreadWriter {
     this.queue = new WriteQueue({ ...options, threadLists: this.threadLists });
   }
 
-  /** Queues an item, with its shape if that is new, and with all that storing its values brought up; resolves when it is committed. */
+  /** Queues an item with its new shape, elements and contents. Resolves when the item is committed. */
   write(item: Pick<QueueItem, "checkpoint" | "writes">, shape?: NewShape): Promise<void> {
     const { checkpointNs } = (item.checkpoint ?? item.writes) as { checkpointNs: string };
     this.writtenNs.add(checkpointNs);
@@ -48,17 +48,17 @@ export class ThreadWriter {
     return this.queue.add({ ...item, elements, contents, shapes });
   }
 
-  /** True if it was given a checkpoint of the namespace, or writes to one. */
+  /** Whether the writer got a checkpoint of the namespace, or writes to one. */
   hasWritten(checkpointNs: string): boolean {
     return this.writtenNs.has(checkpointNs);
   }
 
-  /** Takes note of a checkpoint that is there already: the ids of new ones come after it. */
+  /** Records an existing checkpoint: ids of new ones follow it. */
   learnId(id: string): void {
     if (id > this.newestId) this.newestId = id;
   }
 
-  /** The id of a new checkpoint, which LangGraph has given this one. */
+  /** The id of a new checkpoint for which LangGraph made `id`. */
   idAfterAll(id: string): string {
     this.newestId = idAfter(this.newestId, id);
     return this.newestId;
@@ -68,7 +68,7 @@ export class ThreadWriter {
     return this.known.get(key(checkpointNs, checkpointId));
   }
 
-  /** True if a checkpoint of the namespace is known that has this version of the channel. */
+  /** Whether a known checkpoint of the namespace has this version of the channel. */
   knowsVersion(checkpointNs: string, channel: string, version: number | string): boolean {
     for (const [id, { versions, channels }] of this.known) {
       if (

@@ -25,8 +25,8 @@ export interface WriteQueueOptions {
   asynchronous: boolean;
   threadLists: ThreadLists;
   /**
-   * The thread's part of the cache, asked for again for each statement. The cache may have dropped a part to make room;
-   * a queue that kept that part would let it grow uncounted. At 1 MB a step a run filled the heap with it in 40 s.
+   * The thread's part of the cache, requested for each statement. A part that the cache has dropped would grow
+   * uncounted: at 1 MB a step a run filled the heap in 40 s.
    */
   elements: () => ThreadElements;
   shapes: KnownShapes;
@@ -34,24 +34,23 @@ export interface WriteQueueOptions {
   beforeWrite?: AttemptOptions["beforeWrite"];
 }
 
-/** Longer than a failover of the database or a restart of a pooler; a lease that ends meanwhile ends this, too. */
+/** Longer than a failover of the database or a restart of a pooler. A lost lease ends the retries earlier. */
 const RETRY_SECONDS = 15;
 /**
- * Where nobody waits for each checkpoint (durability `async`), what comes in is gathered this long, so that a run of
- * a few quick steps stores all of them in one statement at its end instead of one per step: a statement costs this
- * process and the database more than what it stores. A crash loses these milliseconds, as `async` says.
+ * With durability `async`, items are gathered for this time, so that a run of quick steps needs one statement instead
+ * of one per step: a statement costs more than its contents. A crash loses these milliseconds, as `async` allows.
  */
 const GATHER_MS = 5;
 /**
- * What may wait to be stored before the graph has to wait, too: a graph that makes checkpoints faster than the database
- * takes them would fill the memory with them. So many items become a statement within some milliseconds.
+ * Limits of the waiting items, beyond which the graph waits: a fast graph would fill the memory. A full queue becomes a
+ * statement within milliseconds.
  */
 const WAITING_AT_MOST = 64;
 const WAITING_CHARACTERS_AT_MOST = 1_000_000;
 
 /**
- * Stores what the saver of one thread was given, in order. One statement is under way at a time; what comes in
- * meanwhile goes out together in the next one. The first error stays: nothing is stored after it.
+ * Stores the items of one thread's saver in order. One statement runs at a time; items that arrive meanwhile share the
+ * next one. After the first error the queue stores nothing.
  */
 export class WriteQueue {
   /** Aborts with the error that ended the queue. */
@@ -62,10 +61,10 @@ export class WriteQueue {
   private awaitingRoom: Array<() => void> = [];
   private underWay: QueueItem[] = [];
   private pumping: Promise<void> | undefined;
-  /** Somebody waits for what was added. */
+  /** A caller waits for the queued items. */
   private hurried = false;
   private endGathering: (() => void) | undefined;
-  /** The checkpoint that was committed last, if nobody waited for the disk. */
+  /** The last checkpoint that was committed without waiting for the disk. */
   last: { checkpointNs: string; checkpointId: string } | undefined;
 
   constructor(private readonly options: WriteQueueOptions) {
@@ -81,8 +80,8 @@ export class WriteQueue {
   }
 
   /**
-   * For a writer that doesn't wait for each item: resolves when the queue has room for more; undefined if it has room now.
-   * Never rejects: the error that ended the queue shows at the next `add`.
+   * For writers that don't wait for each item: resolves when the queue has room; undefined if it has room now. Never
+   * rejects: the next `add` throws the error that ended the queue.
    */
   room(): Promise<void> | undefined {
     const isFull =
@@ -92,7 +91,7 @@ export class WriteQueue {
     return new Promise((resolve) => this.awaitingRoom.push(resolve));
   }
 
-  /** Sends all that was added at once, and resolves when it is committed. */
+  /** Sends all items at once, and resolves when they are committed. */
   settled(): Promise<void> {
     this.hurried = this.waiting.length > 0 || this.pumping !== undefined;
     this.endGathering?.();
@@ -124,7 +123,7 @@ export class WriteQueue {
     });
   }
 
-  /** True if something of this namespace, or of any, is not yet committed. */
+  /** Whether an item of this namespace, or of any, is not yet committed. */
   isBusyWith(checkpointNs?: string): boolean {
     const isOf = ({ checkpoint, writes }: QueueItem): boolean =>
       checkpointNs === undefined || (checkpoint ?? writes)?.checkpointNs === checkpointNs;
@@ -173,8 +172,8 @@ export class WriteQueue {
           );
         } catch (error) {
           if (sqlState(error) !== UNIQUE_VIOLATION || performance.now() > giveUpAt) throw error;
-          // Another writer has taken the positions (a fork, an update of the state); or this very batch was committed,
-          // and the connection was lost before the answer came.
+          // Another writer has taken the positions (a fork, an update of the state); or this batch was committed, and
+          // its answer was lost.
           threadLists.moveAside([...items, ...this.waiting].flatMap((item) => item.elements));
         }
       }
@@ -205,7 +204,7 @@ export class WriteQueue {
   }
 }
 
-/** About what an item holds in memory: the texts of its values. */
+/** Approximate memory of an item: the texts of its values. */
 const charactersOf = ({ checkpoint, writes, elements, contents }: QueueItem): number => {
   let sum = checkpoint?.body.length ?? 0;
   if (checkpoint !== undefined) {

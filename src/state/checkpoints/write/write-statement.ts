@@ -1,4 +1,4 @@
-/** The one statement that stores checkpoints, with all that they refer to, if the fence holds. */
+/** The one statement that stores checkpoints with all their parts, if the fence holds. */
 
 import type { Queryable } from "../../../platform/database/database.ts";
 import { nameParameters } from "../../../platform/database/named-parameters.ts";
@@ -14,7 +14,9 @@ import {
 } from "./fences.ts";
 import { BATCH_PARAMETERS, type BatchParameter, type BatchSource } from "./write-parameters.ts";
 
-/** `fence` makes a row where the writer may write; `version` is the thread's afterwards, where that is asked for. */
+/**
+ * `fence` returns a row if the writer may write; `version` is the thread's version afterwards, for fences that need it.
+ */
 const writeStatement = (
   sql: Readonly<Record<BatchParameter, string>>,
   fence: string,
@@ -71,7 +73,7 @@ select exists (select from fence) as held, ${version} as version,
 
 interface Answer {
   held: boolean;
-  /** Of the thread; null where the fence doesn't ask for it. */
+  /** Of the thread; null if the fence doesn't need it. */
   version: string | null;
 }
 
@@ -86,19 +88,19 @@ const WRITE_AS_ATTEMPT = nameParameters({ ...BATCH_PARAMETERS, ...ATTEMPT_PARAME
 
 export interface BatchOptions {
   threadId: string;
-  /** Undefined: anybody may write. */
+  /** Undefined: no fence. */
   fence: Fence | undefined;
   /**
-   * True: answer before the disk has it. A crash of the database may then lose the last moments, never a part of
-   * them; the status that ends a run waits for the disk, and with it for all that was committed before.
+   * True: commits without waiting for the disk. A crash of the database may lose the last moments, never a part of
+   * them; the statement that ends a run waits for the disk, and with it for all earlier commits.
    */
   asynchronous: boolean;
   last?: AttemptSource["last"];
 }
 
 /**
- * Stores a batch in one statement. Returns false, and has stored nothing, if the fence doesn't hold.
- * Throws a unique violation of `checkpoint_elements_pkey` if somebody else took one of the positions.
+ * Stores a batch in one statement. Returns false, and stores nothing, if the fence doesn't hold. Throws a unique
+ * violation of `checkpoint_elements_pkey` if another writer took one of the positions.
  */
 export const writeBatch = async (
   queryable: Queryable,
@@ -120,12 +122,12 @@ export const writeBatch = async (
     }
   };
   const [answer] = await write();
-  // This very statement has changed the thread: the next one of the same writer must not take it for a stranger's.
+  // This statement has changed the thread: the writer's next one must expect the new version.
   if (fence?.kind === "unchanged-thread" && answer?.version) fence.threadVersion = answer.version;
   return answer?.held === true;
 };
 
-/** Rows of bounded size: a read fetches whole rows. */
+/** Rows of bounded size, since a read fetches whole rows. */
 const rowsOf = (stretch: Batch["elements"][number]): Batch["elements"] => {
   if (stretch.texts.length <= ELEMENTS_PER_ROW_AT_MOST) return [stretch];
   const rows: Batch["elements"] = [];

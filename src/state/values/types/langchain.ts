@@ -1,7 +1,6 @@
 /**
- * Classes of LangChain other than messages, in the constructor form that LangChain itself writes: `{lc: 1, type:
- * "constructor", id, kwargs}`. It has no `$type`, so reviving.ts knows this form itself; LangChain's own `load` builds
- * the instance.
+ * Other LangChain classes than messages, in LangChain's constructor form: `{lc: 1, type: "constructor", id, kwargs}`.
+ * The form has no `$type`, so reviving.ts handles it; LangChain's `load` builds the instance.
  */
 
 import { setProperty, type Properties } from "../../../platform/lib/properties.ts";
@@ -14,20 +13,20 @@ export const SERIALIZABLE: ValueType<Properties> = {
   encode: (value, encoder) => encodeInstances((value.toJSON as () => unknown)(), encoder),
 };
 
-/** Encodes what LangChain's own `toJSON` left: it writes all but the instances inside. */
+/** Encodes the instances that LangChain's own `toJSON` leaves inside. */
 const encodeInstances = (tree: unknown, encoder: PartEncoder): unknown => {
   if (typeof tree !== "object" || tree === null) return tree;
   if (Array.isArray(tree)) return tree.map((item) => encodeInstances(item, encoder));
   if (typeof (tree as Properties).toJSON === "function") return encoder.encode(tree);
   const copy: Properties = {};
   for (const [key, value] of Object.entries(tree)) {
-    // JSON leaves it out, too; a tree that has it would never equal what was stored.
+    // JSON omits undefined, and a tree with it would never equal the stored one.
     if (value !== undefined) setProperty(copy, key, encodeInstances(value, encoder));
   }
   return copy;
 };
 
-/** True for the constructor form of a class of LangChain that is not a message. */
+/** Whether a tree is the constructor form of another LangChain class than a message. */
 export const isSerialized = (tree: unknown): boolean =>
   typeof tree === "object" &&
   tree !== null &&

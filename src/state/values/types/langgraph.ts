@@ -1,5 +1,3 @@
-/** What nodes hand to LangGraph. */
-
 import type { Command } from "@langchain/langgraph";
 import type { Properties } from "../../../platform/lib/properties.ts";
 import { TYPE } from "../type-key.ts";

@@ -1,20 +1,20 @@
 /**
- * How messages are stored: `{$type: <class>, ...properties}`. LangChain's own constructor form (`{lc: 1, type:
- * "constructor", id: ["langchain_core", "messages", <class>], kwargs}`) takes 53 characters more, which were a fifth of
- * a short message. It is still read, and written for a message with a property whose name has a meaning in stored trees.
+ * Stored messages: `{$type: <class>, ...properties}`. LangChain's constructor form (`{lc: 1, type: "constructor", id:
+ * ["langchain_core", "messages", <class>], kwargs}`) takes 53 characters more, a fifth of a short message. The form is
+ * still read, and written for a message with a property named as a key of stored trees.
  */
 
 import { setProperty, type Properties } from "../../../platform/lib/properties.ts";
 import { TYPE } from "../type-key.ts";
 
-/** What the messages of LangChain have in common, whichever copy of `@langchain/core` made them. */
+/** The common part of LangChain's messages in every copy of `@langchain/core`. */
 export interface MessageLike {
   readonly lc_kwargs?: Properties;
   readonly content: unknown;
   _getType(): string;
 }
 
-/** What a message may hold beside what was given to its constructor. */
+/** Properties of a message beside its constructor's arguments. */
 export const MESSAGE_PROPERTIES = [
   "id",
   "name",
@@ -32,7 +32,7 @@ export const MESSAGE_PROPERTIES = [
   "role",
 ] as const;
 
-/** Messages that can be built again, by the name that LangChain gives to their classes. */
+/** Messages that can be revived, by LangChain's class names. */
 export const MESSAGE_CLASSES: ReadonlySet<string> = new Set(
   ["AIMessage", "HumanMessage", "SystemMessage", "ToolMessage", "FunctionMessage", "ChatMessage"]
     .flatMap((name) => [name, `${name}Chunk`])
@@ -49,9 +49,8 @@ const CLASS_BY_TYPE: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The tree of a message, read from the instance: its own `toJSON` knows only what was given to the constructor, and so
- * loses an id that was set later. `undefined` is left out, and so is what the constructor makes anyway: a sixth of a
- * short message.
+ * The tree of a message, read from the instance: LangChain's `toJSON` knows only the constructor's arguments and loses
+ * an id that was set later. Omits `undefined` and the constructor's defaults, a sixth of a short message.
  */
 export const encodeMessage = (message: MessageLike, encode: (value: unknown) => unknown): Properties => {
   const live = message as unknown as Properties;
@@ -59,7 +58,7 @@ export const encodeMessage = (message: MessageLike, encode: (value: unknown) => 
   const tree: Properties = { [TYPE]: name };
   const given = message.lc_kwargs ?? {};
   for (const key of Object.keys(given)) {
-    if (key === "type" || key === "contentBlocks" || key === "content_blocks") continue; // they are the content
+    if (key === "type" || key === "contentBlocks" || key === "content_blocks") continue; // they repeat the content
     const value = Object.hasOwn(message, key) ? live[key] : given[key];
     if (value === undefined || typeof value === "function" || isMadeAnyway(live, key)) continue;
     if (key === TYPE || key === "lc") return constructorForm(name, message, encode);
@@ -90,7 +89,7 @@ const constructorForm = (
   return { lc: 1, type: "constructor", id: ["langchain_core", "messages", name], kwargs };
 };
 
-/** The name of a message's class, by its tree; undefined for every other tree. Allocates nothing: asked per message. */
+/** The class name of a message's tree; undefined for every other tree. Allocates nothing, since it runs per message. */
 export const messageNameOf = (tree: Properties): string | undefined => {
   const type = tree[TYPE];
   if (type !== undefined) return MESSAGE_CLASSES.has(type as string) ? (type as string) : undefined;
@@ -100,15 +99,15 @@ export const messageNameOf = (tree: Properties): string | undefined => {
   return id[1] === "messages" && MESSAGE_CLASSES.has(name as string) ? (name as string) : undefined;
 };
 
-/** The properties in a message's tree; undefined for every other tree. They may be the tree itself, with its `$type`. */
+/** The properties in a message's tree; undefined for other trees. May be the tree itself, with its `$type`. */
 export const messagePropertiesOf = (tree: Properties): Properties | undefined => {
   if (messageNameOf(tree) === undefined) return undefined;
   return tree[TYPE] === undefined ? (tree.kwargs as Properties) : tree;
 };
 
 /**
- * True for an empty property of a message that its constructor makes if it is not given. (Tool calls are computed from
- * the raw ones if there are any, so then an empty list must be given.)
+ * True for an empty property that the message's constructor makes by default. Tool calls are computed from the raw ones
+ * if there are any, so then an empty list must be stored.
  */
 export const isMadeAnyway = (live: Properties, key: string): boolean => {
   const value = live[key];
@@ -134,7 +133,7 @@ const isPlainEmpty = (value: object): boolean => {
   return Object.getPrototypeOf(value) === Object.prototype;
 };
 
-/** A user's own subclass is stored as the class of LangChain that it extends: it can be read everywhere. */
+/** A user's subclass is stored as the LangChain class that it extends, which can be read everywhere. */
 const messageClassName = (message: MessageLike): string => {
   const messageClass = message.constructor as { lc_name?: () => string };
   const name = messageClass.lc_name?.() ?? "";

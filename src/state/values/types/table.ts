@@ -1,4 +1,4 @@
-/** Every type of values that this server knows beside what JSON has. To add one, write a ValueType and list it here. */
+/** All types of values beside those of JSON. To add one, write a ValueType and list it here. */
 
 import type { ValueType } from "../value-type.ts";
 import { DATE, MAP, OPAQUE, REGEXP, SET, URL_TYPE } from "./built-ins.ts";
@@ -9,10 +9,10 @@ import { COMMAND, DELTA_SNAPSHOT, OVERWRITE, SEND } from "./langgraph.ts";
 import { isMessage, MESSAGE } from "./message.ts";
 import { BIGINT, NUMBER, UNDEFINED } from "./scalars.ts";
 
-/** Of values that are no objects, but for those that JSON has. The first that recognises a value counts. */
+/** Types of scalars that JSON lacks. The first match counts. */
 export const SCALAR_TYPES: readonly ValueType[] = [NUMBER, BIGINT as ValueType, UNDEFINED];
 
-/** Of instances of classes. The first that recognises a value counts; messages are asked first because most are. */
+/** Types of class instances. The first match counts; messages come first because most instances are messages. */
 export const OBJECT_TYPES: readonly ValueType[] = [
   MESSAGE,
   DATE,
@@ -30,7 +30,7 @@ export const OBJECT_TYPES: readonly ValueType[] = [
   OPAQUE,
 ] as readonly ValueType[];
 
-/** All but messages, which are asked for before. */
+/** All but messages, which are checked before. */
 const RECOGNISED = OBJECT_TYPES.filter((type) => type.is !== undefined && type !== MESSAGE) as Array<
   Required<ValueType>
 >;
@@ -38,9 +38,9 @@ const BY_LG_NAME: ReadonlyMap<unknown, ValueType> = new Map(
   OBJECT_TYPES.filter(({ lgName }) => lgName !== undefined).map((type) => [type.lgName, type] as const),
 );
 
-/** The type of an instance of a class; undefined if its own properties are all there is to it. */
+/** The type of an instance; undefined if its own properties are its whole value. */
 export const typeOfObject = (value: object): ValueType | undefined => {
-  // Before all others, and by a function that the compiler knows: nearly all instances are messages.
+  // First, and by a function that the compiler can inline: nearly all instances are messages.
   if (isMessage(value)) return MESSAGE as ValueType;
   const { lg_name: lgName } = value as { lg_name?: unknown };
   if (lgName !== undefined) {
@@ -51,7 +51,7 @@ export const typeOfObject = (value: object): ValueType | undefined => {
   return undefined;
 };
 
-/** The type of a value that is no object and that JSON doesn't have. */
+/** The type of a scalar that JSON lacks. */
 export const typeOfScalar = (value: unknown): ValueType =>
   SCALAR_TYPES.find((type) => type.is?.(value)) ?? UNDEFINED;
 
@@ -59,5 +59,5 @@ const BY_NAME: ReadonlyMap<unknown, ValueType> = new Map(
   [...OBJECT_TYPES, ...SCALAR_TYPES].flatMap((type) => type.names.map((name) => [name, type] as const)),
 );
 
-/** The type that a tree has under `$type`. That may be anything: trees are made of what users store. */
+/** The type for a tree's `$type`. The name may be anything, since users' data become trees. */
 export const typeNamed = (name: unknown): ValueType | undefined => BY_NAME.get(name);
