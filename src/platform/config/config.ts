@@ -12,29 +12,24 @@ export type { Config };
  * options.ts declares the options.
  */
 
-/** Inputs of the parser beside command line and environment. */
 export interface Surroundings {
-  /** A person reads the output. */
   terminal: boolean;
   /** Reads the file that API_KEYS_FILE names. */
   readText(path: string): string;
 }
 
-/** Switches that are not part of the Config. */
+/** Not part of the Config. */
 const HELP = "help";
 const ENVIRONMENT = "environment";
 const VERSION = "version";
 
 export interface CommandLine {
   help: boolean;
-  /** The help also lists the environment variables. */
   helpWithEnvironment: boolean;
   version: boolean;
-  /** Flag to text. */
   values: ReadonlyMap<string, string>;
 }
 
-/** Advice for an unknown option. */
 const adviceFor = (name: string, names: readonly string[]): string => {
   const nearest = nearestWord(name, names);
   if (nearest !== undefined) return `Did you mean --${nearest}? See --help for all.`;
@@ -43,7 +38,7 @@ const adviceFor = (name: string, names: readonly string[]): string => {
   return known ? `Set ${variable} in the environment instead.` : "See --help for all.";
 };
 
-/** Reads flags; throws UsageError for an unknown one and names the nearest. */
+/** Throws UsageError for an unknown flag and names the nearest. */
 export const readCommandLine = (argv: readonly string[]): CommandLine => {
   const rows = Object.values(OPTIONS).filter((option) => option.flag !== undefined);
   const switches = new Set([
@@ -100,7 +95,7 @@ export const readCommandLine = (argv: readonly string[]): CommandLine => {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The text for an option: flag before environment before default. An empty variable counts as not set. */
+/** Flag before environment before default. An empty variable counts as not set. */
 const given = (
   { flag, environment: names, translations, default: usual }: Option<unknown>,
   values: ReadonlyMap<string, string>,
@@ -118,7 +113,7 @@ const given = (
   return { value: usual, text: usual };
 };
 
-/** The path of langgraph.json, needed before the rest: the file may name a file with more environment variables. */
+/** Needed before the rest, since langgraph.json may name a file with more environment variables. */
 export const graphConfigFileOf = (argv: readonly string[], environment: Environment): string => {
   return given(OPTIONS.graphConfigFile, readCommandLine(argv).values, environment).value ?? "";
 };
@@ -126,7 +121,7 @@ export const graphConfigFileOf = (argv: readonly string[], environment: Environm
 const exampleOf = (name: string): string =>
   Object.values(OPTIONS).find((option) => option.flag === name)?.default ?? "value";
 
-/** Whether only this machine can connect. Judges the option, because refusals come before the server listens. */
+/** Judges the option, because refusals come before the server listens. */
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 
@@ -185,10 +180,9 @@ const assertRelations = (config: Config): void => {
   }
 };
 
-/** Whether strangers can reach this server, and no option says that a proxy checks access. */
 export const isExposed = ({ host, unsafeNoAuth }: Config): boolean => !isLoopback(host) && !unsafeNoAuth;
 
-/** Call it when the database is open, which may hold API keys. Throws StartError. */
+/** Call it when the database is open, since API keys may be stored there. Throws StartError. */
 export const assertMayListen = (
   config: Config,
   { hasStoredKeys, hasAuth = false }: { hasStoredKeys: boolean; hasAuth?: boolean },
@@ -209,7 +203,6 @@ const BLOCKED_GRAPH_PROCESS_SECONDS = 15;
 /** The server's own process ends with all its work, so slow code gets more time. */
 const BLOCKED_SERVER_SECONDS = 60;
 
-/** Defaults that depend on other options or on the surroundings. */
 const USUAL: { readonly [Key in keyof Config]?: (read: Config, surroundings: Surroundings) => Config[Key] } =
   {
     logFormat: (_read, { terminal }) => (terminal ? "pretty" : "json"),
@@ -220,10 +213,7 @@ const USUAL: { readonly [Key in keyof Config]?: (read: Config, surroundings: Sur
         : Math.min(Math.max(BLOCKED_GRAPH_PROCESS_SECONDS, leaseSeconds), BLOCKED_SERVER_SECONDS),
   };
 
-/**
- * The configuration: flags before environment before defaults. Throws StartError with one sentence that names the flag
- * or the variable.
- */
+/** Throws StartError with one sentence that names the flag or the variable. */
 export const parseConfig = (
   argv: readonly string[],
   environment: Environment,

@@ -2,23 +2,17 @@ import { z } from "zod";
 import { DEFAULT_SCHEMA, isSchemaName } from "../database/schema.ts";
 import { flag, seconds, wholeNumber, type Option } from "./option.ts";
 
-/** The database and its capabilities. */
 export interface DatabaseConfig {
-  /** Undefined: start the embedded PostgreSQL. */
   readonly databaseUrl: string | undefined;
-  /** For statements that need a session, past a pooler in transaction mode. Undefined: use `databaseUrl`. */
+  /** Undefined: use `databaseUrl`. */
   readonly databaseDirectUrl: string | undefined;
-  /** How long a start waits for the database. */
   readonly databaseWaitSeconds: number;
-  /** Most connections of this process, beside those of the listener and the heartbeat. */
+  /** Without the connections of the listener and the heartbeat. */
   readonly databasePoolSize: number;
   readonly databasePreparedStatements: boolean;
-  /** The schema with the tables. */
   readonly databaseSchema: string;
-  /** Processes notify each other by LISTEN and NOTIFY; otherwise they poll. */
   readonly databaseListen: boolean;
   readonly databaseAdvisoryLocks: boolean;
-  /** Whether the server may read pg_stat_activity and pg_locks. */
   readonly databaseSessions: boolean;
 }
 
@@ -89,7 +83,6 @@ export const DATABASE_OPTIONS: { readonly [Key in keyof DatabaseConfig]: Option<
   },
 };
 
-/** A warning for a data folder given beside a database URL, or undefined. */
 export const unusedDataWarning = (
   namesFolder: boolean,
   databaseUrl: string | undefined,

@@ -2,13 +2,11 @@ import { z } from "zod";
 import { parseKeys } from "../encryption/keys.ts";
 import { commaSeparated, list, type Option } from "./option.ts";
 
-/** What is encrypted, and with which keys. */
 export interface EncryptionConfig {
   /** In base64. The first encrypts, the others only decrypt. Empty: nothing is encrypted. */
   readonly encryptionKeys: readonly string[];
   /** In base64; they only decrypt. */
   readonly encryptionFallbackKeys: readonly string[];
-  /** Keys of metadata whose values are encrypted. */
   readonly encryptedMetadataKeys: readonly string[];
 }
 

@@ -1,36 +1,21 @@
 import { z } from "zod";
 import { byGraph, BYTES_PER_MEGABYTE, seconds, wholeNumber, type Option } from "./option.ts";
 
-/** How runs are executed: how many, where, for how long, and with how many attempts. */
 export interface ExecutionConfig {
-  /** Runs that this process executes at a time. */
   readonly jobsPerWorker: number;
-  /** Child processes that execute graphs. 0: the server executes them itself. `auto`: one per core but one. */
   readonly graphProcesses: number | "auto";
-  /** Megabytes of V8's heap of each graph process. */
   readonly graphProcessHeapMegabytes: number;
-  /** Runs after which a graph process is replaced. */
   readonly graphProcessRuns: number;
-  /** Resident bytes above which a graph process is replaced. */
   readonly graphProcessResidentBytes: number;
-  /** Seconds after which an attempt ends as `timeout`. */
   readonly runTimeoutSeconds: number;
-  /** The same for the runs of some graphs, by the graph's id. */
   readonly runTimeoutSecondsByGraph: ReadonlyMap<string, number>;
-  /** Most steps of a run. */
   readonly recursionLimitMax: number;
-  /** Seconds that runs have to finish on shutdown. Another worker continues the rest. */
   readonly shutdownGraceSeconds: number;
-  /** Seconds for which the events of an ended run can be replayed. */
   readonly eventRetentionSeconds: number;
-  /** Seconds without a heartbeat after which a worker counts as dead. */
   readonly leaseSeconds: number;
   readonly heartbeatSeconds: number;
-  /** Seconds of a blocked event loop for which a thread still renews leases. 0: no such thread. */
   readonly blockedLoopSeconds: number;
-  /** Seconds between two searches for runs with an expired lease. */
   readonly sweepSeconds: number;
-  /** Attempts after which a run whose workers died ends as `error`. */
   readonly maxAttempts: number;
 }
 

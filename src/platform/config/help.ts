@@ -4,11 +4,9 @@ import { OPTIONS } from "./options.ts";
 import { PROJECT_VARIABLES } from "./project-keys.ts";
 
 export interface HelpOptions {
-  /** Lists the environment variables instead of pointing to them. */
   listsEnvironment?: boolean;
-  /** Defaults of a command that differ from an option's default, by variable. */
+  /** A command's own defaults, by variable. */
   defaults?: Readonly<Record<string, string>>;
-  /** Options of this command alone. */
   own?: readonly (readonly [flags: string, description: string])[];
 }
 
@@ -22,7 +20,6 @@ const line = (left: string, description: string): string =>
 const WITHOUT_ENVIRONMENT =
   "Environment: --help --environment lists the variables that have no flag; docs/configuration.md explains them.";
 
-/** The options' part of a help: flags, then the environment. */
 export const optionsText = ({
   listsEnvironment = false,
   defaults = {},
@@ -65,7 +62,6 @@ export const optionsText = ({
   ].join("\n");
 };
 
-/** The text of `threadloom start --help`. */
 export const helpText = (options: HelpOptions = {}): string => `threadloom start: the server
 
 Usage: threadloom start [options]

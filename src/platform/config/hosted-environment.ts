@@ -1,4 +1,4 @@
-/** Variables of the hosted server that have no effect here, with the reason or the alternative. */
+/** Variables without effect here, with the reason or the alternative. */
 const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   REDIS_URI: "there is no Redis",
   LANGGRAPH_CLOUD_LICENSE_KEY: "there is no license",
@@ -10,7 +10,6 @@ const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   OTEL_SERVICE_NAME: "the server traces nothing; graphs may",
 };
 
-/** A sentence that names the variables without effect, or undefined. */
 export const environmentWarning = (
   environment: Readonly<Record<string, string | undefined>>,
 ): string | undefined => {

@@ -2,46 +2,31 @@ import ipaddr from "ipaddr.js";
 import { z } from "zod";
 import { byGraph, commaSeparated, list, megabytes, seconds, wholeNumber, type Option } from "./option.ts";
 
-/** Limits of callers and connections. 0 means no limit where it is allowed. */
+/** 0 means no limit where it is allowed. */
 export interface LimitConfig {
-  /** Requests per minute of a user or an address, by kind. */
   readonly readsPerMinute: number;
   readonly searchesPerMinute: number;
   readonly writesPerMinute: number;
   readonly runsPerMinute: number;
   readonly streamsPerMinute: number;
-  /** Failed logins per minute of an address. */
   readonly failedLoginsPerMinute: number;
   /** The factor for callers with an API key: a key stands for an application with many users. */
   readonly keyFactor: number;
-  /** Pending runs of a user on all servers: on one thread, and on all threads together. */
   readonly pendingRunsPerThread: number;
   readonly pendingRunsPerCaller: number;
-  /** Runs executed at a time on all servers: of a user, and of a graph. */
   readonly runningRunsPerCaller: number;
   readonly runningRunsByGraph: ReadonlyMap<string, number>;
-  /** Crons of a user. */
   readonly cronsPerCaller: number;
-  /** Streams, WebSockets and waits of a caller at a time. */
   readonly streamsPerCaller: number;
-  /** Streams, WebSockets and waits of all callers of this process. */
   readonly streamsAtMost: number;
-  /** Longest time in seconds after which an open stream's read access is checked again. */
   readonly accessCheckSeconds: number;
-  /** Connections that this process accepts. */
   readonly connectionsAtMost: number;
-  /** Connections that wait in the kernel until this process accepts them. */
   readonly listenBacklog: number;
-  /** Characters of JSON of one value of a state, and of one event. */
   readonly stateValueCharactersAtMost: number;
   readonly eventCharactersAtMost: number;
-  /** Proxies whose `X-Forwarded-For` is trusted, as for Fastify's `trustProxy`. */
   readonly trustedProxies: readonly string[];
-  /** Seconds in which a request's headers must arrive, counted from the connection for the first. */
   readonly headersTimeoutSeconds: number;
-  /** Seconds in which a whole request must arrive. */
   readonly requestTimeoutSeconds: number;
-  /** Seconds that a connection stays open between two requests. */
   readonly keepAliveSeconds: number;
 }
 
@@ -52,7 +37,6 @@ const perMinute = (what: string, standard: string, name: string): Option<number>
   description: `${what} a minute for each user or address. 0: no limit.`,
 });
 
-/** Names of address ranges. */
 const RANGES = ["loopback", "linklocal", "uniquelocal"];
 const isProxy = (text: string): boolean =>
   RANGES.includes(text) || ipaddr.isValid(text) || ipaddr.isValidCIDR(text);

@@ -7,7 +7,7 @@ const EDITS_AT_MOST = 2;
 /** Shorter names have neighbours with other meanings: HOST and HOME, PORT and SORT. */
 const LETTERS_AT_LEAST = 7;
 const LETTERS_AT_MOST = 60;
-/** Most variables to compare, and to name. An environment may have thousands. */
+/** An environment may have thousands of variables. */
 const VARIABLES_AT_MOST = 2_000;
 const NAMED_AT_MOST = 5;
 
@@ -17,10 +17,7 @@ const OWN: readonly (readonly string[])[] = [
   ...[...PROJECT_VARIABLES, "API_KEYS_FILE", "LANGGRAPH_AES_LEGACY_KEY"].map((name) => [name]),
 ];
 
-/**
- * A sentence that names variables without meaning that are spelt nearly like one of an unset option, or undefined. Does
- * not show their values.
- */
+/** Names set variables that nearly match a variable of an unset option, without their values. */
 export const misspeltVariables = (
   environment: Readonly<Record<string, string | undefined>>,
 ): string | undefined => {

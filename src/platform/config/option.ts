@@ -1,26 +1,18 @@
 import { z } from "zod";
 
-/** Translates a value of a hosted service's variable into the option's text. */
 export interface Translation {
   expected: string;
-  /**
-   * Returns a text that the option refuses for an unexpected value, and undefined if the value belongs to another
-   * option.
-   */
+  /** Undefined: the value belongs to another option. An unexpected value becomes a text that the option refuses. */
   translate(text: string): string | undefined;
 }
 
-/** One row of the table. */
 export interface Option<Value> {
-  /** Name on the command line, without the dashes. */
   flag?: string;
   /** One letter, where `langgraphjs dev` has one. */
   shortFlag?: string;
-  /** The flag takes no value. */
   switch?: boolean;
   /** Environment variables; the first that is set counts. */
   environment: readonly string[];
-  /** For variables of the hosted service that need a translation. */
   translations?: Readonly<Record<string, Translation>>;
   default?: string;
   /** The end of the sentence "PORT must be …". */
@@ -28,7 +20,7 @@ export interface Option<Value> {
   /** Messages do not repeat the value. */
   secret?: boolean;
   description: string;
-  /** Parses the text. Undefined: the option is not set and has no default. */
+  /** Undefined: not set, without a default. */
   schema: z.ZodType<Value, string | undefined>;
 }
 
@@ -50,7 +42,7 @@ export const megabytes = (from: number, to: number) => ({
     .pipe(z.coerce.number<string>().min(from).max(to))
     .transform((number) => Math.round(number * BYTES_PER_MEGABYTE)),
 });
-/** Numbers by graph id. `unit`: what the numbers count. */
+/** `unit`: what the numbers count. */
 export const byGraph = (unit: "seconds" | "runs", example: string, from: number, to: number) => ({
   expected: `a list like ${example} of graph ids and ${unit === "runs" ? "whole " : ""}numbers of ${unit} from ${from} to ${to}`,
   schema: z.string().transform((textOfAll, context) => {
@@ -69,7 +61,6 @@ export const oneOf = <const Values extends readonly [string, ...string[]]>(value
 });
 export const text = (expected: string) => ({ expected, schema: z.string() });
 export const flag = { expected: "true or false", schema: z.string().pipe(z.stringbool()) };
-/** The items of a text separated by commas or lines. Ignores items that start with #. */
 export const list = (textOfAll: string): string[] =>
   textOfAll
     .split(/[,\n]/)

@@ -9,44 +9,29 @@ import { EXECUTION_OPTIONS, type ExecutionConfig } from "./execution-options.ts"
 import { LIMIT_OPTIONS, type LimitConfig } from "./limit-options.ts";
 import { BYTES_PER_MEGABYTE, commaSeparated, flag, oneOf, text, wholeNumber, type Option } from "./option.ts";
 
-/** The configuration of a server: read-only, complete, validated. */
 export interface Config
   extends DatabaseConfig, EncryptionConfig, ExecutionConfig, LimitConfig, WebhookOptions {
-  /** Path of langgraph.json, as given. */
   readonly graphConfigFile: string;
-  /** Keys of langgraph.json from the environment. */
   readonly projectKeys: ProjectKeys;
-  /** Graph id to the config of the graph's own assistant. */
   readonly assistantConfigs: Readonly<Record<string, JsonObject>>;
-  /**
-   * Another process reads schemas of graphs from their TypeScript source. `kept`: use only the schemas that `threadloom
-   * schemas` stored, even if packages of types are missing.
-   */
+  /** `kept`: uses only schemas that `threadloom schemas` stored, even if packages of types are missing. */
   readonly sourceSchemas: boolean | "kept";
   readonly host: string;
-  /** 0: any free port. */
   readonly port: number;
-  /** Folder of the embedded PostgreSQL, as given; unused with a `databaseUrl`. */
+  /** Unused with a `databaseUrl`. */
   readonly dataFolder: string;
-  /** `api` answers requests, `worker` executes runs, `all` does both. */
   readonly role: "all" | "api" | "worker";
   /** Empty, with no key in the database: everything is open. */
   readonly apiKeys: readonly string[];
   readonly unsafeNoAuth: boolean;
-  /** No page at `/console`. */
   readonly noConsole: boolean;
-  /** Starts without the `auth` handlers of langgraph.json. */
   readonly unsafeIgnoreAuth: boolean;
   readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
-  /** Logs messages of graphs' errors, which may contain user data. */
   readonly logContents: boolean;
   readonly logFormat: "pretty" | "json";
-  /** Origins whose pages may call the API. `*`: all; `loopback`: all on this machine. */
   readonly corsAllowOrigins: readonly string[];
-  /** Host names of this server beside those of loopback. `.example`: all names below it; `*`: any. */
   readonly allowedHosts: readonly string[];
   readonly bodyLimitBytes: number;
-  /** Most list items and object members of a request's body. */
   readonly bodyElementsAtMost: number;
 }
 
@@ -57,7 +42,7 @@ const PYTHON_LEVELS = new Map([
   ["critical", "fatal"],
 ]);
 
-/** One row for each option. Several variables together make `projectKeys`. */
+/** Several variables together make `projectKeys`. */
 export const OPTIONS: {
   readonly [Key in Exclude<keyof Config, "projectKeys">]: Option<Config[Key]>;
 } = {

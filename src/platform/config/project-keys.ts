@@ -3,12 +3,11 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
 import { ownField } from "../lib/names.ts";
 
 /**
- * Keys of langgraph.json from the environment, as images of the hosted service set them. They override the file. A key
- * with a dot, as `http.cors`, replaces one member of an object.
+ * These override langgraph.json, as in images of the hosted service. A key with a dot, as `http.cors`, replaces one
+ * member of an object.
  */
 export type ProjectKeys = Readonly<Record<string, JsonValue>>;
 
-/** Variable to key of langgraph.json. */
 const VARIABLES: Readonly<Record<string, string>> = {
   LANGSERVE_GRAPHS: "graphs",
   LANGGRAPH_STORE: "store",
@@ -43,10 +42,7 @@ const valueIn = (name: string, key: string, text: string): JsonValue =>
     ? { default_ttl: Number(text) }
     : objectIn(name, key, text);
 
-/**
- * The keys of langgraph.json in an environment; an empty variable counts as not set. Throws StartError for other values
- * than JSON objects; the file's schema checks their members.
- */
+/** Throws StartError for other values than JSON objects. The file's schema checks their members. */
 export const projectKeysIn = (environment: Readonly<Record<string, string | undefined>>): ProjectKeys => {
   const textOf = (name: string): string => ownField(environment, name) ?? "";
   const given = Object.entries(VARIABLES).filter(([name]) => textOf(name) !== "");

@@ -1,11 +1,9 @@
 import { z } from "zod";
 import { list, wholeNumber, type Option } from "./option.ts";
 
-/** Options of webhooks. `webhooks` of langgraph.json chooses the receivers. */
 export interface WebhookOptions {
-  /** Each secret signs. Empty: no signature. */
+  /** Empty: no signature. */
   readonly webhookSecrets: readonly string[];
-  /** How long a finished delivery is kept. */
   readonly webhookRetentionSeconds: number;
 }
 

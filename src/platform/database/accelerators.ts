@@ -1,16 +1,16 @@
 import { sqlState } from "../domain/errors.ts";
 
 /**
- * Database features that make the server faster. Without them the server is correct, but polls and waits for leases to
- * end; distributed databases lack some (docs/scaling.md). All processes of a deployment need the same switches: a
- * process without its lock would count as dead.
+ * Without these features the server is correct, but polls and waits for leases to end; distributed databases lack some
+ * (docs/scaling.md). All processes of a deployment need the same switches: a process without its lock would count as
+ * dead.
  */
 export interface Accelerators {
-  /** LISTEN and NOTIFY: without them a process sees changes by polling, within a second. */
+  /** Without: changes are seen within a second. */
   listen: boolean;
   /** Advisory locks: of a living process, and of a migration. */
   advisoryLocks: boolean;
-  /** The lists of sessions and their locks: pg_stat_activity, pg_locks. */
+  /** pg_stat_activity and pg_locks. */
   sessions: boolean;
 }
 
@@ -24,21 +24,18 @@ export const acceleratorsOf = (
   sessions: config.databaseSessions,
 });
 
-/** Whether processes notice the death of another by the lock of its listening connection. */
+/** By the lock of the listening connection. */
 export const seesDeaths = ({ listen, advisoryLocks, sessions }: Accelerators): boolean =>
   listen && advisoryLocks && sessions;
 
-/** Another process was first: unique_violation; an existing schema, table or object; or a deadlock. */
+/** unique_violation; an existing schema, table or object; or a deadlock. */
 const MADE_BY_OTHERS = new Set(["23505", "42P06", "42P07", "42710", "40P01"]);
-/** Also of the cause: an error that names a failed migration wraps PostgreSQL's. */
+/** A failed migration wraps PostgreSQL's error. */
 const stateOf = (error: unknown): string | undefined =>
   sqlState(error) ?? (error instanceof Error ? sqlState(error.cause) : undefined);
 const RACES_AT_MOST = 20;
 
-/**
- * Repeats a transaction that another starting process overtook, where no advisory lock makes processes wait. The next
- * try finds the object.
- */
+/** Repeats a transaction that another starting process overtook. The next try finds the object. */
 export const againIfOthersWereFirst = async <Result>(work: () => Promise<Result>): Promise<Result> => {
   for (let race = 1; ; race += 1) {
     try {

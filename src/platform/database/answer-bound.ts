@@ -1,6 +1,5 @@
 import type pg from "pg";
 
-/** A statement with its own time limit for the answer. */
 export interface BoundedStatement {
   text: string;
   values: unknown[];
@@ -9,18 +8,14 @@ export interface BoundedStatement {
 
 type Callback = (error: Error | null | undefined, result?: pg.QueryResult) => void;
 
-/** Ticks of a time limit. */
 const TICKS = 10;
-/** The message of `pg`. */
 const UNANSWERED = "Query read timeout";
 
-/** Whether a statement failed because no answer came in time. */
 export const isUnanswered = (error: unknown): boolean =>
   error instanceof Error && error.message === UNANSWERED;
 
-/** A statement that was sent, or is queued in its connection. */
+/** Sent, or queued in its connection. */
 interface Asked {
-  /** Remaining milliseconds. */
   left: number;
   /** Undefined: answered or given up. */
   callback: Callback | undefined;
@@ -28,8 +23,8 @@ interface Asked {
 
 /**
  * Counts only the time in which the event loop ran: a block counts as one tick, and the next tick comes after the
- * sockets are read. One timer serves all statements of a connection, since a timer for each costs more than the rest of
- * this file.
+ * sockets are read. One timer serves a connection, since a timer for each statement costs more than the rest of this
+ * file.
  */
 const createSweep = (tickMs: number) => {
   const asked = new Set<Asked>();
@@ -70,7 +65,6 @@ export const boundAnswers = (client: pg.PoolClient, usualMs: number): void => {
   const ask = (statement: unknown, values: unknown, callback: Callback): void => {
     const bounded = isBounded(statement) ? statement : undefined;
     const answerMs = bounded?.answerMs ?? usualMs;
-    // The usual ticks are too long for a shorter limit.
     const sweep = answerMs < usualMs ? createSweep(answerMs / TICKS) : usual;
     const asked: Asked = { left: answerMs, callback };
     sweep.add(asked);

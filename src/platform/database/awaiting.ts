@@ -7,16 +7,14 @@ import { isPassing, retryPassing } from "./passing-faults.ts";
 /** For a server that accepts and stays silent, or an address that drops packets. */
 const CONNECT_MS = 5_000;
 const LOG_EVERY_MS = 10_000;
-/** The longest timer. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 export interface AwaitingOptions {
   connectionString: string;
-  /** The database's name in the log, without password. */
+  /** Without the password. */
   name: string;
-  /** No try begins later; 0 means one try. */
+  /** 0: one try. */
   seconds: number;
-  /** Ends the wait. */
   signal: AbortSignal;
   logger: Logger;
 }
@@ -37,8 +35,8 @@ const connectOnce = async (connectionString: string): Promise<void> => {
 };
 
 /**
- * Waits until a database accepts connections, so that server and database may start in any order. Logs the wait. Throws
- * the last error when the time is over, and lasting errors at once: a wrong password, no such database.
+ * Server and database may start in any order. Throws the last error when the time is over, and lasting errors at once:
+ * a wrong password, no such database.
  */
 export const awaitDatabase = async (options: AwaitingOptions): Promise<void> => {
   const { connectionString, name, seconds, signal, logger } = options;
@@ -64,7 +62,7 @@ export const awaitDatabase = async (options: AwaitingOptions): Promise<void> => 
       return true;
     },
   });
-  // A try may be under way; do not wait for its end.
+  // Do not wait for a try under way.
   const over = new AbortController();
   const left = delay(LONGEST_MS, undefined, { signal: AbortSignal.any([signal, over.signal]), ref: false });
   try {

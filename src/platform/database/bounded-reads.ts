@@ -3,57 +3,50 @@ import { createGate } from "../lib/gate.ts";
 import { isCancelled } from "./passing-faults.ts";
 
 /**
- * Searches and counts, whose cost the caller chooses. PostgreSQL ends each after a time limit, and few run at a time,
- * so that runs always find connections and processors.
+ * Callers choose the cost of searches and counts. PostgreSQL ends each after a time limit, and few run at a time, so
+ * that runs always find connections and processors.
  */
 export interface BoundedReads {
   /**
    * Rejects with `invalid` after the time limit, `unavailable` if too many reads wait, and the signal's reason on an
-   * abort before the start. A started statement ends within two seconds.
+   * abort before the start.
    */
   boundedRead<Row>(text: string, values?: unknown[], signal?: AbortSignal): Promise<Row[]>;
-  /** Several statements in one transaction, each with the time limit. Rejects like `boundedRead`. */
+  /** In one transaction, each statement with the time limit. */
   boundedReads<T>(work: (read: BoundedRead) => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
-/** One statement of `boundedReads`. */
 export type BoundedRead = <Row>(text: string, values?: unknown[]) => Promise<Row[]>;
 
 /** A search of 100,000 threads whose metadata all match takes 0.1 s with its count. */
 export const BOUNDED_READ_MS = 2_000;
-/**
- * Of the default 20 connections. Two serve five thousand indexed searches a second; four took the processors of a small
- * database from the runs.
- */
+/** Two serve five thousand indexed searches a second; four took the processors of a small database from the runs. */
 const AT_ONCE = 2;
 const PATIENCE_MS = 5_000;
 
-/** Bytes after which a page of records ends. Clients choose the size of records. */
+/** Clients choose the size of records. */
 export const PAGE_BYTES_AT_MOST = 16 * 1024 * 1024;
 
-/** Columns that `roomyPage` adds to each row. */
 export interface PageColumns {
   page_rows: string;
   weight_before: string;
 }
 
 export interface PageWeight {
-  /** The `jsonb` columns of `page` that are sent and may be large. */
+  /** The `jsonb` columns of `page` that may be large. */
   columns: readonly [string?, string?, string?, string?];
-  /** SQL for the bytes of the other columns, computed without reading long values. */
+  /** SQL for the bytes of the other columns. Must not read long values. */
   octets?: string;
-  /** Bytes of a page; default: `PAGE_BYTES_AT_MOST`. */
+  /** Default: `PAGE_BYTES_AT_MOST`. */
   bytesAtMost?: number;
-  /** SQL for the columns to send; default: all columns of `page`. */
+  /** SQL; default: all columns of `page`. */
   sent?: string;
 }
 
 /**
- * The statement without the rows that exceed the page's bytes. The database computes the weight, and `page_rows` is the
- * number of rows before the cut.
- * The statement must return long columns as stored, because PostgreSQL then passes references and detoasts them only
- * until the page is full: 200 records of 6 MB (20,000 numbers each) took longer than a search may, and now as long as
- * three.
+ * Cuts a page by bytes; `page_rows` is the number of rows before the cut. The statement must return long columns as
+ * stored, because PostgreSQL then passes references and reads them only until the page is full: 200 records of 6 MB
+ * took longer than a search may, and now as long as three.
  */
 export const roomyPage = (
   statement: string,
@@ -70,8 +63,8 @@ export const roomyPage = (
 };
 
 /**
- * Plans each statement for its values and allows scans of tables and bitmaps, which session-settings.ts forbids.
- * Transaction-local, since a pooler would refuse connection settings or leave them to its next client.
+ * Plans for the values and allows scans of tables and bitmaps, which session-settings.ts forbids. Transaction-local,
+ * since a pooler would refuse connection settings or leave them to its next client.
  */
 const OPENING = [
   "begin read only",
@@ -82,12 +75,10 @@ const OPENING = [
   "set local enable_bitmapscan = on",
 ].join("; ");
 
-/** A transaction of `Database`. */
 interface Transaction {
   query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
-/** `transaction` opens a transaction with the given statements. */
 export const createBoundedReads = (
   transaction: <T>(work: (transaction: Transaction) => Promise<T>, opening: string) => Promise<T>,
 ): BoundedReads => {

@@ -1,13 +1,10 @@
 import type { Logger } from "../lib/logger.ts";
 import type { Queryable } from "./database.ts";
 
-/** More than a round trip to the database, and more than clocks with NTP differ. */
+/** More than a round trip takes, and more than clocks with NTP differ. */
 export const CLOCKS_DIFFER_MS = 1_000;
 
-/**
- * Milliseconds by which this machine's clock is ahead of the database's; negative: behind. The round trip is
- * subtracted.
- */
+/** Milliseconds, less the round trip; negative: behind. */
 export const clockAhead = async (queryable: Pick<Queryable, "query">): Promise<number> => {
   const asked = Date.now();
   const [row] = await queryable.query<{ now: Date }>("select clock_timestamp() as now");
@@ -16,7 +13,6 @@ export const clockAhead = async (queryable: Pick<Queryable, "query">): Promise<n
   return Math.sign(ahead) * Math.max(0, Math.abs(ahead) - (answered - asked) / 2);
 };
 
-/** Warns if the clocks of this machine and the database differ. */
 export const logClockDifference = async (
   queryable: Pick<Queryable, "query">,
   logger: Logger,

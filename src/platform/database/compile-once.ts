@@ -4,21 +4,18 @@ import type { Queryable } from "./database.ts";
 type ValuesOf = Readonly<Record<string, (source: never) => unknown>>;
 type SourceOf<Values extends ValuesOf> =
   Values extends Readonly<Record<string, (source: infer Source) => unknown>> ? Source : never;
-/** The query's parameters. */
 type Given<Values extends ValuesOf> = {
   readonly [Name in keyof Values]: RawBuilder<ReturnType<Values[Name]>>;
 };
 
-/** A parameter of a compiled query whose value comes with each call. */
+/** A value that comes with each call. */
 class Later {
   constructor(readonly valueOf: (source: never) => unknown) {}
 }
 
 /**
- * Compiles a query of Kysely once and sends it like a raw statement. Building it each time takes 20 to 100
- * microseconds, as long as the rest of this process's work for the query.
- * `values`: the parameters by name, each computed from the source of a call. A visibility that hides rows changes the
- * text, so the query is then built for each call.
+ * Building a query of Kysely takes 20 to 100 microseconds, as long as the rest of this process's work for the query. A
+ * visibility that hides rows changes the text, so the query is then built for each call.
  */
 export const compileOnce = <Hiding extends { readonly hidesNothing: boolean }, Values extends ValuesOf, Row>(
   values: Values,

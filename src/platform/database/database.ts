@@ -12,27 +12,18 @@ import { nameStatements } from "./statement-names.ts";
 
 export interface DatabaseOptions {
   connectionString: string;
-  /** The schema of the tables; default: `threadloom`. */
   schema?: string;
-  /** Most connections of this process. */
   poolSize: number;
-  /** Shown in pg_stat_activity. */
   applicationName: string;
-  /** False behind a pooler in transaction mode without prepared statements (PgBouncer < 1.21). */
+  /** False behind a pooler without prepared statements (PgBouncer < 1.21). */
   preparedStatements: boolean;
-  /** Time limit for connections and answers, instead of the defaults. */
   timeoutMs?: number;
-  /** Encrypts stored data; without it nothing is encrypted. */
   cipher?: Cipher | undefined;
   logger: Logger;
 }
 
-/** Runs one statement with positional parameters: a pool, a client or a transaction. */
 export interface Queryable {
-  /**
-   * Encrypts user data, if there is a key. Repositories use it with platform/encryption/columns.ts; encrypted `json`
-   * and `jsonb` are read as `EncryptedJson`.
-   */
+  /** Encrypted `json` and `jsonb` are read as `EncryptedJson`; platform/encryption/columns.ts decrypts rows. */
   readonly cipher?: Cipher | undefined;
   query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
 }
@@ -44,63 +35,49 @@ export interface Answer<Row> {
 }
 
 /**
- * A pool or a transaction for repositories. Kysely (`queriesOver` in queries.ts) serves plain reads and writes; `query`
- * serves hot statements and those with CTEs. Both use the same connection and prepare each statement once.
+ * Kysely (`queriesOver` in queries.ts) serves plain reads and writes; `query` serves hot statements and those with
+ * CTEs. Both use the same connection and prepare each statement once.
  */
 export interface Records extends Queryable {
   readonly schema: string;
   execute<Row>(text: string, values: unknown[]): Promise<Answer<Row>>;
 }
 
-/** The process's access to PostgreSQL. */
 export interface Database extends Records, BoundedReads {
   readonly pool: pg.Pool;
   readonly connectionString: string;
-  /** `answerMs`: time limit for the answer instead of the default. After it the connection is closed. */
+  /** `answerMs`: time limit for the answer, after which the connection is closed. */
   query<Row>(text: string, values?: unknown[], options?: { answerMs?: number }): Promise<Row[]>;
-  /**
-   * Runs `work` in a transaction on one connection and rolls back if it throws. Never call user code inside. `opening`:
-   * replaces `begin`.
-   */
+  /** Rolls back if `work` throws. Never call user code inside. `opening` replaces `begin`. */
   transaction<T>(work: (transaction: Records) => Promise<T>, opening?: string): Promise<T>;
-  /**
-   * Whether this database threw the error and it may pass (passing-faults.ts). Graphs may throw errors of their own
-   * databases.
-   */
+  /** Whether this database threw the error and it may pass. Graphs may throw errors of their own databases. */
   isLoss(error: unknown): boolean;
-  /**
-   * The listener runs whenever a connection is lost: the database may have crashed. Returns the unsubscribe function.
-   */
+  /** The database may have crashed. Returns the unsubscribe function. */
   onConnectionLost(listener: () => void): () => void;
   close(): Promise<void>;
 }
 
 /** Connections lost together have one cause. */
 const LOSS_LOGGED_EVERY_MS = 10_000;
-/** How long a request waits for a connection before `unavailable`. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /**
- * Closes a connection without an answer: a firewall dropped it, or the machine vanished. Statements of runs take
- * milliseconds. Not a `statement_timeout`, which poolers refuse as a connection setting.
+ * A firewall dropped the connection, or the machine vanished. Not a `statement_timeout`, which poolers refuse as a
+ * connection setting.
  */
 const ANSWER_TIMEOUT_MS = 15_000;
-/** In transactions, which delete and copy threads. The first statement has shown that the connection works. */
+/** Transactions delete and copy threads. The first statement has shown that the connection works. */
 const LONG_ANSWER_TIMEOUT_MS = 60_000;
 /** Extra time for sending a large statement over a slow line. */
 const BYTES_PER_MS = 1_000;
 const LARGE_BYTES = 1_000_000;
-/** SQLSTATE: a write was sent to a standby. */
 const READ_ONLY = "25006";
 
-/** Type numbers of `json` and `jsonb`. */
 const JSON_TYPES: ReadonlySet<number> = new Set([pg.types.builtins.JSON, pg.types.builtins.JSONB]);
 
-/** Time until an idle connection is probed; the system's default is two hours. */
+/** The system's default is two hours. */
 const KEEP_ALIVE_MS = 10_000;
 
-/**
- * A new connection costs 2 ms of this process and plans every statement again, so connections stay open between bursts.
- */
+/** A new connection costs 2 ms of this process and plans every statement again. */
 const IDLE_TIMEOUT_MS = 300_000;
 
 const bytesOf = (value: unknown): number => {
@@ -112,7 +89,7 @@ const bytesOf = (value: unknown): number => {
   return bytes;
 };
 
-/** Keeps JSON with encrypted values unparsed: decryption needs the row's ids. */
+/** Decryption needs the row's ids. */
 const TYPES_WITH_ENCRYPTED: pg.CustomTypesConfig = {
   getTypeParser: ((id: number, format?: "text" | "binary") =>
     JSON_TYPES.has(id) && format !== "binary"
@@ -170,7 +147,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   });
   const outages = createOutages(logger);
   const losses = new WeakSet<Error>();
-  /** The cause of one dead connection affects the others, and each would cost a run the same wait. */
+  /** The other connections have the same fault, and each would cost a run the same wait. */
   const renewIdle = (): void => {
     for (let left = pool.idleCount; left > 0 && !pool.ending; left -= 1)
       pool.connect().then(
@@ -237,9 +214,9 @@ export const openDatabase = (options: DatabaseOptions): Database => {
         await noting(client.query("commit"));
         return result;
       } catch (error) {
-        // The server is no longer the primary; only a new connection finds the primary.
+        // Only a new connection finds the new primary.
         if (sqlState(error) === READ_ONLY) broken = error as Error;
-        // A connection without an answer to one statement answers no other: close it.
+        // The connection will not answer other statements either.
         if (mayHaveBeenCommitted(error)) broken = error as Error;
         else
           await client.query("rollback").catch((rollbackError: unknown) => {

@@ -6,15 +6,15 @@ import type { Database, Queryable } from "./database.ts";
 import { isPassing } from "./passing-faults.ts";
 
 const PROOF = "threadloom";
-/** A proof in this place also says that all values are bound to their rows. An earlier version did not bind them. */
+/** A proof in this place also says that all values are bound to their rows, which an earlier version did not do. */
 const placeOf = (keyId: string): string => `proof bound ${keyId}`;
 const unboundPlaceOf = (keyId: string): string => `proof ${keyId}`;
 
 const NOTED_EVERY_MS = 5_000;
-/** Much longer than the interval between notes. Data that a server encrypts without a note can be lost with the key. */
+/** Much longer than the interval between notes. Data encrypted without a note can be lost with the key. */
 const ENCRYPTS_SECONDS = 60;
 
-/** The ids of all keys in use, the oldest first. */
+/** The oldest first. */
 export const listEncryptionKeys = async (database: Queryable): Promise<string[]> =>
   (
     await database.query<{ key_id: string }>(
@@ -37,8 +37,8 @@ const assertNoServerEncrypts = async (database: Queryable, keyId: string, since:
 };
 
 /**
- * Allows later starts without this key. `assertUnneeded` searches all rows and throws if one needs the key. Throws
- * StartError if a server encrypted with the key since the search began.
+ * `assertUnneeded` searches all rows and throws if one needs the key. Throws StartError if a server encrypted with the
+ * key since the search began.
  */
 export const forgetEncryptionKey = async (
   database: Database,
@@ -75,8 +75,8 @@ const opensIn = (cipher: Cipher, text: string, place: string): boolean => {
 };
 
 /**
- * Whether an earlier version has encrypted here and the command 'reseal' has not bound its values to rows. One bound
- * proof covers all keys: a new key is noted only when all values are bound.
+ * An earlier version has encrypted here, and 'reseal' has not bound its values to rows. One bound proof covers all
+ * keys: a new key is noted only when all values are bound.
  */
 export const areUnbound = (cipher: Cipher | undefined, noted: readonly NotedKey[]): boolean =>
   cipher !== undefined &&
@@ -87,8 +87,8 @@ export const hasUnboundValues = async (database: Queryable): Promise<boolean> =>
   areUnbound(database.cipher, await database.query<NotedKey>(NOTED));
 
 /**
- * Refuses a start without a key in use, and notes the key that encrypts. `acceptsUnbound`: accepts values without a
- * row, and returns whether there may be some. Throws StartError.
+ * Notes the key that encrypts. Throws StartError if a key is missing, or if values may have no row and `acceptsUnbound`
+ * is false.
  */
 export const assertEncryptionKeys = async (
   database: Queryable,
@@ -130,7 +130,7 @@ export const assertEncryptionKeys = async (
   return isUnbound;
 };
 
-/** Notes that all values are bound to their rows. Index: encryption_keys_pkey. */
+/** Index: encryption_keys_pkey. */
 export const noteBound = async (database: Queryable, cipher: Cipher): Promise<void> => {
   await database.query("update threadloom.encryption_keys set proof = $2 where key_id = $1", [
     cipher.keyId,
@@ -158,10 +158,7 @@ const noteServer = async (database: Queryable, serverId: string, keyId: string):
   );
 };
 
-/**
- * Notes that this server encrypts with its key, so that the key is not forgotten, and notes a forgotten key again. The
- * server may encrypt once this resolves.
- */
+/** Prevents that the key is forgotten, and notes a forgotten key again. The server may encrypt once this resolves. */
 export const keepKeyNoted = async (
   database: Queryable,
   serverId: string,
@@ -196,7 +193,7 @@ export const keepKeyNoted = async (
           serverId,
         ]);
       } catch (error) {
-        // The note expires by itself, so an error must not fail the server's stop.
+        // The note expires by itself.
         logger[isPassing(error) ? "debug" : "warn"](
           { err: error },
           "the database can't be told that this server encrypts no more",

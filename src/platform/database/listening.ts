@@ -2,27 +2,26 @@ import pg from "pg";
 import { createBackOff } from "../lib/back-off.ts";
 import type { Logger } from "../lib/logger.ts";
 
-/** Interval of a test query: a half-open connection would otherwise stay silent for ever. */
+/** A half-open connection would otherwise stay silent for ever. */
 const LIFE_SIGN_MS = 5_000;
 
 export interface ListeningOptions {
-  /** A session connection, not through a pooler in transaction mode. */
+  /** Not through a pooler in transaction mode. */
   connectionString: string;
   applicationName: string;
-  /** Name of a shared advisory lock that the connection holds while it lives; undefined: none. */
+  /** A shared advisory lock, held while the connection lives. */
   lock: string | undefined;
   onNotification(payload: string | undefined): void;
   logger: Logger;
 }
 
-/** A connection that listens on a channel and reconnects when it is lost or does not answer. */
+/** Reconnects when the connection is lost or does not answer. */
 export interface Listening {
-  /** Whether notifications sent now are received. */
   readonly isOpen: boolean;
   close(): Promise<void>;
 }
 
-/** Resolves when the connection listens; rejects if the first connection fails. */
+/** Rejects if the first connection fails. */
 export const listenTo = async (channel: string, options: ListeningOptions): Promise<Listening> => {
   const { connectionString, applicationName, lock, onNotification, logger } = options;
   const reconnecting = createBackOff();

@@ -2,25 +2,20 @@ import { invalid } from "../domain/errors.ts";
 import { METADATA_ELEMENTS_AT_MOST } from "../domain/json-schemas.ts";
 
 /**
- * Most bytes of merged metadata or config, as JSON text: twice the limit of one request. Each run and assistant version
- * copies them and each page of threads sends them: 16 runs with 0.9 MB of new keys each made 122 MB.
+ * Twice the limit of one request. Each run and assistant version copies the JSON and each page of threads sends it: 16
+ * runs with 0.9 MB of new keys each made 122 MB.
  */
 export const MERGED_BYTES_AT_MOST = 2_000_000;
 
-/**
- * SQL: whether a merged `jsonb` is within the limit. Checks the stored size first, since a number takes 12 bytes but up
- * to 309 digits as text.
- */
+/** SQL. Checks the stored size first, since a number takes 12 bytes but up to 309 digits as text. */
 export const hasRoomFor = (merged: string): string => `case
   when pg_column_size(${merged}) <= ${MERGED_BYTES_AT_MOST} then octet_length((${merged})::text) <= ${MERGED_BYTES_AT_MOST}
   else false end`;
 
-/** Elements of merged metadata: twice the limit of one request. */
 export const MERGED_ELEMENTS_AT_MOST = 2 * METADATA_ELEMENTS_AT_MOST;
 /** A list item takes at least four bytes, so smaller metadata need no count. */
 const BYTES_OF_FEW = 4 * MERGED_ELEMENTS_AT_MOST;
 
-/** SQL: `hasRoomFor`, and counts the elements of metadata that may have too many. */
 export const hasRoomForMetadata = (merged: string): string => `case
   when pg_column_size(${merged}) <= ${BYTES_OF_FEW} then true
   when ${hasRoomFor(merged)}

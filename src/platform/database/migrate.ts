@@ -10,18 +10,14 @@ import { againIfOthersWereFirst } from "./accelerators.ts";
 import { inSchema } from "./schema.ts";
 
 export interface MigrateOptions {
-  /** The schema of the tables; created if missing. */
   schema: string;
-  /** False if the database has none: processes that start together then retry. */
+  /** False: processes that start together retry. */
   advisoryLocks?: boolean;
-  /**
-   * The migrations to apply, in order; default: all of this version. Restoring a backup passes those of its version.
-   */
+  /** Default: all of this version. Restoring a backup passes those of its version. */
   migrations?: readonly Migration[];
   logger: Logger;
 }
 
-/** A file of `migrations/`. */
 export interface Migration {
   name: string;
   text: string;
@@ -29,19 +25,17 @@ export interface Migration {
 }
 
 const MIGRATIONS_FOLDER = fileURLToPath(new URL("../../../migrations/", import.meta.url));
-/** Advisory lock that lets one starting replica migrate while the others wait. */
 const MIGRATION_LOCK = 7_448_120_262;
 const INSUFFICIENT_PRIVILEGE = "42501";
 /**
- * Every statement on a table queues behind a migration that waits for the table's lock. After this time the migration
- * gives way; a search takes up to 2 seconds (bounded-reads.ts), so several tries may be needed.
+ * Every statement on a table queues behind a migration that waits for the table's lock. A search takes up to 2 seconds,
+ * so several tries may be needed.
  */
 const LOCK_TIMEOUT_MS = 1_000;
 const PAUSE_AT_MOST_MS = 10_000;
-/** SQLSTATE: lock_not_available (the time-out above), and deadlock_detected. */
+/** lock_not_available and deadlock_detected. */
 const LOCK_STATES: ReadonlySet<string> = new Set(["55P03", "40P01"]);
 
-/** The migrations of this version, in order. */
 export const readMigrations = async (): Promise<Migration[]> => {
   const names = (await readdir(MIGRATIONS_FOLDER)).filter((name) => name.endsWith(".sql")).sort();
   return await Promise.all(
@@ -52,7 +46,7 @@ export const readMigrations = async (): Promise<Migration[]> => {
   );
 };
 
-/** Checks first, because `create schema if not exists` needs the right to create schemas even if the schema exists. */
+/** `create schema if not exists` needs the right to create schemas even if the schema exists. */
 const ensureSchema = async (client: pg.Client, schema: string): Promise<void> => {
   const { rows } = await client.query<{ user: string; found: boolean }>(
     `select session_user as "user", exists (select from pg_namespace where nspname = $1) as found`,
@@ -72,7 +66,7 @@ const ensureSchema = async (client: pg.Client, schema: string): Promise<void> =>
   }
 };
 
-/** Checksums of the applied migrations by name; undefined if the schema or the table of migrations is missing. */
+/** Checksums by name; undefined without a table of migrations. */
 export const readRan = async (
   client: pg.Client,
   schema: string,
@@ -87,7 +81,6 @@ export const readRan = async (
   return new Map(ran.rows.map((row) => [row.name, row.checksum]));
 };
 
-/** Explains what to do if the server's role may not change the tables. */
 const asOwner = (schema: string, cause: unknown): unknown =>
   sqlState(cause) !== INSUFFICIENT_PRIVILEGE
     ? cause
@@ -97,7 +90,7 @@ const asOwner = (schema: string, cause: unknown): unknown =>
         { cause },
       );
 
-/** The first pending migration. Throws StartError if another version made the tables. */
+/** Throws StartError if another version made the tables. */
 const nextOf = (
   migrations: readonly Migration[],
   ran: ReadonlyMap<string, string>,
@@ -140,8 +133,8 @@ const isLockFailure = (error: unknown): boolean =>
   LOCK_STATES.has(sqlState(error) ?? (error instanceof Error ? sqlState(error.cause) : undefined) ?? "");
 
 /**
- * Retries until the table locks are free. The transaction keeps the advisory lock between tries, or replicas would take
- * turns at blocking the table; the savepoint releases the table locks.
+ * The transaction keeps the advisory lock between tries, or replicas would take turns at blocking the table. The
+ * savepoint releases the table locks.
  */
 const applyWhenUnlocked = async (
   client: pg.Client,
@@ -166,12 +159,9 @@ const applyWhenUnlocked = async (
   }
 };
 
-/**
- * Applies the next migration in the caller's transaction. Returns its name, or undefined if the tables are up to date.
- */
 const migrateOnce = async (client: pg.Client, options: MigrateOptions): Promise<string | undefined> => {
   const { schema, logger, advisoryLocks = true, migrations = await readMigrations() } = options;
-  // Up to date: skip the statements that only the owner of the tables may run.
+  // The statements below need the owner of the tables.
   const known = await readRan(client, schema);
   if (known !== undefined && nextOf(migrations, known, schema) === undefined) return undefined;
   if (advisoryLocks) await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
@@ -189,18 +179,17 @@ const migrateOnce = async (client: pg.Client, options: MigrateOptions): Promise<
   const ran = (await readRan(client, schema)) ?? new Map<string, string>();
   const migration = nextOf(migrations, ran, schema);
   if (migration === undefined) return undefined;
-  // In a new database all migrations run, and the line "up to date" is enough.
   logger[ran.size === 0 ? "debug" : "info"]({ migration: migration.name }, "migrating the database");
-  // Migrations name no schema and must not see `public`, whose tables may belong to others.
+  // Migrations must not see `public`, whose tables may belong to others.
   await client.query(`set local search_path to "${schema}"`);
   await applyWhenUnlocked(client, migration, options);
   return migration.name;
 };
 
 /**
- * Applies every pending `migrations/NNNN_title.sql` in order, each in its own transaction. An advisory lock makes
- * replicas wait for each other. Uses its own connection, since a migration may exceed the service's time limits.
- * Throws StartError if another version made the tables, or if the schema can't be created.
+ * Each migration has its own transaction; an advisory lock makes replicas wait. Uses its own connection, since a
+ * migration may exceed the time limits. Throws StartError if another version made the tables, or if the schema can't be
+ * created.
  */
 export const migrate = async (connectionString: string, options: MigrateOptions): Promise<void> => {
   const { schema, logger } = options;

@@ -9,7 +9,6 @@ export interface MigrationStatus {
   state: MigrationState;
 }
 
-/** The state of each migration in a schema, by name. Changes nothing. */
 export const readMigrationStatus = async (client: pg.Client, schema: string): Promise<MigrationStatus[]> => {
   const ran = (await readRan(client, schema)) ?? new Map<string, string>();
   const known = await readMigrations();

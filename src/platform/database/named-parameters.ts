@@ -1,23 +1,21 @@
 import type { Cipher } from "../encryption/cipher.ts";
 import type { Queryable } from "./database.ts";
 
-/** PostgreSQL's type, the value computed from the source, and, if different, the value for a database that encrypts. */
+/** PostgreSQL's type, the value, and the value for a database that encrypts, if different. */
 export type Parameter<Source> = readonly [
   type: string,
   valueOf: (source: Source) => unknown,
   encryptedOf?: (source: Source, cipher: Cipher) => unknown,
 ];
 
-/** Adds a condition: SQL that is true where `column` is allowed, and its values to `values`. */
+/** SQL that is true where `column` is allowed. Adds its parameters to `values`. */
 interface Conditioning {
   condition(column: string, values: unknown[]): string;
 }
-/** The column of a condition, and the source of the condition. */
 export type ConditionOn<Source> = readonly [column: string, conditioningOf: (source: Source) => Conditioning];
 
-/** A statement with named parameters. */
 export interface NamedStatement<Source> {
-  /** The text without conditions: the same for every call, so it is prepared once. */
+  /** Without conditions: the same for every call, so it is prepared once. */
   readonly text: string;
   query<Row>(queryable: Queryable, source: Source): Promise<Row[]>;
 }
@@ -25,20 +23,19 @@ export interface NamedStatement<Source> {
 type Parameters = Readonly<Record<string, Parameter<never>>>;
 type Conditions = Readonly<Record<string, ConditionOn<never>>>;
 
-/** The intersection of all sources. */
 type SourceOf<Named extends Parameters | Conditions> =
   Named extends Readonly<Record<string, readonly [string, (source: infer Source) => unknown, ...unknown[]]>>
     ? Source
     : never;
 
 const NO_CONDITION = "true";
-/** Texts of one statement; a few kilobytes each. */
+/** A few kilobytes each. */
 const TEXTS_AT_MOST = 50;
 
 /**
- * Numbers the parameters in order. `write` makes the text once; in it `sql.lists` stands for `$3::bigint[]`. PostgreSQL
- * refuses a statement with unused parameters, so a statement declares only its own.
- * `conditions` appear in the text by name and are usually `true`. Other conditions make another text.
+ * In `write`, `sql.lists` stands for `$3::bigint[]`. PostgreSQL refuses unused parameters, so a statement declares only
+ * its own.
+ * `conditions` are usually `true`; others make another text.
  */
 export const nameParameters = <
   Named extends Parameters,

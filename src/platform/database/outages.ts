@@ -2,15 +2,12 @@ import { sqlState } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { isContention, isOutOfRoom, isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
 
-/** Logs when the database becomes unreachable and when it returns. */
 export interface Outages {
-  /** Call it for a failed statement. An error of an unreachable or full database begins an outage. */
   failed(error: unknown): void;
-  /** Call it for an answered statement. */
   worked(): void;
 }
 
-/** A full server answers some statements and refuses others: it is back after this time without a refusal. */
+/** A full server answers some statements and refuses others. */
 const QUIET_MS = 1_000;
 /** With a full disk, reads and some writes succeed for minutes between two refusals. */
 const QUIET_WHEN_FULL_MS = 60_000;
@@ -42,7 +39,7 @@ export const createOutages = (logger: Logger): Outages => {
   };
 };
 
-/** For repeated work in the background: passing faults are logged by `Outages`, and the work runs again. */
+/** Passing faults are logged by `Outages`, and the work runs again. */
 export const logFailure =
   (logger: Logger, message: string) =>
   (error: unknown): void =>

@@ -6,14 +6,14 @@ type NullableJson = ColumnType<JsonObject | null, JsonObject | string | null, Js
 type Timestamp = ColumnType<Date, Date | string | undefined, Date | string>;
 type NullableTimestamp = ColumnType<Date | null, Date | string | null | undefined, Date | string | null>;
 
-/** Webhooks of ended runs, with the result of each delivery; see src/engine/outbox/README.md. */
+/** See src/engine/outbox/README.md. */
 export interface WebhookDeliveriesTable {
   run_id: string;
   thread_id: string;
   assistant_id: string;
   graph_id: string;
   url: string;
-  /** The host of `url`, or a digest of it; empty for this server's own routes. */
+  /** A host, or a digest of `url`; empty for this server's own routes. */
   receiver: string;
   /** As `runs.caller`; empty: no named caller. */
   caller: ColumnType<string, string | undefined, string>;
@@ -33,16 +33,14 @@ export interface WebhookDeliveriesTable {
   final_values: Buffer | null;
   values_omitted: boolean;
   state: "pending" | "delivered" | "failed";
-  /** The fence: grows with each claim and each replay. */
+  /** The fence: each claim and each replay increments it. */
   attempts: number;
   failures: number;
   /** When to send next; during sending: when the sender counts as dead. */
   due_at: Timestamp;
   give_up_at: Timestamp;
   last_attempt_at: NullableTimestamp;
-  /** The receiver's last answer. */
   last_status: number | null;
   last_error: string | null;
-  /** When it was delivered or given up. */
   settled_at: NullableTimestamp;
 }

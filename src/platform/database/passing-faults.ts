@@ -2,17 +2,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createBackOff } from "../lib/back-off.ts";
 import { sqlState } from "../domain/errors.ts";
 
-/*
- * The one list of faults that may pass: the database is unreachable, starting, stopping, full or no longer the primary,
- * or two transactions conflict. And the one retry loop.
- */
+/* The one list of faults that may pass, and the one retry loop. */
 
 /**
- * query_canceled: a `statement_timeout` of the role or the database, most often behind a lock, or `pg_cancel_backend`.
- * bounded-reads.ts sets its own time limit and treats this state as a result.
+ * query_canceled: a `statement_timeout` of the role or the database, or `pg_cancel_backend`. bounded-reads.ts sets its
+ * own time limit and treats this state as a result.
  */
 const CANCELLED_STATE = "57014";
-/** Conflicts with other transactions: the transaction was rolled back, and a retry works. */
+/** The transaction was rolled back, and a retry works. */
 const CONTENTION_STATES = new Set([
   "40001", // serialization_failure
   "40P01", // deadlock_detected
@@ -20,20 +17,19 @@ const CONTENTION_STATES = new Set([
   CANCELLED_STATE,
 ]);
 
-/** The server refused the statement, so nothing was committed. */
+/** Nothing was committed. */
 const REFUSED_STATES = new Set([
   "25006", // read_only_sql_transaction: a failover has made this server a standby
   "57P03", // cannot_connect_now: starting, stopping or recovering
 ]);
-/** Insufficient connections, memory or disk: for the operator to fix, not a fault of a run. */
+/** Connections, memory or disk: for the operator to fix, not a fault of a run. */
 const RESOURCES_CLASS = "53";
 /**
- * PostgreSQL 15 reports a full disk at the start of a session as an internal error: write_item in its relcache.c. Later
- * versions report disk_full.
+ * PostgreSQL 15 reports a full disk at the start of a session as an internal error (write_item in its relcache.c).
+ * Later versions report disk_full.
  */
 const NO_ROOM_FOR_SESSION = { state: "XX000", message: /^could not write init file/ };
 
-/** SQLSTATE: no room on the disk, or for this role. */
 const NO_ROOM_STATES = new Set(["53100", "53400"]);
 
 const couldNotBeginSession = (error: unknown): boolean =>
@@ -41,11 +37,10 @@ const couldNotBeginSession = (error: unknown): boolean =>
   error instanceof Error &&
   NO_ROOM_FOR_SESSION.message.test(error.message);
 
-/** Whether the database refused a statement or a session because its disk is full. */
 export const isOutOfRoom = (error: unknown): boolean =>
   NO_ROOM_STATES.has(sqlState(error) ?? "") || couldNotBeginSession(error);
 
-/** The server ended the session; the statement may be committed or not. */
+/** The statement may be committed or not. */
 const ENDED_STATES = new Set([
   "57P01", // admin_shutdown
   "57P02", // crash_shutdown
@@ -53,10 +48,10 @@ const ENDED_STATES = new Set([
   "25P03", // idle_in_transaction_session_timeout
   "25P04", // transaction_timeout
 ]);
-/** Connection exceptions, and PgBouncer's error for an unreachable server (08P01). */
+/** Includes PgBouncer's error for an unreachable server (08P01). */
 const CONNECTION_CLASS = "08";
 
-/** The connection failed: no statement was sent. */
+/** No statement was sent. */
 const NOT_CONNECTED_CODES = new Set([
   "EADDRNOTAVAIL",
   "EAI_AGAIN",
@@ -70,10 +65,10 @@ const NOT_CONNECTED_CODES = new Set([
   "ENOENT", // the socket file of a local server
   "ENOTFOUND",
 ]);
-/** These occur while connecting and later. */
+/** While connecting, and later. */
 const CONNECTION_CODES = new Set(["ECONNABORTED", "ECONNRESET", "ENETRESET", "EPIPE", "ETIMEDOUT"]);
 
-/** Errors of `pg` that have only a message. */
+/** `pg` reports these without a code. */
 const NOT_CONNECTED_MESSAGES =
   /^(timeout exceeded when trying to connect|timeout expired|Connection terminated due to connection timeout)/;
 const LOST_MESSAGES =
@@ -82,13 +77,10 @@ const LOST_MESSAGES =
 const isConnecting = (error: Error): boolean =>
   "syscall" in error && (error.syscall === "connect" || error.syscall === "getaddrinfo");
 
-/**
- * Whether a statement was cancelled (see CANCELLED_STATE). A statement that always takes too long fails like this each
- * time, so endless retries need another limit.
- */
+/** A statement that always takes too long fails like this each time, so endless retries need another limit. */
 export const isCancelled = (error: unknown): boolean => sqlState(error) === CANCELLED_STATE;
 
-/** Whether concurrent transactions made a statement fail: it was rolled back, and the database is reachable. */
+/** Rolled back, with the database reachable. */
 export const isContention = (error: unknown): boolean => CONTENTION_STATES.has(sqlState(error) ?? "");
 
 const wasNotTaken = (error: Error): boolean => {
@@ -111,22 +103,20 @@ const wasLost = (error: Error): boolean => {
   return ENDED_STATES.has(state) || state.startsWith(CONNECTION_CLASS) || CONNECTION_CODES.has(state);
 };
 
-/** Whether the cause may pass, so that a retry may work. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof Error && (wasNotTaken(error) || wasLost(error));
 
-/** Whether a failed statement may have been committed: only its answer was lost. */
+/** Only the answer was lost. */
 export const mayHaveBeenCommitted = (error: unknown): boolean =>
   error instanceof Error && !wasNotTaken(error) && wasLost(error);
 
-/** insufficient_privilege: the role may not use the schema or one of its tables. */
 const NO_RIGHT_STATE = "42501";
 
-/** Whether a database is unusable: a passing fault, a refused login, a missing database, or a role without rights. */
+/** A passing fault, a refused login, a missing database, or a role without rights. */
 export const isUnusable = (error: unknown): boolean =>
   isPassing(error) || /^(28|3D|42501)/.test(sqlState(error) ?? "");
 
-/** The reason, as the end of a sentence without its full stop. */
+/** The end of a sentence, without its full stop. */
 export const unusableReason = (error: unknown): string => {
   const reason = (error instanceof Error && error.message) || (sqlState(error) ?? "");
   return sqlState(error) === NO_RIGHT_STATE
@@ -135,17 +125,17 @@ export const unusableReason = (error: unknown): string => {
 };
 
 export interface RetryOptions {
-  /** No try begins later than this after the first one. Default: no limit. */
+  /** Default: no limit. */
   forMs?: number;
-  /** Called before each retry: whether the result is still needed. */
+  /** Called before each retry. */
   isWanted?: () => boolean;
-  /** Which errors to retry; default: all that pass. `isRetry`: of the failed try. */
+  /** Default: all that pass. */
   after?: (error: unknown, isRetry: boolean) => boolean;
 }
 
 /**
- * Retries `work` with growing pauses while it fails with a passing fault. Throws the last error. `isRetry`: an earlier
- * try may have been committed (see `mayHaveBeenCommitted`), so work that must not run twice has to check.
+ * Throws the last error. `isRetry`: an earlier try may have been committed, so work that must not run twice has to
+ * check.
  */
 export const retryPassing = async <Result>(
   work: (isRetry: boolean) => Promise<Result>,

@@ -6,14 +6,12 @@ import { ALL_ACCELERATORS, type Accelerators } from "./accelerators.ts";
 import { withProbe } from "./probe.ts";
 
 /**
- * The addresses of a process's database. A pooler in transaction mode gives each transaction any free connection:
- * LISTEN fails, locks stay on connections of others, and old poolers mix up prepared statements. Poolers do not report
- * this, so this file detects it.
+ * A pooler in transaction mode gives each transaction any free connection: LISTEN fails, locks stay on connections of
+ * others, and old poolers mix up prepared statements. Poolers do not report this.
  */
 export interface DatabaseAddresses {
-  /** For statements and transactions. */
   connectionString: string;
-  /** For LISTEN, the lock of a living process, and migrations, which need a session. */
+  /** For LISTEN, the lock of a living process, and migrations. */
   directConnectionString: string | undefined;
   preparedStatements: boolean;
 }
@@ -29,12 +27,12 @@ const NO_PREPARED_STATEMENTS =
   "DATABASE_URL leads through a pooler that doesn't know prepared statements: set DATABASE_PREPARED_STATEMENTS=false, " +
   "or have the pooler know them (PgBouncer from 1.21 on does, with max_prepared_statements above 0).";
 
-/** PostgreSQL releases a connection's locks within milliseconds of its end. Behind a pooler they stay. */
+/** PostgreSQL releases locks within milliseconds of a connection's end. Behind a pooler they stay. */
 const UNLOCKED_WITHIN_MS = 5_000;
 const RETRY_MS = 5;
 
 const LOCK = "select pg_advisory_lock(hashtextextended($1, 0))";
-/** Releases the lock if the asking backend has it, so that the lock does not stay on a pooler's connection. */
+/** Releases an own lock, which would otherwise stay on a pooler's connection. */
 const WHOSE_LOCK = `select case when pid = pg_backend_pid()
     then case when pg_advisory_unlock(hashtextextended($1, 0)) then 'own' end else 'of another' end as whose
   from pg_locks
@@ -42,10 +40,7 @@ const WHOSE_LOCK = `select case when pid = pg_backend_pid()
     and database = (select oid from pg_database where datname = current_database())
     and (classid::bigint << 32 | objid::bigint) = hashtextextended($1, 0)`;
 
-/**
- * Takes a lock on a connection to `holding` and watches it on `asking`. A session keeps its lock until its end, and no
- * other connection has it meanwhile.
- */
+/** A session keeps its lock until its end, and no other connection has it meanwhile. */
 const tryLock = async (
   holding: string,
   asking: pg.Client,
@@ -66,10 +61,7 @@ const tryLock = async (
   return "not kept";
 };
 
-/**
- * Whether a prepared statement keeps its name on the server. A pooler with support renames statements; one without lets
- * names of clients collide on one connection.
- */
+/** A pooler with support renames statements; one without lets names of clients collide on one connection. */
 const keepsNames = async (client: pg.Client): Promise<boolean> => {
   const name = newId();
   await client.query("begin");
@@ -81,7 +73,6 @@ const keepsNames = async (client: pg.Client): Promise<boolean> => {
   return kept;
 };
 
-/** Whether a connection to this address is a session, without a pooler in transaction mode. */
 export const isSession = (connectionString: string): Promise<boolean> =>
   withProbe(
     connectionString,
@@ -89,10 +80,8 @@ export const isSession = (connectionString: string): Promise<boolean> =>
   );
 
 /**
- * Checks that sessions are possible on the statements' database, and prepared statements if configured. Takes two
- * connections for a moment; after a refusal an unused lock may stay on a pooler's connection.
- * Throws StartError, with a sentence that names the setting to change, and errors of `pg` if `connectionString` is
- * unusable.
+ * Takes two connections for a moment; after a refusal an unused lock may stay on a pooler's connection. Throws
+ * StartError, and errors of `pg` if `connectionString` is unusable.
  */
 export const assertSessions = async (
   addresses: DatabaseAddresses,

@@ -12,7 +12,6 @@ import type { Tables } from "./tables.ts";
 
 const refuse = (what: string) => () => Promise.reject(new Error(`Kysely is not asked for ${what} here.`));
 
-/** `Records` opens and closes the connection, not Kysely. */
 const connectionOver = (records: Records): DatabaseConnection => ({
   async executeQuery<Row>({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) {
     const { rows, rowCount } = await records.execute<Row>(sql, [...parameters]);
@@ -39,10 +38,9 @@ const driverOver = (records: Records): Driver => {
 };
 
 /**
- * Kysely over the connection of `records`: named and prepared like raw statements (Kysely's own driver sends unnamed
- * ones, at 0.7 times the speed), in the same transaction and with the same fault handling. Not part of `Database`:
- * graph processes need no Kysely, whose 260 files take 9 MiB. Refuses Kysely's transactions, which would bypass
- * `Database.transaction`.
+ * Named and prepared like raw statements (Kysely's own driver is at 0.7 times the speed), in the same transaction and
+ * with the same fault handling. Not part of `Database`: graph processes need no Kysely, whose 260 files take 9 MiB.
+ * Kysely's own transactions would bypass `Database.transaction`.
  */
 export const queriesOver = (records: Records): Kysely<Tables> =>
   new Kysely<Tables>({

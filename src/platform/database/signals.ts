@@ -5,29 +5,29 @@ import { ALL_ACCELERATORS, type Accelerators } from "./accelerators.ts";
 import type { Database } from "./database.ts";
 
 /**
- * Messages between the processes of a database. A signal is a hint that the database changed: a lost signal costs
- * latency, since each waiter also polls, never correctness.
+ * A signal is a hint that the database changed: a lost signal costs latency, since each waiter also polls, never
+ * correctness.
  */
 export type SignalKind =
-  /** Runs became available; workers with a free slot should claim. The id is a run's. */
+  /** Workers with a free slot should claim. The id is a run's. */
   | "available"
-  /** A run reached a terminal status. Sent only if another process may wait for it. */
+  /** Sent only if another process may wait for the run's end. */
   | "ended"
-  /** A run was rolled back before it began. The run has no events and no row, so the signal alone carries its end. */
+  /** A run was rolled back before it began. It has no events and no row, so the signal alone carries its end. */
   | "gone"
-  /** A process waits for the end of a run that another process executes, which should send `ended`. */
+  /** A process waits for the end of a run that another one executes. */
   | "awaited"
-  /** The executing process should cancel a run; `runs.cancel_action` says how. */
+  /** `runs.cancel_action` says how. */
   | "cancel"
-  /** Events of a run were appended to the event log. */
+  /** Events were appended to the event log. */
   | "events"
-  /** A reader on another process wants a run's events: the executor should write them to the event log. */
+  /** The executor should write the run's events to the event log. */
   | "watch"
-  /** Requested events of a run can't be appended to the event log. Readers on other processes lose the stream. */
+  /** Requested events can't be appended to the log: readers on other processes lose the stream. */
   | "unlogged"
   /** A process reads the events of a thread and its future runs. `runId` is the id of that process. */
   | "follow"
-  /** `follow` over the protocol wire: runs that begin on the thread must produce its events. */
+  /** `follow` over the protocol wire: future runs must produce its events. */
   | "follow-protocol";
 
 export interface Signal {
@@ -41,23 +41,19 @@ export interface Signal {
 export type SignalHandler = (signal: Signal) => void;
 
 export interface Signals {
-  /** Queues a signal to every process on this database, including this one. Never throws, never waits. */
+  /** Reaches every process, including this one. Never throws, never waits. */
   send(signal: Signal): void;
-  /** The handler gets every signal. Returns the unsubscribe function. */
+  /** Returns the unsubscribe function. */
   subscribe(handler: SignalHandler): () => void;
-  /** The handler gets the signals of one thread, at no cost for other threads. */
   subscribeToThread(threadId: string, handler: SignalHandler): () => void;
   close(): Promise<void>;
 }
 
-/**
- * Signals are sent in batches outside transactions: NOTIFY in a transaction takes a global lock at commit and cost 61 %
- * of the throughput at 32 clients.
- */
+/** NOTIFY inside a transaction takes a global lock at commit and cost 61 % of the throughput at 32 clients. */
 const COALESCE_MS = 10;
 /**
- * A process alone on its database sends no signals, which saves a statement per 10 ms of work. It checks for others at
- * this interval; a new process polls until then.
+ * A process alone on its database sends no signals, which saves a statement per 10 ms of work. A new process polls
+ * until others see it.
  */
 const SERVER_CHECK_MS = 1_000;
 
@@ -73,7 +69,6 @@ const fromText = (text: string): Signal | undefined => {
     : { kind: kind as SignalKind, threadId, runId, turn: turn === undefined ? undefined : Number(turn) };
 };
 
-/** Subscribers to all signals, or to those of one thread. */
 const createSubscribers = () => {
   const ofAll = new Set<SignalHandler>();
   const ofThreads = new Map<string, Set<SignalHandler>>();
@@ -98,19 +93,17 @@ const createSubscribers = () => {
 
 export interface SignalsOptions {
   database: Database;
-  /** For the listening connection: a session, not through a pooler in transaction mode. */
+  /** Not through a pooler in transaction mode. */
   connectionString: string;
-  /** Names the lock of the listening connection. Other processes see by the lock when this process dies. */
+  /** Names the lock by which others see the death of this process. */
   processId: string;
-  /** Default: all. Without `listen` this process receives only its own signals. */
+  /** Without `listen` this process receives only its own signals. */
   accelerators?: Accelerators;
   logger: Logger;
 }
 
-/** The application name of the listening connections of a schema's servers. */
 export const listenerName = (schema: string): string => `${schema} listener`;
 
-/** Opens the one LISTEN connection of this process, if `listen` is on. */
 export const openSignals = async ({
   database,
   connectionString,
@@ -129,7 +122,6 @@ export const openSignals = async ({
   let alone = !accelerators.listen;
   let closed = false;
 
-  /** Signals of this process are delivered in the same way as those of others. */
   const deliver = (payload: string | undefined): void => {
     for (const item of (payload ?? "").split(",")) {
       const signal = fromText(item);

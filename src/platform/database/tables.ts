@@ -2,9 +2,9 @@ import type { ColumnType, Generated, Selectable } from "kysely";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
 import type { WebhookDeliveriesTable } from "./outbox-table.ts";
 
-/** The tables for Kysely, columns named as in `migrations/`. Row types are derived from these interfaces. */
+/** Columns as in `migrations/`. Row types are derived from these interfaces. */
 
-/** Written as JSON text or as a value that `pg` stringifies, read as the parsed value. */
+/** Written as JSON text or as a value, read as the parsed value. */
 type Json<T = JsonObject> = ColumnType<T, T | string, T | string>;
 type JsonWithDefault<T = JsonObject> = ColumnType<T, T | string | undefined, T | string>;
 type Timestamp = ColumnType<Date, Date | string | undefined, Date | string>;
@@ -14,10 +14,7 @@ export type ThreadStatus = "idle" | "busy" | "interrupted" | "error";
 export type RunStatus = "pending" | "running" | "error" | "success" | "timeout" | "interrupted";
 export type MultitaskStrategy = "reject" | "enqueue" | "interrupt" | "rollback";
 export type CancelAction = "interrupt" | "rollback";
-/**
- * Why a run was cancelled: by a request, by a request with `taken`, by a newer run of the thread, or because its client
- * disconnected.
- */
+/** `replaced`: by a newer run of the thread. `disconnected`: by the client. */
 export type CancelReason = "requested" | "taken" | "replaced" | "disconnected";
 
 export interface EncryptionKeysTable {
@@ -94,7 +91,7 @@ export interface RunsTable {
   delete_thread: Generated<boolean>;
   error: ColumnType<JsonObject | null, JsonObject | string | null | undefined, JsonObject | string | null>;
   cancel_action: CancelAction | null;
-  /** For records alone; executors do not read it. */
+  /** For records alone. */
   cancel_reason: ColumnType<never, never, CancelReason | null>;
   attempt: Generated<number>;
   lost_attempts: Generated<number>;
@@ -106,20 +103,15 @@ export interface RunsTable {
   unlogged_attempt: ColumnType<never, never, number | null>;
   lease_until: NullableTimestamp;
   available_at: Timestamp;
-  /** When the first attempt began. */
   started_at: NullableTimestamp;
-  /**
-   * Receiver of the run's end, as engine/queue/webhook-address.ts stores it, for the statements that end runs. `kwargs`
-   * has the given form.
-   */
+  /** As engine/queue/webhook-address.ts stores it. `kwargs` has the given form. */
   webhook: ColumnType<never, string | null | undefined, never>;
   /** For a rollback, see engine/queue/sql/forget.ts. */
   replaced_metadata: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
-  /** For a rollback: the thread's config. */
   replaced_config: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
-  /** The user who created the run, for its graph. No API answer contains it. */
+  /** For the run's graph. No API answer contains it. */
   auth_user: ColumnType<never, JsonObject | string | null | undefined, never>;
-  /** Counts runs per creator, see engine/queue/counted-as.ts. */
+  /** See engine/queue/counted-as.ts. */
   caller: ColumnType<never, string | null | undefined, never>;
   created_at: Timestamp;
   updated_at: Timestamp;
@@ -130,7 +122,7 @@ export interface RunEventsTable {
   run_id: string;
   /** `pg` returns a bigint as text; statements cast it to float8. */
   seq: ColumnType<string, number, number>;
-  /** The event's id within its thread, see engine/events/event-ids.ts; null for an attempt without a turn. */
+  /** The event's id within its thread, see engine/events/event-ids.ts; null without a turn. */
   thread_seq: ColumnType<string | null, number | null, number | null>;
   event: string;
   data: string;
@@ -149,12 +141,11 @@ export interface CronsTable {
   /** Null if the cron has a thread. */
   on_run_completed: "delete" | "keep" | null;
   user_id: string | null;
-  /** The user of the runs, for their graphs. No API answer contains it. */
+  /** For the graphs of the runs. No API answer contains it. */
   auth_user: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
-  /** Counts the runs per caller, see engine/queue/counted-as.ts. */
+  /** See engine/queue/counted-as.ts. */
   caller: ColumnType<never, string | null | undefined, string | null>;
   metadata: JsonWithDefault;
-  /** JSON text of an object: the request for a run. */
   payload: string;
   next_run_date: NullableTimestamp;
   error: string | null;
@@ -203,17 +194,16 @@ export type AssistantRow = Omit<Selectable<AssistantsTable>, "defaults">;
 export type AssistantVersionRow = Selectable<AssistantVersionsTable>;
 export type ThreadRow = Selectable<ThreadsTable>;
 export type RunRow = Selectable<RunsTable>;
-/** A run for its executor. No API answer is built from it. */
+/** No API answer is built from it. */
 export type ExecutedRunRow = RunRow & {
-  /** The user as the graph receives it; null: no user created the run. */
+  /** As the graph receives it; null: no user created the run. */
   auth_user: JsonObject | null;
 };
-/** A run returned by the claiming statement. */
 export type ClaimedRunRow = ExecutedRunRow & {
   /** True: the thread has no checkpoint, and only this attempt can write one. Otherwise the thread may have some. */
   starts_empty?: boolean;
 };
-/** Fields announced with a run's end, see engine/ended-line.ts. */
+/** See engine/ended-line.ts. */
 export type EndedRun = Pick<
   RunRow,
   "run_id" | "thread_id" | "graph_id" | "assistant_id" | "attempt" | "available_at" | "started_at"

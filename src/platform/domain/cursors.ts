@@ -1,9 +1,7 @@
 import { invalid } from "./errors.ts";
 
-/** Longer than any cursor of a list. */
 export const CURSOR_CHARACTERS = 500;
 
-/** The form of a key, for `readCursor`. */
 export interface Shape {
   test(key: string): boolean;
 }
@@ -15,11 +13,7 @@ export const MICROSECONDS: Shape = {
 };
 export const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/**
- * Encodes where a page ends: the sort keys of its last record. Unlike an offset, a cursor skips and repeats no
- * unchanged record.
- * @param order name of the list's order; the cursor is valid for this order only
- */
+/** Encodes the sort keys of a page's last record. Unlike an offset, a cursor skips and repeats no unchanged record. */
 export const writeCursor = (order: string, keys: readonly string[]): string =>
   Buffer.from(JSON.stringify([order, ...keys])).toString("base64url");
 
@@ -34,7 +28,6 @@ const partsOf = (cursor: string): unknown => {
 /**
  * The keys given to `writeCursor`. A client may have forged them: they may choose a position, never what the caller may
  * see.
- * @param shapes one for each key
  * @throws invalid if the cursor is not from a list in this order
  */
 export const readCursor = (cursor: string, order: string, shapes: readonly Shape[]): string[] => {
@@ -56,11 +49,11 @@ export const assertOnePlace = ({ cursor, offset }: { cursor?: string | undefined
   if (cursor !== undefined && offset > 0) throw invalid("'cursor': give it without 'offset'.");
 };
 
-/** SQL for a time in a cursor: microseconds since 1970, the precision of PostgreSQL. */
+/** SQL: microseconds since 1970, the precision of PostgreSQL. */
 export const microsecondsOf = (column: string): string =>
   `(extract(epoch from ${column}) * 1000000)::bigint::text`;
 
-/** The time of `microsecondsOf`, as a parameter. JavaScript's times have only milliseconds. */
+/** JavaScript's times have only milliseconds. */
 export const timeOf = (microseconds: string): string => {
   const whole = BigInt(microseconds);
   // The remainder is negative for times before 1970.

@@ -1,38 +1,36 @@
 import type { CausedByProject, WithoutContents } from "../lib/contents.ts";
 
 /**
- * The error catalogue: every refusal of a request is declared here. Only `http/` maps a `kind` to a status code.
- * The caller gets the message as `{"detail": message}`. A message is one sentence that names the field or the id, and
- * contains no SQL, path or stack.
+ * Only `http/` maps a `kind` to a status code. The caller gets the message as `{"detail": message}`: one sentence that
+ * names the field or the id, without SQL, path or stack.
  */
 
 export type ErrorKind =
-  /** The body is not parseable. HTTP 400. */
+  /** Unparseable body: 400. */
   | "malformed"
-  /** The request has no API key. HTTP 401. */
+  /** No API key: 401. */
   | "unauthenticated"
-  /** The API key is unknown or lacks the permission. HTTP 403. */
+  /** Unknown API key, or no permission: 403. */
   | "forbidden"
-  /** The resource does not exist, or the caller may not see it. HTTP 404. */
+  /** Missing, or hidden from the caller: 404. */
   | "not_found"
-  /** The request contradicts the present state, e.g. a run is in progress. HTTP 409. */
+  /** 409. */
   | "conflict"
-  /** The body is too large for the route. HTTP 413. */
+  /** 413. */
   | "too_large"
-  /** A field is invalid; the message names it. HTTP 422. */
+  /** 422. */
   | "invalid"
-  /** The caller exceeds a limit; nothing was done. HTTP 429 with Retry-After. */
+  /** A limit is reached, nothing was done: 429 with Retry-After. */
   | "too_many"
-  /** The database is unreachable or memory is short; nothing was stored. HTTP 503 with Retry-After. */
+  /** Database unreachable or memory short, nothing was stored: 503 with Retry-After. */
   | "unavailable";
 
-/** The missing resource, for protocols with error codes. */
+/** For protocols with error codes. */
 export type Missing = "assistant" | "graph" | "thread" | "run" | "checkpoint";
 
-/** An error whose message is for the caller. */
 export class ThreadloomError extends Error {
   readonly missing: Missing | undefined;
-  /** When to try again. Undefined: unknown, or never. */
+  /** Undefined: unknown, or never. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(
@@ -104,7 +102,6 @@ export const uiNotFound = (reference: string, component: string) =>
     `'${reference}' has no component '${component}' in 'ui' of langgraph.json.`,
   );
 export const uiFileNotFound = (file: string) => new ThreadloomError("not_found", `File '${file}' not found.`);
-/** @param why one sentence */
 export const consoleNotFound = (why: string) => new ThreadloomError("not_found", why);
 export const checkpointNotFound = (checkpointId: string) =>
   new ThreadloomError("not_found", `Checkpoint '${checkpointId}' not found.`, { missing: "checkpoint" });
@@ -115,8 +112,8 @@ export const threadBusy = (threadId: string) =>
   );
 
 /**
- * A thread changed between reading its state and writing the result: a run began or ended, or the state was pruned.
- * Nothing was written; read again before the next try.
+ * A run began or ended, or the state was pruned, between reading a state and writing the result. Nothing was written;
+ * read again before the next try.
  */
 export class ThreadChangedError extends ThreadloomError {
   constructor(threadId: string) {
@@ -124,7 +121,7 @@ export class ThreadChangedError extends ThreadloomError {
   }
 }
 
-/** A value is too large to store, to send or to convert to JSON. A value from a graph ends the run with this error. */
+/** A value from a graph ends the run with this error. */
 export class ValueTooLargeError extends ThreadloomError {
   /** `what`: the beginning of a sentence, as "An event 'values'". `option`: the variable that sets the limit. */
   constructor(what: string, charactersAtMost: number, option?: string) {
@@ -138,7 +135,7 @@ export class ValueTooLargeError extends ThreadloomError {
   }
 }
 
-/** The caller has closed the connection: the work ends without an answer. */
+/** The work ends without an answer. */
 export class CallerGoneError extends Error {
   constructor() {
     super("The caller has closed the connection.");
@@ -163,13 +160,12 @@ export class HandlerRefusal extends Error implements CausedByProject {
 /** SQLSTATE: the key exists already. */
 export const UNIQUE_VIOLATION = "23505";
 
-/** The SQLSTATE of an error from `pg`, or undefined for other errors. */
 export const sqlState = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 
 /**
- * The stored state of a thread is damaged, or storing it failed: not a fault of the caller or the graph. The log gets
- * the cause, callers a neutral sentence.
+ * Damaged state or a failed write: not a fault of the caller or the graph. The log gets the cause, callers a neutral
+ * sentence.
  */
 export class StateStorageError extends Error implements WithoutContents {
   readonly hidesContents = true;
@@ -179,7 +175,7 @@ export class StateStorageError extends Error implements WithoutContents {
   }
 }
 
-/** The project's code failed in a request. The log gets the cause, callers a neutral sentence. */
+/** The log gets the cause, callers a neutral sentence. */
 export class ProjectCodeError extends Error implements CausedByProject, WithoutContents {
   readonly causedByProject = true;
   readonly hidesContents = true;
@@ -189,10 +185,10 @@ export class ProjectCodeError extends Error implements CausedByProject, WithoutC
   }
 }
 
-/** Stored data can't be decrypted with the keys of this server. The log gets the cause, callers a neutral sentence. */
+/** The log gets the cause, callers a neutral sentence. */
 export class EncryptionError extends Error implements WithoutContents {
   readonly hidesContents = true;
-  /** The id of the missing key. Undefined: the key is there, and the data is damaged. */
+  /** Undefined: the key is there, and the data is damaged. */
   readonly missingKeyId: string | undefined;
 
   constructor(
@@ -205,7 +201,7 @@ export class EncryptionError extends Error implements WithoutContents {
   }
 }
 
-/** The database crashed and lost the last writes of an attempt. The run starts again from the stored state. */
+/** The database lost the attempt's last writes in a crash. The run starts again from the stored state. */
 export class StateLostError extends Error implements WithoutContents {
   readonly hidesContents = true;
   constructor(threadId: string) {
@@ -214,10 +210,7 @@ export class StateLostError extends Error implements WithoutContents {
   }
 }
 
-/**
- * A reason why the process can't start, in plain sentences for the terminal. `main` prints it without a stack and exits
- * with 1.
- */
+/** `main` prints the message without a stack and exits with 1. */
 export class StartError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);
@@ -225,12 +218,12 @@ export class StartError extends Error {
   }
 }
 
-/** The command line is wrong. Exits with 2. */
+/** Exits with 2. */
 export class UsageError extends StartError {}
 
 /**
- * The attempt no longer holds its run: the lease expired and another attempt took over, or the run ended. Nothing was
- * written. No API caller sees this error.
+ * The lease expired and another attempt took over, or the run ended. Nothing was written, and no API caller sees this
+ * error.
  */
 export class LeaseLostError extends Error {
   constructor(

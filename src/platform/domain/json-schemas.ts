@@ -4,26 +4,25 @@ import { isInherited } from "../lib/names.ts";
 import { CURSOR_CHARACTERS } from "./cursors.ts";
 
 /**
- * Field types that several rooms share. `jsonb` columns (metadata, config, context) can hold neither NUL nor half a
- * surrogate pair, so these types refuse both. Text columns (a run's input) take any JSON.
+ * `jsonb` columns (metadata, config, context) can hold neither NUL nor half a surrogate pair. Text columns (a run's
+ * input) take any JSON.
  */
 
 const UNSTORABLE = "holds a NUL character or half a surrogate pair, which can't be stored";
 
-/** PostgreSQL refuses NUL (SQLSTATE 22P05) and lone surrogates (22P02). */
 const hasNul = (text: string): boolean => text.includes("\0");
 const isStorableText = (text: string): boolean => !hasNul(text) && text.isWellFormed();
 
-/** Limits of the JSON beside a thread, run or assistant, which is merged, compared and sent with each of them. */
+/** Merged, compared and sent with each thread, run or assistant. */
 const ELEMENTS_AT_MOST = 20_000;
 const CHARACTERS_AT_MOST = 1_000_000;
 
 /** Each member of metadata is an entry of a GIN index: on a slow disk 19,000 took a second, 2,000 a tenth. */
 export const METADATA_ELEMENTS_AT_MOST = 2_000;
 
-/** The end of a sentence that says why PostgreSQL can't store a value; undefined if it can. */
+/** The end of a sentence; undefined if PostgreSQL can store the value. */
 const complaintOf = (root: unknown, isBounded: boolean, elementsAtMost: number): string | undefined => {
-  let elements = -1; // the root object does not count
+  let elements = -1;
   let characters = 0;
   const refusesText = (text: string): boolean => {
     characters += text.length;
@@ -53,8 +52,8 @@ const complaintOf = (root: unknown, isBounded: boolean, elementsAtMost: number):
 };
 
 /**
- * Text that PostgreSQL can store, for all ids, names and keys from callers. Half a surrogate pair would also break
- * `systemAssistantId`, which encodes UTF-8.
+ * For all ids, names and keys from callers. Half a surrogate pair would also break `systemAssistantId`, which encodes
+ * UTF-8.
  */
 export const storableText = z.string().refine(isStorableText, { error: UNSTORABLE });
 
@@ -67,7 +66,6 @@ export const checkpointNs = z
   .transform((namespace) => namespace.replaceAll("\0", "|"))
   .pipe(storableText);
 
-/** An object with all its keys, uninterpreted. */
 export const jsonObject = z
   .custom<JsonObject>((value) => typeof value === "object" && value !== null && !Array.isArray(value), {
     error: "must be an object",
@@ -80,15 +78,14 @@ const jsonbObject = (isBounded: boolean, elementsAtMost = ELEMENTS_AT_MOST) =>
     if (complaint !== undefined) context.addIssue({ code: "custom", message: complaint });
   });
 
-/** An object stored as `jsonb` beside a record: metadata, a config, a context, or a filter of them. */
+/** Stored beside a record: metadata, a config, a context, or a filter of them. */
 export const storableObject = jsonbObject(true);
 
 export const storableMetadata = jsonbObject(true, METADATA_ELEMENTS_AT_MOST);
 
-/** An object stored as `jsonb` for its own sake, up to the size of a body. */
+/** Stored for its own sake, up to the size of a body. */
 export const storableValue = jsonbObject(false);
 
-/** Any JSON value; `undefined` if the key is missing. */
 export const jsonValue = z.unknown().optional();
 
 /** LangGraph breaks on names that every object inherits, see names.ts. */
@@ -98,16 +95,14 @@ export const nodeName = storableText.refine((name) => !isInherited(name), {
   error: ({ input }) => refusedName(String(input)),
 });
 
-/** A jump to a node with an input of its own. */
 const send = z.object({ node: nodeName, input: jsonValue });
 
-/** The nodes that a command goes to. */
 export const goto = z.union([nodeName, send, z.array(z.union([nodeName, send]))]);
 
 const channelsOf = (update: JsonObject | [string, unknown][]): string[] =>
   Array.isArray(update) ? update.map(([name]) => name) : Object.keys(update);
 
-/** The writes of a command: values by channel, or a list of pairs to write a channel several times. */
+/** Values by channel, or pairs, which can write a channel several times. */
 export const channelUpdate = z
   .union([jsonObject, z.array(z.tuple([z.string(), z.unknown()]))])
   .refine((update) => !channelsOf(update).some(isInherited), {
@@ -120,12 +115,12 @@ export const optional = <Schema extends z.ZodType>(schema: Schema) =>
   schema.nullish().transform((value): z.output<Schema> | undefined => value ?? undefined);
 
 /**
- * Any UUID version, since PostgreSQL and the other servers take them all. Lower case, as PostgreSQL returns ids:
- * in-memory maps compare the text.
+ * Any version, since PostgreSQL and the other servers take them all. Lower case, as PostgreSQL returns ids: in-memory
+ * maps compare the text.
  */
 export const uuid = z.guid({ error: "must be a UUID" }).toLowerCase();
 
-/** A body that may be missing: clients send none if every field is optional. */
+/** Clients send no body if every field is optional. */
 export const bodyOf = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.preprocess((body) => body ?? {}, z.object(shape));
 
@@ -139,10 +134,7 @@ const knownConfig = z.looseObject({
   configurable: jsonObject.optional(),
 }) as z.ZodType<JsonObject, JsonObject>;
 
-/**
- * A LangGraph config to store. Unknown keys stay; the known four must have the type that a run relies on, and `null`
- * there means "not given".
- */
+/** Keeps unknown keys. The known four must have the type that a run relies on, and `null` there means "not given". */
 export const storableConfig = storableObject
   .transform((config): JsonObject => {
     const given = { ...config };
@@ -161,7 +153,6 @@ export const storableConfig = storableObject
     additionalProperties: true,
   });
 
-/** The answer to every failed request. */
 export const errorAnswer = z
   .object({ detail: z.string().describe("What was wrong, in one sentence that names the field or the id.") })
   .meta({ id: "ErrorResponse" });
@@ -171,14 +162,13 @@ export const page = {
   offset: optional(z.int().min(0).max(2_147_483_647)).transform((value) => value ?? 0),
 };
 export const sortOrder = optional(z.enum(["asc", "desc"]));
-/** For lists with cursors; `readCursor` reads it. */
 export const cursor = optional(z.string().max(CURSOR_CHARACTERS)).describe(
   "The `X-Pagination-Cursor` of the page before, for the next one; with the same order and filters, without `offset`.",
 );
 
 const absentIfEmpty = (value: unknown): unknown => (value === "" ? undefined : value);
 
-/** A yes/no in a query string: 0/1/true/false; empty means absent. */
+/** Empty means absent. */
 export const queryBoolean = z.preprocess(
   absentIfEmpty,
   z
@@ -189,13 +179,12 @@ export const queryBoolean = z.preprocess(
     ),
 );
 
-/** A whole number in a query string; empty means absent. */
 export const queryInteger = (minimum: number, maximum: number) =>
   z.preprocess(absentIfEmpty, z.coerce.number().int().min(minimum).max(maximum).optional());
 
 /**
- * A list in a query string: repeated (`a=1&a=2`, SDKs since 1.12), one JSON string (`a=["1","2"]`, older SDKs) or
- * comma-joined (`a=1,2`, Python). Empty means absent.
+ * Repeated (`a=1&a=2`, SDKs since 1.12), one JSON string (`a=["1","2"]`, older SDKs) or comma-joined (`a=1,2`, Python).
+ * Empty means absent.
  */
 export const queryList = z.preprocess((value) => {
   const items = value === undefined ? [] : Array.isArray(value) ? (value as unknown[]) : [value];
@@ -215,8 +204,7 @@ export const queryList = z.preprocess((value) => {
 }, z.array(storableText).optional());
 
 /**
- * Query texts that may contain commas or be empty: repeated, or one JSON list (SDKs up to 1.11 and 2.0). Undefined if
- * the parameter is absent.
+ * Texts that may contain commas or be empty: repeated, or one JSON list (SDKs up to 1.11 and 2.0). Undefined if absent.
  */
 export const queryTexts = (atMost: number) =>
   z.preprocess((value) => {

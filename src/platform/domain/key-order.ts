@@ -1,18 +1,17 @@
 import { ID, MICROSECONDS, microsecondsOf, readCursor, timeOf, writeCursor, type Shape } from "./cursors.ts";
 import { invalid } from "./errors.ts";
 
-/** The order of a list by one column, then by id. Rows without a value come last in both directions. */
+/** By one column, then by id. Rows without a value come last in both directions. */
 export interface KeyOrder {
-  /** The list's name in its cursors. */
   list: string;
   key: string;
-  /** The type of the column. Texts may have any length, so a list by a text has no cursor. */
+  /** Texts may have any length, so a list by a text has no cursor. */
   holds: "times" | "ids" | "texts";
   id: string;
   direction: "asc" | "desc";
 }
 
-/** Columns that a list selects for its cursor, as texts. */
+/** Columns that a list selects for its cursor. */
 export interface KeyColumns {
   cursor_key: string | null;
   cursor_id: string;
@@ -23,14 +22,10 @@ const orNone = (shape: Shape): Shape => ({ test: (key) => key === NO_VALUE || sh
 const SHAPES = { times: orNone(MICROSECONDS), ids: orNone(ID) };
 const nameOf = ({ list, key, direction }: KeyOrder): string => `${list} ${key} ${direction}`;
 
-/** SQL for a row's key in a cursor. */
 export const keyOf = ({ key, holds }: KeyOrder): string =>
   ({ times: microsecondsOf(key), ids: `${key}::text`, texts: "null::text" })[holds];
 
-/**
- * The cursor of the next page; undefined on the last page.
- * @param matching number of matching rows from the page's cursor or the list's start
- */
+/** Undefined on the last page. `matching`: number of rows from the page's cursor or the list's start. */
 export const nextCursor = (
   order: KeyOrder,
   rows: readonly KeyColumns[],
@@ -43,7 +38,6 @@ export const nextCursor = (
 
 /**
  * SQL for the rows after a cursor.
- * @param parameter adds a parameter and returns its name
  * @throws invalid if the cursor is not of this list in this order
  */
 export const isBehindCursor = (

@@ -1,7 +1,7 @@
 import { invalid } from "./errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 
-/** @throws invalid if a LangGraph config asks for more steps than a run may take. */
+/** @throws invalid */
 export const assertRecursionLimit = (config: JsonObject | undefined, limitMax: number): void => {
   const limit = config?.["recursion_limit"];
   if (typeof limit !== "number" || limit <= limitMax) return;

@@ -2,12 +2,9 @@ import type { z } from "zod";
 import type { JsonObject } from "../lib/json.ts";
 import { jsonObject, storableObject } from "./json-schemas.ts";
 
-/**
- * Keys and values of a filter in all. PostgreSQL compares lists element by element: 60,000 tags against 60,000 took 8.5
- * s for one thread.
- */
+/** PostgreSQL compares lists element by element: 60,000 tags against 60,000 took 8.5 s for one thread. */
 export const FILTER_VALUES_AT_MOST = 1_000;
-/** Readers of filters recurse, so this bounds the nesting. */
+/** Readers of filters recurse. */
 export const FILTER_DEPTH_AT_MOST = 100;
 
 /** Stops at the limit, so a filter of millions of values costs no more than an allowed one. */
@@ -32,10 +29,8 @@ const tooWide =
   "look for less at a time";
 const meta = { type: "object", additionalProperties: true } as const;
 
-/** A filter: the JSON that matching records contain. */
 export const searchFilter = jsonObject.refine(isNarrow, { error: tooWide, abort: true }).meta(meta);
 
-/** A filter of a `jsonb` column, which holds neither NUL nor half a surrogate pair. */
 export const storableFilter = searchFilter
   .pipe(storableObject as z.ZodType<JsonObject, JsonObject>)
   .meta(meta);

@@ -10,9 +10,8 @@ import { EncryptionError } from "../domain/errors.ts";
 import type { EncryptionKey } from "./keys.ts";
 
 /**
- * Format: `enc1:`, key id, colon, and base64 of salt, nonce, ciphertext and tag. No JSON begins like this, so the
- * prefix tells encrypted columns from open JSON. The format needs no JSON escapes and contains no separator that joins
- * texts.
+ * `enc1:`, key id, colon, and base64 of salt, nonce, ciphertext and tag. No JSON begins like this, and no separator of
+ * joined texts occurs in it.
  */
 export const ENCRYPTED_PREFIX = "enc1:";
 const ENCRYPTED = /^enc1:([\w-]{6}):([A-Za-z0-9+/]+={0,2})$/;
@@ -20,57 +19,49 @@ const HEAD_CHARACTERS = ENCRYPTED_PREFIX.length + 7;
 const SALT_BYTES = 6;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** In base64. */
 const ENCRYPTED_CHARACTERS_AT_LEAST = Math.ceil((SALT_BYTES + NONCE_BYTES + TAG_BYTES) / 3) * 4;
 /**
  * Random nonces must not collide under one AES key: at most 2^32, five days at 10,000 a second. So each process derives
- * its own key with a salt, and takes a new salt after this many texts.
+ * its own key with a salt, and changes the salt after this many texts.
  */
 const ENCRYPTED_WITH_ONE_SALT = 2 ** 30;
 const DERIVED_AT_MOST = 1_000;
-/** Nonces whose random bytes are drawn at once: each call costs a microsecond. */
+/** Each draw of random bytes costs a microsecond. */
 const NONCES_DRAWN = 256;
 
 /** The places in which a text may have been encrypted. */
 export type Places = readonly [string, ...string[]];
 
 export interface Cipher {
-  /** The id of the key that encrypts. */
+  /** Of the key that encrypts. */
   readonly keyId: string;
   readonly keyIds: readonly string[];
-  /** Keys of metadata whose values are encrypted. */
   readonly metadataKeys: ReadonlySet<string>;
   /**
-   * `place` names the row and the column. The text decrypts only there, so a writer to the database can't move content
-   * between rows.
+   * `place` names row and column. The text decrypts only there, so a writer to the database can't move content between
+   * rows.
    */
   encrypt(text: string, place: string): string;
-  /**
-   * Encrypts equal texts of a place to equal ciphertexts, where the database compares stored values with given ones.
-   */
+  /** Equal texts of a place get equal ciphertexts, which the database can compare. */
   encryptAlike(text: string, place: string): string;
   /**
    * Returns an unencrypted text as it is. Throws an `EncryptionError` if the key is missing or the text was changed.
    */
   decrypt(text: string, ...places: Places): string;
-  /** Whether the text looks encrypted with one of the keys. */
+  /** Judges by the form. */
   canDecrypt(text: string): boolean;
-  /** Whether the text looks encrypted with an unknown key, judging by its form and length. */
+  /** Judges by form and length. */
   lacksKeyOf(text: string): boolean;
-  /** Undefined if none of the keys has encrypted the text in one of these places, whatever it looks like. */
+  /** Undefined if no key has encrypted the text in one of these places, whatever it looks like. */
   decryptIfEncrypted(text: string, ...places: Places): string | undefined;
-  /**
-   * Calls the listener once, with the error, when `decryptIfEncrypted` meets a text that names a known key and does not
-   * decrypt.
-   */
+  /** Called once, when `decryptIfEncrypted` meets a text that names a known key and does not decrypt. */
   onDamaged(listener: (error: EncryptionError) => void): void;
-  /** A digest of 32 hexadecimal digits. Equal texts have equal digests, which reveal nothing of the texts. */
+  /** 32 hexadecimal digits. Reveals nothing but equality. */
   digest(text: string): string;
-  /** The digest under each key. */
+  /** Under each key. */
   digests(text: string): string[];
 }
 
-/** Whether a text of a JSON column is encrypted. */
 export const isEncrypted = (text: string): boolean => text.startsWith(ENCRYPTED_PREFIX);
 
 /** The first key encrypts; all keys decrypt. */
@@ -119,7 +110,7 @@ export const createCipher = (
     return `${ENCRYPTED_PREFIX}${current.id}:${encrypted.toString("base64")}`;
   };
 
-  /** Throws Node's error if this key and place do not fit. */
+  /** Throws Node's error if key or place do not fit. */
   const decryptWith = (key: EncryptionKey, encrypted: Buffer, place: string): string => {
     const salt = encrypted.subarray(0, SALT_BYTES);
     const nonce = encrypted.subarray(SALT_BYTES, SALT_BYTES + NONCE_BYTES);
@@ -200,10 +191,9 @@ export const createCipher = (
   return cipher;
 };
 
-/** The first word of a place names the kind, the rest the row. */
 const kindOf = (place: string): string => place.split(" ", 1)[0] ?? "";
 
-/** Decrypts a stored text, also where the server may have no keys. */
+/** Works without a cipher for unencrypted texts. */
 export const openText = (cipher: Cipher | undefined, text: string, place: string): string => {
   if (cipher !== undefined) return cipher.decrypt(text, place);
   if (isEncrypted(text)) throw missingKey(text.slice(ENCRYPTED_PREFIX.length, HEAD_CHARACTERS - 1));

@@ -1,6 +1,6 @@
 /**
- * The JSON columns that may hold encrypted values: which part is encrypted, and for which row. Repositories and the key
- * rotation read these declarations. A value that the database copies into another row keeps the place of its first row.
+ * Repositories and the key rotation read these declarations. A value that the database copies into another row keeps
+ * the place of its first row.
  */
 
 import { toJsonb } from "../lib/jsonb.ts";
@@ -18,28 +18,25 @@ import {
   encryptSome,
 } from "./json.ts";
 
-/** `Key`: the ids that bind values to a row. `Value`: an object, or JSON text if no code reads the value. */
+/** `Key`: the ids of the row. `Value`: an object, or JSON text if no code reads the value. */
 export interface JsonColumn<Key, Value> {
-  /** The row's own place first, then the places of rows from which the database copies values into this one. */
+  /** The row's own place first, then those of rows from which the database copies values. */
   places(key: Key): Places;
-  /** The JSON text to store. */
   encrypted(cipher: Cipher, value: Value, key: Key): string;
-  /** The JSON text to store, also without a cipher. */
   stored(cipher: Cipher | undefined, value: Value, key: Key): string;
   /**
-   * The stored text, encrypted with the newest key. `from`: the row that the database copied the text from.
+   * Encrypts again with the newest key. `from`: the row that the database copied the text from.
    * Throws an `EncryptionError` if the text can't be decrypted; for columns that stand open, only if the key is
    * missing.
    */
   reencrypted(cipher: Cipher, text: string, key: Key, from?: Key): string;
 }
 
-/** Which part of a value is encrypted. */
 interface Kind<Value> {
   parse(json: string): Value;
   plain(value: Value): string;
   encrypt(cipher: Cipher, value: Value, place: string): string;
-  /** Callers choose the content, so a text that looks encrypted may be a caller's own text. */
+  /** Callers choose the content, so a text that looks encrypted may be their own. */
   standsOpen?: boolean;
 }
 
@@ -70,7 +67,7 @@ const INTERRUPTS: Kind<string> = {
   encrypt: (cipher, json, place) => (json === "{}" ? json : encryptJson(cipher, json, place)),
 };
 
-/** The members of `kwargs` with user data. The others say how to run. */
+/** The members with user data. */
 export const ENCRYPTED_KWARGS = ["input", "command", "webhook", "feedback_keys", "headers"] as const;
 const KWARGS: Kind<string> = {
   ...WHOLE,
@@ -122,7 +119,7 @@ const ofRun =
   ({ run_id: id }: Pick<RunKey, "run_id">) =>
     placeOf("runs", name, id);
 
-/** For assistants and their versions alike: the database copies values between both tables. */
+/** The database copies values between assistants and their versions. */
 export const ASSISTANT_JSON = {
   config: column(CONFIG, (key: AssistantKey) => [ofAssistant("config")(key)]),
   context: column(CONTEXT, (key: AssistantKey) => [ofAssistant("context")(key)]),
@@ -191,10 +188,7 @@ export const ITEM_JSON = {
   ]),
 } as const;
 
-/**
- * The place of a checkpoint's metadata. Copies of a thread share checkpoint ids: see rows/encryption.ts of the
- * checkpoints.
- */
+/** Copies of a thread share checkpoint ids: see rows/encryption.ts of the checkpoints. */
 export interface CheckpointKey {
   checkpoint_ns: string;
   checkpoint_id: string;
@@ -207,7 +201,7 @@ export const CHECKPOINT_JSON = {
 
 type JsonColumns<Key> = Readonly<Record<string, Pick<JsonColumn<Key, never>, "places">>>;
 
-/** Decrypts the row `key` after reading. Without a cipher it returns the row as it is. */
+/** Returns the row as it is without a cipher. */
 export const decryptColumns = <Key, Row extends object>(
   cipher: Cipher | undefined,
   columns: JsonColumns<Key>,
@@ -224,7 +218,6 @@ export const decryptColumns = <Key, Row extends object>(
   return decrypted.length === 0 ? row : { ...row, ...(Object.fromEntries(decrypted) as Partial<Row>) };
 };
 
-/** Decrypts a row that contains its ids. */
 export const decryptRow = <Key, Row extends Key & object>(
   cipher: Cipher | undefined,
   columns: JsonColumns<Key>,

@@ -1,7 +1,4 @@
-/**
- * Encrypted values within JSON. An encrypted text replaces a value and the keys stay, because the database merges
- * objects by keys. columns.ts declares which part of each column is encrypted.
- */
+/** An encrypted text replaces a value and the keys stay, because the database merges objects by keys. */
 
 import { EncryptionError, invalid, type ThreadloomError } from "../domain/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
@@ -9,16 +6,14 @@ import { setProperty } from "../lib/properties.ts";
 import { isEncrypted, type Cipher, type Places } from "./cipher.ts";
 
 /**
- * An encrypted text that is a whole JSON value: no backslash before, which would make it part of another text. Not a
- * key: the server encrypts none, and a forged key would decrypt to another's JSON.
+ * Matches whole values. A backslash before would make it part of another text. Never a key: the server encrypts none,
+ * and a forged key would decrypt to another's JSON.
  */
 const ENCRYPTED_VALUE = /(?<!\\)"(enc1:[\w-]{6}:[A-Za-z0-9+/]+={0,2})"(?!\s*:)/g;
 
 const HOLDS_ENCRYPTED = '"enc1:';
 
-/**
- * JSON of a row that contains encrypted values. Only the row's ids tell their place: see `decryptRow` of columns.ts.
- */
+/** Only the row's ids tell the place: see `decryptRow` of columns.ts. */
 export class EncryptedJson {
   readonly text: string;
 
@@ -26,19 +21,18 @@ export class EncryptedJson {
     this.text = text;
   }
 
-  /** Throws an `EncryptionError`: an answer was built from a row that was not decrypted. */
+  /** Throws: an answer was built from a row that was not decrypted. */
   toJSON(): never {
     throw new EncryptionError("A column that holds encrypted values was read without opening them.");
   }
 }
 
-/** Parses the JSON of a row. `decryptRow` decrypts encrypted values later. */
 export const parseStoredJson = (text: string): unknown =>
   text.includes(HOLDS_ENCRYPTED) ? new EncryptedJson(text) : (JSON.parse(text) as unknown);
 
 /**
- * JSON text with its encrypted values decrypted, without looking into decrypted ones. Texts that no key has encrypted
- * stay: they are a caller's text or damaged, and one row must not fail a page of rows.
+ * Does not look into decrypted values. Texts that no key has encrypted stay: they are a caller's text or damaged, and
+ * one row must not fail a page of rows.
  */
 export const decryptJson = (cipher: Cipher, text: string, places: Places): string =>
   text.includes(HOLDS_ENCRYPTED)
@@ -49,8 +43,8 @@ export const decryptJson = (cipher: Cipher, text: string, places: Places): strin
     : text;
 
 /**
- * `decryptJson` before storing again. Throws an `EncryptionError` if a key is missing: encrypting such a text again
- * would turn it into a plain text once the key is back.
+ * For storing again. Throws an `EncryptionError` if a key is missing: encrypting such a text again would turn it into a
+ * plain text once the key is back.
  */
 export const decryptKnownJson = (cipher: Cipher, text: string, places: Places): string =>
   text.includes(HOLDS_ENCRYPTED)
@@ -61,7 +55,7 @@ export const decryptKnownJson = (cipher: Cipher, text: string, places: Places): 
       )
     : text;
 
-/** `decryptKnownJson` for columns without a caller's own texts: also throws an `EncryptionError` for damaged texts. */
+/** For columns without a caller's own texts: also throws for damaged texts. */
 export const decryptUndamagedJson = (cipher: Cipher, text: string, places: Places): string =>
   text.includes(HOLDS_ENCRYPTED)
     ? text.replace(ENCRYPTED_VALUE, (whole, encrypted: string) =>
@@ -74,17 +68,16 @@ export const decryptUndamagedJson = (cipher: Cipher, text: string, places: Place
 export const encryptValue = (cipher: Cipher, value: unknown, place: string): string =>
   cipher.encrypt(JSON.stringify(value), place);
 
-/** JSON text of one encrypted value, for a column of `json` or `jsonb` that no query searches. */
+/** For a column of `json` or `jsonb` that no query searches. */
 export const encryptJson = (cipher: Cipher, json: string, place: string): string =>
   `"${cipher.encrypt(json, place)}"`;
 
-/** The place of encrypted values. `alike`: equal values have equal ciphertexts, so the database can compare them. */
+/** `alike`: equal values get equal ciphertexts, which the database can compare. */
 export interface EncryptionPlace {
   place: string;
   alike?: boolean;
 }
 
-/** Encrypts each value by itself and keeps the keys. */
 export const encryptEach = (
   cipher: Cipher,
   object: JsonObject,
@@ -100,8 +93,8 @@ export const encryptEach = (
 };
 
 /**
- * A config: encrypts each value of `configurable` and `context` by itself, since the database merges these objects of
- * assistant, thread and request. Encrypts all else by top-level key.
+ * Encrypts each value of `configurable` and `context` by itself, since the database merges these objects of assistant,
+ * thread and request.
  */
 export const encryptConfig = (cipher: Cipher, config: JsonObject, place: EncryptionPlace): JsonObject => {
   const encrypted: JsonObject = {};
@@ -113,7 +106,7 @@ export const encryptConfig = (cipher: Cipher, config: JsonObject, place: Encrypt
   return encrypted;
 };
 
-/** Encrypts the values of some top-level keys, and of the others only texts that look encrypted. */
+/** Of the other keys, encrypts only texts that look encrypted. */
 export const encryptSome = (
   cipher: Cipher,
   object: JsonObject,
@@ -131,7 +124,7 @@ export const encryptSome = (
   return encrypted;
 };
 
-/** Metadata: encrypts the values of the configured keys at any depth, and texts that look encrypted. */
+/** Encrypts the values of the configured keys at any depth, and texts that look encrypted. */
 export const encryptMetadata = (cipher: Cipher, metadata: JsonObject, place: string): JsonObject =>
   cipher.metadataKeys.size === 0
     ? encryptLookalikes(cipher, metadata, place)
@@ -139,10 +132,7 @@ export const encryptMetadata = (cipher: Cipher, metadata: JsonObject, place: str
 
 const NO_KEYS: ReadonlySet<string> = new Set();
 
-/**
- * Encrypts texts that look encrypted. Without this, a caller with a backup could store a ciphertext from it as his own
- * text and read it decrypted.
- */
+/** Otherwise a caller with a backup could store a ciphertext from it as his own text and read it decrypted. */
 const encryptLookalikes = <Json extends JsonValue>(cipher: Cipher, json: Json, place: string): Json =>
   hasLookalike(json) ? (encryptWithin(cipher, json, NO_KEYS, place) as Json) : json;
 
@@ -176,8 +166,8 @@ export const notSearchable = (key: string): ThreadloomError =>
   invalid(`'metadata': the values of '${key}' are encrypted, so nothing can be found by them.`);
 
 /**
- * Throws `invalid` if a metadata filter names an encrypted key or a text that looks encrypted: the filter would find
- * nothing, and the caller would believe the result.
+ * Throws `invalid` for encrypted keys and texts that look encrypted: the filter would find nothing, and the caller
+ * would believe the result.
  */
 export const assertSearchable = (cipher: Cipher | undefined, filter: JsonValue | undefined): void => {
   if (cipher === undefined) return;

@@ -1,12 +1,10 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
 
-/** Keys derived from one configured key. Each use has its own, so that none reveals another. */
+/** Each use has its own key, so that none reveals another. */
 export interface EncryptionKey {
   /** Part of each encrypted text. Reveals nothing of the key. */
   id: string;
-  /** AES keys are derived from this key. */
   aes: KeyObject;
-  /** For digests, which find equal texts. */
   digesting: KeyObject;
 }
 
@@ -16,8 +14,8 @@ const HEX_OF_32_BYTES = /^[0-9a-f]{64}$/i;
 const BASE64_OF_32_BYTES = /^[A-Za-z0-9+/_-]{43}=$/;
 
 /**
- * The bytes of a configured key. As on the hosted server a text of 16, 24 or 32 bytes is the key itself; 32 bytes may
- * also be 64 hexadecimal digits or base64. Undefined: not a key.
+ * As on the hosted server a text of 16, 24 or 32 bytes is the key itself; 32 bytes may also be 64 hexadecimal digits or
+ * base64.
  */
 const bytesOf = (text: string): Buffer | undefined => {
   if (HEX_OF_32_BYTES.test(text)) return Buffer.from(text, "hex");
@@ -27,8 +25,7 @@ const bytesOf = (text: string): Buffer | undefined => {
 };
 
 /**
- * Parses keys separated by commas. A text of 16, 24 or 32 bytes is one key that contains commas, since the shortest
- * list has 33. Undefined: one of the parts is not a key.
+ * A text of 16, 24 or 32 bytes is one key that contains commas, since the shortest list has 33. Undefined: not a key.
  */
 export const parseKeys = (text: string): Buffer[] | undefined => {
   const whole = bytesOf(text);

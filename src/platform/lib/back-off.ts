@@ -1,8 +1,5 @@
-/** Pauses between retries. */
 export interface BackOff {
-  /** The next pause in milliseconds. Pauses grow. */
   next(): number;
-  /** Call it after a success: the next pause is short again. */
   reset(): void;
 }
 
@@ -11,14 +8,14 @@ export interface BackOffOptions {
   longestMs?: number;
 }
 
-/** Short: most passing faults end at once, such as a deadlock or an idle connection that was closed. */
+/** Most passing faults end at once, such as a deadlock or an idle connection that was closed. */
 const FIRST_MS = 50;
-/** Long enough for a database that is starting, short enough for the callers that wait for the database. */
+/** Long enough for a starting database, short enough for waiting callers. */
 const LONGEST_MS = 1_000;
 
 /**
- * Doubles each pause and subtracts up to half at random, so that processes that lost the same database do not return
- * together.
+ * Doubles each pause and subtracts up to half at random, so that processes that lost the same database return at
+ * different times.
  */
 export const createBackOff = ({
   firstMs = FIRST_MS,

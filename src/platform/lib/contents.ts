@@ -1,4 +1,3 @@
-/** The log writes as many causes of any error. */
 const CAUSES_AT_MOST = 5;
 const MESSAGE_AT_MOST = 200;
 const FRAMES_AT_MOST = 30;
@@ -7,7 +6,6 @@ const FRAME = /^\s+at .{1,500}:\d+:\d+\)?$/;
 /** Matches classes and codes. Any other text may contain user data. */
 const WORD = /^[\w$.:-]{1,100}$/;
 
-/** An error of a graph or of a library in a graph: its message may contain user data. */
 class GraphError {
   readonly error: unknown;
   constructor(error: unknown) {
@@ -15,19 +13,18 @@ class GraphError {
   }
 }
 
-/** Marks an error for the logger, which writes the message only if the server logs contents. */
+/** The logger writes the error's message only if the server logs contents. */
 export const ofGraph = (error: unknown): object => new GraphError(error);
 
-/** The error in a mark, or undefined for any other value. */
 export const markedError = (value: unknown): { error: unknown } | undefined =>
   value instanceof GraphError ? value : undefined;
 
-/** An error of this server whose message contains no user data. */
+/** The message contains no user data. */
 export interface WithoutContents {
   readonly hidesContents: true;
 }
 
-/** An error of this server caused by the project's code: the message of its cause may contain user data. */
+/** The message of the cause may contain user data. */
 export interface CausedByProject {
   readonly causedByProject: true;
 }
@@ -40,10 +37,7 @@ const isOwn = (error: Error): boolean => (error as Partial<WithoutContents>).hid
 const wordIn = (value: unknown): string | undefined =>
   typeof value === "string" && WORD.test(value) ? value : undefined;
 
-/**
- * The lines of a stack that name places in code. The start of a stack repeats the message, which may resemble such a
- * line.
- */
+/** Skips the start of a stack: it repeats the message, which may resemble such a line. */
 const framesOf = ({ stack, message }: Error): string => {
   const text = String(stack ?? "");
   const tail = message.slice(-TAIL_CHARACTERS);
@@ -56,7 +50,7 @@ const framesOf = ({ stack, message }: Error): string => {
     .join("\n");
 };
 
-/** Describes an error without its message: classes and codes of the error and its causes, and places in code. */
+/** Classes and codes of the error and its causes, and places in code. */
 export const fieldsWithoutContents = (error: unknown, causes = CAUSES_AT_MOST): unknown => {
   if (!(error instanceof Error)) return { type: typeof error, message: withheld(textLength(error)) };
   const { code, lc_error_code: langChainCode } = error as { code?: unknown; lc_error_code?: unknown };

@@ -1,8 +1,8 @@
 /** Admits a limited number of callers at a time. The others wait in order of arrival. */
 export interface Gate {
   /**
-   * Resolves with a function that frees the place; calling that function twice does no harm. Rejects with `full()`
-   * after `waitMs`, or with the signal's reason when the signal aborts.
+   * Resolves with a function that frees the place; a second call does nothing. Rejects with `full()` after `waitMs`, or
+   * with the signal's reason.
    */
   enter(signal?: AbortSignal): Promise<() => void>;
 }
@@ -10,7 +10,6 @@ export interface Gate {
 export interface GateOptions {
   places: number;
   waitMs: number;
-  /** The error for a caller that waited in vain. */
   full: () => Error;
 }
 

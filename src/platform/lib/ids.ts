@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 
 /**
- * A new UUIDv7: ordered by creation time, so index writes stay local. `randomUUID` draws entropy for 128 ids at a time;
- * the library's `v7` asks the system for each id, which took 4 % of a busy server's profile.
+ * A UUIDv7: ordered by time, so index writes stay local. `randomUUID` draws entropy for 128 ids at a time; the
+ * library's `v7` asks the system for each id, 4 % of a busy server's profile.
  */
 export const newId = (): string => {
   const random = randomUUID();
@@ -12,5 +12,5 @@ export const newId = (): string => {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Checks the form alone: clients send ids of any version, and PostgreSQL takes them. */
+/** Any version: clients send them, and PostgreSQL takes them. */
 export const isUuid = (text: string): boolean => UUID.test(text);

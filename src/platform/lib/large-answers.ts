@@ -1,5 +1,5 @@
-/** The server counts answers from this size on. A socket takes shorter ones at once. */
+/** A socket takes shorter answers at once. */
 export const LARGE_ANSWER_BYTES = 1024 * 1024;
 
-/** Reserves room for `bytes` before a large value is read. Resolves when there is room to answer the value. */
+/** Resolves when there is room to answer a value of that size. */
 export type WhenLarge = (bytes: number) => Promise<void>;

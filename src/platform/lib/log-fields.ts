@@ -1,7 +1,4 @@
-/**
- * Limits of a log line. Values of callers and graphs have any size: a line of 8 MB stops a log collector, and writing a
- * buffer of 8 MB as JSON takes 17 s of the event loop.
- */
+/** A line of 8 MB stops a log collector, and writing a buffer of 8 MB as JSON takes 17 s of the event loop. */
 
 const TEXT_AT_MOST = 8_000;
 const KEY_AT_MOST = 200;
@@ -13,10 +10,7 @@ const FIELDS_AT_MOST = 32_000;
 export const boundedText = (text: string, atMost = TEXT_AT_MOST): string =>
   text.length <= atMost ? text : `${text.slice(0, atMost)}… (${text.length} characters)`;
 
-/**
- * A copy of the fields that is small enough to be written. Returns values other than plain objects and lists as they
- * are.
- */
+/** Copies plain objects and lists. Returns other values as they are. */
 export const boundedFields = <Fields>(fields: Fields): Fields => {
   let left = FIELDS_AT_MOST;
 

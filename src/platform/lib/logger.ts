@@ -9,17 +9,13 @@ export interface LoggerOptions {
   level: string;
   /** Writes error messages of the project's code, which may contain user data. */
   contents?: boolean | undefined;
-  /** Where the lines of JSON go; default: standard output. `pretty-lines.ts` formats lines for a terminal. */
+  /** Default: standard output. `pretty-lines.ts` formats lines for a terminal. */
   destination?: DestinationStream | undefined;
 }
 
 const CAUSES_AT_MOST = 5;
 
-/**
- * An error's own fields, its causes and PostgreSQL's code. Omits other properties: a library or a graph may attach the
- * request, and with the request the API key.
- * `contents`: include the messages of errors of the project's code.
- */
+/** Omits other properties: a library or a graph may attach the request, and with the request the API key. */
 export const fieldsOfError = (error: unknown, contents = true, causes = CAUSES_AT_MOST): unknown => {
   if (!(error instanceof Error)) return typeof error === "object" && error !== null ? "(an object)" : error;
   const isWithheld = !contents && isCausedByProject(error);
@@ -39,10 +35,7 @@ export const fieldsOfError = (error: unknown, contents = true, causes = CAUSES_A
   };
 };
 
-/**
- * Creates the logger of a server. No code logs request headers; the redacted paths also keep keys of nested objects out
- * of the log.
- */
+/** The redacted paths keep keys of nested objects out of the log, though no code logs request headers. */
 export const createLogger = ({ level, contents = false, destination }: LoggerOptions): Logger =>
   pino(
     {

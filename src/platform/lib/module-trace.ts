@@ -3,27 +3,23 @@ import { dirname, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { MessageChannel, receiveMessageOnPort } from "node:worker_threads";
 
-/** A message of the hooks: `parent` imported `url`; without a parent, `url` is being loaded. Plain file URLs. */
+/** Without a parent, `url` is being loaded. */
 interface Told {
   parent: string | undefined;
   url: string;
 }
 
-/** Modules that the project's code has loaded in this process. */
 export interface LoadedModules {
-  /** Absolute paths of the project's files, without packages and without this server. */
   readonly files: readonly string[];
-  /** Packages that these files have imported, in order: a URL for `import`, a path for `require`. */
+  /** In order: a URL for `import`, a path for `require`. */
   readonly packages: readonly string[];
 }
 
 export interface ModuleTrace {
   loaded(): LoadedModules;
-  /** `files`, and all files that one of `files` has loaded, directly or indirectly. */
   reachedFrom(files: readonly string[]): ReadonlySet<string>;
   /** After this call `require` reads the project's files again. `import` does so for each `?edition=` of a file. */
   forget(): void;
-  /** The listener runs when more modules were loaded, for example by an `import()` in a run. */
   onMore(listener: () => void): void;
 }
 
@@ -36,24 +32,17 @@ const isProjects = (file: string): boolean => !file.startsWith(OWN_FOLDER) && !f
 
 const fileOf = (url: string): string => fileURLToPath(url.replace(/[?#].*$/, ""));
 
-/**
- * The URL of an edition of a file. Node loads a module once per URL, and the hooks pass the edition on to the file's
- * imports.
- */
+/** Node loads a module once per URL, and the hooks pass the edition on to the file's imports. */
 export const editionUrl = (file: string, edition: number | undefined): string => {
   const { href } = pathToFileURL(file);
   return edition === undefined ? href : `${href}?edition=${edition}`;
 };
 
-/**
- * Starts to record which files of the project are loaded, and by which file. Registers after the TypeScript loader,
- * because Node calls the hooks registered last first.
- */
+/** Registers after the TypeScript loader, because Node calls the hooks registered last first. */
 export const traceModules = async (): Promise<ModuleTrace> => {
   await import("./typescript-loader.js");
   const { port1: told, port2: port } = new MessageChannel();
   register("./module-trace-hooks.js", import.meta.url, { data: { port, own: OWN }, transferList: [port] });
-  /** File to the files and packages that it imports. */
   const imports = new Map<string, Set<string>>();
   const packages = new Set<string>();
   let readLoaded = (): void => undefined;
@@ -80,7 +69,7 @@ export const traceModules = async (): Promise<ModuleTrace> => {
       }
     }
   };
-  /** Reads messages that have arrived and whose event has not been emitted yet. */
+  /** Reads messages that have arrived before their event. */
   const readTold = (): void => {
     for (let next = receiveMessageOnPort(told); next !== undefined; next = receiveMessageOnPort(told))
       receive(next.message as Told);
@@ -118,10 +107,7 @@ export const traceModules = async (): Promise<ModuleTrace> => {
   };
 };
 
-/**
- * Loads packages ahead, as `LoadedModules.packages` names them. Ignores failures: the file that imports the package
- * later gets the error.
- */
+/** Ignores failures: the file that imports the package later gets the error. */
 export const loadPackages = async (packages: readonly string[]): Promise<void> => {
   for (const name of packages) {
     try {

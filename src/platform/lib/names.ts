@@ -4,7 +4,6 @@
  */
 export const isInherited = (name: string): boolean => name in Object.prototype;
 
-/** The object's own field of this name, or undefined. */
 export const ownField = <Value>(
   object: Readonly<Record<string, Value>> | undefined,
   name: string,

@@ -1,4 +1,4 @@
-/** Number of edits between two words: insert, remove, replace a letter, or swap two neighbours. */
+/** Edits insert, remove or replace a letter, or swap two neighbours. */
 export const distance = (from: string, to: string): number => {
   const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   for (let i = 1; i <= from.length; i += 1) {
@@ -15,12 +15,11 @@ export const distance = (from: string, to: string): number => {
   return rows[from.length]![to.length]!;
 };
 
-/** A larger share of wrong letters means another word. */
 const WRONG_AT_MOST = 1 / 3;
-/** Longer words are not compared: the work grows with the square of the length. */
+/** The work grows with the square of the length. */
 const LETTERS_AT_MOST = 100;
 
-/** The word that was probably meant, or undefined. Ignores case. */
+/** Ignores case. */
 export const nearestWord = (word: string, words: readonly string[]): string | undefined => {
   if (word.length > LETTERS_AT_MOST) return undefined;
   const near = words

@@ -1,10 +1,9 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 
-/** Default name of the folder for the server's files in a project. */
 const NAME = ".threadloom";
 
-/** Makes a folder. Git ignores the folder if it has the name above, so that no project has to list it. */
+/** Makes Git ignore a folder with the name above, so that no project has to list it. */
 export const ensureOwnFolder = async (folder: string): Promise<void> => {
   await mkdir(folder, { recursive: true });
   if (basename(folder) !== NAME) return;

@@ -6,12 +6,12 @@ export interface PeriodicOptions {
   onError: (error: unknown) => void;
 }
 
-/** Much longer than the work takes, so that a lasting fault puts no load on the database. */
+/** Much longer than the work, so that a lasting fault puts no load on the database. */
 const RETRY_LONGEST_MS = 60_000;
 
 /**
- * Repeats work until it is closed, never twice at a time. Retries failed work sooner than `everyMs`, with growing
- * pauses: daily work must not wait a day because of a deadlock. `close` waits for the work in progress.
+ * Never works twice at a time. Retries failed work sooner than `everyMs`: daily work must not wait a day because of a
+ * deadlock.
  */
 export const startPeriodic = ({ everyMs, work, onError }: PeriodicOptions): { close(): Promise<void> } => {
   const backOff = createBackOff({ firstMs: everyMs / 4, longestMs: Math.min(everyMs, RETRY_LONGEST_MS) });

@@ -5,19 +5,17 @@ import { openTerminal } from "./terminal.ts";
 /** Shown beside the message, before the ids. */
 const FIRST_FIELDS = ["status", "text"];
 
-/** Escapes control characters: text printed by a graph must not begin a line or control the terminal. */
+/** Text printed by a graph must not begin a line or control the terminal. */
 const harmless = (text: string): string =>
   text.replace(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1));
 
-/** A colour, or a control character other than line break and tab. */
 // eslint-disable-next-line no-control-regex -- terminals read colours by it
 const COLOUR_OR_CONTROL = /\u001b\[[\d;]*m|(?![\n\t])\p{Cc}/gu;
 
-/** Text printed by a graph, with its line breaks and colours. Escapes other control characters. */
+/** Keeps line breaks and colours. */
 const printedText = (text: string): string =>
   text.replace(COLOUR_OR_CONTROL, (found) => (found.length > 1 ? found : harmless(found)));
 
-/** The text that a graph printed, or undefined for any other line. */
 const printedIn = (line: string): string | undefined => {
   if (!line.includes('"msg":"printed"')) return undefined;
   const { msg, text } = JSON.parse(line) as Record<string, unknown>;
@@ -25,7 +23,7 @@ const printedIn = (line: string): string | undefined => {
 };
 
 export interface PrettyOptions {
-  /** Writes text printed by graphs without time, level and ids. A caller's text may then resemble a log line. */
+  /** Omits time, level and ids of printed text. A caller's text may then resemble a log line. */
   printsPlainly?: boolean;
 }
 
@@ -40,8 +38,8 @@ const messageOf = (line: Record<string, unknown>, messageKey: string): string =>
 };
 
 /**
- * Lines for a person at a terminal: one line each, except for an error's stack. Writes synchronously, so that the last
- * lines before an exit are not lost. Not in logger.ts, because graph processes must not load pino-pretty.
+ * Writes synchronously, so that the last lines before an exit are not lost. Not in logger.ts, because graph processes
+ * must not load pino-pretty.
  */
 export const prettyLines = (
   destination?: DestinationStream,

