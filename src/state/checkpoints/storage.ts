@@ -19,7 +19,7 @@ export type * from "./types.ts";
 
 const CACHE_BYTES = 64 * 1024 * 1024;
 
-/** Opens the room. Holds no connection of its own, so there is nothing to close. */
+/** Holds no connection, so there is nothing to close. */
 export const createCheckpointStorage = (options: CheckpointStorageOptions): CheckpointStorage => {
   const { database, cacheBytes = CACHE_BYTES, logger } = options;
   const cache = new ElementCache(cacheBytes);
@@ -68,7 +68,6 @@ type Savers = Pick<
   "saver" | "saverForRead" | "saverForAttempt" | "saverForIdleThread" | "saverForImport"
 >;
 
-/** Each saver has its fence, and its rule for what `put` waits for. */
 const createSavers = (parts: SaverParts): Savers => ({
   saver: new UnfencedSaver(parts),
   saverForRead(filter) {

@@ -7,101 +7,95 @@ import type { ValueClasses } from "../values/classes.ts";
 
 export interface CheckpointStorageOptions {
   database: Database;
-  /** Bytes of elements and contents in this process's cache (default 64 MiB). */
+  /** For elements and contents; default 64 MiB. */
   cacheBytes?: number;
-  /** Characters of JSON of one value; default: the limit of a text. */
+  /** Of JSON; default: the limit of a text. */
   valueCharactersAtMost?: number;
   logger: Logger;
 }
 
-/** One execution of a run: the owner of a lease. */
+/** The owner of a lease. */
 export interface AttemptOptions {
   threadId: string;
   runId: string;
   attempt: number;
   /**
-   * As in LangGraph. With `sync`, `put` and `putWrites` resolve on commit. Otherwise they resolve on acceptance, and
-   * the graph only waits for room if the queue would fill the memory; `flush()` waits for the commit. Default `async`.
+   * As in LangGraph. With `sync`, `put` and `putWrites` resolve on commit. Otherwise the graph only waits for room in
+   * the queue, and `flush()` waits for the commit. Default `async`.
    */
   durability?: "sync" | "async" | "exit";
-  /** True: the thread has no checkpoints except for those of this attempt, so the first read is skipped. */
+  /** Skips the first read: the thread has no checkpoints except for those of this attempt. */
   threadIsEmpty?: boolean;
   /** Called after each `put` and `putWrites` that did not wait for the database. The graph awaits the promise. */
   beforeNextStep?: () => Promise<void> | undefined;
   /**
-   * Called before each statement that stores state; the statement awaits the promise. A stored step is not executed
-   * again after a crash, so its events must be stored first.
+   * Awaited before each statement that stores state. A stored step is not executed again after a crash, so its events
+   * must be stored first.
    */
   beforeWrite?: () => Promise<void> | undefined;
-  /**
-   * Metadata of every checkpoint of the attempt, below LangGraph's own. Omits reserved keys, values above 1,000
-   * characters, and everything after 8,000.
-   */
+  /** Below LangGraph's own. Omits reserved keys, values above 1,000 characters, and everything after 8,000. */
   metadata?: JsonObject;
-  /** The keys of `metadata` that stay searchable with encryption: those that no config gave. */
+  /** Keys that stay searchable with encryption: those that no config gave. */
   searchableMetadata?: readonly string[];
 }
 
 /**
- * Changes a checkpoint of the root graph before LangGraph gets it. `read` builds the same checkpoint from new objects
- * each time. See graphs/pending-writes.ts.
+ * Changes a checkpoint of the root graph before LangGraph gets it. `read` builds it from new objects each time. See
+ * graphs/pending-writes.ts.
  */
 export type TupleFilter = (
   tuple: CheckpointTuple,
   read: () => Promise<CheckpointTuple>,
 ) => Promise<CheckpointTuple>;
 
-/** A checkpointer that revives values into given classes. */
 export interface ClassedSaver {
   /**
-   * The checkpointer for a graph whose copy of LangGraph has these classes; call it before the first read. An attempt's
-   * checkpointer adopts the classes, a shared one returns another checkpointer.
+   * For a graph whose copy of LangGraph has these classes; call it before the first read. An attempt's checkpointer
+   * adopts the classes, a shared one returns another checkpointer.
    */
   withClasses(classes: ValueClasses): BaseCheckpointSaver;
 }
 
-/** The checkpointer of one attempt. */
 export interface AttemptSaver extends BaseCheckpointSaver {
-  /** Set it before the first read; without a filter every checkpoint is returned. */
+  /** Set it before the first read. */
   filter: TupleFilter | undefined;
   /**
-   * True if the last call for the root graph was a `putWrites`, and no task of that step has failed or interrupted. If
-   * the run fails now, a reducer may have refused the write.
+   * The last call for the root graph was a `putWrites`, and no task of that step has failed or interrupted. If the run
+   * fails now, a reducer may have refused the write.
    */
   readonly endsWithWrites: boolean;
-  /** The id of a new checkpoint: LangGraph's id, or a later one if a newer checkpoint exists. */
+  /** LangGraph's id, or a later one if a newer checkpoint exists. */
   idAfterAll(threadId: string, id: string): string;
   /**
-   * Resolves when everything is committed. Rejects with a `LeaseLostError` if the attempt is no longer current, or with
-   * the database's error; afterwards the saver refuses every call.
+   * Resolves on commit. Rejects with a `LeaseLostError` if the attempt is no longer current, or with the database's
+   * error; afterwards the saver refuses every call.
    */
   flush(): Promise<void>;
   /**
-   * The last checkpoint committed without waiting for the disk; undefined if there is none. A crash of the database may
-   * lose the checkpoint until a later commit waits for the disk.
+   * The last checkpoint committed without waiting for the disk. A crash of the database may lose it until a later
+   * commit waits for the disk.
    */
   readonly lastUnsafe: { checkpointNs: string; checkpointId: string } | undefined;
   /** Aborts with the error as soon as the saver fails. */
   readonly failed: AbortSignal;
 }
 
-/** A checkpoint for the state API: ready to send, nothing revived. */
 export interface StoredCheckpoint {
   threadId: string;
   checkpointNs: string;
   checkpointId: string;
   parentCheckpointId: string | null;
-  /** The run that wrote it; null for a state update. */
+  /** Null for a state update. */
   runId: string | null;
-  /** ISO 8601. Null if the state can't be read: then values and writes are empty, and the log has the reason. */
+  /** ISO 8601. Null if the state can't be read: the log has the reason. */
   createdAt: string | null;
   /** With `run_id`, if a run wrote it. */
   metadata: JsonObject;
   channelVersions: Record<string, number | string>;
   versionsSeen: Record<string, Record<string, number | string>>;
-  /** One line of JSON per channel with a value, as clients see it: messages flat, dates ISO. */
+  /** One line of JSON per channel with a value, as clients see it. */
   values: Map<string, string>;
-  /** The writes of the tasks after this checkpoint, as clients see them, by task and index. */
+  /** By task and index. */
   pendingWrites: PendingWrite[];
 }
 
@@ -113,28 +107,24 @@ export interface PendingWrite {
 }
 
 export interface HistoryOptions {
-  /** At most this many, newest first. */
+  /** Newest first. */
   limit: number;
-  /** Only checkpoints older than this one. */
   beforeCheckpointId?: string;
-  /** Only this checkpoint. */
   checkpointId?: string;
-  /** Only checkpoints whose metadata contain this. */
   metadataFilter?: JsonObject;
   /** Awaited before a large checkpoint is read. May be called several times. */
   whenLarge?: WhenLarge | undefined;
 }
 
 export interface HeadOptions {
-  /** The only channels to read. */
   channels?: ReadonlySet<string> | undefined;
   /** False for scans of many threads, which must not evict cached threads. */
   remember?: boolean;
-  /** Awaited before a large checkpoint is read. May be called several times. */
+  /** As in `HistoryOptions`. */
   whenLarge?: WhenLarge | undefined;
 }
 
-/** `GET /threads/{id}/storage`. Bytes of the stored text and JSON, before compression and indexes. */
+/** `GET /threads/{id}/storage`. Bytes before compression and indexes. */
 export interface ThreadStorage {
   thread_id: string;
   total_bytes: number;
@@ -150,22 +140,17 @@ export interface ThreadStorage {
 export interface CheckpointStorage {
   /** Not fenced: for state updates and for reads through the graph. */
   readonly saver: BaseCheckpointSaver;
-  /** For one read through the graph. */
   saverForRead(filter: TupleFilter): BaseCheckpointSaver;
   saverForAttempt(options: AttemptOptions): AttemptSaver;
   /**
-   * For one update of a thread without a run in progress. If a run exists when the update is stored, `flush()` rejects
-   * with `threadBusy` and nothing is stored. `threadVersion`: the row's `version` before the first read; if the row has
-   * changed since, `flush()` rejects with a `ThreadChangedError`.
+   * For one update of a thread without a run in progress: otherwise `flush()` rejects with `threadBusy` and nothing is
+   * stored. `threadVersion`: if the row's `version` has changed, `flush()` rejects with a `ThreadChangedError`.
    */
   saverForIdleThread(threadVersion?: string): AttemptSaver;
-  /** For checkpoints of a new thread: not fenced, `flush()` waits for the last write. */
+  /** For checkpoints of a new thread. Not fenced. */
   saverForImport(): AttemptSaver;
 
-  /**
-   * The newest checkpoint of a thread, by default of its root graph. Awaits `whenLarge` before it reads or returns a
-   * large checkpoint.
-   */
+  /** By default of the root graph. Awaits `whenLarge` before it reads or returns a large checkpoint. */
   readHead(
     threadId: string,
     checkpointNs?: string,
@@ -184,27 +169,27 @@ export interface CheckpointStorage {
     options: HistoryOptions,
   ): AsyncGenerator<StoredCheckpoint, void, undefined>;
   /**
-   * The newest checkpoint of each thread's root graph, without pending writes, in the order of the ids, each read on
-   * demand. Omits threads without a readable checkpoint.
+   * Of root graphs, without pending writes, in the order of the ids, each read on demand. Omits threads without a
+   * readable checkpoint.
    */
   readHeads(
     threadIds: readonly string[],
     options?: HeadOptions,
   ): AsyncGenerator<StoredCheckpoint, void, undefined>;
-  /** The id of the newest checkpoint of the root graph that a run wrote. */
+  /** Of the root graph. */
   latestOfRun(threadId: string, runId: string): Promise<string | undefined>;
 
-  /** Rolls a run back: deletes its checkpoints with their writes. */
+  /** Deletes the run's checkpoints with their writes. */
   deleteRun(threadId: string, runId: string, queryable?: Queryable): Promise<void>;
   deleteThread(threadId: string, queryable?: Queryable): Promise<void>;
-  /** Copies all checkpoints, inside the database. The other thread must have none. */
+  /** The other thread must have no checkpoints. */
   copyThread(fromThreadId: string, toThreadId: string, queryable?: Queryable): Promise<void>;
   /**
-   * Keeps only the newest checkpoint of each graph that the thread still needs. The caller holds the lock on the
-   * thread's row, has seen that no run is in progress, and changes the row.
+   * Keeps the newest checkpoint of each graph that the thread still needs. The caller holds the lock on the thread's
+   * row, has seen that no run is in progress, and changes the row.
    */
   keepLatest(threadId: string, queryable?: Queryable): Promise<void>;
-  /** Merges metadata into the root graph's newest checkpoint; returns its id, or undefined if there is none. */
+  /** Changes the root graph's newest checkpoint and returns its id. */
   mergeHeadMetadata(threadId: string, metadata: JsonObject): Promise<string | undefined>;
   storage(threadId: string): Promise<ThreadStorage>;
 }

@@ -1,6 +1,6 @@
 /**
- * The classes of LangGraph and LangChain for revived values. A graph needs the classes of its own copy of LangGraph,
- * because its code, and LangGraph for a `Send`, check with `instanceof`.
+ * A graph needs the classes of its own copy of LangGraph, because its code, and LangGraph for a `Send`, check with
+ * `instanceof`.
  */
 
 import { load } from "@langchain/core/load";
@@ -19,11 +19,11 @@ export interface ValueClasses {
   readonly Command: typeof Command;
   readonly Overwrite: new (value: unknown) => Overwrite;
   readonly DeltaSnapshot: new (value: unknown) => DeltaSnapshot;
-  /** Builds an instance of any other LangChain class from its JSON text. */
+  /** For any other LangChain class, from its JSON text. */
   load(text: string): Promise<unknown>;
 }
 
-/** The packages of one copy of LangGraph. Old copies lack some classes. */
+/** Old copies lack some classes. */
 export interface LangGraphModules {
   langgraph: Partial<Pick<ValueClasses, "Send" | "Command" | "Overwrite">>;
   checkpoint: Partial<Pick<ValueClasses, "DeltaSnapshot">>;
@@ -91,10 +91,7 @@ const messagesOf = (module: Readonly<Record<string, unknown>>): ReadonlyMap<unkn
     ]),
   );
 
-/**
- * For values that are only sent as JSON: they need no LangGraph, which this package does not bring. The JSON of these
- * classes equals LangGraph's.
- */
+/** For values that are only sent as JSON: they need no LangGraph, which this package does not bring. */
 export const PLAIN_CLASSES: ValueClasses = {
   messages: messagesOf(ownMessages),
   Send: SentToNode as unknown as typeof Send,
@@ -113,10 +110,7 @@ export const classesIn = ({ langgraph, checkpoint, messages, load }: LangGraphMo
   load,
 });
 
-/**
- * Classes of the copy beside this package, for checkpointers without a project's graph. Rejects if there is no
- * LangGraph.
- */
+/** For checkpointers without a project's graph. Rejects if there is no LangGraph beside this package. */
 export const classesBesideThis = async (): Promise<ValueClasses> =>
   classesIn({
     langgraph: await import("@langchain/langgraph"),

@@ -1,9 +1,6 @@
-/** The text that the official savers write for an object that contains itself. */
+/** As the official savers write it. */
 export const CIRCULAR = "[Circular]";
-/**
- * Limit of repeated objects in a value with a cycle. Objects that all name each other (the people of a network) have
- * too many paths to write.
- */
+/** Objects that all name each other (the people of a network) have too many paths to write. */
 const REPEATS_AT_MOST = 10_000;
 
 class CycleFound extends Error {}
@@ -16,7 +13,7 @@ export class Ancestry {
 
   constructor(private readonly replaces = false) {}
 
-  /** False if CIRCULAR replaces the object. Call `leave` after writing it. */
+  /** False: CIRCULAR replaces the object. Call `leave` after writing it. */
   enter(value: object): boolean {
     if (this.ancestors.has(value)) {
       if (this.replaces) return false;
@@ -36,10 +33,9 @@ export class Ancestry {
 }
 
 /**
- * Writes a value that may contain itself. Remembering ancestors is half of the work and cycles are rare, so `write`
- * first runs without an Ancestry, and makes one only where nesting gets deep. If that finds a cycle, `write` runs again
- * with an Ancestry from the top: an object that names itself twice would otherwise be written 2 to the power of that
- * depth times.
+ * Remembering ancestors is half of the work and cycles are rare, so `write` first remembers them only where nesting
+ * gets deep. If that finds a cycle, `write` runs again and remembers them from the top: an object that names itself
+ * twice would otherwise be written 2 to the power of that depth times.
  */
 export const withoutCycles = <Written>(write: (ancestry: Ancestry | undefined) => Written): Written => {
   try {

@@ -1,7 +1,6 @@
 /**
- * Converts any value of a graph's state to a tree that `JSON.stringify` writes and `revive` reads. Plain values are not
- * copied. Other values become objects with the key `$type` (types/table.ts). Plain objects with a key `$type` or `lc`
- * are wrapped, so that outside text can never name a class to build.
+ * Plain values are not copied. Other values become objects with the key `$type` (types/table.ts). Plain objects with a
+ * key `$type` or `lc` are wrapped, so that outside text can never name a class to build.
  */
 
 import { ValueTooLargeError } from "../../platform/domain/errors.ts";
@@ -11,26 +10,23 @@ import { TYPE } from "./type-key.ts";
 import { typeOfObject, typeOfScalar } from "./types/table.ts";
 import type { PartEncoder } from "./value-type.ts";
 
-/** Replaces a stored list in the tree: `{$type: "list", list: index}`. */
+/** Replaces a stored list in the tree. */
 export interface ListMarker {
   [TYPE]: "list";
   list: number;
 }
 
-/** Called for every array: the index of the list that replaces the array, or undefined to write the array in place. */
+/** Called for every array. Returns the index of the list that replaces it, or undefined. */
 export type ListHook = (array: readonly unknown[]) => number | undefined;
 
-/** More than any real state; JSON.stringify fails at some 5,000 levels. */
+/** JSON.stringify fails at some 5,000 levels. */
 const NESTING_AT_MOST = 1_000;
 const NESTING_UNSUSPICIOUS = 64;
 
-/**
- * Values above this limit are not converted to JSON: half of a text's limit. A value of 500 MB in a heap of 1 GiB ended
- * the process without an error.
- */
+/** Half of a text's limit. A value of 500 MB in a heap of 1 GiB ended the process without an error. */
 export const CHARACTERS_AT_MOST = 256_000_000;
 
-/** The error for a value of the state. Names the option if the option sets the limit. */
+/** Names the option if the option sets the limit. */
 export const stateTooLarge = (charactersAtMost: number): Error =>
   new ValueTooLargeError(
     "A value of the state",
@@ -39,18 +35,18 @@ export const stateTooLarge = (charactersAtMost: number): Error =>
   );
 
 /**
- * The tree of a value. Before making JSON, throws a TypeError above 1,000 levels, and ValueTooLargeError if the texts
- * alone have too many characters.
+ * Before making JSON, throws a TypeError above 1,000 levels, and ValueTooLargeError if the texts alone have too many
+ * characters.
  */
 export const encode = (value: unknown, listHook?: ListHook, charactersAtMost = CHARACTERS_AT_MOST): unknown =>
   withoutCycles((ancestry) => new Encoder(listHook, ancestry, charactersAtMost).encode(value));
 
-/** The tree's text: one line of JSON. */
+/** One line of JSON. */
 export const treeText = (tree: unknown): string => JSON.stringify(tree);
 
 class Encoder implements PartEncoder {
   private depth = 0;
-  /** Characters of texts and items of lists so far: a lower bound for the JSON. */
+  /** A lower bound for the JSON. */
   private characters = 0;
 
   constructor(

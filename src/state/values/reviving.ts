@@ -1,4 +1,4 @@
-/** Converts a stored tree to its value. Never returns or changes the tree, which may be cached and revived again. */
+/** Never returns or changes the tree, which may be cached and revived again. */
 
 import { PLAIN_CLASSES, type ValueClasses } from "./classes.ts";
 import { setProperty, type Properties } from "../../platform/lib/properties.ts";
@@ -8,12 +8,11 @@ import { reviveConstructorForm } from "./types/message.ts";
 import { typeNamed } from "./types/table.ts";
 import type { PartReviver } from "./value-type.ts";
 
-/** Returns the revived elements of a stored list. */
 export type ListResolver = (list: number) => unknown[];
 
 /**
- * Other LangChain classes than messages can only be built asynchronously. `revive` leaves their stored form in place
- * and records the replacement here; `settle` performs it.
+ * Other LangChain classes than messages can only be built asynchronously. `revive` leaves their stored form in place,
+ * and `settle` replaces it.
  */
 export type Unfinished = Array<() => Promise<void>>;
 
@@ -22,8 +21,8 @@ const noList: ListResolver = () => {
 };
 
 /**
- * The value of a tree. Builds only the types of types/table.ts and the classes that LangChain's `load` allows; a record
- * with another name stays plain data. `classes`: those of the receiving graph; default: for values that are sent.
+ * Builds only the types of types/table.ts and the classes that LangChain's `load` allows; a record with another name
+ * stays plain data. `classes`: those of the receiving graph; default: for values that are sent.
  */
 export const revive = (
   tree: unknown,

@@ -1,2 +1,2 @@
-/** The key of a stored tree that names a type: `{$type: "date", value: …}`. */
+/** As in `{$type: "date", value: …}`. */
 export const TYPE = "$type";

@@ -1,6 +1,5 @@
 /**
- * The JSON that clients see: stream events, states, results, webhooks. Most values are plain JSON, so a value is first
- * scanned without allocation, replaced only along paths without a plain form, and written by the native
+ * Most values are plain JSON, so a value is first scanned without allocation, and written by the native
  * `JSON.stringify`. A replacer function is five to ten times slower.
  */
 
@@ -10,24 +9,20 @@ import { CHARACTERS_AT_MOST } from "./encoding.ts";
 import { setProperty, type Properties } from "../../platform/lib/properties.ts";
 import { typeOfObject, typeOfScalar } from "./types/table.ts";
 
-/** Deeper than any real state, shallow enough for clients' JSON parsers. */
+/** Shallow enough for clients' JSON parsers. */
 const NESTING_AT_MOST = 1_000;
-/** Ancestors are remembered only beyond this depth, which a cycle passes soon. See cycles.ts. */
+/** Ancestors are remembered only beyond this depth. See cycles.ts. */
 const NESTING_UNSUSPICIOUS = 64;
 
 /**
- * One line of strictly valid JSON for any value. Messages are flat (`{...fields, type, content}`), dates ISO text, sets
- * arrays, maps objects (arrays of pairs if a key is not text), bytes base64, bigints text, errors `{name, message}`.
- * `undefined` is omitted; NaN, the infinities and values without JSON (a function) are null.
- * A value inside itself is "[Circular]". Throws a TypeError above 1,000 levels, ValueTooLargeError for too many
- * characters.
+ * Messages are flat (`{...fields, type, content}`), dates ISO text, sets arrays, maps objects (arrays of pairs if a key
+ * is not text), bytes base64, bigints text, errors `{name, message}`. `undefined` is omitted; NaN, the infinities and
+ * functions are null; a value inside itself is "[Circular]". Throws a TypeError above 1,000 levels, ValueTooLargeError
+ * for too many characters.
  */
 export const toWireJson = (value: unknown): string => JSON.stringify(toWireValue(value)) ?? "null";
 
-/**
- * The value of `JSON.parse(toWireJson(value))`, except for details that `JSON.stringify` settles. Returns the same
- * reference if nothing changes, so callers must not change the result.
- */
+/** Returns the same reference if nothing changes, so callers must not change the result. */
 export const toWireValue = (value: unknown): unknown =>
   typeof value === "object" && value !== null
     ? withoutCycles((ancestry) => plain(value, 0, ancestry, { characters: 0 }))
@@ -37,7 +32,7 @@ export const toWireValue = (value: unknown): unknown =>
 const scalar = (value: unknown): unknown =>
   typeof value === "bigint" ? typeOfScalar(value).toWire?.(value) : value;
 
-/** Characters of texts and items of lists so far: a lower bound for the JSON. */
+/** A lower bound for the JSON. */
 interface Size {
   characters: number;
 }
@@ -124,7 +119,7 @@ const plainObject = (
   return changed ?? value;
 };
 
-/** The plain counterpart of an instance; the same reference if its properties are to be converted one by one. */
+/** The same reference if its properties are to be converted one by one. */
 const withoutClass = (value: Properties): unknown => {
   const type = typeOfObject(value);
   if (type?.toWire !== undefined) return type.toWire(value);

@@ -1,29 +1,26 @@
 /**
- * Remembers parsed elements and contents of threads. Both are immutable in the database and are revived into new
- * objects, so this cache may be incomplete, never stale.
+ * Elements and contents are immutable in the database and are revived into new objects. So this cache may be
+ * incomplete, never stale.
  */
 
 import { revive } from "../../values/reviving.ts";
 import { StateStorageError } from "../../../platform/domain/errors.ts";
 import { toWireJson } from "../../values/wire-json.ts";
 
-/** Elements of a list without a gap. */
 interface CachedRange {
-  /** Position of the first tree. */
   start: number;
   trees: unknown[];
-  /** The elements as clients see them, computed on the first read. */
+  /** Computed on the first read. */
   wireTexts: Array<string | undefined>;
 }
 
 interface CachedThread {
-  /** By list; usually one range, from 0. */
+  /** Usually one range, from 0. */
   lists: Map<number, CachedRange[]>;
   contents: Map<string, unknown>;
   bytes: number;
 }
 
-/** Parts that a read need not fetch. */
 export interface Coverage {
   lists: number[];
   starts: number[];
@@ -31,38 +28,35 @@ export interface Coverage {
   contents: string[];
 }
 
-/** Elements read from consecutive positions of one list. */
 export interface StoredElements {
   list: number;
   position: number;
   texts: string[];
 }
 
-/** Approximate memory of a parsed tree: bytes per character of its text, and a constant. */
+/** Approximate memory per character of a tree's text, and per tree. */
 const BYTES_PER_CHARACTER = 2;
 const BYTES_PER_ELEMENT = 300;
-/** Memory of an empty thread's entry: 923 bytes, measured with 200,000 entries. */
+/** 923 bytes, measured with 200,000 empty threads. */
 const BYTES_PER_THREAD = 1_000;
 const NOTHING: Coverage = { lists: [], starts: [], ends: [], contents: [] };
 
 export class ElementCache {
-  /** Least recently used first. */
   private readonly threads = new Map<string, CachedThread>();
   private bytes = 0;
 
-  /** `bytesAtMost` also bounds the number of threads, since an empty entry has a size. */
+  /** Also bounds the number of threads, since an empty entry has a size. */
   constructor(private readonly bytesAtMost: number) {}
 
   get threadCount(): number {
     return this.threads.size;
   }
 
-  /** Approximate size of the cache. */
   get byteCount(): number {
     return this.bytes;
   }
 
-  /** The thread's part of the cache. It stays usable after the cache drops it. */
+  /** The result stays usable after the cache drops it. */
   thread(threadId: string): ThreadElements {
     const known = this.threads.get(threadId);
     const thread = known ?? { lists: new Map(), contents: new Map(), bytes: 0 };
@@ -72,7 +66,7 @@ export class ElementCache {
     return new ThreadElements(thread, (bytes) => this.grow(threadId, thread, bytes));
   }
 
-  /** As `thread`, but adds no new thread: a scan of many threads must not evict those in use. */
+  /** Adds no new thread: a scan of many threads must not evict those in use. */
   peek(threadId: string): ThreadElements {
     const thread = this.threads.get(threadId) ?? { lists: new Map(), contents: new Map(), bytes: 0 };
     return new ThreadElements(thread, (bytes) => this.grow(threadId, thread, bytes));
@@ -99,14 +93,13 @@ export class ElementCache {
   }
 }
 
-/** The cached elements and contents of one thread. */
 export class ThreadElements {
   constructor(
     private readonly cached: CachedThread,
     private readonly grow: (bytes: number) => void,
   ) {}
 
-  /** Approximate size of the thread's part: at least twice its characters. */
+  /** At least twice its characters. */
   get byteCount(): number {
     return this.cached.bytes;
   }
@@ -128,7 +121,6 @@ export class ThreadElements {
     return this.cached.contents.has(hash);
   }
 
-  /** The parsed content with this hash. Throws if it is missing. */
   content(hash: string): unknown {
     if (!this.cached.contents.has(hash))
       throw new StateStorageError(`The stored content ${hash} is missing.`);
@@ -141,7 +133,6 @@ export class ThreadElements {
     this.grow(text.length * BYTES_PER_CHARACTER + BYTES_PER_ELEMENT);
   }
 
-  /** Add the elements of a list in order of position. `trees`: the parsed texts, if available. */
   addElements({ list, position, texts }: StoredElements, trees?: readonly unknown[]): void {
     if (texts.length === 0) return;
     let ranges = this.cached.lists.get(list);
@@ -162,13 +153,13 @@ export class ThreadElements {
     return this.find(list, from, to) !== undefined;
   }
 
-  /** The trees of the elements [from, to). Throws if one is missing. */
+  /** Of the elements [from, to). Throws if one is missing. */
   trees(list: number, from: number, to: number): unknown[] {
     const { start, trees } = this.range(list, from, to);
     return trees.slice(from - start, to - start);
   }
 
-  /** Adds the elements [from, to) as clients see them to `texts`. Throws if one is missing. */
+  /** Of the elements [from, to). Throws if one is missing. */
   addWireTexts(list: number, from: number, to: number, texts: string[]): void {
     const { start, trees, wireTexts } = this.range(list, from, to);
     let characters = 0;
@@ -195,7 +186,6 @@ export class ThreadElements {
   }
 }
 
-/** Merges the ranges that a grown range touches. */
 const absorbNeighbours = (ranges: CachedRange[], range: CachedRange): void => {
   for (let index = 0; index < ranges.length;) {
     const other = ranges[index] as CachedRange;

@@ -1,6 +1,5 @@
 import type { ElementPlace, Segment } from "./segments.ts";
 
-/** Live elements at consecutive positions of one list, with their stored trees. */
 export interface PlacedElements {
   list: number;
   position: number;
@@ -8,15 +7,14 @@ export interface PlacedElements {
   trees: readonly unknown[];
 }
 
-/** Unindexed stretches are held strongly, so this bounds their number. */
+/** Unindexed stretches are held strongly. */
 const UNINDEXED_AT_MOST = 64;
 
-/** Where live objects are stored as elements. Recognises objects by identity and holds them weakly. */
+/** Recognises objects by identity and holds them weakly. */
 export class ElementPlaces {
   private places = new WeakMap<object, ElementPlace>();
-  /** The elements that this writer stored itself, with their texts. */
   private newPlaces = new WeakMap<object, { list: number; position: number; text: string }>();
-  /** Indexed on the first search for an element: a turn that only appends never searches. */
+  /** A turn that only appends never searches, so the index is built on the first search. */
   private unindexed: PlacedElements[] = [];
 
   add(placed: PlacedElements): void {
@@ -25,8 +23,8 @@ export class ElementPlaces {
   }
 
   /**
-   * As `add`, for new elements. Does not index them by count: the graph holds them anyway, and weak references cost the
-   * garbage collector time at every step.
+   * Does not index these elements by count: the graph holds them anyway, and weak references cost the garbage collector
+   * time at every step.
    */
   addNew(placed: PlacedElements, texts: readonly string[]): void {
     this.unindexed.push(placed);
@@ -44,7 +42,7 @@ export class ElementPlaces {
     return this.places.get(element);
   }
 
-  /** The segment and the stored texts of an array, if this writer stored all its elements there in this order. */
+  /** Undefined unless this writer stored all elements of the array in this order. */
   findNew(array: readonly unknown[]): { segment: Segment; texts: string[] } | undefined {
     const texts: string[] = [];
     let segment: Segment | undefined;

@@ -5,18 +5,17 @@ export interface Segment {
   list: number;
   from: number;
   to: number;
-  /** True if the list continued after `to` when this was stored: no writer may append there. */
+  /** The list continued after `to` when this was stored: no writer may append there. */
   closed: boolean;
 }
 
-/** Where an object is stored as an element. */
 export interface ElementPlace {
   list: number;
   position: number;
   tree: unknown;
 }
 
-/** The segment after the positions from `move.from` on move to another list. */
+/** `move`: the positions from `move.from` on belong to another list. */
 export const movedSegment = (
   segment: Segment,
   move: { from: number; list: number } | undefined,
@@ -27,7 +26,7 @@ export const movedSegment = (
   return from < move.from ? [{ ...segment, to: move.from, closed: true }, after] : [after];
 };
 
-/** Finds the place of an element by its index; fast for growing indexes. */
+/** Fast for growing indexes. */
 export class SegmentCursor {
   private current = 0;
   private start = 0;

@@ -1,12 +1,12 @@
-/** Shorter known stretches next to new elements are stored again: one segment less for a few hundred bytes. */
+/** Storing a shorter stretch again saves a segment for a few hundred bytes. */
 export const STRETCH_WORTH_A_SEGMENT = 8;
 
-/** `start`: index in the array to store. A known stretch is stored at [from, to) of its list. */
+/** `start`: index in the array. A known stretch is stored at [from, to) of its list. */
 export type Stretch =
   | { known: true; list: number; from: number; to: number; closed: boolean; start: number }
   | { known: false; start: number; end: number };
 
-/** Merges short known stretches into new neighbours, so that segments don't pile up. */
+/** Keeps segments from piling up. */
 export const joinStretches = (stretches: readonly Stretch[]): Stretch[] => {
   const joined: Stretch[] = [];
   for (const stretch of stretches) {

@@ -1,7 +1,6 @@
 /**
- * Stores the lists of a thread by difference. Elements are rows, keyed by list and position; a stored list is an array
- * of segments of such rows, usually one. A grown list has a longer segment, a list changed in the middle the segments
- * around the change. Elements are recognised by identity, so no element is serialized twice.
+ * A stored list is an array of segments of rows, usually one. A grown list has a longer segment, a list changed in the
+ * middle the segments around the change. Elements are recognised by identity, so no element is serialized twice.
  */
 
 import { randomBytes } from "node:crypto";
@@ -18,22 +17,19 @@ import {
 } from "./stored-list.ts";
 import { joinStretches, STRETCH_WORTH_A_SEGMENT, type Stretch } from "./stretches.ts";
 
-/** A list of more segments is stored again as one. */
 const SEGMENTS_AT_MOST = 64;
 
-/** A writer's knowledge of a thread's lists, and the elements that it still has to insert. */
 export class ThreadLists {
-  /** The first free position of each list, as known here. The database decides. */
+  /** As known here. The database decides. */
   private readonly ends = new Map<number, number>();
   private readonly references = new Set<WeakRef<ListReference>>();
   private readonly places = new ElementPlaces();
-  /** Planned elements that `takeNewElements` has not returned yet. */
+  /** Not yet returned by `takeNewElements`. */
   private planned: NewElements[] = [];
 
-  /** `charactersAtMost`: of the new elements of one list. */
   constructor(private readonly charactersAtMost = Infinity) {}
 
-  /** Records a list after a read, so that its elements are recognised. */
+  /** Lets later plans recognise the elements. */
   remember({ reference, elements, trees }: LiveList): void {
     let start = 0;
     for (const { list, from, to, closed } of reference.segments) {
@@ -50,19 +46,18 @@ export class ThreadLists {
     return this.places.find(element) !== undefined;
   }
 
-  /** The segment and the stored texts of an array, if this writer stored all its elements there in this order. */
+  /** Undefined unless this writer stored all elements of the array in this order. */
   findNew(array: readonly unknown[]): { segment: Segment; texts: string[] } | undefined {
     return this.places.findNew(array);
   }
 
-  /** The elements of all plans since the last call. */
   takeNewElements(): NewElements[] {
     const taken = this.planned;
     this.planned = [];
     return taken;
   }
 
-  /** Plans how to store an array, given its last stored version. `texts`: of its elements, if available. */
+  /** `before`: the last stored version. `texts`: of the elements, if available. */
   plan(array: readonly unknown[], before: LiveList | undefined, texts?: readonly string[]): LiveList {
     const prefix = before === undefined ? 0 : unchangedPrefix(array, before);
     if (before !== undefined && prefix === array.length && prefix === before.elements.length) return before;
@@ -76,7 +71,7 @@ export class ThreadLists {
 
   /**
    * Another writer has taken the positions of these elements: moves all unstored elements to lists of their own, in
-   * every reference. Needs all elements that `takeNewElements` returned and that are not stored.
+   * every reference. Needs all unstored elements that `takeNewElements` returned.
    */
   moveAside(given: readonly NewElements[]): void {
     const unstored = [...given, ...this.planned];
@@ -106,7 +101,6 @@ export class ThreadLists {
     this.places.forgetAll();
   }
 
-  /** The stretches of an array whose first `prefix` elements are unchanged. Adds the trees of stored elements. */
   private findStretches(
     array: readonly unknown[],
     before: LiveList | undefined,
@@ -139,7 +133,6 @@ export class ThreadLists {
     return stretches;
   }
 
-  /** The known places of the elements from `start` on, by index. */
   private findPlaces(
     array: readonly unknown[],
     before: LiveList | undefined,
@@ -158,14 +151,14 @@ export class ThreadLists {
         unplaced -= 1;
       }
     }
-    // Fewer are stored again anyway, and a turn that only appends must not index the whole thread.
+    // A turn that only appends must not index the whole thread.
     if (unplaced >= STRETCH_WORTH_A_SEGMENT) {
       for (let index = start; index < array.length; index++) places[index] ??= this.places.find(array[index]);
     }
     return places;
   }
 
-  /** The segments of the stretches. New elements follow the segment before them, if it is open. */
+  /** New elements follow the segment before them, if it is open. */
   private placeStretches(
     stretches: readonly Stretch[],
     array: readonly unknown[],
@@ -201,7 +194,7 @@ export class ThreadLists {
     return segments;
   }
 
-  /** Plans to insert elements, which start at index `start` of the array, and adds their trees to `trees`. */
+  /** Adds the trees of the elements to `trees`, from `start` on. */
   private planElements(
     { list, position }: { list: number; position: number },
     elements: readonly unknown[],
@@ -215,7 +208,7 @@ export class ThreadLists {
       const text = texts?.[start + offset] ?? treeText(encode(element));
       characters += text.length;
       if (characters > this.charactersAtMost) throw stateTooLarge(this.charactersAtMost);
-      // Parsed from the text: the tree must share nothing with the live element, which may change in place.
+      // The tree must share nothing with the live element, which may change in place.
       const tree: unknown = JSON.parse(text);
       trees[start + offset] = tree;
       planned.texts.push(text);
@@ -226,5 +219,5 @@ export class ThreadLists {
   }
 }
 
-/** Random, so that writers need not agree on ids; fits a JavaScript number. */
+/** Random, so that writers need not agree. Fits a JavaScript number. */
 const newListId = (): number => randomBytes(6).readUIntBE(0, 6) + 1;

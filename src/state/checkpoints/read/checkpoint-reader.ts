@@ -10,7 +10,7 @@ import { toSegments } from "../lists/segments.ts";
 import type { ValueRecord } from "../rows/stored-value.ts";
 import type { CheckpointBody } from "../rows/checkpoint-body.ts";
 
-/** A row with its texts parsed; `elements` holds everything that its records refer to. */
+/** `elements` holds everything that the records refer to. */
 export interface LoadedCheckpoint {
   row: CheckpointRow;
   body: CheckpointBody;
@@ -26,25 +26,22 @@ export interface LoadedWrite {
   record: ValueRecord;
 }
 
-/** Names a stored checkpoint. */
 export interface CheckpointAddress {
-  /** The key of the thread, see thread-key.ts. */
+  /** See thread-key.ts. */
   threadId: string;
   checkpointNs: string;
   /** Undefined: the newest. */
   checkpointId: string | undefined;
 }
 
-/** A row that can't be read. It must not fail other rows. */
+/** An unreadable row must not fail other rows. */
 export interface UnreadableRow {
   row: CheckpointRow;
   error: unknown;
 }
 
 export interface LoadOptions {
-  /** The channels to read; default: all. */
   only?: ReadonlySet<string> | undefined;
-  /** Leaves the writes of tasks out. */
   withoutWrites?: boolean;
   /** False: does not cache what is read, for scans of many threads. */
   remember?: boolean;
@@ -52,14 +49,13 @@ export interface LoadOptions {
   whenLarge?: WhenLarge | undefined;
 }
 
-/** Element-cache.ts counts trees. Too much is reserved if the cache also holds wire texts. */
+/** Counts trees. Too much is reserved if the cache also holds wire texts. */
 const CACHED_BYTES_PER_CHARACTER = 2;
-/** Bytes of referenced parts per fetch: memory must not grow with the number of requested checkpoints. */
+/** Memory must not grow with the number of requested checkpoints. */
 const GROUP_BYTES = 1024 * 1024;
-/** A second fetch is only needed to join separately cached ranges. */
+/** A second fetch only joins separately cached ranges. */
 const FETCHES_AT_MOST = 3;
 
-/** Reads checkpoints with all parts that they refer to, except for cached parts. */
 export class CheckpointReader {
   constructor(
     private readonly database: Database,
@@ -68,8 +64,8 @@ export class CheckpointReader {
   ) {}
 
   /**
-   * Reads one checkpoint in one statement, or in two if it is large and `whenLarge` waits for room. A prune may come
-   * between the two, so the second reads the checkpoint again.
+   * Reads in one statement, or in two if the checkpoint is large and `whenLarge` waits for room. A prune may come
+   * between the two.
    */
   async read(address: CheckpointAddress, whenLarge?: WhenLarge): Promise<LoadedCheckpoint | undefined> {
     const elements = this.cache.thread(address.threadId);
@@ -87,8 +83,8 @@ export class CheckpointReader {
   }
 
   /**
-   * Loads the parts of rows, in order. One statement fetches a megabyte of parts for any number of threads; the next
-   * one runs when the caller continues. A larger checkpoint is fetched alone, after `whenLarge`.
+   * One statement fetches a megabyte of parts for any number of threads; the next one runs when the caller continues. A
+   * larger checkpoint is fetched alone, after `whenLarge`.
    */
   async *load(
     rows: readonly CheckpointRow[],
@@ -149,9 +145,8 @@ export class CheckpointReader {
   }
 
   /**
-   * Fetches missing parts: usually none after `read`, one statement after `load`. `end`: how many checkpoints from the
-   * start are complete, at least one. If `isBounded`, large parts are only weighed, `end` may be 0, and `heldBack` is
-   * the weight for the first incomplete one.
+   * `end`: how many checkpoints from the start are complete, at least one. If `isBounded`, large parts are only
+   * weighed, `end` may be 0, and `heldBack` is the weight for the first incomplete one.
    */
   private async fetch(
     group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>,
@@ -183,10 +178,9 @@ type ParsedRow = Omit<LoadedCheckpoint, "elements">;
 
 const rememberedBytes = (elements: ThreadElements): number => elements.byteCount / CACHED_BYTES_PER_CHARACTER;
 
-/** The uncached parts of checkpoints. A part's ordinal is that of the first checkpoint that needs the part. */
+/** A part's ordinal is that of the first checkpoint that needs the part. */
 const findMissing = (group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>): WantedParts => {
   const wanted: WantedParts = { ranges: [], contents: [] };
-  /** Wanted ranges by thread and list, without a gap. */
   const ranges = new Map<string, { from: number; to: number }>();
   const hashes = new Set<string>();
   for (const [ordinal, checkpoint] of group.entries()) {
@@ -221,7 +215,7 @@ const addParts = (elements: ThreadElements, parts: ReadParts): void => {
   for (const { hash, text } of parts.contents) elements.addContent(hash, text);
 };
 
-/** The writes of tasks. Merges those of several runs as the database function `merge_writes` does. */
+/** Merges the writes of several runs as the database function `merge_writes` does. */
 const parseWrites = (writes: readonly TaskWrites[]): LoadedWrite[] => {
   if (writes.length === 0) return [];
   const tasks = new Map<string, Map<number, LoadedWrite>>();

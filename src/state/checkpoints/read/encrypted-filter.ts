@@ -2,26 +2,21 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import { notSearchable } from "../../../platform/encryption/json.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 
-/** Undefined thread or namespace: all. `metadata`: what matching checkpoints contain. */
+/** Undefined: all threads, all namespaces. */
 interface MetadataFilter {
   threadId: string | undefined;
   checkpointNs: string | undefined;
   metadata?: JsonObject;
 }
 
-/**
- * Finds a key whose value is encrypted in one of these checkpoints, because a config gave it. A key may belong to the
- * config in one run and to the metadata in the next. Index: checkpoints_pkey.
- */
+/** A key is encrypted where a config gave it, and may be open metadata in the next run. Index: checkpoints_pkey. */
 const encryptedKey = (
   conditions: string,
 ): string => `select wanted.key from unnest($1::text[]) as wanted (key)
   where exists (select from threadloom.checkpoints c where ${conditions} and c.metadata ->> wanted.key like 'enc1:%')
   limit 1`;
 
-/**
- * Throws `invalid` if a filter names a key that is encrypted in the searched checkpoints: the filter would skip them.
- */
+/** Throws `invalid`, because the filter would skip checkpoints with an encrypted value. */
 export const assertFilterOpen = async (queryable: Queryable, filter: MetadataFilter): Promise<void> => {
   const keys = Object.keys(filter.metadata ?? {});
   if (queryable.cipher === undefined || keys.length === 0) return;

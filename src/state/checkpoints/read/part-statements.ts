@@ -9,16 +9,13 @@ import { COLUMNS, SHAPE_OF_C, toRow, WRITES, type CheckpointRow, type RawRow } f
 
 type RawCheckpoint = RawRow & { elements: string | null; contents: string | null };
 
-/** Replaces weighed texts. Other texts begin with a number or a hash. */
+/** Texts begin with a number or a hash. */
 const WEIGHED = "#";
 const ELEMENTS_OF_E = `string_agg(e.list_id || ',' || e.position || E'\\n' || e.elements, E'\\x1e'
     order by e.list_id, e.position)`;
 const CONTENTS_OF_K = `string_agg(k.hash || E'\\n' || k.content, E'\\x1e')`;
 
-/**
- * Reads a checkpoint with all uncached parts in one statement. `isBounded`: returns the weight of large parts instead
- * of reading their texts.
- */
+/** `isBounded`: returns the weight of large parts instead of reading their texts. */
 const checkpointStatement = (which: string, isBounded = false): string => {
   const bounded = (texts: string, all: string) =>
     isBounded
@@ -71,7 +68,6 @@ const READ_AT = checkpointStatement(AT);
 const WEIGH_HEAD = checkpointStatement(HEAD, true);
 const WEIGH_AT = checkpointStatement(AT, true);
 
-/** Parts to add to the cache. */
 export interface ReadParts {
   elements: StoredElements[];
   contents: Array<{ hash: string; text: string }>;
@@ -83,10 +79,7 @@ export interface ReadCheckpoint extends ReadParts {
   heldBack: number;
 }
 
-/**
- * Reads the newest or the given checkpoint of a namespace, with all parts outside `coverage`. `isBounded`: weighs large
- * elements and contents instead.
- */
+/** Leaves out parts in `coverage`. `isBounded`: weighs large parts instead. */
 export const readCheckpoint = async (
   queryable: Queryable,
   address: { threadId: string; checkpointNs: string; checkpointId: string | undefined },
@@ -115,9 +108,8 @@ const withoutWeight = (text: string | null): string | null => (text?.startsWith(
 const HAS_ROOM = "(through <= $9::bigint or not $10::boolean)";
 
 /**
- * Elements and contents of several rows. `before` is the weight of the parts of earlier checkpoints, `through` includes
- * the part's own checkpoint. PostgreSQL knows sizes without fetching texts, and fetches only texts that fit; `$10` also
- * leaves out a first checkpoint that is too large.
+ * `before` is the weight of the parts of earlier checkpoints, `through` includes the part's own checkpoint. PostgreSQL
+ * knows sizes without fetching texts, and fetches only texts that fit.
  */
 const READ_PARTS = `
 with part as materialized (
@@ -148,25 +140,19 @@ select thread_id,
 from weighed where before < $9::bigint
 group by thread_id`;
 
-/** Parts that checkpoints refer to, with the ordinal of the checkpoint in its group. */
+/** `ordinal`: of the checkpoint in its group. */
 export interface WantedParts {
   ranges: Array<{ threadId: string; list: number; from: number; to: number; ordinal: number }>;
   contents: Array<{ threadId: string; hash: string; ordinal: number }>;
 }
 
-/** The parts that were read. */
 export interface FoundParts {
   parts: Array<[threadId: string, parts: ReadParts]>;
-  /** The first ordinal whose parts were not read. */
   leftOut: number | undefined;
-  /** Bytes of the parts of the first ordinal, read or not. */
   bytesOfFirst: number;
 }
 
-/**
- * Reads parts of any number of threads in one statement, by ordinal, until `bytesAtMost` is reached. Reads the first
- * ordinal whatever its size, unless `isBounded`.
- */
+/** Reads by ordinal until `bytesAtMost` is reached. Reads the first ordinal whatever its size, unless `isBounded`. */
 export const readParts = async (
   queryable: Queryable,
   { ranges, contents }: WantedParts,

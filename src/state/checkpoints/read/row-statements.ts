@@ -9,7 +9,6 @@ import { RECORD } from "../rows/separators.ts";
 import { parseTaskWrites, type TaskWrites } from "../rows/row-text.ts";
 import { assertFilterOpen } from "./encrypted-filter.ts";
 
-/** A checkpoint's row with the writes of its tasks. */
 export interface CheckpointRow {
   thread_id: string;
   checkpoint_ns: string;
@@ -19,12 +18,12 @@ export interface CheckpointRow {
   metadata: string;
   /** See row-text.ts. */
   record: string;
-  /** The record's segments, as flat triples. */
+  /** Flat triples. */
   segments: number[];
   /** The names for the versions in the body. */
   shape: string;
   shape_hash: string;
-  /** Writes stored after the record, by task and run, in order. */
+  /** Stored after the record, by task and run, in order. */
   writes: TaskWrites[];
   /** Set until the row is decrypted. */
   cipher?: Cipher | undefined;
@@ -35,15 +34,15 @@ export type RawRow = Omit<CheckpointRow, "segments" | "writes"> & {
   writes: string | null;
 };
 
-/** The columns of `c`, with its shape as `s`. */
+/** Of `c`, with its shape as `s`. */
 export const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_id, c.run_id,
   coalesce(c.metadata_text, (s.metadata || c.metadata)::text) as metadata, c.record,
   array_to_string(c.segments, ',') as segments, s.shape, s.hash as shape_hash`;
 
-/** The shape of `c`: one of a few rows, by their primary key. */
+/** One of a few rows, by their primary key. */
 export const SHAPE_OF_C = "join threadloom.checkpoint_shapes s on s.hash = c.shape";
 
-/** The writes `w` of a checkpoint as one text. */
+/** As one text. */
 export const WRITES = `string_agg(coalesce(w.task_name, w.task_id::text) || E'\\x1f' || w.writes, E'\\x1e'
     order by w.task_id, w.written_at)`;
 
@@ -62,7 +61,7 @@ export interface RowFilter {
   limit: number;
 }
 
-/** The statement of a page of rows, newest first. `which` selects from the rows, named `c`. */
+/** `which` selects from the rows, named `c`. */
 const rowsStatement = (
   { cipher }: Queryable,
   filter: RowFilter,
@@ -100,7 +99,6 @@ const rowsStatement = (
   return { text, values };
 };
 
-/** Rows with their writes, newest first. */
 export const readRows = async (queryable: Queryable, filter: RowFilter): Promise<CheckpointRow[]> => {
   await assertFilterOpen(queryable, filter);
   const { text, values } = rowsStatement(queryable, filter, "", (rows) => rows);
@@ -110,8 +108,8 @@ export const readRows = async (queryable: Queryable, filter: RowFilter): Promise
 const WEIGHT_OF_C = `octet_length(c.record) + coalesce(octet_length(c.metadata_text), octet_length(c.metadata::text))`;
 
 /**
- * As `readRows`, up to `bytesAtMost` and one more row, since callers choose the size of rows. `isEnd`: no rows are left
- * within the filter's limit.
+ * Reads up to `bytesAtMost` and one more row, since callers choose the size of rows. `isEnd`: no rows are left within
+ * the filter's limit.
  */
 export const readRowsOf = async (
   queryable: Queryable,
@@ -157,10 +155,7 @@ ${SHAPE_OF_C}
 where coalesce(c.before, 0) < $2::bigint
 order by c.ordinal`;
 
-/**
- * The newest row of each thread's root graph, without writes, in the order of the ids, up to `bytesAtMost` and one
- * more. `done`: how many ids are finished.
- */
+/** In the order of the ids, without writes, up to `bytesAtMost` and one more. `done`: how many ids are finished. */
 export const readHeadRows = async (
   queryable: Queryable,
   threadIds: readonly string[],
@@ -196,7 +191,6 @@ cross join lateral (${WRITES_OF_C}) as w
 where chain.depth > 0
 order by chain.depth`;
 
-/** The nearest ancestors of a checkpoint, nearest first. */
 export const readAncestors = async (
   queryable: Queryable,
   threadId: string,
@@ -208,7 +202,7 @@ export const readAncestors = async (
     toRow(row, queryable.cipher),
   );
 
-/** No index by run: only later attempts ask, once, and the row is at the end of the primary key's range. */
+/** No index by run: only later attempts ask, and the row is at the end of the primary key's range. */
 const LATEST_OF_RUN = `select checkpoint_id from threadloom.checkpoints
   where thread_id = $1::uuid and run_id = $2::uuid and checkpoint_ns = '' order by checkpoint_id desc limit 1`;
 
@@ -224,7 +218,7 @@ export const findLatestOfRun = async (
 const NEWEST = `select checkpoint_id from threadloom.checkpoints
   where thread_id = $1::uuid and checkpoint_ns = $2::text order by checkpoint_id desc limit 1`;
 
-/** The id of the newest checkpoint of a namespace. Index: checkpoints_pkey. */
+/** Index: checkpoints_pkey. */
 export const findNewest = async (
   queryable: Queryable,
   threadId: string,
@@ -234,7 +228,7 @@ export const findNewest = async (
   return rows[0]?.checkpoint_id;
 };
 
-/** Parses a row. `decryptRow` decrypts it later, so that a damaged row fails alone. */
+/** `decryptRow` decrypts the row later, so that a damaged row fails alone. */
 export const toRow = ({ segments, writes, ...raw }: RawRow, cipher: Cipher | undefined): CheckpointRow => ({
   ...raw,
   segments: toNumbers(segments),
@@ -242,7 +236,6 @@ export const toRow = ({ segments, writes, ...raw }: RawRow, cipher: Cipher | und
   cipher,
 });
 
-/** Decrypts a row. Throws an `EncryptionError`. */
 export const decryptRow = ({ cipher, ...row }: CheckpointRow): CheckpointRow => {
   const { checkpoint_ns: checkpointNs, checkpoint_id: checkpointId } = row;
   return {
@@ -259,6 +252,6 @@ export const decryptRow = ({ cipher, ...row }: CheckpointRow): CheckpointRow => 
   };
 };
 
-/** Parses a bigint[] that `array_to_string` joined with commas. */
+/** Of a bigint[] that `array_to_string` joined. */
 export const toNumbers = (text: string | null): number[] =>
   text === null ? [] : text.split(",").map(Number);

@@ -18,14 +18,12 @@ export interface StateReadsParts {
 
 export type StateReads = Pick<CheckpointStorage, "readHead" | "readAt" | "readHistory" | "readHeads">;
 
-/** Limits of one read of rows: bytes, and number. */
 const PAGE_BYTES = 1024 * 1024;
 const PAGE_ROWS = 100;
 
 /**
- * Reads for the state API: values come as the JSON to send, and a list's element is converted once per process. Several
- * states are read one by one on demand, so memory does not grow with their number. A state that can't be read is logged
- * and fails no other.
+ * Several states are read one by one on demand, so memory does not grow with their number. A state that can't be read
+ * is logged and fails no other.
  */
 export const createStateReads = (parts: StateReadsParts): StateReads => ({
   readHead: (threadId, checkpointNs = "", whenLarge) =>
@@ -36,7 +34,6 @@ export const createStateReads = (parts: StateReadsParts): StateReads => ({
   readHeads: (threadIds, options) => readHeads(parts, threadIds, options),
 });
 
-/** One checkpoint; the newest if no id is given. */
 const read = async (
   { reader }: StateReadsParts,
   threadId: string,
@@ -100,8 +97,8 @@ async function* readHeads(
 }
 
 /**
- * The state of a row. A prune or rollback between the statements may free the parts of the row: then `readAgain` reads
- * the present state, or nothing. If that fails too, only the row's columns are returned.
+ * A prune or rollback between the statements may free the parts of the row: then `readAgain` reads the present state.
+ * If that fails too, only the row's columns are returned.
  */
 const storedOf = async (
   { logger }: StateReadsParts,

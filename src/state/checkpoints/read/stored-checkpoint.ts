@@ -8,7 +8,7 @@ import type { StoredCheckpoint } from "../types.ts";
 import type { LoadedCheckpoint } from "./checkpoint-reader.ts";
 import type { CheckpointRow } from "./row-statements.ts";
 
-/** The columns of a row whose state can't be read. */
+/** For a state that can't be read. */
 export const withoutValues = (threadId: string, row: CheckpointRow): StoredCheckpoint => ({
   threadId,
   checkpointNs: row.checkpoint_ns,
@@ -51,11 +51,11 @@ export const toStored = (threadId: string, loaded: LoadedCheckpoint): StoredChec
   };
 };
 
-/** LangGraph can't tell a channel with the value `undefined` from an empty one. */
+/** LangGraph can't tell `undefined` from an empty channel. */
 const isUndefined = ({ v }: ValueRecord): boolean =>
   typeof v === "object" && v !== null && TYPE in v && v[TYPE] === "undefined";
 
-/** The JSON of a value for clients. Converts each element of a list once per process. */
+/** Converts each element of a list once per process. */
 const wireText = (record: ValueRecord, loaded: LoadedCheckpoint): string => {
   if (isWholeList(record) && record.w === undefined) {
     const texts: string[] = [];

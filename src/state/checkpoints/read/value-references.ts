@@ -2,7 +2,7 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import { checkpointPlace, openRecord } from "../rows/encryption.ts";
 import { SHAPE_OF_C, toNumbers, type CheckpointRow, type RawRow } from "./row-statements.ts";
 
-/** The references of a checkpoint, without the values. For writers that know only its id. */
+/** For writers that know only a checkpoint's id. */
 export type References = Pick<CheckpointRow, "record" | "segments" | "shape">;
 
 type RawReferences = Pick<RawRow, "checkpoint_ns" | "checkpoint_id" | "record" | "segments" | "shape">;
@@ -34,7 +34,6 @@ export const readReferences = async (
 const READ_ALL_REFERENCES = `${REFERENCES}
   where c.thread_id = $1::uuid and c.checkpoint_ns = $2::text`;
 
-/** The references of all checkpoints of a namespace. */
 export const readAllReferences = async (
   queryable: Queryable,
   threadId: string,

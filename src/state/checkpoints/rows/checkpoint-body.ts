@@ -1,6 +1,6 @@
 /**
- * A checkpoint's versions, by difference. The names of channels and nodes (the shape) are equal in nearly all
- * checkpoints of a thread and are stored once; the row holds the numbers.
+ * The names of channels and nodes (the shape) are equal in nearly all checkpoints of a thread and are stored once. The
+ * row holds the numbers.
  */
 
 import type { ChannelVersions, Checkpoint } from "@langchain/langgraph-checkpoint";
@@ -8,17 +8,16 @@ import { setProperty } from "../../../platform/lib/properties.ts";
 
 type Version = number | string;
 
-/** The names of the numbers, and the channels that have values but no versions (`__pregel_tasks`). */
+/** `unversioned`: channels that have values but no versions (`__pregel_tasks`). */
 export type Shape = [
   channels: string[],
   nodes: Array<[node: string, channels: string[]]>,
   unversioned?: string[],
 ];
 
-/** The format's version, the time, and the versions in the order of the shape. */
+/** In the order of the shape. */
 type Body = [v: number, ts: string, channels: Version[], nodes: Version[][]];
 
-/** The parts of a checkpoint beside its values. */
 export interface CheckpointBody {
   v: number;
   ts: string;
@@ -41,7 +40,6 @@ export const composeBody = (
   return { body, channelNames: [...channelNames, ...unversioned], shape: JSON.stringify(shape) };
 };
 
-/** `body`: the parsed array of `composeBody`. */
 export const parseBody = (body: unknown, [channelNames, nodes]: Shape): CheckpointBody => {
   const [v, ts, channels, nodesSeen] = body as Body;
   const seen: CheckpointBody["versions_seen"] = {};

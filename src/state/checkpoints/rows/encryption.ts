@@ -1,7 +1,6 @@
 /**
- * Encryption of this room's texts: a record, a row of elements and a content as a whole; of a task's writes each line
- * after its index, which `merge_writes` in the database reads. A place names no column that differs in a copy of the
- * thread, so that the database can copy encrypted rows.
+ * Of a task's writes, each line is encrypted after its index, which the database function `merge_writes` reads. A place
+ * names no column that differs in a copy of the thread, so that the database can copy encrypted rows.
  */
 
 import { openText, type Cipher } from "../../../platform/encryption/cipher.ts";
@@ -42,7 +41,7 @@ export const openWrites = (cipher: Cipher | undefined, lines: string, task: Task
 export const reencryptWrites = (cipher: Cipher, lines: string, task: TaskOfCheckpoint): string =>
   encryptWrites(cipher, openWrites(cipher, lines, task), task);
 
-/** A record that was stored again contains its earlier versions, each encrypted by itself. */
+/** Contains earlier versions of a record that was stored again, each encrypted by itself. */
 export const openRecord = (cipher: Cipher | undefined, record: string, place: string): string =>
   record.includes(OLDER)
     ? record

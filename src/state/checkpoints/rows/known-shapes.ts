@@ -2,22 +2,21 @@ import { contentHash } from "./content-hash.ts";
 import type { NewShape } from "./new-rows.ts";
 import type { Shape } from "./checkpoint-body.ts";
 
-/** A graph has a few shapes. Graphs that create nodes at run time have more. */
+/** Graphs that create nodes at run time have many shapes. */
 const SHAPES_AT_MOST = 1_000;
 
-/** The shapes that this process has met. */
 export class KnownShapes {
   private readonly parsed = new Map<string, Shape>();
   /** By text and metadata. */
   private readonly hashes = new Map<string, string>();
-  /** Hashes of the shapes in the database, which never deletes shapes. */
+  /** The database never deletes shapes. */
   private readonly stored = new Set<string>();
 
   parse(text: string): Shape {
     return remembered(this.parsed, text, () => JSON.parse(text) as Shape);
   }
 
-  /** The hash of a shape, and the shape itself if it still has to be stored. */
+  /** `newShape`: set if the shape still has to be stored. */
   refer(text: string, metadata: string): { hash: string; newShape: NewShape | undefined } {
     const key = `${text}\n${metadata}`;
     const hash = remembered(this.hashes, key, () => contentHash(key));
@@ -28,12 +27,11 @@ export class KnownShapes {
     return this.stored.has(hash);
   }
 
-  /** Call it after a possible crash of the database, which may lose writes that had not reached the disk. */
+  /** A crash of the database may lose writes that had not reached the disk. */
   invalidateStored(): void {
     this.stored.clear();
   }
 
-  /** Call it for shapes read from the database or committed to it. */
   markStored(hash: string): void {
     if (this.stored.size >= SHAPES_AT_MOST) this.stored.clear();
     this.stored.add(hash);

@@ -6,8 +6,8 @@ import { setProperty } from "../../../platform/lib/properties.ts";
 import { TYPE } from "../../values/type-key.ts";
 
 /**
- * Keys that LangGraph and this room read. A caller's value would break them: `parents: null` makes a state unreadable,
- * a counter that is no number breaks a prune.
+ * A caller's value would break LangGraph or this room: `parents: null` makes a state unreadable, a counter that is no
+ * number breaks a prune.
  */
 const RESERVED: ReadonlySet<string> = new Set([
   "source",
@@ -23,20 +23,19 @@ const RESERVED: ReadonlySet<string> = new Set([
 
 export const isReservedMetadata = (key: string): boolean => RESERVED.has(key);
 
-/** Characters of JSON. Every checkpoint of a run repeats these values, and no caller filters by longer ones. */
+/** Characters of JSON, repeated in every checkpoint of a run. */
 const VALUE_CHARACTERS_AT_MOST = 1_000;
 const ALL_CHARACTERS_AT_MOST = 8_000;
 
 export interface OwnMetadata {
   /** Equal in nearly all runs of an assistant; stored once, with the shape. */
   common: JsonObject;
-  /** Stored in every checkpoint. */
   rest: JsonObject;
 }
 
 /**
- * Callers' values never count as common, since shapes are kept forever. The exception `created_by` has one value in all
- * runs of system assistants.
+ * Callers' values never count as common, since shapes are kept forever. `created_by` has one value in all runs of
+ * system assistants.
  */
 export const ownMetadata = ({ graph_id, assistant_id, ...given }: JsonObject): OwnMetadata => {
   const common: JsonObject = {};
@@ -58,8 +57,8 @@ export const ownMetadata = ({ graph_id, assistant_id, ...given }: JsonObject): O
 };
 
 /**
- * Encrypts metadata for storage: the configured keys at any depth, and all values except LangGraph's own and those
- * under `searchable`, because the config is copied into the metadata.
+ * Encrypts the configured keys at any depth, and all values except LangGraph's own and those under `searchable`,
+ * because the config is copied into the metadata.
  */
 export const encryptOwnMetadata = (
   cipher: Cipher | undefined,
@@ -74,7 +73,7 @@ export const encryptOwnMetadata = (
   for (const [key, value] of Object.entries(metadata)) {
     const stays =
       value === undefined || cipher.metadataKeys.has(key) || isReservedMetadata(key) || searchable.has(key);
-    // Encrypt once: decryption does not look inside decrypted values.
+    // Decryption does not look inside decrypted values.
     if (stays) setProperty(open, key, value);
     else setProperty(encrypted, key, encryptValue(cipher, value, place));
   }

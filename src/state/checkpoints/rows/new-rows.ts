@@ -1,7 +1,6 @@
-/** Limit of one row of `checkpoint_elements`, as in the check of the table. */
+/** As in the check of the table `checkpoint_elements`. */
 export const ELEMENTS_PER_ROW_AT_MOST = 256;
 
-/** All that one statement stores. */
 export interface Batch {
   elements: Array<{ list: number; position: number; texts: string[] }>;
   contents: NewContent[];
@@ -10,15 +9,15 @@ export interface Batch {
   writes: NewWrites[];
 }
 
-/** A text that is stored once per thread. */
+/** Stored once per thread. */
 export interface NewContent {
   hash: string;
   text: string;
 }
 
-/** Common parts of many checkpoints, stored once. */
+/** Stored once for all threads. */
 export interface NewShape extends NewContent {
-  /** A JSON object, exact as jsonb. */
+  /** Exact as jsonb. */
   metadata: string;
 }
 
@@ -27,11 +26,10 @@ export interface NewCheckpoint {
   checkpointId: string;
   parentId: string | null;
   runId: string | null;
-  /** The metadata that the shape lacks. */
+  /** Without the shape's metadata. */
   metadata: string;
   /** All metadata; stored only if `metadata` isn't exact. */
   metadataText: string;
-  /** Hash of its shape. */
   shape: string;
   /** See row-text.ts. */
   record: string;

@@ -1,7 +1,6 @@
 /**
- * The text of a checkpoint's row: versions, channels, and the writes of tasks stored in the same statement. These
- * writes need no row and index entry of their own, and share text with the channels. Later writes are rows of
- * `checkpoint_writes`.
+ * Writes of tasks stored in the same statement need no row and index entry of their own, and share text with the
+ * channels. Later writes are rows of `checkpoint_writes`.
  *
  *   [v, ts, versions of channels, versions seen by nodes, channels] GROUP task UNIT line LINE line GROUP task …
  *
@@ -15,20 +14,18 @@ import { GROUP, LINE, OLDER, UNIT } from "./separators.ts";
 import { recordText, rowReferences, type StoredValue, type ValueRecord } from "./stored-value.ts";
 import { parseBody, type CheckpointBody, type Shape } from "./checkpoint-body.ts";
 
-/** The writes of one task: a line per write. */
+/** A line per write. */
 export type TaskWrites = [taskId: string, lines: string];
 
-/** By index: the channel and the value. */
+/** By index. */
 export type StoredWrites = ReadonlyMap<number, [channel: string, value: StoredValue]>;
 
-/** A reference to the first part takes some ten characters. */
+/** A reference takes some ten characters. */
 const WORTH_A_REFERENCE_CHARACTERS = 32;
 
-/** A row to write. */
 export interface NewRowText {
-  /** From `composeBody`. */
   body: string;
-  /** All channels that may have a value, in the order of the shape. */
+  /** In the order of the shape. */
   channelNames: readonly string[];
   channels: ReadonlyMap<string, StoredValue>;
   writes: ReadonlyArray<[taskId: string, writes: StoredWrites]>;
@@ -53,7 +50,7 @@ export const composeRowText = ({
 
 const channelText = (value: StoredValue): string => recordText(value, ({ segments }) => segments.length);
 
-/** The lines of one task's writes, with references to values that occur in `source`. */
+/** Refers to values that occur in `source`. */
 export const writesText = (writes: StoredWrites, source = ""): string =>
   [...writes]
     .sort(([one], [other]) => one - other)
@@ -68,7 +65,6 @@ export const writesText = (writes: StoredWrites, source = ""): string =>
     })
     .join(LINE);
 
-/** A row that was read. */
 export interface RowText {
   body: CheckpointBody;
   channels: Array<[channel: string, record: ValueRecord]>;
@@ -119,7 +115,6 @@ const expandWrites = (version: string): TaskWrites[] =>
     }),
   ]);
 
-/** The writes in a row's text, unchanged. */
 export const writesOf = (text: string): TaskWrites[] =>
   text
     .split(OLDER)

@@ -7,13 +7,10 @@ import { contentHash } from "./content-hash.ts";
 import type { NewContent } from "./new-rows.ts";
 import { WHOLE_LIST, type StoredValue } from "./stored-value.ts";
 
-/**
- * A task's write. Its stored form is decided when the statement is sent, since its elements may be in a list by then.
- */
+/** The stored form is decided when the statement is sent, since the elements may be in a list by then. */
 export interface WrittenValue {
   text: string;
   lists: ListReference[];
-  /** The value itself, if it is an array. */
   array: readonly unknown[] | undefined;
 }
 
@@ -21,7 +18,7 @@ export interface WrittenValue {
 const INLINE_CHARACTERS_AT_MOST = 2_000;
 /** A longer array is stored by element. */
 const ARRAY_CHARACTERS_AT_MOST = 256;
-/** An array inside a value becomes a list only if it starts with this many known elements. */
+/** A shorter start of known elements does not make an array inside a value a list. */
 const KNOWN_ELEMENTS_AT_LEAST = 8;
 
 export class ValueWriter {
@@ -43,12 +40,12 @@ export class ValueWriter {
     return taken;
   }
 
-  /** Records a content that was read, so that it isn't sent again. */
+  /** A content that was read isn't sent again. */
   rememberContent(hash: string): void {
     this.storedHashes.add(hash);
   }
 
-  /** Stores the value of a channel, given the channel's last stored value. */
+  /** `before`: the channel's last stored value. */
   storeChannel(channel: string, value: unknown, before: StoredValue | undefined): StoredValue {
     if (Array.isArray(value) && before?.live !== undefined)
       return this.storeList(this.threadLists.plan(value, before.live));
@@ -67,14 +64,12 @@ export class ValueWriter {
     return this.store(value);
   }
 
-  /** Records a task's write. */
   write(value: unknown): WrittenValue {
     const { text, lists } = this.toText(value);
     const isArray = Array.isArray(value) && lists.length === 0;
     return { text, lists: lists.map((list) => list.reference), array: isArray ? value : undefined };
   }
 
-  /** A value's text, with references to lists of known elements. */
   private toText(value: unknown): { text: string; lists: LiveList[] } {
     const lists: LiveList[] = [];
     const hook: ListHook = (array) => {
@@ -112,9 +107,8 @@ export class ValueWriter {
 }
 
 /**
- * How a task's write is stored. If its elements have become elements of a list, the value refers to them: a list holds
- * the same message, plus an id that a reducer may have added. Other values are stored as they are, or added to
- * `contents` if large.
+ * Refers to elements that are in a list by now: the list holds the same message, plus an id that a reducer may have
+ * added. Adds other large values to `contents`.
  */
 export const storeWritten = (
   { text, lists, array }: WrittenValue,
@@ -144,7 +138,7 @@ export const storeWritten = (
   return { text: undefined, hash, lists, live: undefined };
 };
 
-/** The text without the top-level `id`. Trees with the `id` elsewhere never equal a task's write. */
+/** Trees with the `id` elsewhere never equal a task's write. */
 const textWithoutId = (text: string, element: unknown): string =>
   text.startsWith('{"lc":') || text.startsWith('{"$type":"object"')
     ? text

@@ -17,9 +17,9 @@ export interface GivenCheckpoint {
   checkpoint: Checkpoint;
   checkpointNs: string;
   parentId: string | undefined;
-  /** Channels whose values have changed since the parent. */
+  /** Changed since the parent. */
   newVersions: ChannelVersions;
-  /** True for an update of the state: it applies earlier writes of tasks without raising a version. */
+  /** An update of the state applies earlier writes of tasks without raising a version. */
   isUpdate: boolean;
 }
 
@@ -46,7 +46,6 @@ export const storeChannels = async (
   return channels;
 };
 
-/** The writer's knowledge of a checkpoint of its thread, or else a read from the database. */
 const recall = async (
   { database, shapes }: ReferenceSources,
   writer: ThreadWriter,
@@ -61,8 +60,8 @@ const recall = async (
 };
 
 /**
- * Whether a value that is neither new nor in the parent is stored. The value may be from another checkpoint (a fork),
- * and is stored with the copy; or it was never stored, and stays so.
+ * A value that is neither new nor in the parent may be from another checkpoint (a fork), and is then stored with the
+ * copy.
  */
 const isStored = async (
   { database, shapes }: ReferenceSources,

@@ -2,10 +2,9 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import { isUuid } from "../../../platform/lib/ids.ts";
 import { threadKey } from "../rows/thread-key.ts";
 
-/** Characters that separate texts in a statement. No name of a node contains them. */
+/** Separators of the statement's texts. No name of a node contains them. */
 const SEPARATORS = ["\u0000", "\u001c", "\u001d", "\u001e", "\u001f", "\n"];
 
-/** The checkpoint that a config names. */
 export interface ConfiguredCheckpoint {
   threadId: string;
   key: string;
@@ -27,12 +26,11 @@ export const checkpointOf = (config: RunnableConfig): ConfiguredCheckpoint | und
   };
 };
 
-/** The config that names a checkpoint. */
 export const placeOf = (threadId: string, checkpointNs: string, checkpointId: string): RunnableConfig => ({
   configurable: { thread_id: threadId, checkpoint_ns: checkpointNs, checkpoint_id: checkpointId },
 });
 
-/** A client may ask for any id; skip those that can't exist. */
+/** A client may ask for any id. */
 export const isReadable = ({ checkpointNs, checkpointId }: ConfiguredCheckpoint): boolean =>
   !checkpointNs.includes("\u0000") && (checkpointId === undefined || isUuid(checkpointId));
 

@@ -23,10 +23,7 @@ import {
 import { parseRowText } from "../rows/row-text.ts";
 import type { KnownCheckpoint, ThreadWriter } from "../write/thread-writer.ts";
 
-/**
- * The tuple of a checkpoint with all its values revived. `learner` records the tuple, so that the next checkpoint can
- * be stored by difference.
- */
+/** `learner` records the tuple, so that the next checkpoint can be stored by difference. */
 export const reviveTuple = async (
   loaded: LoadedCheckpoint,
   threadId: string,
@@ -84,7 +81,7 @@ export const reviveTuple = async (
   };
 };
 
-/** A checkpoint's row, without the live elements of its lists. */
+/** Without the live elements of lists. */
 export const toKnown = ({ record, segments, shape }: References, shapes: KnownShapes): KnownCheckpoint => {
   const { body, channels } = parseRowText(record, shapes.parse(shape), segments);
   const versions = body.channel_versions;

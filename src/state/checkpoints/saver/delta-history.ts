@@ -14,10 +14,7 @@ const ANCESTORS_AT_A_TIME = 200;
 export const noHistory = (channels: readonly string[]): Histories =>
   Object.fromEntries(channels.map((channel) => [channel, { writes: [] }]));
 
-/**
- * The writes to each DeltaChannel up to a checkpoint, oldest first, from the nearest ancestor with a value. Reads 200
- * ancestors at a time.
- */
+/** Oldest first, from the nearest ancestor with a value. Reads 200 ancestors at a time. */
 export const readDeltaHistory = async (
   { database, reader }: { database: Database; reader: CheckpointReader },
   { key, checkpointNs, checkpointId }: ConfiguredCheckpoint,

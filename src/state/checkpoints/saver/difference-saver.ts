@@ -36,44 +36,39 @@ import { noHistory, readDeltaHistory } from "./delta-history.ts";
 import { listFilterOf } from "./list-filter.ts";
 import { hasStopped, splitMetadata, toQueuedCheckpoint, toQueuedWrites } from "./queued-checkpoint.ts";
 
-/** Shared by all savers of a process. */
 export interface SaverParts {
   database: Database;
   cache: ElementCache;
   reader: CheckpointReader;
   shapes: KnownShapes;
-  /** See CheckpointStorageOptions. */
   valueCharactersAtMost: number | undefined;
 }
 
 export interface SaverOptions {
-  /** Metadata of every checkpoint, below LangGraph's own; see rows/metadata.ts. */
+  /** Below LangGraph's own; see rows/metadata.ts. */
   metadata: JsonObject;
-  /** Keys of metadata that stay searchable with encryption; see rows/metadata.ts. */
+  /** Keys that stay searchable with encryption. */
   searchable?: readonly string[] | undefined;
-  /** The run that writes. */
   runId: string | null;
   /** True: `put` and `putWrites` resolve on commit, otherwise on acceptance. */
   waits: boolean;
 }
 
-/** Where a checkpoint is to be stored. */
 export interface NewCheckpointPlace {
   writer: ThreadWriter;
   parentId: string | undefined;
   isUpdate: boolean;
 }
 
-/** Checkpoints per read of a list() without a limit. */
 const PAGE_CHECKPOINTS = 50;
 
 /**
- * LangGraph's checkpointer on the tables of this room. Takes channels outside `newVersions` from the parent and stores
- * the others as differences. Subclasses decide who may write.
+ * Takes channels outside `newVersions` from the parent and stores the others as differences. Subclasses decide who may
+ * write.
  */
 export abstract class DifferenceSaver extends BaseCheckpointSaver {
   filter: TupleFilter | undefined;
-  /** Classes of the revived instances; undefined: those beside this package. */
+  /** Undefined: those beside this package. */
   protected classes: ValueClasses | undefined;
   /** See AttemptSaver. */
   endsWithWrites = false;
@@ -93,7 +88,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     return this.options.waits;
   }
 
-  /** The writer of a thread. `recreated`: the caller needs nothing that the writer has learned. */
+  /** `recreated`: the caller needs nothing that the writer has learned. */
   protected abstract writer(key: string, recreated: boolean): ThreadWriter;
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
@@ -206,19 +201,18 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
 
   abstract override deleteThread(threadId: string): Promise<void>;
 
-  /** Waits for the commit if this saver does. Otherwise `flush` reports failures, so this handles the rejection. */
+  /** `flush` reports failures, so this handles the rejection. */
   private async acknowledge(writer: ThreadWriter, committed: Promise<void>): Promise<void> {
     if (this.waits) return await committed;
     committed.catch(() => undefined);
     await this.beforeStep(writer);
   }
 
-  /** The id under which a checkpoint is stored. */
   protected idOf(id: string, _place: NewCheckpointPlace): string {
     return id;
   }
 
-  /** A promise for the graph to await instead of the commit; undefined: none. */
+  /** Awaited by the graph instead of the commit. */
   protected beforeStep(_writer: ThreadWriter): Promise<void> | undefined {
     return undefined;
   }

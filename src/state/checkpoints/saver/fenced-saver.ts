@@ -22,24 +22,20 @@ import {
 } from "./difference-saver.ts";
 import type { ValueClasses } from "../../values/classes.ts";
 
-/**
- * The saver of one attempt, fenced by its lease; of one update of a state, fenced by the thread being idle; or of an
- * import.
- */
+/** Fenced by the lease of an attempt, or for an update by the thread being idle. An import has no fence. */
 export class FencedSaver extends DifferenceSaver implements AttemptSaver {
   readonly failed: AbortSignal;
   private readonly failure = new AbortController();
   private readonly writers = new Map<string, ThreadWriter>();
-  /** A task has written a value that is too large. */
   private tooLarge: ValueTooLargeError | undefined;
 
   constructor(
     protected override readonly parts: SaverParts,
     options: SaverOptions,
     private readonly fence: Fence | undefined,
-    /** The run's thread; empty without a run. */
+    /** Empty without a run. */
     private readonly ownThread = "",
-    /** A thread without checkpoints except for those of this saver. */
+    /** Has no checkpoints except for those of this saver. */
     private readonly emptyThread?: string,
     private readonly waitsFor: Pick<AttemptOptions, "beforeNextStep" | "beforeWrite"> = {},
   ) {
@@ -47,7 +43,7 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     this.failed = this.failure.signal;
   }
 
-  /** One per thread for the whole attempt. A node that calls a graph on another thread adds one. */
+  /** A node that calls a graph on another thread adds a second writer. */
   protected override writer(key: string): ThreadWriter {
     this.failed.throwIfAborted();
     let writer = this.writers.get(key);
@@ -117,14 +113,12 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     if (newest !== undefined) writer.learnId(newest);
   }
 
-  /** Called when LangGraph makes the checkpoint of a step; see graphs/growing-ids.ts. */
+  /** LangGraph makes the checkpoint of a step; see graphs/growing-ids.ts. */
   idAfterAll(threadId: string, id: string): string {
     return this.writer(threadKey(threadId)).idAfterAll(id);
   }
 
-  /**
-   * The caller of a state update receives the stored id. A run does not: its loop continues with the id that it made.
-   */
+  /** The caller of an update receives the stored id. A run's loop continues with the id that it made. */
   protected override idOf(id: string, { writer, parentId, isUpdate }: NewCheckpointPlace): string {
     if (this.fence === undefined) return id;
     if (isUpdate || this.fence.kind !== "attempt") return writer.idAfterAll(id);
@@ -137,7 +131,7 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
   }
 
   protected override async beforeStep({ queue }: ThreadWriter): Promise<void> {
-    // An update of a state is sent when complete; waiting for room before that would never end.
+    // An update is sent when complete; waiting for room before that would never end.
     if (this.fence?.kind !== "attempt") return;
     await queue.room();
     await this.waitsFor.beforeNextStep?.();

@@ -6,9 +6,8 @@ import type { RowFilter } from "../read/row-statements.ts";
 import { threadKey } from "../rows/thread-key.ts";
 import { configurable } from "./checkpoint-config.ts";
 
-/** The arguments of a `list` call. */
 export interface ListFilter {
-  /** The caller's name of the thread; undefined: all threads. */
+  /** The caller's name; undefined: all threads. */
   threadId: string | undefined;
   rows: Omit<RowFilter, "limit">;
 }
@@ -34,5 +33,4 @@ export const listFilterOf = (
   };
 };
 
-/** An empty id counts as absent. */
 const namedId = (id: unknown): string | undefined => (typeof id === "string" && id !== "" ? id : undefined);

@@ -18,7 +18,7 @@ import type { ValueWriter } from "../rows/value-writer.ts";
 import type { QueuedCheckpoint, QueuedWrites } from "../write/batch.ts";
 import type { GivenCheckpoint } from "./channel-values.ts";
 
-/** `newShape`: the checkpoint's shape, if it still has to be stored. */
+/** `newShape`: set if the shape still has to be stored. */
 export const toQueuedCheckpoint = (
   { checkpoint, checkpointNs, parentId }: GivenCheckpoint,
   channels: Map<string, StoredValue>,
@@ -48,10 +48,7 @@ export const toQueuedCheckpoint = (
   return { queued, newShape };
 };
 
-/**
- * Splits a checkpoint's metadata into the common part, stored once, and the rest. `own`: metadata of the run, below
- * LangGraph's own.
- */
+/** `own`: metadata of the run, below LangGraph's own. */
 export const splitMetadata = (
   { source, parents, ...given }: CheckpointMetadata,
   own: OwnMetadata,
@@ -65,10 +62,10 @@ export const splitMetadata = (
   return { common, rest };
 };
 
-/** Indexes of writes to LangGraph's own channels. A map, since a caller may name a channel `constructor`. */
+/** Indexes of LangGraph's own channels. A map, since a caller may name a channel `constructor`. */
 const SPECIAL_INDEXES: ReadonlyMap<string, number> = new Map(Object.entries(WRITES_IDX_MAP));
 
-/** A task's writes by index. Of several writes to one of LangGraph's own channels the last counts. */
+/** Of several writes to one of LangGraph's own channels the last counts. */
 export const toQueuedWrites = (
   writes: readonly PendingWrite[],
   values: ValueWriter,
@@ -82,6 +79,6 @@ export const toQueuedWrites = (
   return queued;
 };
 
-/** Whether a task's writes contain an error or an interrupt. */
+/** By an error or an interrupt. */
 export const hasStopped = (writes: readonly PendingWrite[]): boolean =>
   writes.some(([channel]) => channel === ERROR || channel === INTERRUPT);

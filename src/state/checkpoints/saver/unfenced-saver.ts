@@ -4,10 +4,10 @@ import { threadKey } from "../rows/thread-key.ts";
 import { ThreadWriter } from "../write/thread-writer.ts";
 import { DifferenceSaver, type SaverParts } from "./difference-saver.ts";
 
-/** Threads whose writer remembers a checkpoint. For other threads a write reads its parent first. */
+/** For more threads, a write reads its parent first. */
 const WRITERS_AT_MOST = 16;
 
-/** The saver without a fence: every call waits for the commit. */
+/** Every call waits for the commit. */
 export class UnfencedSaver extends DifferenceSaver {
   private readonly writers = new Map<string, ThreadWriter>();
 

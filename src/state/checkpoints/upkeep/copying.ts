@@ -21,7 +21,7 @@ select $2::uuid, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, meta
   contents
 from threadloom.checkpoints where thread_id = $1::uuid`;
 
-/** Copies the state of a thread to a thread without state. */
+/** The other thread must be empty. */
 export const copyThread = async (queryable: Queryable, from: string, to: string): Promise<void> => {
   await queryable.query(COPY_THREAD, [from, to]);
 };

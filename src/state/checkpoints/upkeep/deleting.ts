@@ -1,7 +1,7 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { freeUnreferenced } from "./freeing.ts";
 
-/** Also deletes what a run wrote on another run's checkpoint. One statement each. */
+/** One statement each. Also deletes what other runs wrote on the run's checkpoints. */
 const DELETE_RUN_CHECKPOINTS = `
 with gone as (
   delete from threadloom.checkpoints where thread_id = $1::uuid and run_id = $2::uuid returning checkpoint_ns, checkpoint_id
@@ -11,7 +11,6 @@ where w.thread_id = $1::uuid and w.checkpoint_ns = g.checkpoint_ns and w.checkpo
 const DELETE_RUN_WRITES =
   "delete from threadloom.checkpoint_writes where thread_id = $1::uuid and run_id = $2::uuid";
 
-/** Deletes the checkpoints and writes of a run, and writes of others on its checkpoints. */
 export const deleteRun = async (queryable: Queryable, threadId: string, runId: string): Promise<void> => {
   await queryable.query(DELETE_RUN_CHECKPOINTS, [threadId, runId]);
   await queryable.query(DELETE_RUN_WRITES, [threadId, runId]);
@@ -24,7 +23,6 @@ gone_contents as (delete from threadloom.checkpoint_contents where thread_id = $
 gone_writes as (delete from threadloom.checkpoint_writes where thread_id = $1::uuid)
 delete from threadloom.checkpoints where thread_id = $1::uuid`;
 
-/** Deletes the state of a thread. */
 export const deleteThread = async (queryable: Queryable, threadId: string): Promise<void> => {
   await queryable.query(DELETE_THREAD, [threadId]);
 };

@@ -1,11 +1,10 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 
 /*
- * Deletes elements and contents without a reference. The first freed position after a used one stays as a row without
- * elements: a position is never reused, so the caches of other processes stay correct.
+ * The first freed position after a used one stays as a row without elements: a position is never reused, so the caches
+ * of other processes stay correct.
  */
 
-/** Every segment and content that the thread's checkpoints and writes still name. */
 const REFERENCED = `
 kept_segments as materialized (
   select abs(r.segments[i]) as list_id, r.segments[i + 1] as first, r.segments[i + 2] as stop
@@ -50,7 +49,6 @@ with ${REFERENCED}
 delete from threadloom.checkpoint_contents k
 where k.thread_id = $1::uuid and not exists (select from kept_contents c where c.content = k.hash)`;
 
-/** Deletes the unreferenced elements and contents of a thread. */
 export const freeUnreferenced = async (queryable: Queryable, threadId: string): Promise<void> => {
   await queryable.query(FREE_ELEMENTS, [threadId]);
   await queryable.query(FREE_CONTENTS, [threadId]);

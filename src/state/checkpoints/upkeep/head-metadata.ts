@@ -19,8 +19,8 @@ update threadloom.checkpoints set metadata = $3::jsonb, metadata_text = $4
 where thread_id = $1::uuid and checkpoint_ns = '' and checkpoint_id = $2::uuid`;
 
 /**
- * Merges metadata into the root graph's newest checkpoint; returns its id. Call it in a transaction, because it locks
- * the checkpoint. Throws `invalid` for reserved keys, and if the metadata would grow too large.
+ * Call it in a transaction, because it locks the checkpoint. Throws `invalid` for reserved keys, and if the metadata
+ * would grow too large.
  */
 export const mergeHeadMetadata = async (
   queryable: Queryable,

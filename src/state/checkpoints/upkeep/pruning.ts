@@ -44,7 +44,6 @@ where c.thread_id = $1::uuid and c.checkpoint_ns = k.checkpoint_ns and c.checkpo
   and c.parent_id is not null and not exists (
     select from kept p where p.checkpoint_ns = c.checkpoint_ns and p.checkpoint_id = c.parent_id)`;
 
-/** Deletes all checkpoints of a thread except for the newest of each graph that the thread still needs. */
 export const keepLatest = async (queryable: Queryable, threadId: string): Promise<void> => {
   await queryable.query(KEEP_LATEST, [threadId]);
   await freeUnreferenced(queryable, threadId);

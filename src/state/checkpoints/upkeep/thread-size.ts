@@ -42,17 +42,17 @@ interface Total {
   bytes: number;
 }
 
-/** The parts of all versions of a channel: distinct values in rows, elements of lists and contents. */
+/** Of all versions of a channel. */
 interface ChannelParts {
   texts: Set<string>;
-  /** By list: the first position and the one after the last. */
+  /** The first position and the one after the last. */
   ranges: Map<number, [first: number, stop: number]>;
   hashes: Set<string>;
 }
 
 /**
- * The storage of a thread. Values in a checkpoint's row count as channel values, the rest of the row as the
- * checkpoint's. An element of several channels counts once, for the first of them by name.
+ * Values in a checkpoint's row count as channel values, the rest of the row as the checkpoint's. An element of several
+ * channels counts once, for the first of them by name.
  */
 export const measureThread = async (
   queryable: Queryable,
@@ -88,7 +88,6 @@ export const measureThread = async (
   };
 };
 
-/** The contents of checkpoint rows: bytes of values, and of writes stored with their checkpoint. */
 const partsOf = (
   rows: readonly RecordRow[],
   shapes: KnownShapes,
@@ -124,7 +123,6 @@ const addParts = ({ texts, ranges, hashes }: ChannelParts, text: string, record:
   }
 };
 
-/** By channel: the number of distinct values, and their bytes with all elements and contents. */
 const bytesByChannel = (
   channels: ReadonlyMap<string, ChannelParts>,
   elements: readonly ElementSize[],

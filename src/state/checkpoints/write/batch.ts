@@ -8,15 +8,15 @@ import { composeRowText, writesText, type StoredWrites } from "../rows/row-text.
 import { rowReferences, type StoredValue } from "../rows/stored-value.ts";
 import { storeWritten, type WrittenValue } from "../rows/value-writer.ts";
 
-/** A checkpoint to store. Its text is made when the statement is sent, since its lists may be moved before. */
+/** The text is made when the statement is sent, since the lists may be moved before. */
 export interface QueuedCheckpoint extends Omit<NewCheckpoint, "record" | "segments" | "contents"> {
-  /** The versions, from `composeBody` of rows/checkpoint-body.ts. */
+  /** From `composeBody`. */
   body: string;
   channelNames: string[];
   channels: Map<string, StoredValue>;
 }
 
-/** A task's writes: by index, the channel and the value. */
+/** By index. */
 export interface QueuedWrites extends Omit<NewWrites, "writes" | "segments" | "contents"> {
   writes: Map<number, [channel: string, value: WrittenValue]>;
 }
@@ -32,14 +32,13 @@ export interface QueueItem {
 /** What a batch may refer to beside its own rows. */
 export interface BatchSurroundings {
   threadLists: ThreadLists;
-  /** The elements of the thread that are committed. */
   committed: ThreadElements;
   cipher: Cipher | undefined;
 }
 
 /**
- * The rows of one statement, one per key, since a statement can't write a row twice. Each try rebuilds them, because
- * lists may have been moved.
+ * One row per key, since a statement can't write a row twice. Each try rebuilds the rows, because lists may have been
+ * moved.
  */
 export const toBatch = (
   items: readonly QueueItem[],
@@ -59,7 +58,7 @@ export const toBatch = (
   }
   const elements = joinNeighbours(items.flatMap((item) => item.elements));
   const contents = items.flatMap((item) => item.contents);
-  // Refer only to elements that exist: those of a later statement may never come.
+  // Elements of a later statement may never come.
   const exists = ({ list, from, to }: Segment): boolean =>
     committed.has(list, from, to) ||
     elements.some(
@@ -94,8 +93,8 @@ export const toBatch = (
 };
 
 /**
- * Closes segments that end inside a row. The primary key detects two writers that append at the same position, but only
- * for the start of a row: a writer that continues from inside (a fork) makes a list of its own.
+ * The primary key detects two writers that append at the same position, but only at the start of a row. A writer that
+ * continues from inside (a fork) makes a list of its own.
  */
 const closeInside = (elements: Batch["elements"], values: Iterable<StoredValue>): void => {
   for (const { lists } of values) {
@@ -108,7 +107,7 @@ const closeInside = (elements: Batch["elements"], values: Iterable<StoredValue>)
   }
 };
 
-/** Joins consecutive elements into one row: a row and its index entry take 120 bytes. */
+/** A row and its index entry take 120 bytes. */
 const joinNeighbours = (elements: readonly NewElements[]): Batch["elements"] => {
   const joined: Batch["elements"] = [];
   for (const { list, position, texts } of elements) {

@@ -1,4 +1,4 @@
-/** The conditions under which the statement of write-statement.ts stores checkpoints. */
+/** A condition of the statement in write-statement.ts. */
 
 import type { Queryable } from "../../../platform/database/database.ts";
 import type { Parameter } from "../../../platform/database/named-parameters.ts";
@@ -6,25 +6,20 @@ import type { BatchParameter } from "./write-parameters.ts";
 
 export type Fence = AttemptFence | IdleThreadFence | UnchangedThreadFence;
 
-/** The attempt that holds the run may write. */
 export interface AttemptFence {
   kind: "attempt";
   runId: string;
   attempt: number;
 }
 
-/** Any writer may write while the thread has no run in progress. */
 export interface IdleThreadFence {
   kind: "idle-thread";
 }
 
-/**
- * A writer may write while the thread has no run in progress and is unchanged: a prune or a rollback may have freed
- * parts of the state that it read.
- */
+/** A prune or a rollback may have freed parts of the state that the writer read. */
 export interface UnchangedThreadFence {
   kind: "unchanged-thread";
-  /** `version` of the thread's row; each change of the row increments it. */
+  /** Each change of the thread's row increments its `version`. */
   threadVersion: string;
 }
 
@@ -36,7 +31,6 @@ export interface AttemptSource extends AttemptFence {
   last: { checkpointNs: string; checkpointId: string } | undefined;
 }
 
-/** Parameters of an attempt's fence. */
 export const ATTEMPT_PARAMETERS = {
   runId: ["uuid", ({ runId }) => runId],
   attempt: ["integer", ({ attempt }) => attempt],
@@ -44,7 +38,6 @@ export const ATTEMPT_PARAMETERS = {
   lastCheckpointNs: ["text", ({ last }) => last?.checkpointNs ?? null],
 } satisfies Record<string, Parameter<AttemptSource>>;
 
-/** Parameters of the fence of an unchanged thread. */
 export const VERSION_PARAMETERS = {
   threadVersion: ["bigint", ({ threadVersion }) => threadVersion],
 } satisfies Record<string, Parameter<UnchangedThreadFence>>;

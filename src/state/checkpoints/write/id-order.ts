@@ -1,12 +1,12 @@
 /**
- * Checkpoints are ordered by id (UUIDv6). LangGraph takes the time from its process's clock, which may step back or
- * differ from that of another server.
+ * Ids (UUIDv6) order checkpoints. LangGraph takes their time from its process's clock, which may step back or differ
+ * from that of another server.
  */
 
-/** Hexadecimal digits of the time, without the digit of the version. */
+/** Without the digit of the version. */
 const TIME_DIGITS = 15;
 
-/** The id itself if it is not before `newest`; else the next id after `newest`, with the random end of `id`. */
+/** `id` if it is not before `newest`; else the next id after `newest`, with the random end of `id`. */
 export const idAfter = (newest: string, id: string): string => {
   if (id >= newest) return id;
   const hex = newest.replaceAll("-", "");

@@ -8,8 +8,8 @@ import {
 } from "../../../platform/domain/errors.ts";
 
 /**
- * The error for callers of this room. Refusals, lost leases, lost state and errors of the database stay; every other
- * error is a fault of this server, not of the graph.
+ * Refusals, lost leases, lost state and errors of the database stay. Every other error is a fault of this server, not
+ * of the graph.
  */
 export const asStorageError = (error: unknown): unknown =>
   error instanceof ThreadloomError ||

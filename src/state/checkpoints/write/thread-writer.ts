@@ -8,7 +8,7 @@ import { ValueWriter } from "../rows/value-writer.ts";
 import type { StoredValue } from "../rows/stored-value.ts";
 import { WriteQueue, type WriteQueueOptions } from "./write-queue.ts";
 
-/** Knowledge of a read or written checkpoint: enough to store the next one by difference. */
+/** Enough to store the next checkpoint by difference. */
 export interface KnownCheckpoint {
   versions: ChannelVersions;
   channels: Map<string, StoredValue>;
@@ -17,7 +17,6 @@ export interface KnownCheckpoint {
 /** A parent is nearly always the previous checkpoint; subgraphs and forks need some more. */
 const CHECKPOINTS_KNOWN_AT_MOST = 32;
 
-/** The knowledge of one saver about one thread, and its queue. */
 export class ThreadWriter {
   readonly threadId: string;
   readonly threadLists: ThreadLists;
@@ -25,7 +24,7 @@ export class ThreadWriter {
   readonly queue: WriteQueue;
   private readonly known = new Map<string, KnownCheckpoint>();
   private readonly writtenNs = new Set<string>();
-  /** Of the thread, in any namespace: ids of a subgraph are compared with those of its parent. */
+  /** In any namespace: ids of a subgraph are compared with those of its parent. */
   private newestId = "";
 
   constructor(
@@ -38,7 +37,7 @@ export class ThreadWriter {
     this.queue = new WriteQueue({ ...options, threadLists: this.threadLists });
   }
 
-  /** Queues an item with its new shape, elements and contents. Resolves when the item is committed. */
+  /** Resolves on commit. */
   write(item: Pick<QueueItem, "checkpoint" | "writes">, shape?: NewShape): Promise<void> {
     const { checkpointNs } = (item.checkpoint ?? item.writes) as { checkpointNs: string };
     this.writtenNs.add(checkpointNs);
@@ -48,17 +47,16 @@ export class ThreadWriter {
     return this.queue.add({ ...item, elements, contents, shapes });
   }
 
-  /** Whether the writer got a checkpoint of the namespace, or writes to one. */
   hasWritten(checkpointNs: string): boolean {
     return this.writtenNs.has(checkpointNs);
   }
 
-  /** Records an existing checkpoint: ids of new ones follow it. */
+  /** Ids of new checkpoints follow this one. */
   learnId(id: string): void {
     if (id > this.newestId) this.newestId = id;
   }
 
-  /** The id of a new checkpoint for which LangGraph made `id`. */
+  /** `id`: LangGraph's id of the new checkpoint. */
   idAfterAll(id: string): string {
     this.newestId = idAfter(this.newestId, id);
     return this.newestId;
@@ -68,7 +66,6 @@ export class ThreadWriter {
     return this.known.get(key(checkpointNs, checkpointId));
   }
 
-  /** Whether a known checkpoint of the namespace has this version of the channel. */
   knowsVersion(checkpointNs: string, channel: string, version: number | string): boolean {
     for (const [id, { versions, channels }] of this.known) {
       if (

@@ -1,6 +1,6 @@
 /**
- * The input of the statement that writes checkpoints. Each column is one text parameter, joined by control characters
- * that JSON never contains: an array literal would escape every quote, and PostgreSQL would parse it twice.
+ * Each column is one text parameter, joined by control characters that JSON never contains: an array literal would
+ * escape every quote, and PostgreSQL would parse it twice.
  */
 
 import type { Parameter } from "../../../platform/database/named-parameters.ts";
@@ -16,13 +16,13 @@ export interface BatchSource extends Batch {
   asynchronous: boolean;
 }
 
-/** Stands for null in the key of writes. */
+/** For null. */
 const NO_RUN = "00000000-0000-0000-0000-000000000000";
 
 const joined = <Item>(items: readonly Item[], text: (item: Item) => string): string =>
   items.map(text).join(RECORD);
 
-/** The columns of one row of `checkpoint_writes`, in the order in which the statement splits them. */
+/** In the order in which the statement splits them. */
 const writesColumns = (task: NewWrites, cipher?: Cipher): string =>
   [
     task.checkpointNs,

@@ -25,8 +25,8 @@ export interface WriteQueueOptions {
   asynchronous: boolean;
   threadLists: ThreadLists;
   /**
-   * The thread's part of the cache, requested for each statement. A part that the cache has dropped would grow
-   * uncounted: at 1 MB a step a run filled the heap in 40 s.
+   * Requested for each statement. A part that the cache has dropped would grow uncounted: at 1 MB a step a run filled
+   * the heap in 40 s.
    */
   elements: () => ThreadElements;
   shapes: KnownShapes;
@@ -37,20 +37,17 @@ export interface WriteQueueOptions {
 /** Longer than a failover of the database or a restart of a pooler. A lost lease ends the retries earlier. */
 const RETRY_SECONDS = 15;
 /**
- * With durability `async`, items are gathered for this time, so that a run of quick steps needs one statement instead
- * of one per step: a statement costs more than its contents. A crash loses these milliseconds, as `async` allows.
+ * With durability `async`, a run of quick steps needs one statement instead of one per step: a statement costs more
+ * than its contents. A crash loses these milliseconds, as `async` allows.
  */
 const GATHER_MS = 5;
-/**
- * Limits of the waiting items, beyond which the graph waits: a fast graph would fill the memory. A full queue becomes a
- * statement within milliseconds.
- */
+/** Beyond these limits the graph waits: a fast graph would fill the memory. */
 const WAITING_AT_MOST = 64;
 const WAITING_CHARACTERS_AT_MOST = 1_000_000;
 
 /**
- * Stores the items of one thread's saver in order. One statement runs at a time; items that arrive meanwhile share the
- * next one. After the first error the queue stores nothing.
+ * One statement runs at a time; items that arrive meanwhile share the next one. After the first error the queue stores
+ * nothing.
  */
 export class WriteQueue {
   /** Aborts with the error that ended the queue. */
@@ -64,14 +61,14 @@ export class WriteQueue {
   /** A caller waits for the queued items. */
   private hurried = false;
   private endGathering: (() => void) | undefined;
-  /** The last checkpoint that was committed without waiting for the disk. */
+  /** Committed without waiting for the disk. */
   last: { checkpointNs: string; checkpointId: string } | undefined;
 
   constructor(private readonly options: WriteQueueOptions) {
     this.failed = this.failure.signal;
   }
 
-  /** Resolves when the item is committed. Throws at once if the queue has failed. */
+  /** Resolves on commit. Throws at once if the queue has failed. */
   add(item: QueueItem): Promise<void> {
     this.failed.throwIfAborted();
     this.waiting.push(item);
@@ -79,10 +76,7 @@ export class WriteQueue {
     return this.pumped();
   }
 
-  /**
-   * For writers that don't wait for each item: resolves when the queue has room; undefined if it has room now. Never
-   * rejects: the next `add` throws the error that ended the queue.
-   */
+  /** Undefined: the queue has room. Never rejects: the next `add` throws the error that ended the queue. */
   room(): Promise<void> | undefined {
     const isFull =
       this.waiting.length >= WAITING_AT_MOST || this.waitingCharacters >= WAITING_CHARACTERS_AT_MOST;
@@ -91,7 +85,7 @@ export class WriteQueue {
     return new Promise((resolve) => this.awaitingRoom.push(resolve));
   }
 
-  /** Sends all items at once, and resolves when they are committed. */
+  /** Sends all items at once, and resolves on commit. */
   settled(): Promise<void> {
     this.hurried = this.waiting.length > 0 || this.pumping !== undefined;
     this.endGathering?.();
@@ -108,11 +102,11 @@ export class WriteQueue {
 
   private gather(): Promise<void> {
     const { fence, asynchronous } = this.options;
-    // An update of a state is stored whole or not at all: LangGraph calls `put` before its reducers can refuse a part.
+    // An update is stored whole or not at all: LangGraph calls `put` before its reducers can refuse a part.
     if (!this.hurried && fence?.kind === "unchanged-thread") {
       return new Promise((resolve) => (this.endGathering = resolve));
     }
-    // The same turn of the event loop may bring more: a step's checkpoint and the writes of its first tasks.
+    // The same turn may bring more: a step's checkpoint and the writes of its first tasks.
     if (this.hurried || !asynchronous) return new Promise((resolve) => setImmediate(resolve));
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, GATHER_MS);
@@ -123,7 +117,7 @@ export class WriteQueue {
     });
   }
 
-  /** Whether an item of this namespace, or of any, is not yet committed. */
+  /** Undefined: any namespace. */
   isBusyWith(checkpointNs?: string): boolean {
     const isOf = ({ checkpoint, writes }: QueueItem): boolean =>
       checkpointNs === undefined || (checkpoint ?? writes)?.checkpointNs === checkpointNs;
@@ -204,7 +198,7 @@ export class WriteQueue {
   }
 }
 
-/** Approximate memory of an item: the texts of its values. */
+/** Approximate memory: the texts of the values. */
 const charactersOf = ({ checkpoint, writes, elements, contents }: QueueItem): number => {
   let sum = checkpoint?.body.length ?? 0;
   if (checkpoint !== undefined) {

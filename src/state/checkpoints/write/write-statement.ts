@@ -1,5 +1,3 @@
-/** The one statement that stores checkpoints with all their parts, if the fence holds. */
-
 import type { Queryable } from "../../../platform/database/database.ts";
 import { nameParameters } from "../../../platform/database/named-parameters.ts";
 import { ELEMENTS_PER_ROW_AT_MOST, type Batch } from "../rows/new-rows.ts";
@@ -14,9 +12,7 @@ import {
 } from "./fences.ts";
 import { BATCH_PARAMETERS, type BatchParameter, type BatchSource } from "./write-parameters.ts";
 
-/**
- * `fence` returns a row if the writer may write; `version` is the thread's version afterwards, for fences that need it.
- */
+/** `fence` returns a row if the writer may write; `version`: the thread's version afterwards. */
 const writeStatement = (
   sql: Readonly<Record<BatchParameter, string>>,
   fence: string,
@@ -73,7 +69,7 @@ select exists (select from fence) as held, ${version} as version,
 
 interface Answer {
   held: boolean;
-  /** Of the thread; null if the fence doesn't need it. */
+  /** Null if the fence doesn't need it. */
   version: string | null;
 }
 
@@ -91,16 +87,16 @@ export interface BatchOptions {
   /** Undefined: no fence. */
   fence: Fence | undefined;
   /**
-   * True: commits without waiting for the disk. A crash of the database may lose the last moments, never a part of
-   * them; the statement that ends a run waits for the disk, and with it for all earlier commits.
+   * Commits without waiting for the disk. A crash of the database may lose the last moments, never a part of them; the
+   * statement that ends a run waits for the disk, and with it for all earlier commits.
    */
   asynchronous: boolean;
   last?: AttemptSource["last"];
 }
 
 /**
- * Stores a batch in one statement. Returns false, and stores nothing, if the fence doesn't hold. Throws a unique
- * violation of `checkpoint_elements_pkey` if another writer took one of the positions.
+ * False: the fence doesn't hold, and nothing is stored. Throws a unique violation of `checkpoint_elements_pkey` if
+ * another writer took one of the positions.
  */
 export const writeBatch = async (
   queryable: Queryable,
@@ -122,12 +118,12 @@ export const writeBatch = async (
     }
   };
   const [answer] = await write();
-  // This statement has changed the thread: the writer's next one must expect the new version.
+  // This statement has changed the thread.
   if (fence?.kind === "unchanged-thread" && answer?.version) fence.threadVersion = answer.version;
   return answer?.held === true;
 };
 
-/** Rows of bounded size, since a read fetches whole rows. */
+/** A read fetches whole rows. */
 const rowsOf = (stretch: Batch["elements"][number]): Batch["elements"] => {
   if (stretch.texts.length <= ELEMENTS_PER_ROW_AT_MOST) return [stretch];
   const rows: Batch["elements"] = [];

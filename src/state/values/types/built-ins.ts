@@ -48,7 +48,7 @@ export const REGEXP: ValueType<RegExp> = {
   toWire: (value) => String(value),
 };
 
-/** Clients see its text, from its own `toJSON`. */
+/** From its own `toJSON`. */
 export const URL_TYPE: ValueType<URL> = {
   names: ["url"],
   is: (value) => value instanceof URL,
@@ -56,7 +56,7 @@ export const URL_TYPE: ValueType<URL> = {
   revive: (tree) => new URL(tree.value as string),
 };
 
-/** Objects that can't be inspected. Clients see an empty object; only their own properties are stored. */
+/** Clients see an empty object; only own properties are stored. */
 export const OPAQUE: ValueType = {
   names: [],
   is: (value) => value instanceof Promise || value instanceof WeakMap || value instanceof WeakSet,

@@ -5,7 +5,7 @@ const ofBytes = <View>(make: new (buffer: ArrayBuffer) => View) => {
   return (bytes: Buffer): View => new make(new Uint8Array(bytes).buffer);
 };
 
-/** By stored class name. Only these: stored data must not reach other globals by name. */
+/** Stored data must not reach other globals by name. */
 const MAKERS: ReadonlyMap<unknown, (bytes: Buffer) => unknown> = new Map<unknown, (bytes: Buffer) => unknown>(
   [
     ["Buffer", (bytes) => bytes],
@@ -24,7 +24,7 @@ const MAKERS: ReadonlyMap<unknown, (bytes: Buffer) => unknown> = new Map<unknown
   ],
 );
 
-/** Buffers and all views of them. An unknown class comes back as Uint8Array. Clients see base64. */
+/** An unknown class comes back as Uint8Array. Clients see base64. */
 export const BYTES: ValueType<ArrayBuffer | ArrayBufferView> = {
   names: ["bytes"],
   is: (value) => ArrayBuffer.isView(value) || value instanceof ArrayBuffer,

@@ -9,7 +9,7 @@ const CLASSES: ReadonlyMap<string, ErrorConstructor> = new Map(
   ]),
 );
 
-/** Stored without the stack, which would show the machine's paths to readers of the state. */
+/** Without the stack, which would show the machine's paths to readers of the state. */
 export const ERROR: ValueType<Error> = {
   names: ["error"],
   is: (value) => value instanceof Error,
@@ -34,7 +34,7 @@ export const ERROR: ValueType<Error> = {
     for (const [key, value] of Object.entries((tree.fields as Properties | undefined) ?? {})) {
       setProperty(error as unknown as Properties, key, reviver.revive(value));
     }
-    // A stack would show where the error was read, not where it occurred.
+    // A stack would show where the error was read.
     error.stack = `${name}: ${error.message}`;
     return error;
   },

@@ -1,6 +1,6 @@
 /**
- * Other LangChain classes than messages, in LangChain's constructor form: `{lc: 1, type: "constructor", id, kwargs}`.
- * The form has no `$type`, so reviving.ts handles it; LangChain's `load` builds the instance.
+ * Other LangChain classes than messages, in LangChain's constructor form. The form has no `$type`, so reviving.ts
+ * handles it; LangChain's `load` builds the instance.
  */
 
 import { setProperty, type Properties } from "../../../platform/lib/properties.ts";
@@ -13,7 +13,7 @@ export const SERIALIZABLE: ValueType<Properties> = {
   encode: (value, encoder) => encodeInstances((value.toJSON as () => unknown)(), encoder),
 };
 
-/** Encodes the instances that LangChain's own `toJSON` leaves inside. */
+/** LangChain's own `toJSON` leaves instances inside. */
 const encodeInstances = (tree: unknown, encoder: PartEncoder): unknown => {
   if (typeof tree !== "object" || tree === null) return tree;
   if (Array.isArray(tree)) return tree.map((item) => encodeInstances(item, encoder));
@@ -26,7 +26,6 @@ const encodeInstances = (tree: unknown, encoder: PartEncoder): unknown => {
   return copy;
 };
 
-/** Whether a tree is the constructor form of another LangChain class than a message. */
 export const isSerialized = (tree: unknown): boolean =>
   typeof tree === "object" &&
   tree !== null &&

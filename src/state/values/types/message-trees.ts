@@ -1,20 +1,20 @@
 /**
- * Stored messages: `{$type: <class>, ...properties}`. LangChain's constructor form (`{lc: 1, type: "constructor", id:
- * ["langchain_core", "messages", <class>], kwargs}`) takes 53 characters more, a fifth of a short message. The form is
- * still read, and written for a message with a property named as a key of stored trees.
+ * LangChain's constructor form (`{lc: 1, type: "constructor", id: ["langchain_core", "messages", <class>], kwargs}`)
+ * takes 53 characters more, a fifth of a short message. The form is still read, and written for a message with a
+ * property named as a key of stored trees.
  */
 
 import { setProperty, type Properties } from "../../../platform/lib/properties.ts";
 import { TYPE } from "../type-key.ts";
 
-/** The common part of LangChain's messages in every copy of `@langchain/core`. */
+/** The same in every copy of `@langchain/core`. */
 export interface MessageLike {
   readonly lc_kwargs?: Properties;
   readonly content: unknown;
   _getType(): string;
 }
 
-/** Properties of a message beside its constructor's arguments. */
+/** Beside the constructor's arguments. */
 export const MESSAGE_PROPERTIES = [
   "id",
   "name",
@@ -32,7 +32,7 @@ export const MESSAGE_PROPERTIES = [
   "role",
 ] as const;
 
-/** Messages that can be revived, by LangChain's class names. */
+/** Messages that can be revived. */
 export const MESSAGE_CLASSES: ReadonlySet<string> = new Set(
   ["AIMessage", "HumanMessage", "SystemMessage", "ToolMessage", "FunctionMessage", "ChatMessage"]
     .flatMap((name) => [name, `${name}Chunk`])
@@ -49,8 +49,8 @@ const CLASS_BY_TYPE: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The tree of a message, read from the instance: LangChain's `toJSON` knows only the constructor's arguments and loses
- * an id that was set later. Omits `undefined` and the constructor's defaults, a sixth of a short message.
+ * LangChain's `toJSON` knows only the constructor's arguments and loses an id that was set later. Omits `undefined` and
+ * the constructor's defaults, a sixth of a short message.
  */
 export const encodeMessage = (message: MessageLike, encode: (value: unknown) => unknown): Properties => {
   const live = message as unknown as Properties;
@@ -89,7 +89,7 @@ const constructorForm = (
   return { lc: 1, type: "constructor", id: ["langchain_core", "messages", name], kwargs };
 };
 
-/** The class name of a message's tree; undefined for every other tree. Allocates nothing, since it runs per message. */
+/** Undefined for other trees. Allocates nothing, since it runs per message. */
 export const messageNameOf = (tree: Properties): string | undefined => {
   const type = tree[TYPE];
   if (type !== undefined) return MESSAGE_CLASSES.has(type as string) ? (type as string) : undefined;
@@ -99,15 +99,15 @@ export const messageNameOf = (tree: Properties): string | undefined => {
   return id[1] === "messages" && MESSAGE_CLASSES.has(name as string) ? (name as string) : undefined;
 };
 
-/** The properties in a message's tree; undefined for other trees. May be the tree itself, with its `$type`. */
+/** Undefined for other trees. May be the tree itself, with its `$type`. */
 export const messagePropertiesOf = (tree: Properties): Properties | undefined => {
   if (messageNameOf(tree) === undefined) return undefined;
   return tree[TYPE] === undefined ? (tree.kwargs as Properties) : tree;
 };
 
 /**
- * True for an empty property that the message's constructor makes by default. Tool calls are computed from the raw ones
- * if there are any, so then an empty list must be stored.
+ * An empty property that the constructor makes by default. Tool calls are computed from the raw ones if there are any,
+ * so then an empty list must be stored.
  */
 export const isMadeAnyway = (live: Properties, key: string): boolean => {
   const value = live[key];

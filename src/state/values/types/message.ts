@@ -13,15 +13,12 @@ import {
   type MessageLike,
 } from "./message-trees.ts";
 
-/** Recognises a LangChain message by shape: the user's graph may have its own copy of core. */
+/** By shape: the user's graph may have its own copy of core. */
 export const isMessage = (value: object): value is MessageLike =>
   "_getType" in value &&
   typeof value._getType === "function" &&
   ("lc_serializable" in value || "toDict" in value);
 
-/**
- * Messages of all classes: `{$type: <class>, ...properties}`. Clients see them flat: `{...properties, type, content}`.
- */
 export const MESSAGE: ValueType<MessageLike> = {
   names: [...MESSAGE_CLASSES],
   is: isMessage,
@@ -32,7 +29,6 @@ export const MESSAGE: ValueType<MessageLike> = {
   toWire: (message) => flatMessage(message),
 };
 
-/** The message of a tree in LangChain's constructor form, or undefined. */
 export const reviveConstructorForm = (tree: Properties, reviver: PartReviver): unknown => {
   const name = messageNameOf(tree);
   return name === undefined
@@ -72,7 +68,7 @@ const equalsMessageTree = (
   return true;
 };
 
-/** Properties that may be set after construction, so that `lc_kwargs` lacks them. */
+/** These may be set after construction, so that `lc_kwargs` lacks them. */
 const SENT_PROPERTIES = [
   "name",
   "id",
@@ -87,13 +83,12 @@ const SENT_PROPERTIES = [
   "artifact",
   "role",
 ] as const;
-/** Not sent: `contentBlocks` repeats `content`; the others are LangChain's bookkeeping. */
+/** `contentBlocks` repeats `content`; the others are LangChain's bookkeeping. */
 const HIDDEN_PROPERTIES = new Set(["contentBlocks", "content_blocks", "content", "type"]);
 
 /**
- * A message for clients: `{...properties, type, content}`. Equals `{...toDict().data, type}` of LangGraph's JavaScript
- * server, but reads the instance, so that properties set after construction count, and avoids the deep copies of
- * `toDict`.
+ * Equals `{...toDict().data, type}` of LangGraph's JavaScript server, but reads the instance, so that properties set
+ * after construction count, and avoids the deep copies of `toDict`.
  */
 const flatMessage = (message: MessageLike): Properties => {
   const live = message as unknown as Properties;
@@ -101,7 +96,7 @@ const flatMessage = (message: MessageLike): Properties => {
   for (const key of Object.keys(message.lc_kwargs ?? {})) {
     const name = snakeCase(key);
     if (HIDDEN_PROPERTIES.has(key) || name === "__proto__") continue;
-    // Own properties only: `toJSON` would otherwise yield the method, which JSON.stringify calls.
+    // `toJSON` would otherwise yield the method, which JSON.stringify calls.
     flat[name] = Object.hasOwn(message, key) ? live[key] : message.lc_kwargs?.[key];
   }
   for (const key of SENT_PROPERTIES) {

@@ -1,7 +1,7 @@
 import { TYPE } from "../type-key.ts";
 import type { ValueType } from "../value-type.ts";
 
-/** NaN, the infinities and -0. Clients see null, null and 0, as `JSON.stringify` writes them. */
+/** Clients see null, null and 0, as `JSON.stringify` writes them. */
 export const NUMBER: ValueType = {
   names: ["number"],
   is: (value) => typeof value === "number",

@@ -1,4 +1,4 @@
-/** All types of values beside those of JSON. To add one, write a ValueType and list it here. */
+/** To add a type, write a ValueType and list it here. */
 
 import type { ValueType } from "../value-type.ts";
 import { DATE, MAP, OPAQUE, REGEXP, SET, URL_TYPE } from "./built-ins.ts";
@@ -9,10 +9,10 @@ import { COMMAND, DELTA_SNAPSHOT, OVERWRITE, SEND } from "./langgraph.ts";
 import { isMessage, MESSAGE } from "./message.ts";
 import { BIGINT, NUMBER, UNDEFINED } from "./scalars.ts";
 
-/** Types of scalars that JSON lacks. The first match counts. */
+/** The first match counts. */
 export const SCALAR_TYPES: readonly ValueType[] = [NUMBER, BIGINT as ValueType, UNDEFINED];
 
-/** Types of class instances. The first match counts; messages come first because most instances are messages. */
+/** The first match counts; most instances are messages. */
 export const OBJECT_TYPES: readonly ValueType[] = [
   MESSAGE,
   DATE,
@@ -30,7 +30,6 @@ export const OBJECT_TYPES: readonly ValueType[] = [
   OPAQUE,
 ] as readonly ValueType[];
 
-/** All but messages, which are checked before. */
 const RECOGNISED = OBJECT_TYPES.filter((type) => type.is !== undefined && type !== MESSAGE) as Array<
   Required<ValueType>
 >;
@@ -38,9 +37,9 @@ const BY_LG_NAME: ReadonlyMap<unknown, ValueType> = new Map(
   OBJECT_TYPES.filter(({ lgName }) => lgName !== undefined).map((type) => [type.lgName, type] as const),
 );
 
-/** The type of an instance; undefined if its own properties are its whole value. */
+/** Undefined if the own properties are the whole value. */
 export const typeOfObject = (value: object): ValueType | undefined => {
-  // First, and by a function that the compiler can inline: nearly all instances are messages.
+  // A function that the compiler can inline: nearly all instances are messages.
   if (isMessage(value)) return MESSAGE as ValueType;
   const { lg_name: lgName } = value as { lg_name?: unknown };
   if (lgName !== undefined) {
@@ -51,7 +50,6 @@ export const typeOfObject = (value: object): ValueType | undefined => {
   return undefined;
 };
 
-/** The type of a scalar that JSON lacks. */
 export const typeOfScalar = (value: unknown): ValueType =>
   SCALAR_TYPES.find((type) => type.is?.(value)) ?? UNDEFINED;
 
@@ -59,5 +57,5 @@ const BY_NAME: ReadonlyMap<unknown, ValueType> = new Map(
   [...OBJECT_TYPES, ...SCALAR_TYPES].flatMap((type) => type.names.map((name) => [name, type] as const)),
 );
 
-/** The type for a tree's `$type`. The name may be anything, since users' data become trees. */
+/** The name may be anything, since users' data become trees. */
 export const typeNamed = (name: unknown): ValueType | undefined => BY_NAME.get(name);
