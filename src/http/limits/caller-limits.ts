@@ -7,44 +7,44 @@ import { CLASS_NOUNS, RATE_CLASSES, type RateClass } from "./rate-classes.ts";
 import { createTokenBuckets, type Balance, type TokenBuckets } from "./token-buckets.ts";
 
 export interface CallerLimitOptions {
-  /** Of a user or an address; 0: no limit. */
+  /** Per user or address; 0 means no limit. */
   perMinute: Readonly<Record<RateClass, number>>;
   keyFactor: number;
   countsAddresses: boolean;
   streamsPerCaller: number;
   streamsAtMost: number;
-  /** Left out: they are counted, and nobody is told. */
+  /** Default: refusals are counted but not logged. */
   refusals?: Refusals;
-  /** The name by which the runs of a caller are counted in the database; left out: the same name. */
+  /** Maps a caller's name to the name under which the database counts its runs. Default: the same name. */
   countedName?: (name: string) => string;
   now?: () => number;
 }
 
-/** What of it was spent, and what is left. `limit`: requests a minute. */
+/** A bucket after a request. `limit`: requests per minute. */
 export interface Spent extends Balance {
   limit: number;
 }
 
-/** What one caller may ask of this process. */
+/** The limits of each caller in this process. */
 export interface CallerLimits {
   /** Undefined: not limited. */
   counted(request: CountedRequest): CountedCaller | undefined;
-  /** Takes one of a class, if there is one; undefined: not limited. */
+  /** Takes one token if there is one. Undefined: not limited. */
   spend(caller: CountedCaller, rate: RateClass): Spent | undefined;
-  /** The refusal of what the caller has spent; it is counted. */
+  /** Counts the refusal and returns its error. */
   refusalOf(caller: CountedCaller, spent: Spent, rate: RateClass): ThreadloomError;
   /**
-   * Takes a run that no request asks for, as that of a cron, of a caller as the database names it. False if the caller has no
-   * run left.
+   * Takes a run that no request asks for, such as a cron's. `counted`: the caller's name in the database. False if the
+   * caller has no run left.
    */
   takesRun(counted: string | null): boolean;
-  /** Takes more, whether it is there or not: what was asked for with a request that has been let in. */
+  /** Takes tokens even if none are left, for a request that was already accepted. */
   charge(caller: CountedCaller, rate: RateClass, amount: number): void;
-  /** Something that stays open; throws `tooMany`. Answers what ends it. */
+  /** Counts an open stream until the returned function is called. Throws `tooMany`. */
   openStream(caller: CountedCaller | undefined): () => void;
-  /** A connection was closed at once, since there are too many. */
+  /** Counts a connection that was closed because there were too many. */
   noteDroppedConnection(): void;
-  /** Also for limits that are looked after elsewhere. */
+  /** Also counts refusals by limits of other files. */
   readonly refusals: Refusals;
   figures(): { open_streams: number; refused: Readonly<RefusedCounts> };
 }
@@ -56,7 +56,7 @@ export const createCallerLimits = (options: CallerLimitOptions): CallerLimits =>
     RATE_CLASSES.map((rate) => [rate, createTokenBuckets(bucketOptions)]),
   ) as Record<RateClass, TokenBuckets>;
   const { countedName = (name) => name } = options;
-  /** Runs of requests and of crons share a bucket. */
+  /** Requests and crons share the bucket of runs. */
   const keyOf = (name: string, rate: RateClass): string => (rate === "runs" ? countedName(name) : name);
   const streams = createOpenStreams({ perCaller: streamsPerCaller, inAll: streamsAtMost });
 

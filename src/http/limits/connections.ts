@@ -2,27 +2,27 @@ import type { FastifyInstance } from "fastify";
 import type { ServerOptions, ServerResponse } from "node:http";
 import type { OpenAnswers } from "../open-answers.ts";
 
-/** How many connections a process takes, and how long each may be slow. */
+/** How many connections a process accepts, and how slow each may be. */
 export interface ConnectionLimits {
   atMost: number;
-  /** Of the headers of a request, and of a new connection until they have come. */
+  /** For the headers of a request, and for a new connection until they arrive. */
   headersMs: number;
-  /** Of a request, whole. */
+  /** For a whole request. */
   requestMs: number;
   /** Between two requests. */
   keepAliveMs: number;
-  /** In which a client has to take an answer that is small; the large ones have a time of their own (attended.ts). */
+  /** For a client to read a small answer. Large answers have their own time-out (attended.ts). */
   answerTakenMs?: number;
 }
 
 /**
- * Node looks so often for those who are late, 30 s if nobody says otherwise: 145 of 1,000 slow connections were still there
- * after 83 s.
+ * Node checks for late clients at this interval. With Node's default of 30 s, 145 of 1,000 slow connections were still
+ * open after 83 s.
  */
 const POLL_EVERY_MS = 2_000;
 const ANSWER_TAKEN_MS = 60_000;
 
-/** What Node's server has to know before it is made. */
+/** Options that Node's server needs when it is created. */
 export const serverOptionsOf = ({ headersMs, requestMs }: ConnectionLimits): ServerOptions => ({
   headersTimeout: headersMs,
   requestTimeout: requestMs,
@@ -30,8 +30,8 @@ export const serverOptionsOf = ({ headersMs, requestMs }: ConnectionLimits): Ser
 });
 
 /**
- * Takes no more connections than this, and cuts off who asks and does not take the answers: what is written waits in memory
- * here, and the next request of the connection with it. Streams and large answers look after their readers themselves.
+ * Limits the connections, and closes those of clients that do not read their answers: unread answers and later requests
+ * stay in memory. Streams and large answers time out their readers themselves.
  */
 export const limitConnections = (
   app: FastifyInstance,

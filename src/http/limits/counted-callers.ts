@@ -1,13 +1,13 @@
 import ipaddr from "ipaddr.js";
 import { callerName, type Caller } from "../../access/caller.ts";
 
-/** Who is counted, and as how many: a key stands for an application with many users. */
+/** A caller with its own limits. `times` multiplies them: an API key stands for an application with many users. */
 export interface CountedCaller {
   name: string;
   times: number;
 }
 
-/** Who made a request. `ip`: the address of the caller, or of the last proxy that is not trusted. */
+/** `ip`: the address of the caller, or of the last proxy that is not trusted. */
 export interface CountedRequest {
   caller: Caller;
   ip: string;
@@ -15,15 +15,15 @@ export interface CountedRequest {
 
 export interface CountingOptions {
   keyFactor: number;
-  /** Whether those without a name are told apart by their addresses. */
+  /** Whether callers without a name are distinguished by address. */
   countsAddresses: boolean;
 }
 
-/** Without a parser: it is asked with each request of a server that everybody on this machine may use. */
+/** Without a parser, because a server without keys calls this for each request. */
 const isLoopback = (ip: string): boolean =>
   ip.startsWith("127.") || ip === "::1" || ip.startsWith("::ffff:127.");
 
-/** An address of version 6 by its first half: whoever has one has all of the other half. */
+/** An IPv6 address is reduced to its first 64 bits, because one network owns the other half. */
 const networkOf = (ip: string): string => {
   if (!ipaddr.isValid(ip)) return ip;
   const address = ipaddr.process(ip);
@@ -34,13 +34,13 @@ const networkOf = (ip: string): string => {
     .join(":")}::/64`;
 };
 
-/** Of an address that is counted; undefined for this machine's own. */
+/** Undefined for loopback addresses, which are not counted. */
 export const addressNameOf = (ip: string): string | undefined =>
   isLoopback(ip) ? undefined : `address:${networkOf(ip)}`;
 
 /**
- * Tells who is counted for a request. Undefined: nobody, as on this machine itself, or where all callers come over
- * something in front that checks them and whose address would stand for all.
+ * Returns the counted caller of a request. Undefined means not limited: on loopback, or where a proxy's address would
+ * stand for all callers.
  */
 export const createCounting =
   ({ keyFactor, countsAddresses }: CountingOptions) =>

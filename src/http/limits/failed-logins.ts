@@ -5,28 +5,28 @@ import { addressNameOf } from "./counted-callers.ts";
 import type { Refusals } from "./refusals.ts";
 import { createTokenBuckets } from "./token-buckets.ts";
 
-/** A request before anybody knows whose it is. */
+/** A request before authentication. */
 export interface LoginRequest {
   ip: string;
   headers: IncomingHttpHeaders;
 }
 
-/** How often somebody may show wrong credentials, or none. */
+/** Limits how often an address may send wrong credentials, or none. */
 export interface FailedLogins {
   /**
-   * Throws `tooMany` where too many have failed from this address; before anybody is asked, who would have work with it. Who
-   * was let in lately with these credentials goes on: behind one address there may be many, and one of them who guesses.
+   * Throws `tooMany` before authentication if too many requests of this address have failed. Credentials that worked
+   * recently still pass, because many users may share one address with an attacker.
    */
   assertMayTry(request: LoginRequest): void;
   succeeded(request: LoginRequest): void;
-  /** Counts an error of the authentication, if it refuses somebody. */
+  /** Counts an error of the authentication if it is a refusal. */
   failed(request: LoginRequest, error: unknown): void;
 }
 
 export interface FailedLoginOptions {
-  /** Of an address; 0: no limit. */
+  /** Per address; 0 means no limit. */
   perMinute: number;
-  /** Whether addresses say who is who. */
+  /** Whether addresses identify callers. */
   countsAddresses: boolean;
   refusals?: Pick<Refusals, "note">;
   now?: () => number;
@@ -34,7 +34,7 @@ export interface FailedLoginOptions {
 
 const CREDENTIALS_AT_MOST = 10_000;
 const REMEMBERED_MS = 10 * 60_000;
-/** Where a request may say who sends it; of a WebSocket also its protocols. */
+/** Headers that may hold credentials. A WebSocket may send them in its protocols. */
 const SAID_IN = ["authorization", "x-api-key", "cookie", "sec-websocket-protocol"] as const;
 
 const digestOf = (headers: IncomingHttpHeaders): string =>
@@ -54,7 +54,7 @@ export const createFailedLogins = ({
   now = () => performance.now(),
 }: FailedLoginOptions): FailedLogins => {
   const buckets = createTokenBuckets({ now });
-  /** Digests of credentials and when they were good last, in that order. */
+  /** Digests of credentials with the time of their last success, oldest first. */
   const good = new Map<string, number>();
   const nameOf = ({ ip }: LoginRequest): string | undefined =>
     perMinute === 0 || !countsAddresses ? undefined : addressNameOf(ip);

@@ -6,26 +6,29 @@ import { isLong, rateClassOf, type RateClass } from "./rate-classes.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** What a request counts as, where that does not follow from the route; null: nothing. */
+    /** The rate class, where it does not follow from the route. Null: not counted. */
     rate?: RateClass | null;
-    /** Stays open for as long as a run may take. Whatever sends server-sent events does anyway. */
+    /** May stay open as long as a run. Routes that send server-sent events need not set it. */
     waits?: boolean;
-    /** Of `waits` and what sends events; set here. */
+    /** Derived from `waits` and `sse`; set here. */
     isLong?: boolean;
   }
   interface FastifyRequest {
-    /** Counts one more of a class, as for a command over a WebSocket. Throws `tooMany`. */
+    /** Counts one more request of a class, such as a command over a WebSocket. Throws `tooMany`. */
     spend(rate: RateClass): void;
-    /** Was counted before an application around the API was asked. */
+    /** The request was counted before an application around the API was called. */
     isCounted: boolean;
-    /** Counts more that this request asks for; it is not refused for that, but others after it are. */
+    /** Counts work of an accepted request. The request is never refused for it, but later ones may be. */
     charge(rate: RateClass, amount: number): void;
-    /** Counts one more that stays open, beside the request itself: what a WebSocket subscribes to. Throws `tooMany`. Answers what ends it. */
+    /**
+     * Counts one more open stream, such as a subscription over a WebSocket, until the returned function is called.
+     * Throws `tooMany`.
+     */
     openStream(): () => void;
   }
 }
 
-/** The names that proxies and SDKs know, of the draft of the IETF. */
+/** The names of the IETF draft, which proxies and SDKs know. */
 const setBalanceHeaders = (reply: FastifyReply, { limit, remaining, resetSeconds }: Spent): void => {
   reply.header("ratelimit-limit", limit);
   reply.header("ratelimit-remaining", remaining);
@@ -33,7 +36,7 @@ const setBalanceHeaders = (reply: FastifyReply, { limit, remaining, resetSeconds
 };
 
 const holdOpen = (request: FastifyRequest, end: () => void): void => {
-  // A WebSocket has no answer that would end.
+  // A WebSocket has no response that closes.
   if (request.ws) request.socket.once("close", end);
   else request.whenClosed = end;
 };
@@ -54,8 +57,8 @@ const spend = (
 };
 
 /**
- * The same for what only an application around the API can answer: such requests never come to what counts those to the API.
- * Register before the application's hooks. Who is not known by then counts by the address.
+ * Limits requests that only an application around the API can answer: they never reach `limitRequests`. Register before
+ * the application's hooks. Callers not yet authenticated count by address.
  */
 export const limitOwnRoutes = (app: FastifyInstance, limits: CallerLimits | undefined): void => {
   if (limits === undefined) return;
@@ -74,8 +77,8 @@ export const limitOwnRoutes = (app: FastifyInstance, limits: CallerLimits | unde
 };
 
 /**
- * Refuses requests of those who ask too often, or have too much open, before a body is read. Register when it is known who
- * calls, and before the routes. `limits` undefined: nobody is limited.
+ * Refuses requests over a limit before their bodies are read. Register after authentication and before the routes.
+ * `limits` undefined: no limits.
  */
 export const limitRequests = (app: FastifyInstance, limits: CallerLimits | undefined): void => {
   app.decorateRequest("spend", function spend(rate) {
@@ -95,7 +98,7 @@ export const limitRequests = (app: FastifyInstance, limits: CallerLimits | undef
     route.config = { ...route.config, rate: rateClassOf(route), isLong: isLong(route) };
   });
   app.addHook("onRequest", (request, reply, done) => {
-    // Of no route, as of a path that is not there: a read.
+    // A path without a route counts as a read.
     const { rate = "reads", isLong: staysOpen = false } = request.routeOptions.config;
     if (rate === null || request.isCounted) return done();
     try {

@@ -1,17 +1,17 @@
 import { tooMany } from "../../platform/domain/errors.ts";
 import type { CountedCaller } from "./counted-callers.ts";
 
-/** What stays open: streams, WebSockets, what is subscribed to over these, and requests that wait for a run. */
+/** Counts streams, WebSockets, their subscriptions, and requests that wait for a run. */
 export interface OpenStreams {
   readonly active: number;
-  /** Throws `tooMany`. Answers what ends it; that may be called again. */
+  /** Returns a function that ends the stream and may be called repeatedly. Throws `tooMany`. */
   open(caller: CountedCaller | undefined): () => void;
 }
 
-/** Nobody knows when one ends; most take seconds. */
+/** A guess: most streams end within seconds. */
 const RETRY_SECONDS = 5;
 
-/** `perCaller`: of one with `times` 1, 0 is no limit; `inAll`: of this process. */
+/** `perCaller`: for a caller with `times` 1; 0 means no limit. `inAll`: for this process. */
 export const createOpenStreams = ({
   perCaller,
   inAll,
@@ -20,7 +20,7 @@ export const createOpenStreams = ({
   inAll: number;
 }): OpenStreams => {
   let active = 0;
-  /** Only of those who have some. */
+  /** Holds only callers with open streams. */
   const byCaller = new Map<string, number>();
 
   return {

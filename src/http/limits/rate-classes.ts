@@ -1,10 +1,10 @@
 import type { RouteOptions } from "fastify";
 
-/** What requests are counted as: each caller has so many of each class. */
+/** Each caller has a separate limit for each class. */
 export const RATE_CLASSES = ["reads", "searches", "writes", "runs", "streams"] as const;
 export type RateClass = (typeof RATE_CLASSES)[number];
 
-/** The end of "At most 600 … of one caller are taken in a minute". */
+/** Used in "At most 600 … of one caller are taken in a minute". */
 export const CLASS_NOUNS: Readonly<Record<RateClass, string>> = {
   reads: "reading requests",
   searches: "searches",
@@ -15,13 +15,13 @@ export const CLASS_NOUNS: Readonly<Record<RateClass, string>> = {
 
 type Route = Pick<RouteOptions, "method" | "config" | "sse">;
 
-/** Whether it may stay open for as long as a run takes, or longer. */
+/** Whether a request may stay open as long as a run, or longer. */
 export const isLong = ({ config, sse }: Route): boolean =>
   Boolean(sse) || config?.webSocket === true || config?.waits === true;
 
 /**
- * What a request to this route counts as; null: nothing. A route says so only where it does not follow: `/ok` is asked by
- * balancers, which never may be refused, and a preflight is no request of its own.
+ * The class of requests to a route; null: not counted. Routes set `rate` only where the class does not follow from the
+ * method: load balancers call `/ok`, which must never be refused.
  */
 export const rateClassOf = (route: Route): RateClass | null => {
   const { method, config } = route;

@@ -13,28 +13,28 @@ const LIMITS = [
 ] as const;
 export type Limit = (typeof LIMITS)[number];
 
-/** What was refused, by the limit that was reached, since the process started. */
+/** Refusals since the process started. */
 export type RefusedCounts = Record<Limit, number>;
 
-/** Counts what is refused, and says in the log who it is. */
+/** Counts refusals, and logs the refused callers. */
 export interface Refusals {
-  /** `name`: as `CountedCaller` has it, a kind and a name (`user:ann`); undefined: nobody by name. */
+  /** `name`: kind and name, as in `CountedCaller` (`user:ann`). Undefined: an unknown caller. */
   note(limit: Limit, name?: string): void;
   figures(): Readonly<RefusedCounts>;
 }
 
 export interface RefusalOptions {
   logger?: Pick<Logger, "warn"> | undefined;
-  /** How the name of a user is written in the log; left out: as it is. */
+  /** Formats the name of a user for the log. Default: unchanged. */
   shownUser?: ((name: string) => string) | undefined;
   now?: () => number;
 }
 
-/** Limits of callers whose names come from the database, as digests. */
+/** Limits whose caller names come from the database, as digests. */
 const DIGESTED: ReadonlySet<Limit> = new Set(["pending_runs", "cron_runs"]);
-/** Of one caller and limit. */
+/** Per caller and limit. */
 const LOG_EVERY_MS = 60_000;
-/** Who has thousands of addresses writes no thousands of lines: so many lines in a minute. */
+/** Per minute, in all: a caller with thousands of addresses must not fill the log. */
 const LINES_AT_MOST = 60;
 const KNOWN_AT_MOST = 1_000;
 const NAME_AT_MOST = 200;
@@ -45,7 +45,7 @@ export const createRefusals = ({
   now = () => performance.now(),
 }: RefusalOptions = {}): Refusals => {
   const counts = Object.fromEntries(LIMITS.map((limit) => [limit, 0])) as RefusedCounts;
-  /** Who was told of, the one of longest ago first. */
+  /** Logged callers, oldest first. */
   const known = new Map<string, { at: number; suppressed: number }>();
   let minuteBegan = Number.NEGATIVE_INFINITY;
   let lines = 0;

@@ -1,43 +1,43 @@
-/** What is left to somebody. */
+/** The state of a caller's bucket. */
 export interface Balance {
   isRefused: boolean;
   remaining: number;
-  /** Seconds until all that is allowed in a minute is there again. */
+  /** Seconds until the bucket is full. */
   resetSeconds: number;
-  /** Seconds until one more is allowed; at least 1. */
+  /** Seconds until the next token; at least 1. */
   retrySeconds: number;
 }
 
 interface Bucket {
-  /** Below zero: a debt. */
+  /** Negative: a debt. */
   tokens: number;
   at: number;
 }
 
 export interface TokenBuckets {
-  /** Takes one token of a bucket that holds `perMinute`, if there is one. */
+  /** Takes one token if there is one. The bucket holds `perMinute` tokens. */
   take(key: string, perMinute: number): Balance;
-  /** What `take` would say, without taking one. Remembers nobody who is not known. */
+  /** Returns what `take` would, without taking a token or creating a bucket. */
   peek(key: string, perMinute: number): Balance;
-  /** Takes tokens whether they are there or not: what is too much is a debt, and has to come back before the next is given. */
+  /** Takes tokens even if none are left. A debt must refill before the next `take` succeeds. */
   charge(key: string, perMinute: number, amount: number): void;
 }
 
-/** Of each class. Whoever has been away for longest is forgotten, and then has a full bucket. */
+/** Per class. The least recently used bucket is dropped, so its caller starts with a full one. */
 const BUCKETS_AT_MOST = 10_000;
-/** Whoever asked for very much at once, as for a thousand runs in a batch, waits no longer than this. */
+/** Bounds the debt of one large request, such as a batch of a thousand runs. */
 const DEBT_MINUTES = 10;
 const MINUTE_MS = 60_000;
 
 /**
- * Counts what each caller takes. A full bucket holds as much as is allowed in a minute, and fills steadily: no window ends
- * at which twice as much would pass, and who is refused waits for one token, not for the end of a minute.
+ * Token buckets that hold the tokens of one minute and refill steadily. Unlike a fixed window, they never allow twice
+ * the limit at a window's end.
  */
 export const createTokenBuckets = ({
   bucketsAtMost = BUCKETS_AT_MOST,
   now = () => performance.now(),
 }: { bucketsAtMost?: number; now?: () => number } = {}): TokenBuckets => {
-  /** In the order of their last use. */
+  /** Least recently used first. */
   const buckets = new Map<string, Bucket>();
 
   const filled = (key: string, perMinute: number): Bucket => {
