@@ -6,10 +6,9 @@ import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
 
 /**
- * Bounds the answers that wait to be taken. What may be large is weighed before it is made, where it is read, and waits
- * for room there; all else is counted here. A read for which there is no room is refused and may be repeated; what has
- * changed something is answered in any case, because clients repeat a request that was refused. Streams and long lists
- * are made while they are taken, and bounded elsewhere. `callerLimits` undefined: callers are not told apart.
+ * Bounds the memory of whole answers that clients have not read yet. Reads are refused if there is no room. Writes are
+ * always answered, because clients would repeat them. Streams and long lists are bounded elsewhere. `callerLimits`
+ * undefined: callers are not distinguished.
  */
 export const boundAnswers = (
   app: FastifyInstance,
@@ -24,7 +23,7 @@ export const boundAnswers = (
     });
   }
   app.addHook("onSend", (request, reply, payload, done) => {
-    // Characters: each is a byte at least.
+    // A lower bound of the bytes.
     if (typeof payload !== "string" || payload.length < LARGE_ANSWER_BYTES || request.method === "HEAD")
       return done(null, payload);
     const { raw } = reply;

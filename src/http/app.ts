@@ -44,42 +44,42 @@ export interface AppOptions {
   authenticate: Authenticate;
   bodyLimits: BodyLimits;
   connectionLimits: ConnectionLimits;
-  /** Undefined: nobody is limited. */
+  /** Undefined: no limits. */
   callerLimits?: CallerLimits | undefined;
-  /** Left out: who has got in reads to the end. */
+  /** Undefined: access of open streams is never checked again. */
   reauthorization?: Pick<Reauthorization, "hold"> | undefined;
-  /** Undefined: credentials may be wrong as often as somebody likes. */
+  /** Undefined: no limit on wrong credentials. */
   failedLogins?: FailedLogins | undefined;
-  /** Proxies whose `X-Forwarded-For` is believed. */
+  /** Proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies?: readonly string[];
   cors: CorsOptions;
-  /** Left out: it doesn't matter where callers come from. */
+  /** Undefined: requests from any site are accepted. */
   siteCheck?: SiteCheck;
-  /** Of answers that are large. */
+  /** Bounds large answers. */
   responseBudget: ResponseBudget;
-  /** How clients authenticate, for the description of the API. */
+  /** For the OpenAPI document. */
   security?: ApiSecurity | undefined;
   routes: RoutePlugin[];
   /** `http` of langgraph.json. */
   rules?: HttpRules | undefined;
-  /** An application of the project's own. */
+  /** The project's own application. */
   around?: AroundApi | undefined;
-  /** Webhooks of this server may name no route of the API. */
+  /** Whether webhooks may not name routes of this API. */
   refusesOwnWebhooks?: boolean;
-  /** Resolves when what clients have asked over WebSockets is answered; a server that stops waits a moment for it. */
+  /** Resolves when commands over WebSockets are answered. A stopping server waits for it briefly. */
   socketsSettled?: () => Promise<void>;
 }
 
-/** Characters of an id in a path: UUIDs have 36, graph ids are names. */
+/** In characters. UUIDs have 36; graph ids are names. */
 const PATH_PARAMETER_AT_MOST = 1_000;
-/** Statuses from here on are nobody's refusal. */
+/** Statuses below are refusals. */
 const FAULT = 500;
 
 type Done = (error?: Error) => void;
-/** `isOpen`: nobody is asked who calls; as the route of the API says if left out. */
+/** `isOpen`: no authentication. Default: as the API's route declares. */
 type CallerHook = (request: FastifyRequest, reply: FastifyReply, done: Done, isOpen?: boolean) => void;
 
-/** Finds out who calls, once for each request; none is taken any more by a server that stops. */
+/** Authenticates each request once, and refuses requests while the server stops. */
 const callerHook = (
   app: FastifyInstance,
   authenticate: Authenticate,
@@ -120,7 +120,7 @@ const callerHook = (
   };
 };
 
-/** Finds out who calls before an application around the API is asked, where that wants to know. */
+/** Authenticates before an application around the API is called, if that needs the caller. */
 const callerHookBefore =
   (around: AroundApi, authenticate: CallerHook): CallerHook =>
   (request, reply, done) => {
@@ -136,19 +136,19 @@ const callerHookBefore =
     authenticate(request, reply, passBy, false);
   };
 
-/** Builds the HTTP application; it does not listen yet. */
+/** Builds the HTTP application without listening. */
 export const createApp = async (options: AppOptions): Promise<FastifyInstance> => {
   const { rules } = options;
   const mountPrefix = rules?.mountPrefix ?? "";
   const answerError = createAnswerError();
   const { connectionLimits, trustedProxies = [] } = options;
   const app: FastifyInstance = Fastify({
-    // Fastify's own news (it listens) would stand beside the line that main prints.
+    // Fastify's own info lines would repeat the line that main prints.
     loggerInstance: options.logger.child(
       {},
       { level: options.logger.level === "info" ? "warn" : options.logger.level },
     ) as FastifyBaseLogger,
-    // A line per request would cost as much as answering it; a proxy in front logs requests.
+    // A line per request costs as much as answering the request; a proxy usually logs requests.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: options.bodyLimits.bytes,
     http: serverOptionsOf(connectionLimits),
@@ -157,9 +157,9 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
     genReqId: () => newId(),
     rewriteUrl: createRewriteUrl(mountPrefix),
-    // Streams are ended by the server itself before it closes; see engine/events/transports/.
+    // The server ends streams itself before it closes; see engine/events/transports/.
     forceCloseConnections: true,
-    // Fastify's own answer while closing has another form than our errors; see the hook below.
+    // Fastify's own 503 does not have the form of our errors; `callerHook` refuses instead.
     return503OnClosing: false,
     frameworkErrors(error, request, reply) {
       allowOriginOf(request, reply, options.cors);
@@ -172,7 +172,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   const openAnswers = trackOpenAnswers(app);
   limitConnections(app, openAnswers, connectionLimits);
   app.setValidatorCompiler(validatorCompiler);
-  // Answers are built by the services, from the same types; the response schemas are documentation.
+  // Services build answers from the same types, so response schemas are documentation only.
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer));
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(answerUnknownRoute);
@@ -185,7 +185,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
     try {
-      // Before the headers that let browsers read.
+      // Must run before the CORS headers are set.
       const { method, headers } = request;
       const isProbe = opennessOf(request) === "probe";
       siteCheck?.assertFromHere({ method, headers, isProbe });
@@ -212,7 +212,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   boundAnswers(app, options.responseBudget, options.callerLimits);
   app.addHook("onRequest", (request, reply, done) => authenticate(request, reply, done));
   answerBeforeClosing(app, openAnswers);
-  // Its own heartbeat would end in a blank line; see events/transports/server-sent-events.ts.
+  // The plugin's heartbeat would end in a blank line; see engine/events/transports/server-sent-events.ts.
   await app.register(fastifySSE, { heartbeatInterval: 0 });
   await acceptWebSockets(app, {
     bytesAtMost: options.bodyLimits.bytes,

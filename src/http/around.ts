@@ -1,21 +1,21 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 
-/** An application of the project's own around the API; made in server/custom-app/. */
+/** The project's own application around the API; built in server/custom-app/. */
 export interface AroundApi {
   /**
-   * Whether the caller of a request has to be known before the application is asked. `as the API does`: nobody is asked where its
-   * route is open. `for itself`: also there, since a route of the application may stand in its place.
+   * Whether to authenticate before the application is called. `as the API does`: not on open routes. `for itself`: on
+   * open routes too, because a route of the application may replace them.
    */
   authenticatesBefore(request: FastifyRequest): "as the API does" | "for itself" | undefined;
-  /** The caller is not known, and the API's route is open to everybody: it answers by itself, and the application is not asked. */
+  /** The caller is unknown and the API's route is open: the API answers without calling the application. */
   passBy(request: FastifyRequest): void;
-  /** Adds the hooks that ask it. Behind those that say who may call at all, before those that change a request. */
+  /** Adds the hooks that call the application: after those that refuse callers, before those that change a request. */
   install(app: FastifyInstance): void;
 }
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** What is answered goes through an application first: nothing may be written past Fastify's `reply.send`. */
+    /** The answer passes through an application first, so all of it must go through Fastify's `reply.send`. */
     isWrapped?: boolean;
   }
 }

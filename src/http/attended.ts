@@ -1,28 +1,27 @@
 import type { ServerResponse } from "node:http";
 
-/** How long somebody may take over an answer. */
+/** Time-outs for clients that read an answer. */
 export interface TakersPatience {
-  /** Whoever takes no piece in this time is cut off. */
+  /** A client that takes no piece for this time is disconnected. */
   stalledMs: number;
-  /** Whoever has not taken the whole in this time is cut off, too; undefined: who takes something may go on. */
+  /** A client that has not taken the whole answer in this time is disconnected. Undefined: no limit. */
   takenWithinMs?: number;
 }
 
-/** Until it is taken, the whole of such an answer stays in memory here. 16 MB in ten minutes are 220 kbit/s. */
+/** The whole answer stays in memory until then. 16 MB in ten minutes are 220 kbit/s. */
 export const WHOLE_ANSWER_PATIENCE: TakersPatience = { stalledMs: 60_000, takenWithinMs: 600_000 };
 
 /**
- * Small enough for a slow connection: 256 KiB in a minute are 35 kbit/s. Large enough for a fast one: a socket that takes
- * all at once is given 16 MiB in 64 turns.
+ * Small enough for slow connections: 256 KiB a minute are 35 kbit/s. Large enough for fast ones: a socket takes 16 MiB
+ * in 64 turns.
  */
 const PIECE_CHARACTERS = 256 * 1024;
-/** A blocked event loop delays a timer and the pieces alike: only several looks in turn tell who is late. */
+/** A blocked event loop delays the timer and the pieces alike, so one late check proves nothing. */
 const CHECKS_AT_MOST = 4;
 
 /**
- * The pieces of an answer, cut smaller, for a stream that is piped to the response. Closes the connection of who takes no
- * piece for a while. The last pieces are on their way when this has ended: they are looked after until the response
- * is closed.
+ * Yields an answer in smaller pieces, to be piped to the response, and disconnects a client that stops reading. The
+ * last pieces are still in flight when the generator ends, so the timers run until the response closes.
  */
 export async function* attended(
   response: ServerResponse,
@@ -48,14 +47,14 @@ export async function* attended(
       isOffered = true;
       yield part;
     }
-    // The next one is being made, which is nothing that the taker could hurry.
+    // While the server makes the next piece, the client is not to blame.
     isOffered = false;
   }
   checks = 0;
   isOffered = true;
 }
 
-/** Characters outside the basic plane are pairs: half of one is written as another character. */
+/** Cutting a surrogate pair would corrupt its character. */
 const isFirstOfPair = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
 
 function* partsOf(text: string): Generator<string, void, undefined> {

@@ -14,32 +14,32 @@ declare module "fastify" {
 
 type CountsCallers = Pick<CallerLimits, "counted">;
 
-/** What bodies may take. */
+/** Limits of request bodies. */
 export interface BodyLimits {
-  /** Bytes of one body, on the routes that take values of graphs and items of the store (`largeBody`). */
+  /** Bytes of one body on routes for graph values and store items (`largeBody`). */
   bytes: number;
   /** Elements of one body on those routes. */
   elements: number;
 }
 
-/** Searches, counts, metadata and names: an honest one has a few kilobytes. */
+/** For searches, counts, metadata and names, which usually have a few kilobytes. */
 const SMALL_ROUTE = { bytes: 1_000_000, elements: 20_000 };
 
-/** Bodies of full size that may be taken in at the same time. */
+/** Bodies of full size that the process may receive at the same time. */
 const FULL_BODIES_AT_ONCE = 4;
 
-/** A body of full size takes seconds at most, or its sender is slow. */
+/** A body of full size takes seconds, unless its sender is slow. */
 const SHARE_RETRY_SECONDS = 5;
 
 const JSON_TYPE = "application/json";
 
-/** Characters of a parser's complaint that are passed on; it quotes the body. */
+/** In characters. A parser's message quotes the body. */
 const COMPLAINT_AT_MOST = 200;
 
 /**
- * Refuses what parses and yet can't be kept: a number beyond the range (1e400 is Infinity, which JSON can't
- * say), and a key `__proto__`, which is an ordinary key after parsing but becomes the prototype at the first
- * `Object.assign`, in a graph of our users for instance. Recursive, since the nesting is known to be small.
+ * Refuses values that parse but cannot be stored: numbers beyond the range (1e400 becomes Infinity), and the key
+ * `__proto__`, which becomes the prototype at the next `Object.assign`. Recursive, because the nesting is already
+ * bounded.
  */
 const assertStorable = (value: unknown): void => {
   if (typeof value === "number") {
@@ -55,7 +55,7 @@ const assertStorable = (value: unknown): void => {
   }
 };
 
-/** What a text holds as JSON, undefined if it is empty. Throws `malformed` or `invalid`. */
+/** Parses JSON; undefined for an empty text. Throws `malformed` or `invalid`. */
 export const parseBody = (text: string, elementsAtMost: number): unknown => {
   if (text.trim() === "") return undefined;
   assertBearable(text, elementsAtMost);
@@ -70,7 +70,7 @@ export const parseBody = (text: string, elementsAtMost: number): unknown => {
   return value;
 };
 
-/** The refusal of what can't be taken in; nothing of it was stored. */
+/** Nothing of the body was stored. */
 const refusalOf = (growth: Exclude<BodyGrowth, "taken">): Error =>
   growth === "share spent"
     ? tooMany(
@@ -79,7 +79,7 @@ const refusalOf = (growth: Exclude<BodyGrowth, "taken">): Error =>
       )
     : unavailable("This server is taking in as much data as it can; nothing was stored.");
 
-/** Reads a body as it arrives, and gives up at the byte or the element that is one too many. */
+/** Reads a body as it arrives, and stops at the first byte or element over the limit. */
 const readText = (
   request: FastifyRequest,
   payload: IncomingMessage,
@@ -96,7 +96,7 @@ const readText = (
   };
   const refuse = (error: Error): void => {
     stop();
-    payload.resume(); // or its sender would wait for ever until we take the rest
+    payload.resume(); // or the sender would wait forever to send the rest
     done(error, "");
   };
   const onData = (chunk: Buffer): void => {
@@ -106,7 +106,7 @@ const readText = (
     if (growth !== "taken") refuse(refusalOf(growth));
     else {
       chunks.push(chunk);
-      // One that comes in a single chunk can't hold many, and is looked through before it is parsed.
+      // `assertBearable` checks a single chunk before it is parsed.
       if (chunks.length === 1) return;
       if (chunks.length === 2) counter.add(chunks[0]!);
       if (counter.add(chunk) > elementsAtMost) refuse(tooManyElements(elementsAtMost));
@@ -123,7 +123,7 @@ const readText = (
   payload.on("data", onData).on("end", onEnd).on("error", onError);
 };
 
-/** Parses every body as JSON, within the limits of its route and the budget of all. */
+/** Parses every body as JSON, within the limits of its route and the shared budget. */
 const parseAsJson = (
   app: FastifyInstance,
   { bytes, elements }: BodyLimits,
@@ -164,16 +164,16 @@ const parseAsJson = (
 };
 
 /**
- * Bodies are JSON whatever their content type says: Studio and proxies send `text/plain`, and body-less POSTs
- * come with any type or none. An empty body is `undefined`. Answers what the bodies take together, for what comes by other ways.
- * `callerLimits` undefined: callers are not told apart, and one may take all that there is.
+ * Parses bodies as JSON whatever their content type: Studio and proxies send `text/plain`, and POSTs without a body
+ * send any type or none. Returns the shared budget for input that arrives otherwise, such as over WebSockets.
+ * `callerLimits` undefined: callers have no shares.
  */
 export const acceptBodies = (
   app: FastifyInstance,
   limits: BodyLimits,
   callerLimits: CountsCallers | undefined,
 ): BodyBudget => {
-  // Fastify answers 415 to a type that it can't read, an empty one for instance, before any parser is asked.
+  // Fastify answers 415 to an unreadable content type, such as an empty one, before it calls a parser.
   app.addHook("onRequest", (request, _reply, done) => {
     if (request.headers["content-type"] !== undefined) request.headers["content-type"] = JSON_TYPE;
     done();

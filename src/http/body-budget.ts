@@ -1,30 +1,29 @@
 import type { CountedCaller } from "./limits/counted-callers.ts";
 
 /**
- * The memory that bodies may take at the same time, all requests of a process together.
+ * Bounds the memory of all bodies that a process receives at the same time.
  *
- * Bytes count from their arrival until the body has been worked off: what was only announced costs nothing, so nobody
- * can shut others out by announcing. Small bodies have a budget of their own: whoever fills memory with large ones keeps
- * nobody from sending a message. Of either budget a caller has a share: four bodies of 16 MB that one user did not end
- * kept all others from sending theirs.
+ * Bytes count from arrival until the body is processed; announced bytes are free, so an announcement blocks no other
+ * caller. Small bodies have a separate budget, so large ones cannot block messages. Each caller has a share of both:
+ * one user's four unfinished bodies of 16 MB blocked all others.
  */
 export interface BodyBudget {
-  /** `caller` undefined: nobody is told apart, and has no share. */
+  /** `caller` undefined: no share. */
   open(caller?: CountedCaller): BodyCharge;
 }
 
-/** Whether bytes were taken, and if not, what is spent: the caller's own share, or the budget of all. */
+/** Whether the bytes were taken, or which budget is spent: the caller's share or all of it. */
 export type BodyGrowth = "taken" | "share spent" | "budget spent";
 
-/** What one request has taken of the budget. */
+/** The bytes of one request. */
 export interface BodyCharge {
-  /** Takes further bytes, or nothing. */
+  /** Takes all of the bytes or none. */
   grow(bytes: number): BodyGrowth;
-  /** Gives everything back. May be called again. */
+  /** Returns all bytes to the budget. May be called repeatedly. */
   release(): void;
 }
 
-/** An honest message is smaller, a picture or a document is larger. */
+/** Messages are smaller; pictures and documents are larger. */
 const SMALL_BODY_BYTES = 64 * 1024;
 
 interface Taken {
@@ -33,12 +32,12 @@ interface Taken {
 }
 
 /**
- * `bytes`: for all large bodies together, and as much again for all small ones. `share`: of a caller in each of the two, as
- * often as he counts; at least the largest body, or nobody could ever send that.
+ * `bytes`: for all large bodies, and as much again for all small ones. `share`: for a caller in each of the two,
+ * multiplied by its `times`; at least the largest body, which could never be sent otherwise.
  */
 export const createBodyBudget = (bytes: number, share = bytes): BodyBudget => {
   const taken: Taken = { small: 0, large: 0 };
-  /** Only of those who have some. */
+  /** Holds only callers with bytes taken. */
   const byCaller = new Map<string, Taken>();
   const potOf = (size: number) => (size <= SMALL_BODY_BYTES ? "small" : "large");
 

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { CorsRules } from "../graphs/project/cors.ts";
 import type { AllowedOrigins } from "./origins.ts";
 
-/** What browsers may read of an answer; without them the SDK can't learn a run's id or a page's total. */
+/** Response headers that pages may read. Without them the SDK cannot learn a run's id or a page's total. */
 const EXPOSED_HEADERS = [
   "Content-Location",
   "Location",
@@ -17,14 +17,14 @@ const EXPOSED_HEADERS = [
   "RateLimit-Reset",
 ];
 
-/** Headers that a page may always send, by the rules of the web. */
+/** Headers that pages may always send (CORS-safelisted). */
 const SAFE_HEADERS = ["Accept", "Accept-Language", "Content-Language", "Content-Type"];
 
 const ANY = "*";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/** What holds where langgraph.json says nothing: 600 s are what the hosted service has. */
+/** Defaults for langgraph.json; the hosted service uses 600 s. */
 const USUAL_RULES: CorsRules = {
   origins: undefined,
   originPattern: undefined,
@@ -37,26 +37,25 @@ const USUAL_RULES: CorsRules = {
 
 export interface CorsOptions {
   origins: AllowedOrigins;
-  /** `http.cors` of langgraph.json, but for the origins. */
+  /** `http.cors` of langgraph.json without the origins. */
   rules?: CorsRules | undefined;
 }
 
 /**
- * Cookies are for origins that are named: `*` with credentials is what browsers refuse, and to reflect any origin instead
- * would let every page act for whoever opens it.
+ * Credentials are only for named origins. Browsers refuse `*` with credentials, and reflecting any origin would let
+ * every page act for its visitor.
  */
 const takesCredentials = ({ origins, rules }: CorsOptions): boolean =>
   rules?.credentials === true && !origins.any;
 
 /**
- * Lets browsers in, on every answer: refusals too, or a page would only learn "failed to fetch". Requested headers
- * are reflected, since front ends send their own (`x-auth-scheme`, `x-supabase-access-token`, …), unless langgraph.json
- * lists them.
+ * Adds CORS headers to every answer: without them on refusals, a page only learns "failed to fetch". Requested headers
+ * are reflected unless langgraph.json lists them, because front ends send their own (`x-supabase-access-token`).
  */
 export const allowOrigins = async (app: FastifyInstance, options: CorsOptions): Promise<void> => {
   const { origins, rules = USUAL_RULES } = options;
-  // Before the plugin, which answers preflights itself: Chrome asks whether a public page may talk to a private
-  // address, as Studio does.
+  // Before the plugin, which answers preflights. Chrome asks whether a public page may call a private address, as
+  // Studio does.
   app.addHook("onRequest", (request, reply, done) => {
     if (request.headers["access-control-request-private-network"] !== undefined) {
       reply.header("access-control-allow-private-network", "true");
@@ -67,7 +66,7 @@ export const allowOrigins = async (app: FastifyInstance, options: CorsOptions): 
     origin: origins.any
       ? ANY
       : (origin, done) => {
-          // The first key may have been made since.
+          // The first key may have been created since.
           if (origins.any) return done(null, ANY);
           return done(null, origin !== undefined && origins.allows(origin) ? origin : []);
         },
@@ -80,7 +79,7 @@ export const allowOrigins = async (app: FastifyInstance, options: CorsOptions): 
   });
 };
 
-/** For the few answers that are given before any hook runs, of a path that can't be read. */
+/** For answers to unreadable paths, which no hook sees. */
 export const allowOriginOf = (request: FastifyRequest, reply: FastifyReply, options: CorsOptions): void => {
   const { origins } = options;
   const { origin } = request.headers;

@@ -1,8 +1,8 @@
 /* global window, document, location, sessionStorage, URL, fetch */
 /**
- * Runs in the page `/docs`, before Swagger UI starts: asks for what the server wants (`docsSignIn`, see openapi.ts: an API key, or what
- * the project's own `Auth` takes), and sends it with all that the page asks of this server. It stays in the session of the tab. Whoever
- * signs in otherwise writes the whole header: `Bearer …`, or also `Basic …` where it is one for tokens; who is known by a cookie is not asked.
+ * Runs in the page `/docs` before Swagger UI: asks for the credential of `docsSignIn` (see openapi.ts) and sends it
+ * with every request to this server. It is kept for the tab's session. Users may enter a whole header such as `Bearer
+ * …` instead; a valid cookie avoids the question.
  */
 (() => {
   const { noun, header, prefix } = window.docsSignIn;
@@ -10,7 +10,9 @@
   const documentUrl = new URL(`${location.pathname.replace(/\/$/, "")}/json`, location.origin);
   const startInterface = window.onload;
 
-  /** What is a whole header by itself. An API key may have a space in it, and is no `Basic …` then. */
+  /**
+   * Credentials with their own scheme. An API key may contain a space, so `Basic …` counts only for `Authorization`.
+   */
   const NAMES_ITS_SCHEME = header === "Authorization" ? /^[\w-]+ +\S/ : /^Bearer /i;
   const credentialsOf = (key) =>
     NAMES_ITS_SCHEME.test(key)
@@ -22,7 +24,7 @@
     if (key === null || new URL(request.url, location.href).origin !== location.origin) return request;
     const { name, value } = credentialsOf(key);
     request.headers ??= {};
-    // What somebody has given to Swagger UI's own dialog wins.
+    // Credentials from Swagger UI's own dialog win.
     const isGiven = Object.keys(request.headers).some(
       (header) => header.toLowerCase() === name.toLowerCase(),
     );
@@ -36,11 +38,11 @@
     Bundle,
   );
 
-  /** Whether the server shows the document; true also where it has another fault, which Swagger UI tells then. */
+  /** Whether the server shows the document. True for other faults, which Swagger UI reports. */
   const isLetIn = async (key) => {
     const { name, value } = credentialsOf(key ?? "");
     const headers = key === null ? {} : { [name]: value };
-    // What can't be a header is no key, either.
+    // A credential that is no valid header is wrong.
     const answer = await fetch(documentUrl, { method: "HEAD", headers }).catch(() => ({ status: 403 }));
     return answer.status !== 401 && answer.status !== 403;
   };

@@ -3,16 +3,15 @@ const COMMA = 44;
 const BACKSLASH = 92;
 
 /**
- * Counts the elements of a JSON text while it arrives, by the commas outside of strings. So a body of 16 MB that
- * consists of them is given up at the first half megabyte, before it is put together and decoded. (Brackets without
- * commas are nesting, of which the look at the whole text bears little.)
+ * Counts the elements of a JSON text while it arrives, by commas outside strings. A body of 16 MB of commas is refused
+ * after half a megabyte, before it is joined and decoded. `assertBearable` bounds nesting later.
  */
 export const createElementCounter = () => {
   let elements = 0;
   let isInString = false;
   let isEscaped = false;
 
-  /** The position behind the string's end, or of the chunk's. */
+  /** Returns the position after the string's end, or the end of the chunk. */
   const skipString = (chunk: Uint8Array, from: number): number => {
     let index = from;
     for (; index < chunk.length; index += 1) {
@@ -28,7 +27,7 @@ export const createElementCounter = () => {
   };
 
   return {
-    /** Takes the next bytes; answers how many elements there are so far. */
+    /** Returns the number of elements so far. */
     add(chunk: Uint8Array): number {
       let index = isInString ? skipString(chunk, 0) : 0;
       while (index < chunk.length) {

@@ -14,7 +14,7 @@ import { boundedText } from "../platform/lib/log-fields.ts";
 import { ownField } from "../platform/lib/names.ts";
 import { whileClientSends } from "./lingering.ts";
 
-/** The only place that knows which status a kind of error has. */
+/** The only place that maps kinds of errors to statuses. */
 const STATUS: Record<ErrorKind, number> = {
   malformed: 400,
   unauthenticated: 401,
@@ -29,17 +29,17 @@ const STATUS: Record<ErrorKind, number> = {
 
 const JSON_TYPE = "application/json; charset=utf-8";
 
-/** Seconds after which a client may try again while the database is away or memory is short. */
+/** While the database is unavailable or memory is short. */
 const RETRY_AFTER_SECONDS = 1;
 
-/** What PostgreSQL says of values that it can't keep, by SQLSTATE. The edge refuses them; this is the net below. */
+/** PostgreSQL's errors for values that it cannot store, by SQLSTATE. Validation should refuse these values first. */
 const UNSTORABLE: Record<string, string> = {
   "22P05": "holds text that can't be stored (a NUL character)",
   "22021": "holds text that can't be stored (a NUL character, or no UTF-8)",
   "54000": "holds a value that is too large to be stored",
 };
 
-/** 22P02 is half a surrogate pair only where `jsonb` was read; elsewhere it is a fault of ours. */
+/** 22P02 means half a surrogate pair only where `jsonb` was parsed; elsewhere it is a bug of this server. */
 const unstorableOf = (error: unknown): string | undefined => {
   const state = sqlState(error);
   if (state === undefined) return undefined;
@@ -49,20 +49,20 @@ const unstorableOf = (error: unknown): string | undefined => {
   return ownField(UNSTORABLE, state);
 };
 
-/** What a refused request is told. */
+/** The answer to a refused request. */
 export interface Refusal {
   status: number;
   detail: string;
   headers?: Readonly<Record<string, string>>;
 }
 
-/** Fastify's own refusals in our words. */
+/** Replaces Fastify's own messages. */
 const SENTENCES: Record<string, string> = {
   FST_ERR_BAD_URL: "The path can't be read: it is not validly percent-encoded, or no path at all.",
   FST_ERR_MAX_PARAM_LENGTH: "A part of the path is longer than this server accepts.",
 };
 
-/** The status and the sentence that an error is answered with; undefined for a fault of ours. */
+/** The answer to an error; undefined for a fault of this server. */
 export const refusalOf = (error: unknown): Refusal | undefined => {
   if (error instanceof ThreadloomError) return { status: STATUS[error.kind], detail: error.message };
   if (error instanceof HandlerRefusal) {
@@ -86,14 +86,14 @@ export const refusalOf = (error: unknown): Refusal | undefined => {
   return undefined;
 };
 
-/** An outage, a stop or too much at once refuses all requests alike, health checks included. */
+/** An outage refuses all requests alike, health checks included. */
 const LOG_EVERY_MS = 10_000;
-/** Sentences that are remembered as told; there are a dozen. */
+/** There are about a dozen different sentences. */
 const LOGGED_AT_MOST = 100;
 
 /**
- * Tells of refusals that pass, each sentence once in ten seconds, with the number of those that were not told since:
- * a line with its stack for each were 91 KB in 17 seconds of an outage, with a single caller.
+ * Logs each temporary refusal once in ten seconds, with the number of suppressed ones. Logging each with its stack
+ * wrote 91 KB in 17 seconds of an outage, for a single caller.
  */
 const createRefusalLog = () => {
   const known = new Map<string, { at: number; suppressed: number }>();
@@ -107,7 +107,7 @@ const createRefusalLog = () => {
     if (known.size >= LOGGED_AT_MOST) known.clear();
     known.set(detail, { at: now, suppressed: 0 });
     const since = before === undefined || before.suppressed === 0 ? {} : { others_since: before.suppressed };
-    // Where this server itself refuses, as while it starts, the stack of the refusal says nothing.
+    // The stack of this server's own refusals, such as during startup, says nothing.
     const own = error instanceof ThreadloomError && error.cause === undefined;
     const logged = error instanceof HandlerRefusal ? ofGraph(error) : error;
     request.log.warn(
@@ -120,8 +120,8 @@ const createRefusalLog = () => {
 export type AnswerError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void;
 
 /**
- * Answers every error as `{"detail": "<one clear sentence>"}`. What we did wrong is logged with its cause and
- * hidden from the caller.
+ * Answers every error as `{"detail": "<one clear sentence>"}`. Faults of this server are logged with their cause, which
+ * the caller does not see.
  */
 export const createAnswerError = (): AnswerError => {
   const logRefusal = createRefusalLog();
@@ -158,10 +158,10 @@ export const createAnswerError = (): AnswerError => {
   };
 };
 
-/** Characters of a sentence: it may quote a name, and a caller may have sent one of a megabyte. */
+/** In characters: a message may quote a name of a megabyte. */
 const DETAIL_AT_MOST = 2_000;
 
-/** Characters of an unknown path that are given back. */
+/** In characters. */
 const PATH_AT_MOST = 200;
 
 export const answerUnknownRoute = (request: FastifyRequest, reply: FastifyReply): void => {
@@ -169,15 +169,13 @@ export const answerUnknownRoute = (request: FastifyRequest, reply: FastifyReply)
   void reply.code(404).send({ detail: `There is no route ${request.method} ${path}.` });
 };
 
-/** What Node's HTTP parser refuses before there is a request, by its code. */
+/** Refusals of Node's HTTP parser, by code. */
 const UNREADABLE: Record<string, { status: number; detail: string }> = {
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: "The request did not arrive whole in time." },
   HPE_HEADER_OVERFLOW: { status: 431, detail: "The request's headers are larger than this server accepts." },
 };
 
-/**
- * Answers what is not HTTP. Nothing of it is logged: the error carries the raw bytes, API key included.
- */
+/** Answers input that is not HTTP. Never logs the error: it holds the raw bytes with the API key. */
 export const answerUnreadable = (error: Error & { code?: string }, socket: Socket): void => {
   if (error.code === "ECONNRESET" || socket.destroyed) return;
   if (socket.writable) {

@@ -3,16 +3,16 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { HeaderChoice } from "../graphs/project/headers.ts";
 import { KEY_PROTOCOL } from "../access/api-keys.ts";
 
-/** Those of a request that were chosen, by their names in small letters. */
+/** Chosen headers by lower-case name. */
 export type ChosenHeaders = Record<string, string>;
 export type ChooseHeaders = (headers: IncomingHttpHeaders) => ChosenHeaders | undefined;
 
-/** What runs find in their configuration if langgraph.json does not say: as the hosted service. */
+/** Headers that runs get in their configuration by default, as in the hosted service. */
 export const USUAL_CONFIGURABLE: HeaderChoice = { includes: ["x-*", "user-agent"], excludes: [] };
 
 /**
- * Headers that say who somebody is, or prove it: chosen only by their whole name. A pattern that happens to take them in (`x-*`,
- * `*`) would write secrets into the database or the log.
+ * Headers with identities or secrets, chosen only by their full name. A pattern (`x-*`, `*`) must not write secrets
+ * into the database or the log.
  */
 const SECRETS: ReadonlySet<string> = new Set([
   "authorization",
@@ -23,12 +23,12 @@ const SECRETS: ReadonlySet<string> = new Set([
   "x-service-key",
 ]);
 
-/** A browser's WebSocket has its key here; see access/api-keys.ts. */
+/** Browsers send a WebSocket's API key in this header; see access/api-keys.ts. */
 const PROTOCOLS = "sec-websocket-protocol";
 
-/** Names whose fate is remembered. Clients may make them up for ever. */
+/** Clients can send endless different names. */
 const REMEMBERED_AT_MOST = 1_000;
-/** Characters of one value. Node takes 16 KiB of headers in all. */
+/** In characters. Node accepts 16 KiB of headers in all. */
 const VALUE_AT_MOST = 8_192;
 
 const matcherOf = (patterns: readonly string[]): ((name: string) => boolean) => {
@@ -38,8 +38,8 @@ const matcherOf = (patterns: readonly string[]): ((name: string) => boolean) => 
 };
 
 /**
- * Whether the parts of a pattern, between its wildcards, stand in a name one after the other. No regular expression: one of
- * several `.*` takes a time that grows with a power of the name's length, and names come from strangers.
+ * Matches the parts of a pattern between its wildcards. A regular expression with several `.*` takes time polynomial in
+ * the length of a name, and clients choose the names.
  */
 const fits = (name: string, parts: readonly string[]): boolean => {
   const first = parts[0] ?? "";
@@ -57,8 +57,8 @@ const fits = (name: string, parts: readonly string[]): boolean => {
 };
 
 /**
- * Picks headers out of requests; undefined where nothing can be picked. `usual`: what counts where a choice has no
- * `includes`. Excludes win.
+ * Returns a function that picks headers, or undefined if none can match. `usual`: used if `choice` has no `includes`.
+ * Excludes win.
  */
 export const headerChooser = (
   choice: HeaderChoice | undefined,
@@ -89,7 +89,7 @@ export const headerChooser = (
       const value = headers[name];
       const text = Array.isArray(value) ? value.join(", ") : value;
       if (text === undefined || text.length > VALUE_AT_MOST) continue;
-      // A subprotocol that is a key is none of what was asked for, whoever asked.
+      // Never choose a subprotocol that is an API key.
       if (name === PROTOCOLS && text.includes(KEY_PROTOCOL)) continue;
       chosen ??= [];
       chosen.push([name, text]);
@@ -98,7 +98,7 @@ export const headerChooser = (
   };
 };
 
-/** Gives each request a method that tells what its runs are configured by; asked for by the routes that make runs. */
+/** Adds `request.configurableHeaders()` for the routes that create runs. */
 export const offerConfigurableHeaders = (app: FastifyInstance, choice: HeaderChoice | undefined): void => {
   const choose = headerChooser(choice, USUAL_CONFIGURABLE);
   app.decorateRequest("configurableHeaders", function configurableHeaders(this: FastifyRequest) {

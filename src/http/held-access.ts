@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Reauthorization } from "../access/reauthorization.ts";
 
-/** Lets routes hold the access of what stays open. `reauthorization` undefined: nobody asks, and it is never lost. */
+/** Adds `request.holdAccess()`. `reauthorization` undefined: access is never lost. */
 export const holdAccess = (
   app: FastifyInstance,
   reauthorization: Pick<Reauthorization, "hold"> | undefined,

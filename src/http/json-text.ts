@@ -1,22 +1,22 @@
 import { invalid } from "../platform/domain/errors.ts";
 
 /**
- * Nesting that a body may have. `JSON.parse` takes millions of levels, but `JSON.stringify` overflows the stack
- * at about 5,000 and `jsonb` fails at 50,000: such a value could be taken in and never be given back.
+ * `JSON.parse` takes millions of levels, but `JSON.stringify` overflows the stack at about 5,000 and `jsonb` fails at
+ * 50,000. Deeper values could be stored but never returned.
  */
 const NESTING_AT_MOST = 500;
 
 /**
- * Different keys of one body, all objects together. Each costs V8 an internal name and a hidden class or dictionary entry:
- * a run of 200,000 took 1.2 s of CPU, spread over 4,000 objects or in a single one, and 0.2 s when ten keys were repeated.
+ * Different keys of all objects in a body. Each costs V8 an internal name and a hidden class: a run with 200,000 took
+ * 1.2 s of CPU, and 0.2 s with ten repeated keys.
  */
 const DIFFERENT_KEYS_AT_MOST = 20_000;
-/** Of a member, `"":1,`; a shorter text cannot hold so many. */
+/** A member has at least `"":1,`; a shorter text cannot hold too many keys. */
 const CHARACTERS_PER_KEY = 5;
 
-/** Digits from which on a whole number may be beyond 2^53 - 1, which has 16. */
+/** 2^53 - 1 has 16 digits. */
 const SUSPICIOUS_DIGITS = 16;
-/** Characters of a number that are given back. */
+/** In characters. */
 const NUMBER_AT_MOST = 40;
 
 const QUOTE = 34;
@@ -39,7 +39,7 @@ const tooManyKeys = () =>
     `The body holds more than ${DIFFERENT_KEYS_AT_MOST} different keys of objects; send a list of items instead.`,
   );
 
-/** The position of the quote that ends the string which starts at `start`, or the end of the text. */
+/** Returns the position of the closing quote, or the end of the text. */
 const endOfString = (text: string, start: number): number => {
   let end = start;
   do {
@@ -52,7 +52,7 @@ const endOfString = (text: string, start: number): number => {
   return end;
 };
 
-/** The position behind the number that starts at `start`: whatever digits, points, signs and letters e follow. */
+/** Returns the position after the number, which may be malformed. */
 const endOfNumber = (text: string, start: number): number => {
   let end = start + 1;
   for (; end < text.length; end += 1) {
@@ -65,12 +65,12 @@ const endOfNumber = (text: string, start: number): number => {
 };
 
 /**
- * A whole number that JavaScript would read as another one: 9007199254740993 becomes 9007199254740992. What a
- * JavaScript client made comes back with the digits that it had, however large it is.
+ * Refuses an integer that JavaScript would change: 9007199254740993 becomes 9007199254740992. Integers printed by
+ * JavaScript pass at any size.
  */
 const assertKept = (number: string): void => {
   if (!/^-?\d+$/.test(number) || String(Number(number)) === number) return;
-  // One that is out of range altogether is told so after parsing.
+  // `assertStorable` refuses numbers out of range after parsing.
   if (!Number.isFinite(Number(number))) return;
   throw invalid(
     `The body holds the whole number ${number.slice(0, NUMBER_AT_MOST)}, which can't be kept exactly ` +
@@ -79,11 +79,10 @@ const assertKept = (number: string): void => {
 };
 
 /**
- * Looks through a text before it is parsed, because parsing is what costs: a million levels take `JSON.parse` 130 to
- * 270 ms, five million elements 400 ms and some 300 MB, and everything that comes after it several times that. This
- * gives up at the bracket or comma that is one too many. An honest body of 100 KB takes it 0.1 ms.
+ * Checks a text before it is parsed. A million levels take `JSON.parse` 130 to 270 ms, five million elements 400 ms and
+ * about 300 MB; this check takes 0.1 ms for a body of 100 KB.
  *
- * Elements are the items of lists and the members of objects, of the whole text. Throws `invalid`.
+ * Elements are items of lists and members of objects, in the whole text. Throws `invalid`.
  */
 export const assertBearable = (text: string, elementsAtMost: number): void => {
   let depth = 0;

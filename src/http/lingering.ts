@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 const LINGER_BYTES = 256 * 1024 * 1024;
 const LINGER_MS = 30_000;
 
-/** Reads on and throws away, until the client has sent everything, leaves, or sends for too long. */
+/** Discards the rest of a body until it ends, the client leaves, or a limit is reached. */
 const readAway = async (body: IncomingMessage): Promise<void> => {
   if (body.complete || body.destroyed) return;
   await new Promise<void>((resolve) => {
@@ -25,8 +25,8 @@ const readAway = async (body: IncomingMessage): Promise<void> => {
 };
 
 /**
- * An answer to a client that still sends. It goes out at once and ends when the client's body has: a connection that is
- * closed over unread bytes is reset, and the reset makes the client lose what it was answered. Send its length with it.
+ * Sends an answer at once, but ends it only after the client's body. Closing a connection with unread bytes resets it,
+ * and the client loses the answer. The caller must set the content length.
  */
 export const whileClientSends = (text: string, body: IncomingMessage): Readable =>
   Readable.from(

@@ -3,19 +3,16 @@ import type { IncomingMessage } from "node:http";
 import { isProbePath } from "./open-routes.ts";
 import { pathOfTarget } from "./request-target.ts";
 
-/** Stands for every path outside: no route can have it, and nobody asks for it. */
+/** Stands for every path outside the prefix: no route can have this path. */
 const OUTSIDE = "//outside";
 
-/** Stands for what is no path. No router can decode it: it is answered 400, before any hook. */
+/** Stands for an invalid path. The router cannot decode it and answers 400 before any hook. */
 const UNREADABLE = "/%";
 
-/**
- * What a header `Location` names. The SDKs of both languages put the address that they were given, with the prefix, in front
- * of it once more.
- */
+/** Paths in `Location` headers. Both SDKs prepend their base address, so the prefix appears twice. */
 const NAMED_BY_LOCATION = /^\/(?:threads|runs)\//;
 
-/** What of a path stands behind the prefix; undefined if it is not below it. */
+/** The path after the prefix; undefined if the path is not below it. */
 const behind = (prefix: string, url: string): string | undefined => {
   if (!url.startsWith(prefix)) return undefined;
   const rest = url.slice(prefix.length);
@@ -24,8 +21,8 @@ const behind = (prefix: string, url: string): string | undefined => {
 };
 
 /**
- * What a request asks for, for Fastify's `rewriteUrl`: a path in one form (request-target.ts), and without the prefix: all behind it sees
- * paths as if there was none.
+ * Normalizes the path of a request and removes the prefix, for Fastify's `rewriteUrl`. Everything after it ignores the
+ * prefix.
  */
 export const createRewriteUrl = (prefix: string): ((request: IncomingMessage) => string) => {
   if (prefix === "") return (request) => pathOfTarget(request) ?? UNREADABLE;
@@ -34,7 +31,7 @@ export const createRewriteUrl = (prefix: string): ((request: IncomingMessage) =>
     if (url === undefined) return UNREADABLE;
     const path = behind(prefix, url);
     if (path === undefined) {
-      // Probes of a container know its port, and often no more.
+      // Probes of a container often know only its port.
       return isProbePath(url) ? url : OUTSIDE;
     }
     const again = request.method === "GET" ? behind(prefix, path) : undefined;
@@ -42,10 +39,10 @@ export const createRewriteUrl = (prefix: string): ((request: IncomingMessage) =>
   };
 };
 
-/** Whether a request is for nothing of this server. */
+/** Whether a request's path is outside the prefix. */
 export const isOutside = ({ url }: { url: string }): boolean => url === OUTSIDE;
 
-/** Tells routes the prefix, for addresses that they send. */
+/** Makes the prefix available to routes that send addresses. */
 export const nameMountPrefix = (app: FastifyInstance, prefix: string): void => {
   app.decorate("mountPrefix", prefix);
 };

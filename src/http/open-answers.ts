@@ -2,15 +2,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Called when the answer was sent or its connection has closed: a listener less than one of its own. */
+    /** Called when the response has closed. Avoids a listener per route. */
     whenClosed: (() => void) | null;
   }
 }
 
-/** Answers that have not been sent to their end, with their requests. */
+/** Responses that have not closed, with their requests. */
 export type OpenAnswers = ReadonlyMap<FastifyReply["raw"], FastifyRequest>;
 
-/** Knows which answers are on their way. Register before whatever may refuse a request. */
+/** Tracks open responses. Register before any hook that may refuse a request. */
 export const trackOpenAnswers = (app: FastifyInstance): OpenAnswers => {
   app.decorateRequest("whenClosed", null);
   const open = new Map<FastifyReply["raw"], FastifyRequest>();

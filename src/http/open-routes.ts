@@ -1,20 +1,19 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 
-/** Why nobody is asked who sends a request for a route. */
+/** Why a route needs no authentication. */
 export type Openness =
-  /** Of a health probe, which has neither key nor name, and learns nothing. No application around the API is asked, either. */
+  /** Health probes have no key and learn nothing. An application around the API is not called for them. */
   | "probe"
-  /** Of a browser, which can send no key with what it loads by an address: what these answer is the same for everybody. */
+  /** Browsers send no key with what they load by address, and all callers get the same content. */
   | "page"
-  /** Of a client that has not signed in yet: it tells the same to all, versions and abilities, and nothing of what is stored. */
+  /** For clients that have not signed in: versions and abilities, but no stored data. */
   | "greeting"
-  /** Asks whether the request that follows it may be made; that one carries the key. */
+  /** A preflight carries no key; the request after it does. */
   | "preflight";
 
 /**
- * All routes that are answered without a key or a user, by method and pattern. A route that stands here tells strangers what it tells;
- * it is what the request has matched that counts, and never how the request spells it. What `/docs` shows, `/docs/json`, is not open:
- * the page asks for a key.
+ * All routes that need neither key nor user, by method and pattern. The matched route counts, never the spelling of the
+ * request. `/docs/json` is not open: the page asks for a key.
  */
 export const OPEN_ROUTES: ReadonlyMap<string, Openness> = new Map([
   ["GET /ok", "probe"],
@@ -34,7 +33,7 @@ export const OPEN_ROUTES: ReadonlyMap<string, Openness> = new Map([
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** The route stands in the table of open routes; set here. */
+    /** From `OPEN_ROUTES`; set here. */
     openness?: Openness | undefined;
   }
 }
@@ -42,7 +41,7 @@ declare module "fastify" {
 const withoutSlash = (path: string): string =>
   path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
 
-/** Tells each route whether it is open. Register before all routes, those of plugins, too. */
+/** Marks open routes. Register before all routes, including those of plugins. */
 export const markOpenRoutes = (app: FastifyInstance): void => {
   app.addHook("onRoute", (route) => {
     const path = withoutSlash(route.url);
@@ -54,13 +53,13 @@ export const markOpenRoutes = (app: FastifyInstance): void => {
   });
 };
 
-/** Of the route that a request has matched; undefined for all others, and for what has none: who calls has to be known. */
+/** Undefined if the matched route needs authentication, or if no route matched. */
 export const opennessOf = ({
   is404,
   routeOptions,
 }: Pick<FastifyRequest, "is404" | "routeOptions">): Openness | undefined =>
   is404 ? undefined : routeOptions.config.openness;
 
-/** Whether a path is that of a probe, for who has to say so before it is routed. */
+/** Whether a path is a probe's, before it is routed. */
 export const isProbePath = (url: string): boolean =>
   OPEN_ROUTES.get(`GET ${withoutSlash(url.split("?", 1)[0] ?? "")}`) === "probe";

@@ -8,8 +8,8 @@ import { serverVersion } from "../platform/lib/package-versions.ts";
 import { API_KEY, signInOf, type ApiSecurity } from "./sign-in.ts";
 
 /**
- * Nothing from elsewhere. Not the plugin's own policy, which lets in a validator on the internet and upgrades
- * requests to https: a page that was opened by plain http from another machine would stay empty.
+ * Nothing from other hosts. The plugin's own policy allows a validator on the internet and upgrades requests to https,
+ * which leaves the page empty over plain http.
  */
 const PAGE_POLICY =
   "default-src 'self'; base-uri 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; " +
@@ -22,13 +22,13 @@ interface Operation {
   responses?: Record<string, { description?: string; content?: unknown }>;
 }
 
-/** The parts of the document that are touched here. */
+/** The parts of the document that this file changes. */
 interface Document {
   paths?: Record<string, Record<string, Operation>>;
   components?: { schemas?: Record<string, unknown> };
 }
 
-/** Every named schema is offered as taken and as given; this keeps the ones that the paths refer to. */
+/** The plugin adds each schema as input and as output; this keeps those that paths refer to. */
 const withoutUnusedSchemas = (document: Document): Document => {
   const schemas: Record<string, unknown> = { ...document.components?.schemas };
   for (let before = -1; before !== Object.keys(schemas).length;) {
@@ -47,7 +47,7 @@ const refusal = (description: string) => ({
   content: { "application/json": { schema: { $ref: "#/components/schemas/ErrorResponse" } } },
 });
 
-/** What any route may answer is said here, once: the refusals that happen before the route is asked. */
+/** Refusals that any route may answer before its handler is called. */
 const withCommonRefusals = ({
   parameters,
   requestBody,
@@ -74,7 +74,7 @@ const describeAnswers = (document: Document): Document => {
     for (const operation of Object.values(path)) {
       operation.responses = withCommonRefusals(operation);
       for (const [status, answer] of Object.entries(operation.responses ?? {})) {
-        // What the plugin says where a route has no words of its own.
+        // The plugin's default text.
         if (answer.description === "Default Response") answer.description = STATUS_CODES[status];
       }
     }
@@ -88,9 +88,8 @@ const anyOf = (schemes: Record<string, unknown>): Record<string, unknown>[] =>
   Object.keys(schemes).map((name) => ({ [name]: [] }));
 
 /**
- * Serves `/docs` and `/openapi.json`, made from the zod schemas that validate. The page's scripts and styles come
- * from this server, and its content policy allows no other: it works without internet. They need no API key and tell nothing
- * of the deployment; the document needs one, for which the page asks (docs-key.js). Register before the routes.
+ * Serves `/docs` and `/openapi.json`, generated from the zod schemas. The page works without internet and needs no API
+ * key; the document needs one, which docs-key.js asks for. Register before the routes.
  */
 export const describeApi = async (
   app: FastifyInstance,
@@ -115,7 +114,7 @@ export const describeApi = async (
   });
   await app.register(swaggerUi, {
     routePrefix: "/docs",
-    // Behind it the path that a request has here.
+    // The plugin appends the request's path.
     indexPrefix: mountPrefix,
     staticCSP: PAGE_POLICY,
     theme: {
@@ -130,7 +129,7 @@ export const describeApi = async (
     uiConfig: { docExpansion: "list", defaultModelsExpandDepth: 0 },
   });
   app.get("/", { schema: { hide: true } }, (_request, reply) => reply.redirect(`${mountPrefix}/docs`));
-  // 300 KB that are always the same: made anew for each request they were 5 ms in which nobody else was answered.
+  // Cached: generating the 300 KB blocked the event loop for 5 ms per request.
   let text: string | undefined;
   app.get("/openapi.json", { schema: { hide: true } }, (_request, reply) => {
     text ??= JSON.stringify(app.swagger());

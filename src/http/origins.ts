@@ -1,22 +1,22 @@
 import { isIP } from "node:net";
 import type { CorsRules } from "../graphs/project/cors.ts";
 
-/** What stands in the list of allowed origins for every page of this machine, and for every page. */
+/** Entries of the list that allow all pages of this machine, and all pages. */
 const LOOPBACK = "loopback";
 const ANY = "*";
 
-/** A page that this machine serves itself: whoever may do that has other ways to call this server. */
+/** Pages that this machine serves. Their authors could call this server anyway. */
 const LOOPBACK_ORIGIN =
   /^https?:\/\/(?:localhost|[\w-]+(?:\.[\w-]+)*\.localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
 
 /** The origins whose pages may call the API. */
 export interface AllowedOrigins {
-  /** Every one: nothing is asked about a request's origin. */
+  /** All origins are allowed. */
   readonly any: boolean;
   allows(origin: string): boolean;
 }
 
-/** A key keeps strangers out whatever page they come from; without one, only pages of this machine are let in. */
+/** With keys, any page may call. Without keys, only pages of this machine may. */
 const usualOrigins = (hasKeys: () => boolean): AllowedOrigins => {
   const [withKeys, without] = [allowedOrigins([ANY]), allowedOrigins([LOOPBACK])];
   const now = (): AllowedOrigins => (hasKeys() ? withKeys : without);
@@ -29,15 +29,15 @@ const usualOrigins = (hasKeys: () => boolean): AllowedOrigins => {
 };
 
 export interface OriginsOptions {
-  /** CORS_ALLOW_ORIGINS; empty if it is not set. It wins: whoever runs the server knows where its pages are. */
+  /** CORS_ALLOW_ORIGINS; empty if not set. It takes precedence over langgraph.json. */
   named: readonly string[];
   /** `http.cors` of langgraph.json. */
   rules: Pick<CorsRules, "origins" | "originPattern"> | undefined;
-  /** Asked for each request: the first key may be made while the server runs. */
+  /** Called for each request, because the first key may be created while the server runs. */
   hasKeys: () => boolean;
 }
 
-/** The origins that may call a server: as its environment says, else as its langgraph.json says, else the usual ones. */
+/** The allowed origins: from the environment, else from langgraph.json, else the defaults. */
 export const originsOf = ({ named, rules, hasKeys }: OriginsOptions): AllowedOrigins =>
   named.length > 0
     ? allowedOrigins(named)
@@ -45,10 +45,10 @@ export const originsOf = ({ named, rules, hasKeys }: OriginsOptions): AllowedOri
       ? usualOrigins(hasKeys)
       : allowedOrigins(rules.origins, rules.originPattern);
 
-/** Longer than any origin that a browser sends; a pattern of an operator's own may take long over a long text. */
+/** Longer than any origin of a browser. An operator's regular expression may be slow on long texts. */
 const ORIGIN_CHARACTERS_AT_MOST = 500;
 
-/** Reads a list of origins: as browsers send them, `loopback`, `*`. Beside it a pattern may let in others. */
+/** Accepts origins as browsers send them, `loopback` and `*`. `pattern` allows further origins. */
 export const allowedOrigins = (list: readonly string[], pattern?: RegExp): AllowedOrigins => {
   const patterns = [
     ...list.map((origin) => (origin === LOOPBACK ? LOOPBACK_ORIGIN : origin.replace(/\/$/, ""))),
@@ -64,7 +64,7 @@ export const allowedOrigins = (list: readonly string[], pattern?: RegExp): Allow
   };
 };
 
-/** The name in a Host header: in small letters, without port, brackets and the dot of the root. An address is one, too. */
+/** The name or address in a Host header: lower case, without port, brackets and trailing dot. */
 export const nameOfHost = (host: string): string =>
   isIP(host) === 6
     ? host.toLowerCase()
@@ -74,12 +74,15 @@ export const nameOfHost = (host: string): string =>
         .replace(/^\[(.*)\]$/, "$1")
         .replace(/\.$/, "");
 
-/** True for names and addresses that lead to this very machine, wherever they are looked up. */
+/** True for names and addresses that always resolve to this machine. */
 export const isLoopbackName = (name: string): boolean =>
   name === "localhost" ||
   name.endsWith(".localhost") ||
   name === "::1" ||
   (isIP(name) === 4 && name.startsWith("127."));
 
-/** True for what nobody can point at another machine: an address, or a name without a dot, which no public DNS knows. */
+/**
+ * True for addresses, and for names without a dot, which public DNS does not serve: no attacker can point them
+ * elsewhere.
+ */
 export const isUnforgeableName = (name: string): boolean => isIP(name) !== 0 || /^[a-z0-9_-]+$/.test(name);

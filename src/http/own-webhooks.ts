@@ -1,12 +1,12 @@
 import type { FastifyInstance } from "fastify";
 import { forbidden } from "../platform/domain/errors.ts";
 
-/** Of a webhook's request to a route of the server that sends it. Whoever else says it of his own is refused, no more. */
+/** Marks a webhook's request to the server that sends it. A client that sends the header is only refused itself. */
 export const OWN_WEBHOOK_HEADER = "threadloom-own-webhook";
 
 /**
- * Refuses webhooks that name a route of the API. Where something in front of the server checks access, the server's own
- * requests go round it, and callers choose their paths. Routes of the project's own application stay.
+ * Refuses webhooks to routes of the API. If a proxy checks access, the server's own requests bypass it, and callers
+ * choose their paths. Routes of the project's own application stay allowed.
  */
 export const refuseOwnWebhooks = (app: FastifyInstance): void => {
   app.addHook("onRequest", (request, _reply, done) => {

@@ -1,14 +1,14 @@
-/** One page of a search, and how many there are in all. */
+/** One page of a search. */
 export interface Page<Item> {
   items: Item[];
-  /** Of everything that matches, whatever the page; undefined behind a cursor. */
+  /** The number of all matches; undefined for pages after a cursor. */
   total: number | undefined;
   offset: number;
-  /** Where the next page begins; undefined on the last one, and where the order has no cursors. */
+  /** Where the next page begins; undefined on the last page, and for orders without cursors. */
   cursor?: string | undefined;
 }
 
-/** The `total` of a page. `found` says how many match where the page has an item that could tell. */
+/** The `total` of a page. `found`: the number of matches, if an item of the page carries it. */
 export const totalOf = async (
   { cursor, offset }: { cursor?: string | undefined; offset: number },
   found: number | undefined,
@@ -16,7 +16,7 @@ export const totalOf = async (
 ): Promise<number | undefined> =>
   cursor === undefined ? (found ?? (offset === 0 ? 0 : await count())) : undefined;
 
-/** `X-Pagination-Next` is there only if there is a next page: the SDK stops where it is missing. */
+/** `X-Pagination-Next` is missing on the last page: the SDK stops there. */
 export const paginationHeaders = ({
   items,
   total,

@@ -5,14 +5,13 @@ import type { Logger } from "../platform/lib/logger.ts";
 import { headerChooser, type ChosenHeaders } from "./header-choice.ts";
 import { opennessOf } from "./open-routes.ts";
 
-/** Characters of one header in a line. */
+/** In characters. */
 const VALUE_AT_MOST = 500;
 const PATH_AT_MOST = 500;
 
 /**
- * A line in the log for each request that was answered, with the headers that langgraph.json chooses for the log
- * (`http.logging_headers`). Without such a choice there are no lines: a proxy in front has them, and each costs as much as an
- * answer. The query is left out, since it may hold a key.
+ * Logs a line per request with the headers that `http.logging_headers` of langgraph.json chooses. Without that option
+ * it logs nothing, because a line costs as much as an answer. The query is omitted: it may hold a key.
  */
 export const logRequests = (app: FastifyInstance, logger: Logger, choice: HeaderChoice | undefined): void => {
   const choose = headerChooser(choice, undefined);
@@ -25,12 +24,12 @@ export const logRequests = (app: FastifyInstance, logger: Logger, choice: Header
     );
   };
   app.addHook("onResponse", (request, reply, done) => {
-    // Probes ask every few seconds, and tell nothing.
+    // Probes come every few seconds.
     if (opennessOf(request) !== "probe") {
       const { method, originalUrl } = request;
       const path = boundedText(originalUrl.split("?")[0] ?? "", PATH_AT_MOST);
       const ms = Math.round(reply.elapsedTime);
-      // Not `headers`, which is never written (platform/lib/logger.ts).
+      // Not `headers`, which the logger removes (platform/lib/logger.ts).
       const fields = { method, path, status: reply.statusCode, ms, request_headers: fieldsOf(request) };
       logger.info({ reqId: request.id, ...fields }, "a request was answered");
     }

@@ -4,23 +4,27 @@ import { unavailable } from "../platform/domain/errors.ts";
 import type { CountedCaller } from "./limits/counted-callers.ts";
 
 /**
- * The memory that large answers may take, those that are being made and those that wait to be taken together. Who asks
- * for one waits for room before it is made: what was counted only when it was there let 120 callers make 14 MB each.
+ * Bounds the memory of large answers, from before they are made until clients have read them. When only finished
+ * answers counted, 120 callers made 14 MB each.
  */
 export interface ResponseBudget {
-  /** Says whose a response is, which is asked once it is large. Others are not told apart: they have no share, and one turn together. */
+  /**
+   * Sets the caller of a response, resolved only if the response is large. Responses without a caller have no share and
+   * queue together.
+   */
   belongsTo(response: ServerResponse, caller: () => CountedCaller | undefined): void;
   /**
-   * Waits for room to make an answer of about so many bytes: of a caller in the order in which he asked, and callers in
-   * turns, none of whom has more than half of the room. The room is held until the response is closed. Asked again for the same response, it answers at once.
+   * Waits for room to make an answer of about `bytes`, and holds it until the response closes. Callers take turns and
+   * have at most half of the room each; a caller's own requests keep their order. Returns at once if the response
+   * already has room.
    *
-   * `isRefusable`: rejects with `unavailable` after half a minute, which clients repeat. What has changed something must
-   * not be repeated: it waits as long as its caller does. Rejects with a `CallerGoneError` when that one leaves.
+   * `isRefusable`: rejects with `unavailable` after half a minute, and clients repeat the request. Writes must not be
+   * repeated, so they wait as long as the caller does. Rejects with a `CallerGoneError` when the caller leaves.
    */
   reserve(response: ServerResponse, bytes: number, options: { isRefusable: boolean }): Promise<void>;
   /**
-   * Counts an answer that has been made instead of what was reserved for it. False if nothing was reserved and there is
-   * no room, and then nothing is counted, unless it is not `isRefusable`.
+   * Replaces the reservation by the size of the finished answer. Returns false and counts nothing if there is no
+   * reservation, no room, and `isRefusable`.
    */
   send(response: ServerResponse, bytes: number, options: { isRefusable: boolean }): boolean;
 }
@@ -31,18 +35,18 @@ export interface ResponseBudgetOptions {
   waitMs?: number;
 }
 
-/** 120 callers who each asked for a state of 14 MB and took nothing of it ended a process with a heap of 1 GiB. */
+/** 120 callers that requested a state of 14 MB and read nothing ended a process with a heap of 1 GiB. */
 const BYTES_AT_MOST = 128 * 1024 * 1024;
 const WAIT_MS = 30_000;
-/** What the database sent, its parts, what is remembered of them, and the answer are there at the same time. */
+/** The database's answer, its parsed parts, the cached parts and the answer exist at the same time. */
 const MAKING_FACTOR = 4;
 
-/** The name of all who are not told apart. */
+/** The name of all callers that are not distinguished. */
 const ANONYMOUS = "";
 
 interface Owner {
   name: string;
-  /** Bytes that he may have of the room. */
+  /** In bytes. */
   share: number;
 }
 
@@ -62,9 +66,9 @@ export const createResponseBudget = ({
   let taken = 0;
   const held = new WeakMap<ServerResponse, number>();
   const callers = new WeakMap<ServerResponse, () => CountedCaller | undefined>();
-  /** Bytes of those who have some. */
+  /** Bytes by caller; holds only callers with some. */
   const takenBy = new Map<string, number>();
-  /** By the name of the caller, in the order of their turns; each in the order in which he asked. */
+  /** By caller in the order of their turns, then in the order of requests. */
   const waiting = new Map<string, Set<Place>>();
 
   const ownerOf = (response: ServerResponse): Owner => {
@@ -73,14 +77,14 @@ export const createResponseBudget = ({
     return { name: caller.name, share: (bytesAtMost / 2) * caller.times };
   };
 
-  /** One alone always has room: refused for ever it could never be read. */
+  /** A single answer always fits; otherwise an answer larger than the budget could never be read. */
   const fits = (bytes: number): boolean => taken === 0 || taken + bytes <= bytesAtMost;
   const fitsShare = ({ name, share }: Owner, bytes: number): boolean => {
     const own = takenBy.get(name) ?? 0;
     return own === 0 || own + bytes <= share;
   };
 
-  /** Whose turn it is, of those who have not spent their share. */
+  /** The next place, skipping callers that have spent their shares. */
   const first = (): Place | undefined => {
     for (const places of waiting.values())
       for (const place of places) {
@@ -101,7 +105,7 @@ export const createResponseBudget = ({
       const { name } = next.owner;
       forget(next);
       const others = waiting.get(name);
-      // All others have their turn before this caller has the next one.
+      // Move the caller to the end of the turns.
       if (others !== undefined && waiting.delete(name)) waiting.set(name, others);
       next.letIn();
     }
@@ -115,7 +119,7 @@ export const createResponseBudget = ({
   };
 
   const hold = (response: ServerResponse, bytes: number): void => {
-    // Its `close` has been: what were counted now would be counted for ever.
+    // Its `close` event has fired, so these bytes would never be returned.
     if (response.destroyed || response.closed) return;
     const { name } = ownerOf(response);
     const before = held.get(response);

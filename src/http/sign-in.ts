@@ -1,4 +1,4 @@
-/** How clients authenticate, in OpenAPI's words. */
+/** How clients authenticate, in OpenAPI's terms. */
 export interface ApiSecurity {
   securitySchemes?: Record<string, unknown> | undefined;
   security?: Record<string, unknown>[] | undefined;
@@ -6,15 +6,15 @@ export interface ApiSecurity {
 
 export const API_KEY = { apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" } } as const;
 
-/** What a page asks for before it sends requests. */
+/** The credential that a page asks its user for. */
 export interface SignIn {
   noun: string;
   header: string;
-  /** Stands before what is written there. */
+  /** Prepended to the header's value. */
   prefix: string;
 }
 
-/** The first scheme that is a header; any other flow ends in a token. */
+/** The first scheme that is a header; every other flow ends in a token. */
 export const signInOf = (schemes: Record<string, unknown> = API_KEY): SignIn => {
   const all = Object.values(schemes) as { type?: unknown; in?: unknown; name?: unknown }[];
   const header = all.find(({ type, in: place }) => type === "apiKey" && place === "header")?.name;

@@ -4,25 +4,24 @@ import type { Logger } from "../platform/lib/logger.ts";
 import { isLoopbackName, isUnforgeableName, nameOfHost, type AllowedOrigins } from "./origins.ts";
 
 /**
- * Who may call a server while it has no API keys. Whoever can connect may, and every web page in a browser on that
- * machine can connect:
+ * Protects a server without API keys from web pages in a browser that can reach it:
  *
- * - with a POST of `text/plain`, for which a browser asks nobody first. CORS only keeps the page from reading the
- *   answer; the run is created. So a request that names a foreign page (Origin, Sec-Fetch-Site) is refused.
- * - under a name of its own, which it lets resolve to this machine (DNS rebinding). For the browser that is the same
- *   origin, and the page reads everything. So a request under a foreign name (Host) is refused.
+ * - A page may POST `text/plain` without a preflight. CORS only hides the answer; the run is created. So a request that
+ * names a foreign page (Origin, Sec-Fetch-Site) is refused.
+ * - A page may point its own name at this machine (DNS rebinding) and read everything as the same origin. So a request
+ * under a foreign name (Host) is refused.
  *
- * What is no browser sends neither and may say any name of loopback.
+ * Other clients send no Origin and may use any loopback name.
  */
 export interface SiteCheck {
-  /** Throws `forbidden` for a request that comes from a foreign page, or under a foreign name. */
+  /** Throws `forbidden` for a request from a foreign page or under a foreign name. */
   assertFromHere(request: SiteRequest): void;
 }
 
 export interface SiteRequest {
   method: string;
   headers: IncomingHttpHeaders;
-  /** Health probes use whatever name they have; what they learn is public. */
+  /** Health probes may use any name; their answer is public. */
   isProbe: boolean;
 }
 
@@ -30,20 +29,20 @@ export interface SiteCheckOptions {
   origins: AllowedOrigins;
   /** Address or name to listen on. */
   host: string;
-  /** Names that were configured; `.example.com` stands for all below it, `*` for any. */
+  /** Configured names; `.example.com` allows all names below it, `*` any name. */
   allowedHosts: readonly string[];
-  /** Whether callers bring a key at the moment: then it doesn't matter where they come from. */
+  /** Whether callers need a key now: then any site may call. */
   hasKeys: () => boolean;
   logger: Logger;
 }
 
-/** Characters of a header that are given back. */
+/** In characters. */
 const QUOTED_AT_MOST = 100;
 
-/** Different refusals that are told in the log. A page may make up names for ever. */
+/** A page can make up endless names. */
 const LOGGED_AT_MOST = 20;
 
-/** A link that somebody follows: a page of ours, which no other page can look into. A frame is none. */
+/** A followed link opens a page of this server, which other pages cannot read. A frame does not count. */
 const isFollowedLink = (method: string, headers: IncomingHttpHeaders): boolean =>
   method === "GET" &&
   headers["sec-fetch-mode"] === "navigate" &&
@@ -62,7 +61,7 @@ export const createSiteCheck = ({
   const suffixes = [...names].filter((name) => name.startsWith("."));
   const isLocal = isLoopbackName(nameOfHost(host));
 
-  /** On loopback only its own names: whatever else leads here was made up by somebody. */
+  /** On loopback only its own names: an attacker may have made up any other name. */
   const isOwnName = (name: string): boolean =>
     isLoopbackName(name) ||
     names.has(name) ||
@@ -73,7 +72,7 @@ export const createSiteCheck = ({
     hostHeader !== undefined && (origin === `http://${hostHeader}` || origin === `https://${hostHeader}`);
 
   const known = new Set<string>();
-  /** Told in the log, too: to the author of a page its browser says no more than that the request failed. */
+  /** Also logged, because browsers hide the refusal from the page's author. */
   const refusal = (sentence: string): Error => {
     if (known.size < LOGGED_AT_MOST && !known.has(sentence)) {
       known.add(sentence);

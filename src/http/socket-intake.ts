@@ -2,22 +2,22 @@ import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import type { BodyCharge } from "./body-budget.ts";
 
-/** A message must have arrived whole within this time, as a request. */
+/** A message must arrive whole within this time, like a request. */
 const WHOLE_WITHIN_MS = 60_000;
-/** Of a client's frame that is a ping or a pong, beside what it carries. */
+/** Header bytes of a client's ping or pong frame. */
 const CONTROL_FRAME_BYTES = 6;
 
 /**
- * What a client has sent over its WebSocket and what is not worked off yet counts among the bodies that this server takes
- * in. 1,000 sockets that each began a message of 16 MB and did not end it would take 16 GB.
+ * Charges received but unprocessed bytes of a WebSocket to the body budget. 1,000 sockets with an unfinished message of
+ * 16 MB each would take 16 GB.
  */
 export interface SocketIntake extends BodyCharge {
-  /** Counts from now on. A client that sends more than there is room for, or ends no message, is cut off. */
+  /** Starts counting. Disconnects a client that exceeds the budget or does not finish a message. */
   watch(socket: WebSocket, connection: Duplex): void;
 }
 
 export const createSocketIntake = (charge: BodyCharge): SocketIntake => {
-  /** Bytes of a message that has not ended. */
+  /** Bytes of an unfinished message. */
   let unfinished = 0;
   /** Whether messages wait for their answers. */
   let isBusy = false;
@@ -35,7 +35,7 @@ export const createSocketIntake = (charge: BodyCharge): SocketIntake => {
       charge.release();
     },
     watch(socket, connection) {
-      // Before ws looks into the piece.
+      // Runs before ws parses the piece.
       connection.prependListener("data", (piece: Buffer) => {
         unfinished += piece.length;
         timer ??= setTimeout(() => socket.terminate(), WHOLE_WITHIN_MS);

@@ -2,14 +2,14 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import type { OpenAnswers } from "./open-answers.ts";
 
-/** What a server that stops gives to requests that it has taken; those that are not for a run's end take milliseconds. */
+/** Time for accepted requests when the server stops. Requests that do not wait for a run take milliseconds. */
 const ANSWERING_MS = 1_000;
 const POLL_EVERY_MS = 10;
 
 /**
- * Has a server that stops answer what it was asked before it cuts its connections: whoever is cut off does not know whether
- * his run was stored, and the SDKs up to 1.12 send every request again. An answer that has begun (a stream, whoever waits for
- * a run) is not waited for: what it tells can be read elsewhere. Register before what cuts connections.
+ * Delays closing until accepted requests are answered. A disconnected client does not know whether its run was stored,
+ * and SDKs up to 1.12 repeat every request. Answers that have begun (streams, waits for a run) are not awaited: clients
+ * can read them elsewhere. Register before hooks that close connections.
  */
 export const answerBeforeClosing = (app: FastifyInstance, open: OpenAnswers): void => {
   const isSomeUnanswered = (): boolean =>

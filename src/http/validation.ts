@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { invalid } from "../platform/domain/errors.ts";
 import { ownField } from "../platform/lib/names.ts";
 
-/** What Fastify calls the parts of a request. */
+/** By Fastify's names for the parts of a request. */
 const PARTS: Record<string, string> = { body: "The body", querystring: "The query", params: "The path" };
 
 const typeOf = (value: unknown): string => {
@@ -25,7 +25,7 @@ const EXPECTED: Record<string, string> = {
 
 const UNITS: Record<string, string> = { string: " characters", array: " items" };
 
-/** The end of a sentence that starts with the field's name. */
+/** The predicate of a sentence whose subject is the field. */
 const complaintOf = (issue: z.core.$ZodRawIssue): string | undefined => {
   switch (issue.code) {
     case "invalid_type":
@@ -48,7 +48,7 @@ const complaintOf = (issue: z.core.$ZodRawIssue): string | undefined => {
 
 const depthOf = (issues: z.core.$ZodIssue[]): number => issues[0]?.path.length ?? 0;
 
-/** Of a union's branches, the one that got furthest is what the caller meant. */
+/** The branch of a union that matched deepest is probably the intended one. */
 const meant = (issue: z.core.$ZodIssue): z.core.$ZodIssue => {
   if (issue.code !== "invalid_union" || issue.message !== "Invalid input") return issue;
   let closest: z.core.$ZodIssue[] = [];
@@ -68,13 +68,13 @@ const sentenceOf = (part: string, error: z.ZodError): string => {
 };
 
 /**
- * Why a schema refuses what was given, in one sentence that names the field. Asked for once more, for the words: with them,
- * every valid request would take zod nearly twice as long.
+ * Builds the error by validating again with messages: zod takes nearly twice as long with them, so valid requests go
+ * without.
  */
 const complaintAbout = (schema: z.ZodType, given: unknown, part: string, error: z.ZodError): Error =>
   invalid(sentenceOf(part, schema.safeParse(given, { error: complaintOf }).error ?? error));
 
-/** What a schema makes of a value; throws `invalid`. `part`: what the value is, as the beginning of a sentence. */
+/** Throws `invalid`. `part`: the subject of the error's sentence. */
 export const validated = <Schema extends z.ZodType>(
   schema: Schema,
   given: unknown,
@@ -85,11 +85,11 @@ export const validated = <Schema extends z.ZodType>(
   throw complaintAbout(schema, given, part, result.error);
 };
 
-/** Validates with the zod schemas of the routes; throws `invalid` with one sentence that names the field. */
+/** Validates with the zod schemas of the routes. Throws `invalid` with one sentence that names the field. */
 export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
   const part = ownField(PARTS, httpPart ?? "body") ?? "The request";
   return (data: unknown) => {
-    const given = data ?? undefined; // Fastify says null where there was no body at all
+    const given = data ?? undefined; // Fastify passes null if there is no body
     const result = schema.safeParse(given);
     return result.success
       ? { value: result.data }

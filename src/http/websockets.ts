@@ -8,16 +8,15 @@ import { answerUnknownRoute } from "./errors.ts";
 import type { CallerLimits } from "./limits/caller-limits.ts";
 import { createSocketIntake, type SocketIntake } from "./socket-intake.ts";
 
-/** Headers that ask for another protocol, or hold only up to the next server. */
+/** Headers that request an upgrade, or apply to one connection only. */
 const OF_UPGRADES = new Set(["upgrade", "connection", "http2-settings"]);
 
 const isForWebSocket = ({ headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === "websocket";
 
 /**
- * Serves a request that wants to go on in another protocol as the plain one that it may be taken for. Node hands over all of
- * them as soon as anybody listens for WebSockets, also those of clients that would rather speak HTTP/2 (`Upgrade: h2c`, which
- * Java's sends with every request).
+ * Serves an upgrade to another protocol as a plain request. With a listener for WebSockets, Node passes all upgrades
+ * on, also `Upgrade: h2c`, which Java's client sends with every request.
  */
 const serveAsPlain = (server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void => {
   const lines = [`${request.method} ${request.url} HTTP/1.1`];
@@ -29,19 +28,19 @@ const serveAsPlain = (server: Server, request: IncomingMessage, socket: Duplex, 
   server.emit("connection", socket);
 };
 
-/** The client's choice that is no secret, if it names one: what is chosen comes back in the answer. */
+/** Chooses a protocol that is not a key if there is one, because the answer repeats the choice. */
 const chooseProtocol = (protocols: Set<string>): string | false => {
   const [first = false] = protocols;
   return [...protocols].find((name) => !name.startsWith(KEY_PROTOCOL)) ?? first;
 };
 
-/** A socket that was not made a WebSocket in this time is closed, whatever it was answered. */
+/** Time for a socket to become a WebSocket. */
 const HANDSHAKE_MS = 10_000;
 
-/** What a server that stops gives to commands that have come over its sockets; they take milliseconds. */
+/** Time for received commands when the server stops; they take milliseconds. */
 const SETTLING_MS = 1_000;
 
-/** Resolves when the work is done, has failed, or takes longer. */
+/** Resolves when the work ends, fails or exceeds the time. */
 const within = async (ms: number, work: Promise<void>): Promise<void> =>
   await new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
@@ -53,17 +52,17 @@ const within = async (ms: number, work: Promise<void>): Promise<void> =>
   });
 
 export interface WebSocketOptions {
-  /** Of one message of a client. */
+  /** Per message of a client. */
   bytesAtMost: number;
-  /** Of the messages and bodies of all. */
+  /** Shared by all messages and bodies. */
   budget: BodyBudget;
-  /** Undefined: callers are not told apart. */
+  /** Undefined: callers are not distinguished. */
   callerLimits: Pick<CallerLimits, "counted"> | undefined;
-  /** Resolves when what clients have asked over their sockets is answered. */
+  /** Resolves when all commands over sockets are answered. */
   settled: () => Promise<void>;
 }
 
-/** For the few answers that are given before any hook runs, of a path that can't be read: nobody else ends the socket. */
+/** For refusals of unreadable paths, which no hook sees: nothing else ends the socket. */
 export const endRefusedSocket = ({ raw }: FastifyRequest, reply: FastifyReply): void => {
   if (isForWebSocket(raw)) reply.raw.once("finish", () => raw.socket.destroySoon());
 };
@@ -73,19 +72,19 @@ export const acceptWebSockets = async (
   app: FastifyInstance,
   { bytesAtMost, budget, callerLimits, settled }: WebSocketOptions,
 ): Promise<void> => {
-  // Never listens: it only passes on to the plugin what is meant for it.
+  // Never listens: it passes upgrades for WebSockets on to the plugin.
   const upgrades = createServer();
-  /** What ends the sockets of requests that have been refused: nobody else has them. */
+  /** Closes the sockets of refused requests, which nothing else closes. */
   const refusals = new WeakMap<IncomingMessage, () => void>();
   const handshakes = new WeakMap<IncomingMessage, NodeJS.Timeout>();
-  /** What was asked last over each connection. */
+  /** The last response of each connection. */
   const answers = new WeakMap<Duplex, ServerResponse>();
   app.server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
     answers.set(request.socket, response);
   });
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (!isForWebSocket(request)) {
-      // Node has forgotten who asked before over it and is not answered: the answers would wait for each other for ever.
+      // Node has lost track of the unanswered request before, and the two answers would block each other forever.
       if (answers.get(socket)?.closed === false) return socket.destroy();
       return serveAsPlain(app.server, request, socket, head);
     }
@@ -102,14 +101,14 @@ export const acceptWebSockets = async (
   await app.register(websocket, {
     options: { server: upgrades, maxPayload: bytesAtMost, handleProtocols: chooseProtocol },
     errorHandler(error, socket, request) {
-      // A client that breaks off or breaks the protocol: ws closes its socket.
+      // The client broke off or violated the protocol; ws closes its socket.
       request.log.debug({ err: error }, "a WebSocket failed");
       socket.terminate();
     },
     preClose(done) {
-      // Whoever is cut off before the answer does not know whether his run was stored, and starts it again.
+      // A client that is disconnected without an answer does not know whether its run was stored, and starts it again.
       void within(SETTLING_MS, settled()).then(() => {
-        // Not by a closing handshake: clients take that for the end of what they wait for.
+        // Not by a closing handshake: clients take that for the end of a run's events.
         for (const socket of app.websocketServer.clients) socket.terminate();
         app.websocketServer.close();
         done();
@@ -121,8 +120,8 @@ export const acceptWebSockets = async (
     clearTimeout(handshakes.get(request));
     intakes.get(request)?.watch(socket, request.socket);
   });
-  // After the plugin's own hook, which says whether a request is one. The plugin would accept the socket first, and log its
-  // address, which may hold a key.
+  // After the plugin's own hook, which sets `request.ws`. The plugin would accept the socket before refusing it, and
+  // log its address, which may hold a key.
   app.addHook("onRequest", (request, reply, done) => {
     if (!request.ws) return done();
     if (request.routeOptions.config.webSocket !== true) return answerUnknownRoute(request, reply);
