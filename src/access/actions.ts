@@ -1,11 +1,9 @@
 /**
- * What can be done with the records of each resource: the events that LangGraph's `Auth` knows. Runs are no resource of
- * their own: they belong to their threads. Reading, joining and streaming one is `read` of its thread, cancelling it
- * `update`, deleting it `delete`, creating it `create_run` and, since it executes an assistant, `read` of that. Creating a
- * cron creates runs later: it asks for all that creating a run does.
+ * The events of LangGraph's `Auth`. Runs belong to threads: reading, joining or streaming a run is `read` of its
+ * thread, cancelling `update`, deleting `delete`, and creating `create_run` plus `read` of the assistant. Creating a
+ * cron needs all that creating a run needs.
  *
- * Not only `read` and `search` answer what is stored: `update` answers the record, `create` an existing one (with `do_nothing`),
- * `create_run` what the run made of the state. A filter on what may be read has to hold for those, too.
+ * Read filters also apply to `update`, `create` with `do_nothing` and `create_run`, because they return stored data.
  */
 export interface Actions {
   assistants: "create" | "read" | "update" | "delete" | "search";

@@ -4,32 +4,31 @@ import { ANONYMOUS, KEY_SCOPES, type Caller } from "./caller.ts";
 import type { ApiKeyCache, KeyCaller } from "./keys/api-key-cache.ts";
 import { hashOf, idOf, looksLikeKey } from "./keys/key-text.ts";
 
-/** What of a request decides about access. */
+/** The parts of a request that decide about access. */
 export interface AccessRequest {
   method: string;
   url: string;
   headers: Record<string, string | string[] | undefined>;
-  /** It has matched a route that is open to everybody: nobody is asked who sends it. */
+  /** The matched route needs no authentication. */
   isOpen?: boolean;
-  /** Whoever was authenticated by the same a while ago has to be asked about anew: it is looked whether that still holds. */
+  /** Bypasses the cache of authenticated callers. */
   afresh?: boolean;
-  /** Aborted when whoever asks has gone; made only for who waits for something. */
+  /** Aborts when the client disconnects; called only where a handler waits. */
   callerGone?: () => AbortSignal;
 }
 
 /**
- * Who makes this request. Throws `unauthenticated` or `forbidden` for nobody whom this server knows. A promise only where
- * somebody has to be asked: keys of the configuration are compared at once, and a tick of each request is spared.
+ * Authenticates a request. Throws `unauthenticated` or `forbidden`. Configured keys are compared synchronously, which
+ * saves a tick per request.
  */
 export type Authenticate = (request: AccessRequest) => Caller | Promise<Caller>;
 
-/** Begins a subprotocol that is a key. */
+/** Prefix of a subprotocol that carries a key. */
 export const KEY_PROTOCOL = "x-api-key.";
 
 /**
- * Browsers can give a WebSocket no headers: the key comes as a subprotocol (`x-api-key.` and the key, percent-encoded where it
- * holds what a subprotocol can't), or as `api_key` in the query. Of a WebSocket alone: an address ends up in the logs of
- * proxies, and this server's own log has none.
+ * Browsers cannot set headers of a WebSocket. Their key comes as a subprotocol (percent-encoded after `x-api-key.`) or
+ * as `api_key` in the query. Other requests may not use the query, because proxies log addresses.
  */
 const keyOfWebSocket = ({ url, headers }: AccessRequest): string | undefined => {
   if (typeof headers.upgrade !== "string" || headers.upgrade.toLowerCase() !== "websocket") return undefined;
@@ -54,13 +53,13 @@ const presentedKey = (request: AccessRequest): string | undefined => {
   return bearer?.[1] ?? keyOfWebSocket(request);
 };
 
-/** The keys of a server: those of its configuration, and those in the table. */
+/** API keys from the configuration and from the table. */
 export interface ApiKeys {
-  /** Whether callers have to say who they are. What was open may be controlled a moment later, as the first key is made. */
+  /** Whether callers need a key. Changes when the first key is created. */
   readonly areAsked: boolean;
-  /** Whose key a request carries; undefined if it carries none, or one that is not known. */
+  /** Undefined if the request has no key or an unknown one. */
   callerOf(request: AccessRequest): KeyCaller | undefined | Promise<KeyCaller | undefined>;
-  /** Whether a caller still has its key; those of the configuration hold as long as the server runs. */
+  /** Whether the caller's key is still valid. Configured keys stay valid as long as the server runs. */
   hold(caller: KeyCaller): boolean;
   authenticate: Authenticate;
 }
@@ -68,15 +67,15 @@ export interface ApiKeys {
 export interface ApiKeysOptions {
   /** `API_KEYS`. */
   configured: readonly string[];
-  /** Left out: there is no table. */
+  /** Undefined: no table. */
   stored?: Pick<ApiKeyCache, "find" | "holds" | "isInUse">;
-  /** Nobody is let in without a key, though there be none: the server can be reached by strangers. */
+  /** Requires a key even if none exists, because strangers can reach the server. */
   neverOpen?: boolean;
 }
 
 /**
- * The check of API keys. Without any key everything is open. Keys are kept and compared as SHA-256 digests in constant time;
- * those of the configuration all of them always, so that neither length nor position tells anything.
+ * Compares SHA-256 digests in constant time, and always all configured keys, so timing reveals neither length nor
+ * position. Without any key the server is open.
  */
 export const createApiKeys = ({ configured, stored, neverOpen = false }: ApiKeysOptions): ApiKeys => {
   const known = configured.map((key) => {
@@ -90,7 +89,7 @@ export const createApiKeys = ({ configured, stored, neverOpen = false }: ApiKeys
     const presented = hashOf(key);
     let found: KeyCaller | undefined;
     for (const { hash, caller } of known) found = timingSafeEqual(hash, presented) ? caller : found;
-    // Whatever else is sent, such as the token of a user, waits for no reading of the table.
+    // Other credentials, such as a user's token, must not wait for the table.
     return found ?? (looksLikeKey(key) ? stored?.find(presented) : undefined);
   };
   const admit = (caller: KeyCaller | undefined): KeyCaller => {
@@ -120,8 +119,8 @@ export const createApiKeys = ({ configured, stored, neverOpen = false }: ApiKeys
 };
 
 /**
- * The check of a project's own `Auth`, beside keys that there may be: a known key is the operator's own access, and everybody else
- * is looked for by `authenticateUser`.
+ * Combines the project's `Auth` with API keys: a known key is the operator's, all other requests go to
+ * `authenticateUser`.
  */
 export const createAuthenticateUsers =
   (keys: Pick<ApiKeys, "callerOf">, authenticateUser: Authenticate): Authenticate =>
@@ -132,6 +131,6 @@ export const createAuthenticateUsers =
     return keyed ?? authenticateUser(request);
   };
 
-/** The check of the keys of a configuration alone. */
+/** Checks configured keys only. */
 export const createAuthenticate = (apiKeys: readonly string[]): ((request: AccessRequest) => Caller) =>
   createApiKeys({ configured: apiKeys }).authenticate as (request: AccessRequest) => Caller;

@@ -10,10 +10,9 @@ import type { ValueOf } from "./values.ts";
 import { grantVisibility, type Condition, type Permission } from "./visibility.ts";
 
 /**
- * Decides what of a resource a caller may do this with. Every method of a service asks it, once for each action, before
- * it touches a repository. `value`: what the caller wants to do; what may be done, and is to be stored, is the permission's,
- * which the project's handlers may have changed. Rejects with `unauthenticated`, `forbidden` or a `HandlerRefusal` if the
- * caller may not at all.
+ * Decides what a caller may do with a resource. Each service method calls this once per action before it uses a
+ * repository. Store `permission.value` instead of `value`, because handlers may change it. Rejects with
+ * `unauthenticated`, `forbidden` or a `HandlerRefusal`.
  */
 export type Authorize = <R extends Resource, A extends Actions[R]>(
   caller: Caller,
@@ -23,18 +22,21 @@ export type Authorize = <R extends Resource, A extends Actions[R]>(
 ) => Promise<Permission<R, A>>;
 
 export interface AuthorizeOptions {
-  /** Left out: keys are taken at their word. */
+  /** Undefined: keys are not checked again. */
   keys?: Pick<ApiKeys, "areAsked" | "hold">;
-  /** Of the project's `Auth`; undefined: whoever has got in may do everything. */
+  /** Of the project's `Auth`. Undefined: every caller may do everything. */
   decisions?: Decisions | undefined;
-  /** Ids of the assistants that graph ids stand for: everybody may read them. */
+  /** Assistants of the graphs themselves, which every caller may read. */
   systemAssistantIds?: readonly string[];
   logger?: Pick<Logger, "warn"> | undefined;
 }
 
 export type AssertKnown = (caller: Caller) => void;
 
-/** Throws if a caller who was let in is nobody any more: its key is revoked, or an open server has got its first one. From memory. */
+/**
+ * Throws if an accepted caller lost its access: its key was revoked, or an open server got its first key. Reads memory
+ * only.
+ */
 export const createAssertKnown =
   ({ keys, decisions }: Pick<AuthorizeOptions, "keys" | "decisions">): AssertKnown =>
   (caller) => {
@@ -48,9 +50,8 @@ export const createAssertKnown =
 const isReading = (action: string): boolean => action === "read" || action === "search";
 
 /**
- * The one place where visibility comes from. A key may do what its scopes say and sees everything; a server without access
- * control has nobody to tell apart. Of users the project's handlers decide. Streams and sockets ask again, and by then a key may
- * be revoked, an open server may have got its first one, and a handler may think otherwise.
+ * The only source of visibility. API keys see everything that their scopes allow; the project's handlers decide for
+ * users. Streams and sockets call this repeatedly, so it checks the caller again.
  */
 export const createAuthorize = ({
   keys,

@@ -10,18 +10,18 @@ import {
 import { createRounds } from "./reauthorization/rounds.ts";
 import type { Caller } from "./caller.ts";
 
-/** What a connection that is open is held by. */
+/** The access of an open connection. */
 export interface HeldAccess {
-  /** Aborts when access is lost; its reason is what a request would be refused with. */
+  /** Aborts when access is lost, with the error of a refused request as its reason. */
   readonly signal: AbortSignal;
-  /** As it was authenticated last. */
+  /** As last authenticated. */
   readonly caller: Caller;
   release(): void;
 }
 
 /**
- * Asks again about what stays open (streams, WebSockets, requests that wait), for keys are revoked, tokens expire, and threads
- * change hands while somebody reads.
+ * Checks open connections (streams, WebSockets, waiting requests) repeatedly: keys are revoked, tokens expire, and
+ * threads change owners.
  */
 export interface Reauthorization {
   hold(request: AccessRequest, caller: Caller, ask: Reauthorize): HeldAccess;
@@ -30,15 +30,15 @@ export interface Reauthorization {
 
 export interface ReauthorizationOptions {
   authenticate: Authenticate;
-  /** Whether a caller without a user of its own may go on: throws if not. It is asked each second, so from memory. */
+  /** Throws if a caller that is no user may not continue. Called each second, so it must read memory only. */
   assertKnown: (caller: Caller) => void;
-  /** Of users: after that at the latest they are authenticated again, and their connections ask. */
+  /** Maximum interval for users between authentications. */
   everyMs: number;
   logger: Pick<Logger, "warn">;
 }
 
 const POLL_EVERY_MS = 1_000;
-/** What ends before costs a timer and no more: most runs that are streamed or waited for do. */
+/** Connections that end earlier, as most do, cost only a timer. */
 const SHORT_MS = 500;
 
 export const createReauthorization = (options: ReauthorizationOptions): Reauthorization => {

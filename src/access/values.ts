@@ -10,8 +10,8 @@ import { TTL_MINUTES_AT_MOST } from "../graphs/project/thread-expiry.ts";
 import type { Actions, Resource } from "./actions.ts";
 
 /**
- * What somebody wants to do, event by event: what `Auth`'s handler is given as `value`, in the words of the SDK's
- * `AuthEventValueMap`. `metadata` is always there where what it sets is stored.
+ * The `value` of each event for handlers, as in the SDK's `AuthEventValueMap`. Events that store metadata always have
+ * `metadata`.
  */
 export interface EventValues {
   "threads:create": {
@@ -50,7 +50,7 @@ export interface EventValues {
     multitask_strategy?: string | undefined;
     if_not_exists?: "reject" | "create" | undefined;
     after_seconds?: number | undefined;
-    /** What the run is asked to do: input, command, config, context and the like. */
+    /** Input, command, config, context and other fields of the run. */
     kwargs: Record<string, unknown>;
   };
   "assistants:create": AssistantFields & {
@@ -98,7 +98,7 @@ export interface EventValues {
     query?: string | undefined;
   };
   "store:list_namespaces": {
-    /** What the namespaces begin with. */
+    /** The prefix of the namespaces. */
     namespace: string[];
     suffix?: string[] | undefined;
     max_depth?: number | undefined;
@@ -108,7 +108,7 @@ export interface EventValues {
   "store:delete": { namespace: string[]; key: string };
 }
 
-/** When a thread is removed, or what of it is old, as clients send it; `ttl` in minutes. The SDK's types don't have it. */
+/** A thread's expiry as clients send it; `ttl` in minutes. The SDK's types lack it. */
 export interface TtlValue {
   strategy: "delete" | "keep_latest";
   ttl: number;
@@ -123,9 +123,9 @@ interface AssistantFields {
 }
 
 interface CronFields {
-  /** Of the cron; its runs get them, too. */
+  /** Also given to the cron's runs. */
   metadata: JsonObject;
-  /** What each of its runs is asked to do. */
+  /** The fields of each run. */
   payload: Record<string, unknown>;
 }
 
@@ -134,7 +134,7 @@ export type ValueOf<R extends Resource, A extends Actions[R]> = `${R}:${A}` exte
   ? EventValues[`${R}:${A}`]
   : never;
 
-/** Every event, in the order in which they are told. */
+/** In the order of log messages and documents. */
 export const EVENTS: readonly AuthEvent[] = [
   ...(["create", "read", "update", "delete", "search", "create_run"] as const).map(
     (action) => `threads:${action}` as const,
@@ -164,10 +164,7 @@ const assistant = z.looseObject(fields);
 const labels = z.array(z.string());
 const item = z.looseObject({ namespace: labels, key: z.string() });
 
-/**
- * What a value has to be after a handler has had it, where something of it is stored or looked for: the same as what a
- * client may send. Rooms look closer at what only they know.
- */
+/** Validates values after a handler, where they are stored or searched for. Services validate the details. */
 export const RETURNED: Partial<Record<AuthEvent, z.ZodType>> = {
   "threads:create": thread,
   "threads:update": thread,

@@ -3,7 +3,7 @@ import type { Visibility, Within } from "./visibility.ts";
 
 const EVERYTHING = sql<SqlBool>`true`;
 
-/** The condition of a visibility for the `where` of a Kysely query; see `Visibility.condition`, for raw statements. */
+/** A visibility as a Kysely `where` condition. Raw statements use `Visibility.condition`. */
 export const whereVisible = (
   visibility: Visibility,
   metadata: string,

@@ -9,20 +9,20 @@ import { refusalIn } from "./refusals.ts";
 import { HANDLER_SECONDS, inTime } from "./time-limits.ts";
 import type { UserCaller } from "./users.ts";
 
-/** A handler failed, or answered what nobody understands: our fault for the caller, who is told no more than that. */
+/** A handler failed or returned an invalid answer. The caller only gets a 500. */
 export class HandlerError extends Error implements CausedByProject {
   readonly causedByProject = true;
   override readonly name = "HandlerError";
 }
 
 export interface Decision<Value> {
-  /** What was granted: what the handler made of what was asked for. */
+  /** The requested value with the handler's changes. */
   value: Value;
   /** Undefined: nothing is hidden. */
   filter: ReadFilter | undefined;
 }
 
-/** What comes back is held to what a client may send. */
+/** Validates a handler's value like input of a client. */
 const checked = <Value>(event: AuthEvent, value: Value): Value => {
   const schema = RETURNED[event];
   if (schema === undefined) return value;
@@ -55,11 +55,11 @@ const decisionOf = (
 
 export interface DecisionOptions {
   handlerSeconds?: number;
-  /** Keys of metadata whose values are sealed: a filter by one of them is the handler's fault. */
+  /** Keys of encrypted metadata, by which a handler must not filter. */
   encryptedKeys?: ReadonlySet<string> | undefined;
 }
 
-/** Asks the project's handlers what a user may do. */
+/** Calls the project's handlers to decide about users. */
 export const createDecisions = (
   handlers: Pick<AuthHandlers, "handlerOf">,
   { handlerSeconds = HANDLER_SECONDS, encryptedKeys }: DecisionOptions = {},
@@ -79,8 +79,8 @@ export const createDecisions = (
   };
 
   /**
-   * Undefined: no handler decides about it. Rejects with `forbidden`, the handler's own refusal, `unavailable` if it hangs, and
-   * `HandlerError`.
+   * Undefined: no handler covers the event. Rejects with `forbidden`, the handler's refusal, `unavailable` after the
+   * time-out, or `HandlerError`.
    */
   return async <R extends Resource, A extends Actions[R]>(
     { user, permissions }: UserCaller,
@@ -93,11 +93,11 @@ export const createDecisions = (
     if (handler === undefined) return undefined;
     const { value, settle } = giveValue<ValueOf<R, A>>(asked);
     const argument = { event, resource, action, value, permissions: [...permissions], user: { ...user } };
-    // Items of the store have no metadata.
+    // Store items have no metadata.
     const encrypted = resource === "store" ? undefined : encryptedKeys;
     const filter = decisionOf(event, await ask(handler, argument), encrypted);
     settle();
-    // The handler may have put another object in the place of the one that it was given.
+    // Read from the argument, because the handler may have assigned another object.
     return { value: checked(event, argument.value), filter };
   };
 };

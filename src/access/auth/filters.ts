@@ -3,20 +3,20 @@ import { storableObject } from "../../platform/domain/json-schemas.ts";
 import type { WithoutContents } from "../../platform/lib/contents.ts";
 import { isPlainObject } from "./plain-objects.ts";
 
-/** Handlers write filters by hand: far below what PostgreSQL or a stack could not take. */
+/** Far below the limits of PostgreSQL and of the stack. */
 const DEPTH_AT_MOST = 8;
 const TERMS_AT_MOST = 200;
 
-/** What the metadata of a record have to be. */
+/** A condition on the metadata of a record. */
 type Filter =
-  /** Each of these keys with this value, which is no list and no object. */
+  /** Metadata contains these keys and scalar values. */
   | { kind: "has"; values: Record<string, unknown> }
-  /** A list or an object, which containment alone would find in larger ones, too. */
+  /** A list or an object: containment alone would also match larger ones. */
   | { kind: "equals"; key: string; value: unknown }
-  /** All or one of these. */
+  /** All or one of the conditions. */
   | { kind: "all" | "any"; of: readonly Filter[] };
 
-/** A handler answered a filter that can't be understood: ours to log, and nobody is let in by it. */
+/** A handler returned an invalid filter. The error is logged and grants nothing. */
 export class FilterError extends Error implements WithoutContents {
   readonly hidesContents = true;
   override readonly name = "FilterError";
@@ -34,15 +34,15 @@ const isList = (value: unknown): value is readonly unknown[] => Array.isArray(va
 const isOperators = (value: Record<string, unknown>): boolean =>
   Object.keys(value).some((key) => key.startsWith("$"));
 
-/** An object with no names but its own, so that `__proto__` is a key like any other. */
+/** `Object.fromEntries` treats `__proto__` like any other key. */
 const entry = (key: string, value: unknown): Record<string, unknown> => Object.fromEntries([[key, value]]);
 
-/** Reads one filter; throws `FilterError` for more than a filter may be. */
+/** Throws `FilterError` for invalid or too large filters. */
 const createReader = () => {
   let terms = 0;
 
   const equal = (key: string, value: unknown): Filter => {
-    // What is undefined is a field that the user does not have: to leave it out would let everybody in.
+    // The user may lack this field; omitting the term would match every record.
     if (value === undefined) throw new FilterError(`'${key}' of the filter is undefined`);
     if (isScalar(value)) return { kind: "has", values: entry(key, value) };
     if (isList(value) || (isPlainObject(value) && !isOperators(value))) return { kind: "equals", key, value };
@@ -87,7 +87,7 @@ const createReader = () => {
 
 type Parameter = (value: unknown) => string;
 
-/** Containment, so that the indexes of metadata serve it (threads_by_metadata). */
+/** Uses containment because the index threads_by_metadata supports it. */
 const containment = (metadata: string, values: unknown, parameter: Parameter): string =>
   `${metadata} @> ${parameter(JSON.stringify(values))}::jsonb`;
 
@@ -110,7 +110,7 @@ const toSql = (filter: Filter, metadata: string, parameter: Parameter): string =
   }
 };
 
-/** The first of these keys that stands anywhere in a filter. */
+/** The first of these keys at any depth of a filter. */
 const namedIn = (value: unknown, keys: ReadonlySet<string>): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined;
   for (const [key, inner] of Object.entries(value)) {
@@ -125,17 +125,17 @@ const NO_KEYS: ReadonlySet<string> = new Set();
 const ADDRESS_KEYS: ReadonlySet<string> = new Set(["namespace", "key"]);
 
 export interface ReadFilter {
-  /** Undefined: it holds for everything. */
+  /** Undefined: matches all records. */
   condition: Condition | undefined;
-  /** It names `namespace` or `key`, which items of the store have. */
+  /** The filter names `namespace` or `key` of store items. */
   namesAddress: boolean;
 }
 
 /**
- * A filter as `Auth`'s handlers answer it, as a condition on `jsonb`: `{key: value}` or `{key: {$eq: value}}`,
- * `{key: {$contains: value | [values]}}`, several keys at once, `$or` and `$and` of such. Falsy values count like all others,
- * and an empty filter holds for everything. `encryptedKeys`: of metadata, whose values the database can't compare. Throws `FilterError`,
- * with a sentence for the log.
+ * Converts a filter of a handler to a condition on `jsonb`: `{key: value}`, `{key: {$eq: value}}`, `{key: {$contains:
+ * value | [values]}}`, with `$or` and `$and`. Falsy values count like all others, and an empty filter matches
+ * everything. `encryptedKeys`: metadata keys that the database cannot compare. Throws `FilterError` with a sentence for
+ * the log.
  */
 export const readFilter = (answer: unknown, encryptedKeys: ReadonlySet<string> = NO_KEYS): ReadFilter => {
   const filter = createReader()(answer, 1);

@@ -1,13 +1,13 @@
 import { isPlainObject } from "./plain-objects.ts";
 
-/** What a handler is given of what somebody asks for. */
+/** The value that a handler gets. */
 export interface GivenValue<Value> {
   value: Value;
-  /** To be called once the handler is done: what it has not looked at is what was asked for, the same object. */
+  /** Call after the handler: replaces untouched copies by the original objects. */
   settle(): void;
 }
 
-/** All of it: bodies are nested for as many levels as the server takes, see http/json-text.ts. */
+/** Recursive, because bodies are bounded in depth (http/json-text.ts). */
 const copyOf = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(copyOf);
   if (!isPlainObject(value)) return value;
@@ -15,11 +15,11 @@ const copyOf = (value: unknown): unknown => {
 };
 
 const put = (object: object, key: string, value: unknown): void => {
-  // It fails for an object that a handler has frozen, which keeps what it has.
+  // Fails if a handler froze the object, which then keeps its value.
   Reflect.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
 };
 
-/** The fields of an object; those that are objects are copied when somebody looks at them. */
+/** Copies the fields of an object; nested objects are copied on first access. */
 const lazyCopyOf = (asked: Record<string, unknown>, settling: (() => void)[]): object => {
   const copy = {};
   for (const [key, inner] of Object.entries(asked)) {
@@ -48,10 +48,9 @@ const lazyCopyOf = (asked: Record<string, unknown>, settling: (() => void)[]): o
 };
 
 /**
- * A copy of what was asked for, which a handler may change in place at any depth: what it sets is what is granted, as in the official
- * servers, and what was asked for stays as it is. Who compares the two sees by their identity what may have changed. The input of a run
- * may be of megabytes, and most handlers look at metadata alone: what is two levels deep is copied only if it is looked at (to copy 250,000
- * elements, the most that a body has, took 360 ms, and to compare them as long again).
+ * Copies a request's value for a handler, which may change it at any depth as in the official servers. Untouched parts
+ * keep their identity, so a comparison is cheap. Copying 250,000 elements, the most in a body, took 360 ms, so values
+ * two levels deep are copied on access.
  */
 export const giveValue = <Value extends object>(asked: Value): GivenValue<Value> => {
   const settling: (() => void)[] = [];

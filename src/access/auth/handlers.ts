@@ -1,6 +1,6 @@
 import { EVENTS, type AuthEvent } from "../values.ts";
 
-/** What a handler of authorization is given: see the SDK's `AuthCallbackParameter`. */
+/** The SDK's `AuthCallbackParameter`. */
 export interface HandlerArgument {
   event: AuthEvent;
   resource: string;
@@ -10,16 +10,16 @@ export interface HandlerArgument {
   user: Record<string, unknown>;
 }
 
-/** The project's `Auth`: its functions, whichever copy of the SDK has made it. */
+/** The functions of the project's `Auth`. */
 export interface AuthHandlers {
   authenticate(request: Request): unknown;
-  /** The one handler that decides about the event: the most specific. Undefined: nobody decides, so it is allowed. */
+  /** The most specific handler of the event. Undefined: the event is allowed. */
   handlerOf(event: AuthEvent): ((argument: HandlerArgument) => unknown) | undefined;
-  /** Events that no handler covers. */
+  /** Events without a handler. */
   readonly uncovered: readonly AuthEvent[];
 }
 
-/** Where an `Auth` of the SDK keeps its functions. */
+/** The field in which the SDK's `Auth` stores its functions. */
 const CACHE = "~handlerCache";
 
 type Handler = (argument: HandlerArgument) => unknown;
@@ -27,18 +27,18 @@ type Handler = (argument: HandlerArgument) => unknown;
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
-/** The most specific first. */
+/** Most specific first. */
 const namesFor = (event: AuthEvent): string[] => {
   const [resource = "", action = ""] = event.split(":");
   return [event, resource, `*:${action}`, "*"];
 };
 
-/** What may be registered; anything else is a handler that would never be asked. */
+/** Handlers of other names would never be called. */
 const KNOWN = new Set(EVENTS.flatMap(namesFor));
 
 /**
- * Reads what the project exports as its `Auth`. Recognised by its functions and not by its class, which another copy of the SDK
- * has made. Answers a sentence if it is none, which begins with what it is.
+ * Reads the project's exported `Auth`, recognized by its functions because another copy of the SDK may have created it.
+ * Returns the predicate of an error sentence if it is no `Auth`.
  */
 export const readHandlers = (exported: unknown): AuthHandlers | string => {
   if (!isObject(exported) || !isObject(exported[CACHE])) {

@@ -3,15 +3,15 @@ import type { UserCaller } from "./users.ts";
 
 /** `auth.cache` of langgraph.json. */
 export interface CallerCacheOptions {
-  /** Names of headers, in small letters: whoever sends the same values is the same caller. */
+  /** Lower-case names of the headers that identify a caller. */
   headers: readonly string[];
   ttlSeconds: number;
   maxSize: number;
 }
 
-/** Callers who were authenticated a short while ago. What they sent is kept as a digest. */
+/** Recently authenticated callers, by a digest of their headers. */
 export interface KnownCallers {
-  /** Undefined: the request has none of the headers, so that nothing tells its caller from others. */
+  /** Undefined if the request has none of the headers. */
   keyOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined;
   find(key: string): UserCaller | undefined;
   add(key: string, caller: UserCaller): void;
@@ -22,7 +22,7 @@ export const createKnownCallers = (
   { headers: names, ttlSeconds, maxSize }: CallerCacheOptions,
   now: () => number = () => performance.now(),
 ): KnownCallers => {
-  /** The one that was looked for longest ago is the first. */
+  /** Least recently used first. */
   const known = new Map<string, { caller: UserCaller; until: number }>();
   return {
     keyOf(headers) {

@@ -1,4 +1,4 @@
-/** An object as a literal or JSON makes it, whichever realm it is from; no list, and nobody's instance. */
+/** True for objects from literals or JSON, of any realm; false for lists and instances of classes. */
 export const isPlainObject = (value: unknown): value is Record<string, unknown> => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

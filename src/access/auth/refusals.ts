@@ -4,20 +4,20 @@ import type { CausedByProject } from "../../platform/lib/contents.ts";
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
-/** Of the answer's own form, or of the connection: not a handler's to say. */
+/** Headers that belong to the answer's format or the connection. */
 const OWN_HEADERS = /^(content-.*|transfer-encoding|connection|keep-alive|upgrade|date|trailer)$/i;
 const HEADERS_AT_MOST = 20;
 const HEADER_CHARACTERS_AT_MOST = 4_000;
 const FIRST_STATUS = 300;
 const LAST_STATUS = 599;
 
-/** What comes back as headers may be a list of pairs, an object, or `Headers`. */
+/** `given`: a list of pairs, an object, or `Headers`. */
 const headersOf = (given: unknown): Record<string, string> => {
   let headers: Headers;
   try {
     headers = new Headers(given as ConstructorParameters<typeof Headers>[0]);
   } catch {
-    // A refusal stays one, though nobody can be told its headers.
+    // Invalid headers must not turn a refusal into a fault.
     return {};
   }
   const told = [...headers].filter(
@@ -27,8 +27,8 @@ const headersOf = (given: unknown): Record<string, string> => {
 };
 
 /**
- * The SDK's `HTTPException`, whichever copy of it a handler has thrown: known by its `status` and `headers`. Undefined for
- * anything else, and for a status that would let somebody in.
+ * Recognizes the SDK's `HTTPException` by its fields, because handlers may use another copy of the class. Undefined for
+ * other errors, and for statuses that would grant access.
  */
 export const refusalIn = (thrown: unknown): HandlerRefusal | undefined => {
   if (!isObject(thrown) || !("headers" in thrown)) return undefined;
@@ -39,13 +39,12 @@ export const refusalIn = (thrown: unknown): HandlerRefusal | undefined => {
   return new HandlerRefusal(status, sentence, headersOf(headers), { cause: thrown });
 };
 
-/** Too early, too slow, too often: statuses of 4xx that pass. */
+/** Temporary 4xx statuses: timeout, too early, too many. */
 const PASSING = [408, 425, 429];
 
 /**
- * `authenticate` threw what is no `HTTPException`. A request is refused like any other that nobody vouches for: a library that finds
- * a token expired throws none. But it may as well be an identity provider that can't be reached, so nobody who is known loses access by
- * one of them; see reauthorization/rounds.ts.
+ * `authenticate` threw an error other than `HTTPException`, such as a library's "token expired". It may also be an
+ * unreachable identity provider, so open connections survive one such error (reauthorization/rounds.ts).
  */
 export class UnexplainedRefusal extends ThreadloomError implements CausedByProject {
   readonly causedByProject = true;
@@ -54,7 +53,7 @@ export class UnexplainedRefusal extends ThreadloomError implements CausedByProje
   }
 }
 
-/** Whether somebody is refused for what he is, and not for the moment. */
+/** Whether the refusal concerns the caller, rather than being temporary. */
 export const isLossOfAccess = (error: unknown): boolean => {
   if (error instanceof UnexplainedRefusal) return false;
   if (error instanceof HandlerRefusal) return error.status < 500 && !PASSING.includes(error.status);

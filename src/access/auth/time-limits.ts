@@ -1,9 +1,11 @@
 import { unavailable } from "../../platform/domain/errors.ts";
 
-/** A handler may ask a server of somebody else's; requests wait for it. */
+/** Handlers may call remote servers while requests wait. */
 export const HANDLER_SECONDS = 10;
 
-/** The answer of a handler; `gone`, where it has to be waited for: aborts when nobody waits any more. Throws `unavailable` if it does not come in time: then nobody knows who may do what. */
+/**
+ * Throws `unavailable` if a handler's answer is late. `gone`: called only for promises; aborts when the caller leaves.
+ */
 export const inTime = async (answer: unknown, ms: number, gone?: () => AbortSignal): Promise<unknown> => {
   if (!(answer instanceof Object) || typeof (answer as { then?: unknown }).then !== "function") return answer;
   const signal = gone?.();

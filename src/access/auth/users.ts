@@ -4,15 +4,15 @@ import type { Caller } from "../caller.ts";
 
 export type UserCaller = Extract<Caller, { kind: "user" }>;
 
-/** It goes with each run of the user: see Caller. */
+/** Bounded because each run of the user carries it. */
 const CHARACTERS_AT_MOST = 100_000;
 
-/** What authentication answered tells nobody. */
+/** The handler's answer names no user. */
 export class NoIdentityError extends Error {
   override readonly name = "NoIdentityError";
 }
 
-/** As JSON, since it is stored with runs and sent to graph processes. */
+/** Converted to JSON, because it is stored with runs and sent to graph processes. */
 const jsonOf = (user: unknown): JsonObject => {
   let text: string;
   try {
@@ -31,8 +31,8 @@ const jsonOf = (user: unknown): JsonObject => {
 };
 
 /**
- * The user of what an `authenticate` handler answered: an identity, or an object with one, whose other fields stay. Throws
- * `NoIdentityError`, with a sentence for the log.
+ * Converts the answer of an `authenticate` handler, an identity or an object with one, to a user. Throws
+ * `NoIdentityError` with a sentence for the log.
  */
 export const userOf = (answer: unknown): UserCaller => {
   const given: unknown = typeof answer === "string" ? { identity: answer } : answer;

@@ -8,16 +8,15 @@ import type { KeyRepository, UsableKey } from "./repository.ts";
 import { isScope } from "./scopes.ts";
 
 /**
- * What a server knows of the keys in the table: all of them, in memory, read again when one has changed. So a request costs
- * no statement, and an unknown key costs nothing but its hash, however many are tried. What was read is `READ_EVERY_MS` old at
- * most, and never used for a key when it is older than `TRUSTED_MS`: that long a key is not known yet, or accepted still.
+ * Holds all keys of the table in memory, so requests and guessed keys cost no statement. Reads changes every
+ * `READ_EVERY_MS` and trusts the cache for `TRUSTED_MS`: new and revoked keys take effect within that time.
  */
 export interface ApiKeyCache {
-  /** Whether the table holds a key or held one. Revoking the last does not open a server. */
+  /** Whether the table holds a key, even a revoked one: revoking the last key does not open a server. */
   readonly isInUse: boolean;
-  /** The caller with a key of this hash. A promise where the database has to be asked; rejects with `unavailable`. */
+  /** A promise only if the cache is stale. Rejects with `unavailable`. */
   find(hash: Buffer): KeyCaller | undefined | Promise<KeyCaller | undefined>;
-  /** Whether a caller that was found still has its key: it is neither revoked nor expired. As of the last reading. */
+  /** Whether a caller's key is neither revoked nor expired, as of the last reading. */
   holds(caller: KeyCaller): boolean;
   close(): Promise<void>;
 }
@@ -29,17 +28,17 @@ export interface ApiKeyCacheOptions {
   logger: Logger;
 }
 
-/** No signal is waited for: one may be lost, and a database without LISTEN has none. */
+/** Polled, because notifications may be lost and some databases lack LISTEN. */
 const READ_EVERY_MS = 400;
-/** "Refused within a second": what is older does not count, whether the loop was blocked or the database is away. */
+/** Guarantees "refused within a second", even after a blocked event loop or a database outage. */
 const TRUSTED_MS = 900;
-/** Of noting the last use: a statement per minute, whatever comes in. */
+/** For storing the last use: one statement a minute. */
 const NOTE_EVERY_MS = 60_000;
 
 interface Entry {
   hash: Buffer;
   caller: KeyCaller;
-  /** By the clock of this process. */
+  /** By this process's `performance.now()`. */
   expiresAtMs: number;
 }
 
@@ -48,18 +47,18 @@ const entryOf = ({ id, hash, scopes, expiresInSeconds }: UsableKey, readAtMs: nu
   caller: Object.freeze({
     kind: "key",
     id,
-    // A scope of a newer version is none that this one could grant.
+    // Ignore scopes of newer versions.
     scopes: Object.freeze(scopes.filter((scope): scope is KeyScope => isScope(scope))),
   }),
   expiresAtMs: expiresInSeconds === null ? Infinity : readAtMs + expiresInSeconds * 1_000,
 });
 
-/** Reads the keys, then resolves. Rejects if the database can't be asked. */
+/** Reads the keys before it resolves. Rejects if the database is unavailable. */
 export const openApiKeyCache = async ({ repository, logger }: ApiKeyCacheOptions): Promise<ApiKeyCache> => {
   let version = 0;
   let entries = new Map<string, Entry>();
   let isInUse = false;
-  /** When the last reading began that has succeeded. */
+  /** The start of the last successful reading. */
   let readAtMs = -Infinity;
   let reading: Promise<void> | undefined;
   const usedAtMs = new Map<string, number>();
@@ -74,7 +73,7 @@ export const openApiKeyCache = async ({ repository, logger }: ApiKeyCacheOptions
     }
     readAtMs = begunAtMs;
   };
-  /** One at a time, whoever asks. */
+  /** Shares one reading between callers. */
   const read = (): Promise<void> =>
     (reading ??= readOnce().finally(() => {
       reading = undefined;
@@ -84,7 +83,7 @@ export const openApiKeyCache = async ({ repository, logger }: ApiKeyCacheOptions
     if (usedAtMs.size === 0) return;
     const now = performance.now();
     const used = [...usedAtMs].map(([id, at]) => ({ id, secondsAgo: (now - at) / 1_000 }));
-    // In the order of ids: two servers that note the same keys must not each wait for the other.
+    // Sorted, so that two servers updating the same keys cannot deadlock.
     used.sort((one, other) => (one.id < other.id ? -1 : 1));
     await repository.recordUse(used, NOTE_EVERY_MS / 1_000);
     for (const [id, at] of usedAtMs) if (at <= now) usedAtMs.delete(id);
@@ -103,7 +102,7 @@ export const openApiKeyCache = async ({ repository, logger }: ApiKeyCacheOptions
   const findFresh = async (hash: Buffer): Promise<KeyCaller | undefined> => {
     const oldestMs = performance.now() - TRUSTED_MS;
     try {
-      // Twice at most: a reading may have begun long ago, the next one begins now.
+      // At most twice: the first reading may have started too long ago.
       while (readAtMs < oldestMs) await read();
     } catch (error) {
       throw unavailable("API keys can't be checked at the moment: the database can't be used.", error);

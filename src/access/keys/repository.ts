@@ -2,9 +2,9 @@ import type { Database } from "../../platform/database/database.ts";
 import type { ApiKeyRow } from "../../platform/database/tables.ts";
 import type { KeyScope } from "../caller.ts";
 
-/** What is told of a key; the key itself is stored nowhere. */
+/** The public fields of a key; the key itself is not stored. */
 export type KeyRecord = Omit<ApiKeyRow, "key_hash"> & {
-  /** By the clock of the database. */
+  /** By the database's clock. */
   status: "active" | "expired" | "revoked";
 };
 
@@ -13,42 +13,41 @@ export interface NewKey {
   keyHash: Buffer;
   name: string;
   scopes: readonly KeyScope[];
-  /** Seconds from now; undefined: never. */
+  /** Undefined: never expires. */
   expiresInSeconds: number | undefined;
 }
 
-/** A key that is not revoked, as servers compare it. */
+/** An unrevoked key, as servers compare it. */
 export interface UsableKey {
   id: string;
   /** SHA-256, hexadecimal. */
   hash: string;
-  /** As stored: a newer version may know others. */
+  /** May hold scopes of newer versions. */
   scopes: string[];
-  /** Null: never. Negative: it has expired. */
+  /** Null: never expires. Negative: expired. */
   expiresInSeconds: number | null;
 }
 
-/** All that a server has to know of the keys. */
 export interface KeysAsStored {
   version: number;
-  /** Null if nothing has changed since the version that was asked for. */
+  /** Null if nothing changed since the given version. */
   usable: UsableKey[] | null;
-  /** Whether there is a key, or was one. Null as above. */
+  /** Whether the table holds a key, even a revoked one. Null as above. */
   any: boolean | null;
 }
 
-/** A connection that is dead and does not say so must not keep a server from its keys. */
+/** A dead connection must not block the reading. */
 const ANSWER_MS = 2_000;
 
-/** Keys that are not revoked: a server keeps them all in memory, a few hundred bytes each. */
+/** Unrevoked keys: servers hold all of them, at a few hundred bytes each. */
 export const KEYS_AT_MOST = 10_000;
 
 const STATUS = `case when revoked_at is not null then 'revoked' when expires_at <= now() then 'expired' else 'active' end`;
 const RECORD = `key_id, name, scopes, expires_at, created_at, last_used_at, revoked_at, ${STATUS} as status`;
 
-/** The SQL of the keys. Times are those of the database: the clocks of the processes differ. */
+/** All times are the database's, because the clocks of processes differ. */
 export const createKeyRepository = (database: Pick<Database, "query">) => ({
-  /** Undefined if there are too many already. Rejects with `UNIQUE_VIOLATION` for a name that is taken. */
+  /** Undefined if there are too many keys. Rejects with `UNIQUE_VIOLATION` if the name is taken. */
   async insert(key: NewKey): Promise<KeyRecord | undefined> {
     const rows = await database.query<KeyRecord>(
       `insert into threadloom.api_keys (key_id, key_hash, name, scopes, expires_at)
@@ -60,7 +59,7 @@ export const createKeyRepository = (database: Pick<Database, "query">) => ({
     return rows[0];
   },
 
-  /** The oldest first; without `withRevoked` those that are not revoked. */
+  /** Oldest first. */
   async list({ withRevoked }: { withRevoked: boolean }): Promise<KeyRecord[]> {
     return await database.query<KeyRecord>(
       `select ${RECORD} from threadloom.api_keys where $1 or revoked_at is null order by created_at, key_id`,
@@ -68,7 +67,7 @@ export const createKeyRepository = (database: Pick<Database, "query">) => ({
     );
   },
 
-  /** The key with this id, else the one with this name that is not revoked. */
+  /** The key with this id, else the unrevoked key with this name. */
   async find(reference: string): Promise<KeyRecord | undefined> {
     const rows = await database.query<KeyRecord>(
       `select ${RECORD} from threadloom.api_keys where key_id = $1 or (name = $1 and revoked_at is null)
@@ -78,7 +77,7 @@ export const createKeyRepository = (database: Pick<Database, "query">) => ({
     return rows[0];
   },
 
-  /** Undefined if it is revoked already. */
+  /** Undefined if the key is already revoked. */
   async revoke(keyId: string): Promise<KeyRecord | undefined> {
     const rows = await database.query<KeyRecord>(
       `update threadloom.api_keys set revoked_at = now() where key_id = $1 and revoked_at is null returning ${RECORD}`,
@@ -87,7 +86,7 @@ export const createKeyRepository = (database: Pick<Database, "query">) => ({
     return rows[0];
   },
 
-  /** Deletes all of them, if all are revoked. Returns how many there were; undefined if one is not revoked. */
+  /** Deletes all keys if all are revoked, and returns their number; otherwise undefined. */
   async forgetRevoked(): Promise<number | undefined> {
     const [row] = await database.query<{ inUse: boolean; deleted: number }>(
       `with in_use as (select exists (select from threadloom.api_keys where revoked_at is null) as yes),
@@ -97,7 +96,7 @@ export const createKeyRepository = (database: Pick<Database, "query">) => ({
     return row === undefined || row.inUse ? undefined : row.deleted;
   },
 
-  /** One row, by its primary key, unless something has changed: 0.1 ms. `version` 0 asks for everything. */
+  /** Reads one row (0.1 ms) unless a key changed. `version` 0 reads everything. */
   async readSince(version: number): Promise<KeysAsStored> {
     const [row] = await database.query<KeysAsStored>(
       `select version::float8 as version,
@@ -114,7 +113,7 @@ export const createKeyRepository = (database: Pick<Database, "query">) => ({
     return row;
   },
 
-  /** Notes when keys were used last. Each key at most once in `everySeconds`, however many servers note it. */
+  /** Stores the last use of keys, each at most once in `everySeconds` across all servers. */
   async recordUse(used: readonly { id: string; secondsAgo: number }[], everySeconds: number): Promise<void> {
     await database.query(
       `update threadloom.api_keys key set last_used_at = used.at

@@ -9,28 +9,31 @@ import type { KeyScope } from "../caller.ts";
 import { hashOf, idOf, isKeyText, makeKey } from "./key-text.ts";
 import { KEYS_AT_MOST, type KeyRecord, type KeyRepository } from "./repository.ts";
 
-/** What an operator does with the keys. Whoever can open the database may: there is no caller to ask about. */
+/** An operator's commands for keys. They check no caller: access to the database is enough. */
 export interface KeyService {
-  /** `key` is told this once. Rejects with `invalid`, or with `conflict` for a name that an unrevoked key has. */
+  /** Returns `key` only once. Rejects with `invalid`, or with `conflict` if an unrevoked key has the name. */
   create(wish: KeyWish): Promise<{ key: string; record: KeyRecord }>;
   list(options: { withRevoked: boolean }): Promise<KeyRecord[]>;
-  /** `reference`: its id, its name, or the key itself. Rejects with `not_found`, and with `conflict` if it is revoked. */
+  /** `reference`: an id, a name or a key. Rejects with `not_found`, or `conflict` if the key is already revoked. */
   revoke(reference: string): Promise<KeyRecord>;
-  /** Deletes all keys, which opens a server that has no other access control. Rejects with `conflict` unless all are revoked. */
+  /**
+   * Deletes all keys, which opens a server without other access control. Rejects with `conflict` unless all are
+   * revoked.
+   */
   forget(): Promise<number>;
 }
 
 export interface KeyWish {
   name: string;
   scopes: readonly KeyScope[];
-  /** Seconds from now; undefined: never. */
+  /** Undefined: never expires. */
   expiresInSeconds: number | undefined;
 }
 
 const NAME_CHARACTERS_AT_MOST = 100;
-/** What would be mistaken for an id of a key. */
+/** Could be mistaken for a key's id. */
 const LIKE_AN_ID = /^[0-9a-f]{12}$/;
-/** Longer than anybody plans; PostgreSQL's times end later. */
+/** Below the end of PostgreSQL's timestamps. */
 const EXPIRY_SECONDS_AT_MOST = 100 * 365 * 86_400;
 
 const assertName = (name: string): void => {
@@ -66,7 +69,7 @@ export const createKeyService = (repository: Omit<KeyRepository, "readSince" | "
   },
   list: (options) => repository.list(options),
   async revoke(reference) {
-    // A key that has leaked is at hand, its id perhaps not. It is not repeated in what is answered.
+    // For a leaked key, whose id may be unknown. The error does not repeat it.
     const isKey = isKeyText(reference);
     const found = await repository.find(isKey ? idOf(hashOf(reference)) : reference);
     if (found === undefined) throw apiKeyNotFound(isKey ? "that is given" : `'${reference}'`);

@@ -2,29 +2,29 @@ import { createHash } from "node:crypto";
 import type { AccessRequest } from "../api-keys.ts";
 import { callerName, type Caller } from "../caller.ts";
 
-/** Asks once in a round for all connections of a caller that want to know the same. */
+/** Shares one answer per round between connections of a caller with the same subject. */
 export type Once = <Answer>(subject: string, ask: () => Promise<Answer>) => Promise<Answer>;
 
-/** What a connection asks of the caller as it is now. Rejects as a request would be refused, if it may not go on. */
+/** Checks a connection with the caller's current state. Rejects if a request would be refused. */
 export type Reauthorize = (caller: Caller, once: Once) => Promise<unknown>;
 
-/** A connection that is open. */
+/** An open connection. */
 export interface Member {
   ask: Reauthorize;
   caller: Caller;
   lose(error: unknown): void;
 }
 
-/** Connections of one caller that have shown the same: one call of `authenticate` says of all whether they may go on. */
+/** Connections of one caller with the same credentials, which share one call of `authenticate`. */
 export interface Group {
   name: string;
-  /** That of its first connection: the others have shown the same. */
+  /** The request of the first connection, for the credentials. */
   request: AccessRequest;
   caller: Caller;
   members: Set<Member>;
-  /** Rounds in a row that said nothing. */
+  /** Consecutive rounds without a decision. */
   failures: number;
-  /** Since when a round that says something is due, by `performance.now()`; undefined: none is. */
+  /** When the pending round became due, by `performance.now()`. */
   dueSince: number | undefined;
   timer: NodeJS.Timeout | undefined;
 }
@@ -33,7 +33,7 @@ export const loseAll = (group: Group, error: unknown): void => {
   for (const member of [...group.members]) member.lose(error);
 };
 
-/** Differ between the requests of one caller, and say nothing of who it is. */
+/** Headers that vary between requests and do not identify the caller. */
 const OF_EACH_REQUEST = new Set([
   "accept",
   "connection",
@@ -47,8 +47,8 @@ const OF_EACH_REQUEST = new Set([
 ]);
 
 /**
- * The same for connections of the same caller who have shown the same. A digest: what was shown is a secret. Any header may be
- * what a project's `authenticate` reads, so a client that varies one has many groups; they wait for each other (queue.ts).
+ * A digest, because credentials are secrets. `authenticate` may read any header, so a client that varies one has many
+ * groups, which take turns (queue.ts).
  */
 const nameOf = ({ url, headers }: AccessRequest, caller: Caller): string => {
   if (caller.kind !== "user") return callerName(caller) ?? caller.kind;
@@ -59,10 +59,10 @@ const nameOf = ({ url, headers }: AccessRequest, caller: Caller): string => {
     .digest("base64");
 };
 
-/** All groups that have members. */
+/** All groups with members. */
 export interface Groups extends Iterable<Group> {
   readonly size: number;
-  /** The one for such a request of this caller: made if it is not there. */
+  /** Creates the group if it does not exist. */
   of(request: AccessRequest, caller: Caller): Group;
   remove(group: Group): void;
 }
@@ -73,7 +73,7 @@ export const createGroups = (): Groups => {
     get size() {
       return groups.size;
     },
-    // A copy: whoever walks through them may end some.
+    // A copy, because loops may remove groups.
     [Symbol.iterator]: () => [...groups.values()][Symbol.iterator](),
     of(request, caller) {
       const name = nameOf(request, caller);

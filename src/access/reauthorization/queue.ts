@@ -1,4 +1,4 @@
-/** What waits for its turn: of each owner one at a time, and few of all owners together. */
+/** A queue with one item of each owner, and `atOnce` items in all, at a time. */
 export interface Queue<Item> {
   add(item: Item): void;
   clear(): void;
@@ -6,17 +6,14 @@ export interface Queue<Item> {
 
 export interface QueueOptions<Item> {
   ownerOf(item: Item): string;
-  /** Resolves when the next may begin; never rejects. */
+  /** Resolves when the next item may start; never rejects. */
   work(item: Item): Promise<void>;
   atOnce: number;
 }
 
-/**
- * Owners take turns: who has added a hundred waits for each of them behind those of others, and what hangs of one owner holds up
- * nobody else's.
- */
+/** Owners take turns, so neither many items nor a hanging one of an owner delays other owners. */
 export const createQueue = <Item>({ ownerOf, work, atOnce }: QueueOptions<Item>): Queue<Item> => {
-  /** Whose turn it is comes first. */
+  /** The owner whose turn is next comes first. */
   const waiting = new Map<string, Item[]>();
   const busy = new Map<string, Item[]>();
 

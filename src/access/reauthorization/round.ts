@@ -4,7 +4,7 @@ import { isLossOfAccess } from "../auth/refusals.ts";
 import { callerName } from "../caller.ts";
 import { loseAll, type Group, type Member, type Once } from "./groups.ts";
 
-/** Questions of one round at the same time: they share the pool with requests. */
+/** Bounded, because checks share the database pool with requests. */
 const QUESTIONS_AT_ONCE = 10;
 
 const createOnce = (): Once => {
@@ -17,12 +17,12 @@ const createOnce = (): Once => {
 };
 
 /**
- * Asks about a group once: authenticates its caller anew, and lets each connection ask what it wants to know. Who is refused loses
- * access. Rejects with what is no refusal, once all are asked that could be.
+ * Authenticates the caller of a group again and checks each connection; refused ones lose access. Rejects with the
+ * first error that is no refusal.
  */
 export const askAbout = async (group: Group, authenticate: Authenticate): Promise<void> => {
   try {
-    // What was remembered would be the answer of before.
+    // Bypass the cache.
     const caller = await authenticate({ ...group.request, afresh: true });
     if (callerName(caller) !== callerName(group.caller)) {
       throw unauthenticated("The request could not be authenticated.");

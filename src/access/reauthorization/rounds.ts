@@ -6,32 +6,29 @@ import { loseAll, type Group } from "./groups.ts";
 import { createQueue } from "./queue.ts";
 import { askAbout } from "./round.ts";
 
-/** Not all at the moment of a restart or an outage: a round comes up to this part of the interval too early. */
+/** Part of the interval by which a round may come early, so that rounds spread after a restart or an outage. */
 const JITTER = 0.25;
-/** Rounds of different users at the same time: they share the pool with requests. */
+/** Bounded, because rounds share the database pool with requests. */
 const ROUNDS_AT_ONCE = 8;
-/**
- * A database or an identity provider that is away is waited for, also one whose client throws what nobody understands; whoever then is
- * still not known to be allowed is refused.
- */
+/** Tolerates short outages of the database or the identity provider, then ends the connections. */
 const FAILURES_AT_MOST = 3;
 const RETRY_PART = 0.25;
-/** Intervals for which a round may be due and say nothing, since it waits for its turn or for an answer. */
+/** In intervals: how long a due round may stay without a decision. */
 const LATE_AT_MOST = 2;
 const LOG_EVERY_MS = 10_000;
 
 export interface RoundsOptions {
   authenticate: Authenticate;
-  /** From a round to the next of the same group, at most. */
+  /** Maximum time between two rounds of a group. */
   everyMs: number;
   logger: Pick<Logger, "warn">;
 }
 
-/** Asks about groups of users, again and again. */
+/** Checks groups of users periodically. */
 export interface Rounds {
-  /** Begins with a group that has got its first member, and goes on as long as it has some. */
+  /** Starts the rounds of a group with its first member. They end with its last member. */
   begin(group: Group): void;
-  /** Ends what is overdue by two intervals, and tells when rounds don't keep up. To be called now and then, with all groups. */
+  /** Ends groups without a decision for two intervals, and logs if rounds are late. Call it regularly. */
   endWhatIsOverdue(groups: Iterable<Group>): void;
   close(): void;
 }
