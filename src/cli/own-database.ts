@@ -29,10 +29,10 @@ export interface DatabaseFlags {
 
 export const onDatabase = (command: Command): Command =>
   command
-    .option("--database-url <url>", "the database, not through a pooler in transaction mode")
+    .option("--database-url <url>", "the database's address, not of a pooler in transaction mode")
     .option("--database-schema <name>", "the schema of its tables")
-    .option("--data <folder>", "folder of the embedded PostgreSQL, where no database is named")
-    .option("--config <path>", "the langgraph.json whose env may name the database");
+    .option("--data <folder>", "folder of the embedded PostgreSQL, if no database is named")
+    .option("--config <path>", "the langgraph.json; its env may name the database");
 
 export interface OwnDatabase {
   database: Database;

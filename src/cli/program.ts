@@ -13,12 +13,12 @@ interface CommandEntry {
 const COMMANDS: readonly CommandEntry[] = [
   {
     name: "new",
-    summary: "Make a project with a graph that runs.",
+    summary: "Create a project with a working graph.",
     load: async () => (await import("./commands/new.ts")).createNew,
   },
   {
     name: "dev",
-    summary: "Start the server, and load graphs anew as they are written.",
+    summary: "Start the server, and reload graphs when their files change.",
     load: async () => (await import("./commands/dev.ts")).createDev,
   },
   {
@@ -28,12 +28,12 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "doctor",
-    summary: "Look at all that a start needs, and say what to do.",
+    summary: "Check everything that a start needs, and say what to fix.",
     load: async () => (await import("./commands/doctor.ts")).createDoctor,
   },
   {
     name: "keys",
-    summary: "Make, list and revoke API keys.",
+    summary: "Create, list and revoke API keys.",
     load: async () => (await import("./commands/keys.ts")).createKeys,
   },
   {
@@ -58,12 +58,12 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "webhooks",
-    summary: "Show what became of webhooks, and send them again.",
+    summary: "Show the deliveries of webhooks, and send them again.",
     load: async () => (await import("./commands/webhooks.ts")).createWebhooks,
   },
   {
     name: "encryption",
-    summary: "Show what is encrypted with which key, and encrypt it anew.",
+    summary: "Show the encryption keys in use, and rotate to the newest.",
     load: async () => (await import("./commands/encryption.ts")).createEncryption,
   },
   {
@@ -98,7 +98,7 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "schemas",
-    summary: "Read the schemas of graphs ahead of time.",
+    summary: "Read the schemas of graphs in advance.",
     load: async () => (await import("./commands/schemas.ts")).createSchemas,
   },
 ];

@@ -19,7 +19,7 @@ export const watchLoading = async <Loaded>(
     const after = `${lateMs / 1_000} seconds`;
     logger.warn(
       { graph_id: id, file },
-      `graph '${id}' has not finished loading after ${after}, and is waited for: does its module await something that never comes?`,
+      `graph '${id}' has not finished loading after ${after}. Check whether its module awaits something that never comes.`,
     );
   }, lateMs);
   let giveUp = (): void => undefined;

@@ -124,7 +124,7 @@ test.each([
   [
     "with a package outside of it",
     { "package.json": { dependencies: { threadloom: "file:../threadloom-0.1.0.tgz" } } },
-    "threadloom is 'file:../threadloom-0.1.0.tgz' in package.json, which lies outside",
+    "threadloom is 'file:../threadloom-0.1.0.tgz' in package.json, outside",
   ],
   ["whose package.json is no JSON", { "package.json": "{,}" }, "package.json:1:2 is not JSON"],
 ])("a project %s is refused by dockerfile and compose, with what to do", async (_, files, sentence) => {
@@ -233,7 +233,7 @@ test("keys for Python are named as meaningless, and a server among the devDepend
     {},
     "dockerfile",
   );
-  expect(python.told).toContain("mean nothing for this image: base_image, pip_installer, python_version.");
+  expect(python.told).toContain("have no effect on this image: base_image, pip_installer, python_version.");
   const dev = await within({}, { "package.json": { devDependencies: { threadloom: "1" } } }, "dockerfile");
   expect([dev.code, dev.out, dev.told]).toEqual([
     1,

@@ -53,7 +53,7 @@ test("a backup that is made while runs go on is restored elsewhere, where thread
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await run(["backup", "--output", file], first.connectionString)).code).toBe(1);
     const here = await run(["restore", file, "--force"], first.connectionString);
-    expect([here.code, here.told]).toEqual([1, expect.stringContaining("stop all servers first")]);
+    expect([here.code, here.told]).toEqual([1, expect.stringContaining("Stop all servers first")]);
     url = await anEmptyDatabase();
   } finally {
     await first.close();

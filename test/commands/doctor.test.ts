@@ -78,7 +78,7 @@ test("a superuser is warned of, since a server needs none", async () => {
   expect(code).toBe(0);
   expect(of("Rights")).toMatchObject({
     level: "warn",
-    text: expect.stringMatching(/^\S+ is a superuser, /),
+    text: expect.stringMatching(/^\S+ is a superuser /),
     advice: expect.stringContaining("docs/database-role.md"),
   });
 });
@@ -243,8 +243,8 @@ const withAuth = async (path: string, more: object = {}) => {
 };
 
 test.each([
-  ["./auth.ts:all", "ok", /auth\.ts loads, and covers every event$/],
-  ["./auth.ts:auth", "warn", /^every user may do what no handler covers: .* and \d+ more$/],
+  ["./auth.ts:all", "ok", /auth\.ts loads and covers every event$/],
+  ["./auth.ts:auth", "warn", /^no handler covers these events, so every user may do them: .* and \d+ more$/],
   ["./auth.ts:nothing", "fail", /auth\.ts\): 'nothing' /],
   ["./missing.ts:auth", "fail", /^auth\.path: the file .*missing\.ts does not exist/],
   ["./slow.mjs:auth", "fail", /^Not loaded after 5 s\.$/],
@@ -301,7 +301,7 @@ test("keys for building an image are information; a TypeScript without an interf
   );
   expect([level, text]).toEqual([
     "info",
-    expect.stringContaining("dependencies, python_version: for building"),
+    expect.stringContaining("dependencies, python_version: only for images"),
   ]);
   expect(of("typescript")).toMatchObject({ level: "warn", advice: "npm install --save-dev typescript@5" });
 });

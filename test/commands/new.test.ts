@@ -33,7 +33,7 @@ test("makes a project of the usual template, and says the next steps in the word
   const { code, out, told } = await commandOf(["new", "My Agent", "--no-install"], { cwd, environment });
   expect([code, told]).toEqual([0, ""]);
   expect(out).toContain("Next:\n\n  cd 'My Agent'\n  pnpm install\n  pnpm dev\n");
-  expect(out).toContain("which that opens: What is 6 * 7?\n");
+  expect(out).toContain("which opens by itself: What is 6 * 7?\n");
   expect((await readdir(`${cwd}/My Agent`)).sort()).toEqual([
     ".env.example",
     ".gitignore",
@@ -98,7 +98,7 @@ test("a folder with files gets a project beside them, unless one of them would b
   await writeFile(`${other}/src/agent.ts`, "mine");
   const { code, told } = await make(other, ".");
   expect(code).toBe(2);
-  expect(told).toContain("would be written over: package.json, src/agent.ts. Nothing was written");
+  expect(told).toContain("would be overwritten: package.json, src/agent.ts. Nothing was written");
   expect((await readdir(other)).sort()).toEqual(["package.json", "src"]);
   expect(await readFile(`${other}/package.json`, "utf8")).toBe("mine");
 });
@@ -206,7 +206,7 @@ test("what is empty, or would steer the terminal, is refused and printed without
 test("a folder without a name is none, and a link that leads nowhere is in the way before anything is written", async () => {
   const cwd = await aFolder();
   const unnamed = await make(cwd, "");
-  expect([unnamed.code, unnamed.told]).toEqual([2, expect.stringContaining("The folder has no name")]);
+  expect([unnamed.code, unnamed.told]).toEqual([2, expect.stringContaining("The folder's name is empty")]);
   await symlink(`${cwd}/nowhere`, `${cwd}/package.json`);
   const { code, told } = await make(cwd, ".");
   expect([code, told]).toEqual([2, expect.stringContaining("package.json")]);

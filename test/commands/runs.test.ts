@@ -157,7 +157,7 @@ test("a server that does not answer, a missing id and a wrong key are told in a 
   const nobody = await threadloom("runs", "list", "--url", "http://127.0.0.1:1");
   expect([nobody.code, nobody.told]).toEqual([
     1,
-    "threadloom runs: No server answers at http://127.0.0.1:1: start one with 'threadloom start', or name another with --url.\n",
+    "threadloom runs: No server answers at http://127.0.0.1:1. Start one with 'threadloom start', or choose another with --url.\n",
   ]);
   const missing = await threadloom("threads", "show", MISSING);
   expect([missing.code, missing.told.includes(MISSING)]).toEqual([1, true]);

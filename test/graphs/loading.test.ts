@@ -120,9 +120,9 @@ describe("langgraph.json", () => {
     ['{"graphs": {"agent": {"path": "./agent.py"}}}', /'\.\/agent\.py', which is Python/],
     [
       '{"graphs": {"agent": "./agent.ts:graph", "__proto__": "./agent.ts:graph"}}',
-      /no graph can be called '__proto__'/,
+      /no graph can be named '__proto__'/,
     ],
-    ['{"graphs": {"__proto__": "./agent.ts:graph"}}', /no graph can be called '__proto__'/],
+    ['{"graphs": {"__proto__": "./agent.ts:graph"}}', /no graph can be named '__proto__'/],
     ['{"graphs": {"agent": "./agent.ts:graph"}, "env": 3}', /env: must be the path of a file/],
   ])("is refused when it says %s", async (text, message) => {
     const error = await failure(readGraphConfig(await aFile("langgraph.json", text)));

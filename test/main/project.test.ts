@@ -32,7 +32,7 @@ describe("langgraph.json", () => {
       .map(({ msg }) => msg);
     expect(warnings).toEqual(
       expect.arrayContaining([
-        `${project.path("langgraph.json")}: auth is ignored, as --unsafe-ignore-auth says`,
+        `${project.path("langgraph.json")}: auth is ignored, because of --unsafe-ignore-auth`,
         `${project.path("langgraph.json")}: 'webhoks' is unknown; did you mean 'webhooks'?`,
         "variables of the hosted server that have no effect here: REDIS_URI (there is no Redis)",
       ]),

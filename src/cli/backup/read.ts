@@ -41,7 +41,7 @@ const jsonIn = (line: Buffer | undefined | void): unknown => {
 const headIn = (file: string, line: Buffer | undefined | void): BackupHead => {
   const head = backupHead.safeParse(jsonIn(line));
   if (head.success) return head.data;
-  throw new StartError(`${file} is no backup that this version can read.`);
+  throw new StartError(`${file} is not a backup that this version can read.`);
 };
 
 /** Checks the whole file before anything is changed. */
@@ -80,7 +80,7 @@ const migrationsOf = async ({
   );
   if (isKnown) return known.slice(0, migrations.length);
   throw new StartError(
-    `The backup was made by another version (${version}) with other tables: restore it with that one.`,
+    `The backup was made by another version (${version}) with other tables. Restore it with that version.`,
   );
 };
 
@@ -161,7 +161,7 @@ const fill = async (client: pg.Client, options: RestoreOptions): Promise<number>
     if (!table.success) break;
     const { table: name } = table.data;
     if (!tables.includes(name))
-      throw new StartError(`${file} names a table '${name}', which is not one of this version.`);
+      throw new StartError(`${file} names a table '${name}', which this version does not have.`);
     const sink = client.query(copyFrom(`copy ${place(name)} (${columnsText(table.data)}) from stdin`));
     const written = finished(sink);
     written.catch(() => undefined);
@@ -200,7 +200,7 @@ export const restoreBackup = async (options: RestoreOptions): Promise<{ head: Ba
     const table = await firstWithRows(client, schema);
     if (table !== undefined && !force)
       throw new StartError(
-        `The database is not empty (${schema}.${table} has rows): restore into an empty one, or say --force, which deletes all that is there.`,
+        `The database is not empty (${schema}.${table} has rows). Restore into an empty database, or use --force, which deletes all rows.`,
       );
     await makeEmpty(client, schema);
     await migrate(connectionString, { schema, migrations, logger });

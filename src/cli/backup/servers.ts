@@ -14,7 +14,7 @@ const SEEN = `select ceil(extract(epoch from now() - max(seen_at)))::int as seco
 
 export const assertNoServers = async (client: pg.Client, schema: string): Promise<void> => {
   const living = await client.query(LIVES, [listenerName(schema)]);
-  if (living.rowCount === 1) throw new StartError("A server uses this database: stop all servers first.");
+  if (living.rowCount === 1) throw new StartError("A server uses this database. Stop all servers first.");
   const tables = await client.query<{ found: boolean }>("select to_regclass($1) is not null as found", [
     `"${schema}".workers`,
   ]);
@@ -23,6 +23,6 @@ export const assertNoServers = async (client: pg.Client, schema: string): Promis
   const seconds = rows[0]?.seconds ?? undefined;
   if (seconds === undefined) return;
   throw new StartError(
-    `A server gave a sign of life ${Math.max(1, seconds)} seconds ago: stop all servers first. One that was killed counts for ${SILENT_SECONDS} seconds.`,
+    `A server was active ${Math.max(1, seconds)} seconds ago. Stop all servers first. A killed server counts as active for ${SILENT_SECONDS} seconds.`,
   );
 };

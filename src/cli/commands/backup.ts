@@ -12,9 +12,8 @@ Examples:
   $ threadloom backup --output /var/backups/threadloom.gz
   $ DATABASE_URL=postgresql://… threadloom backup --output before-upgrade.gz
 
-The file holds all that servers store, as it is at one moment; they may go on meanwhile. Encrypted rows stay encrypted, and
-the keys are not in it: keep LANGGRAPH_AES_KEY elsewhere. What is not encrypted can be read by whoever has the file, as can
-the hashes of API keys. 'threadloom restore' reads it.
+The file holds a snapshot of all data. Servers may run meanwhile. Encrypted rows stay encrypted, and the file has no keys: keep
+LANGGRAPH_AES_KEY elsewhere. Everything else in the file is readable, also the hashes of API keys. 'threadloom restore' reads it.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 interface Flags extends BackupFlags {
@@ -25,14 +24,14 @@ const usualName = (): string =>
   `threadloom-${new Date().toISOString().slice(0, 19).replaceAll(":", "-")}.backup.gz`;
 
 export const createBackup: CreateCommand = (surroundings) =>
-  onBackup(new Command("backup"), "write over a file that is there")
+  onBackup(new Command("backup"), "overwrite an existing file")
     .description("Writes the database into a file: the embedded one, or that of DATABASE_URL.")
-    .option("--output <file>", "where to (default: threadloom-<time>.backup.gz in this folder)")
+    .option("--output <file>", "the file to write (default: threadloom-<time>.backup.gz in this folder)")
     .addHelpText("after", EXAMPLES)
     .action(async ({ output: file = usualName(), force, json, ...flags }: Flags) => {
       const { write, note } = surroundings;
       if (!force && (await stat(file).catch(() => undefined)) !== undefined)
-        throw new StartError(`${file} is there already; --force writes over it.`);
+        throw new StartError(`${file} exists already. Use --force to overwrite it.`);
       const { head, rows } = await withBackedUp(flags, surroundings, {
         async check({ url, dataFolder }) {
           if (url === undefined && !(await hasCluster(dataFolder)))

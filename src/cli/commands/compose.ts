@@ -7,7 +7,7 @@ Examples:
   $ threadloom compose
   $ threadloom compose --output docker-compose.yml
 
-It builds the Dockerfile of 'threadloom dockerfile'. No secret has a default; the file that env of langgraph.json names is handed on.
+It builds the Dockerfile of 'threadloom dockerfile'. Secrets have no defaults. The server gets the file that env of langgraph.json names.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 export const createCompose: CreateCommand = ({ environment, write, note }) =>

@@ -20,13 +20,13 @@ const NO_CONFIG = (path: string): string =>
 
 './src/agent.ts' is a file that exports the graph, 'graph' the name of the export. One elsewhere: threadloom dev --config <path>.`;
 
-const HELP = `threadloom dev: the server, for a project that is being written
+const HELP = `threadloom dev: the server for development
 
 Usage: threadloom dev [options]
 
-Starts the server as 'threadloom start' does, with graphs in a process of their own (--workers 1), and watches the files that graphs
-were loaded from, langgraph.json, the file of its 'env', and tsconfig.json. When one is written, new runs begin in the new code; what
-runs goes on in the code that it began with. Code that can't be loaded is told, and changes nothing.
+Starts the server as 'threadloom start' does, with graphs in their own process (--workers 1). It watches the files of the graphs,
+langgraph.json, the file of its 'env', and tsconfig.json. After a change, new runs use the new code; active runs keep their code.
+If the new code can't be loaded, the server reports the error and keeps the old code.
 
 Examples
   $ threadloom dev
@@ -62,7 +62,7 @@ const run = async (given: string[], { environment, terminal, write }: CommandSur
 
 export const createDev: CreateCommand = (surroundings) =>
   new Command("dev")
-    .description("Starts the server for development: graphs are loaded anew as their files are written.")
+    .description("Starts the server for development: graphs are reloaded when their files change.")
     .helpOption(false)
     .configureHelp({ formatHelp: () => wholeHelp() })
     .allowUnknownOption()

@@ -7,7 +7,7 @@ Examples:
   $ threadloom dockerfile
   $ threadloom dockerfile --output Dockerfile
 
-It honours node_version and dockerfile_lines of langgraph.json, and installs by the lock file of npm, pnpm or yarn.
+It uses node_version and dockerfile_lines of langgraph.json, and the lock file of npm, pnpm or yarn.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 export const createDockerfile: CreateCommand = ({ environment, write, note }) =>

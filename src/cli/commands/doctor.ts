@@ -33,7 +33,7 @@ Examples:
   $ threadloom doctor --port 8124 --host 0.0.0.0
   $ threadloom doctor --json
 
-It changes nothing. INFO: nothing is wrong; WARN: a start works, and something is to be known; FAIL: a start is refused, or does not do what it should.
+It changes nothing. INFO: no problem. WARN: the server starts, but read the advice. FAIL: the server refuses to start, or works incorrectly.
 Exit codes: 0 done, 1 something fails, 2 wrong usage.`;
 
 interface Flags extends DatabaseFlags {
@@ -46,7 +46,7 @@ interface Flags extends DatabaseFlags {
 const seconds = (text: string): number => {
   const number = Number(text);
   if (number >= 1 && number <= 600) return number;
-  throw new InvalidArgumentError("It is a number of seconds from 1 to 600.");
+  throw new InvalidArgumentError("Use a number of seconds from 1 to 600.");
 };
 
 const configOf = ({ host, port, databaseUrl }: Flags, place: DatabasePlace, configPath: string): Config => {
@@ -103,9 +103,9 @@ async function* checksOf(
 
 export const createDoctor: CreateCommand = (surroundings) =>
   answeringJson(onDatabase(new Command("doctor")))
-    .description("Looks at all that a start needs, and says what to do.")
-    .option("--host <address>", "the address that is to be listened on")
-    .option("--port <number>", "the port that is to be listened on")
+    .description("Checks everything that a start needs, and says what to fix.")
+    .option("--host <address>", "the address to listen on")
+    .option("--port <number>", "the port to listen on")
     .option("--timeout <seconds>", "for loading the graphs, and as long for auth and http.app", seconds, 60)
     .addHelpText("after", EXAMPLES)
     .action(async (flags: Flags) => {

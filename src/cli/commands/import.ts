@@ -73,8 +73,8 @@ const run = async (
     }
     if (!(await explain(databaseName(connectionString), isSession(connectionString)))) {
       throw new StartError(
-        `The way to the database ${databaseName(connectionString)} leads through a pooler in transaction mode: ` +
-          "name an address past it, with --database-url or DATABASE_DIRECT_URL.",
+        `The connection to the database ${databaseName(connectionString)} goes through a pooler in transaction mode: ` +
+          "use a direct address, with --database-url or DATABASE_DIRECT_URL.",
       );
     }
     if (!dryRun)
@@ -147,16 +147,16 @@ export const createImport: CreateCommand = (surroundings) =>
     .description("Copies threads from a database that @langchain/langgraph-checkpoint-postgres filled.")
     .requiredOption(
       "--from <url>",
-      "the database to read (required), as postgresql://user:password@host/database; it is not changed",
+      "the database to read (required), e.g. postgresql://user:password@host/database; the import only reads it",
     )
     .option("--schema <name>", "the schema of its tables (default: public)")
     .option(
       "--graph <id>",
-      "the graph of these threads, as langgraph.json calls it: the source doesn't say. Without it they get one with their " +
-        "next run. Was it a wrong one, run it again with the right one",
+      "the graph id of these threads in langgraph.json, which the source does not store. Without it, a thread gets its graph from its " +
+        "next run. To correct a wrong graph, run the import again",
     )
     .option("--thread <id>", "only this thread")
-    .option("--dry-run", "say what there is to do, and make and write nothing")
+    .option("--dry-run", "show the work, and write nothing")
     .addHelpText("after", EXAMPLES)
     .action(async (flags: ImportFlags) => {
       const isComplete = await run(importCommandOf(flags, surroundings.environment), surroundings);

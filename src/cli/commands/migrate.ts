@@ -21,7 +21,7 @@ Examples:
   $ threadloom migrate --status
   $ threadloom migrate --check && echo "nothing to do"
 
-Servers do the same when they start, where their role may. --status and --check change nothing.
+Servers do the same at their start, if their role has the rights. --status and --check change nothing.
 Exit codes: 0 done, 1 not done, or pending with --check, 2 wrong usage.`;
 
 interface Flags extends DatabaseFlags {
@@ -38,7 +38,7 @@ const statusOf = async (
   const place = await findOwnDatabase(flags, environment);
   if (place.url === undefined && !(await hasCluster(place.dataFolder)))
     throw new StartError(
-      `There is no embedded database in ${place.dataFolder} yet; the first start makes it.`,
+      `There is no embedded database in ${place.dataFolder} yet. The first start creates it.`,
     );
   const reached = await reachOwnDatabase(place, logger);
   const { connectionString } = reached;
@@ -74,11 +74,8 @@ export const createMigrate: CreateCommand = (surroundings) =>
     .description(
       "Bring the tables up to date: for deployments whose servers may not change them (docs/database-role.md).",
     )
-    .option(
-      "--status",
-      "show which migrations are applied and which are pending, by name, and change nothing",
-    )
-    .option("--check", "the same, and end with 1 unless all are applied")
+    .option("--status", "list the migrations that are applied and pending, and change nothing")
+    .option("--check", "the same, and exit with 1 unless all are applied")
     .addOption(new Option("--json", "answer as JSON, with --status or --check"))
     .addHelpText("after", EXAMPLES)
     .action(async (flags: Flags) => {

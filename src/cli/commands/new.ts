@@ -31,7 +31,7 @@ Examples:
   $ threadloom new my-agent --yes --package-manager pnpm
   $ threadloom new . --no-install
 
-It asks what was not said, at a terminal and without --yes. No file is written over. The templates need no key of a model:
+At a terminal it asks for missing options, unless you use --yes. It overwrites no file. The templates need no API key of a model:
   agent     an agent with tools
   approval  a person approves before something is done
   research  a plan, searches in parallel, a report
@@ -76,12 +76,12 @@ const installIn = async (
   }
   if (signal.aborted)
     throw new StartError(
-      `The project is in ${folder}, but its packages are not installed: '${manager} install' was stopped. Run it there again.`,
+      `The project is in ${folder}, but its packages are not installed: '${manager} install' was stopped. Run it again there.`,
     );
   wheel?.error(`${manager} could not install its packages`);
   throw new StartError(
     `The project is in ${folder}, but '${manager} install' failed there:\n\n${failure}\n\n` +
-      "Mend what it names, and run it there again.",
+      "Fix the error, and run it again there.",
   );
 };
 
@@ -104,7 +104,7 @@ const stepsText = (
     ...(isInstalled ? [] : [`${manager} install`]),
     scriptCommand(manager, "dev"),
   ];
-  const question = `Then ask it in the console, which that opens: ${TEMPLATE_QUESTIONS[template]}`;
+  const question = `Then ask the graph in the console, which opens by itself: ${TEMPLATE_QUESTIONS[template]}`;
   return `\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n${question}\nIts tests: ${scriptCommand(manager, "test")}\n`;
 };
 
@@ -116,10 +116,12 @@ const run = async (
   const { environment, write, canAsk } = surroundings;
   const asks = canAsk && flags.yes !== true;
   if (given === undefined && !asks && flags.yes !== true)
-    throw new UsageError(`Name a folder, e.g. 'threadloom new ${USUAL_FOLDER}', or say --yes for that one.`);
+    throw new UsageError(
+      `Name a folder, e.g. 'threadloom new ${USUAL_FOLDER}', or use --yes to take this name.`,
+    );
   if (given !== undefined) assertFolderName(given);
   if (flags.threadloom?.trim() === "")
-    throw new UsageError("--threadloom is empty; it names a version, a file of npm pack, or a folder.");
+    throw new UsageError("--threadloom is empty. Give a version, a package file, or a folder.");
   // A user inside a project may have forgotten to name a folder.
   if (given === undefined) await assertRoomIn(resolve("."));
   const questions = asks ? await import("../new/questions.ts") : undefined;
@@ -141,17 +143,18 @@ const run = async (
 
 export const createNew: CreateCommand = (surroundings) =>
   new Command("new")
-    .description("Makes a project with a graph that runs, its test, and all that serves it.")
-    .argument("[folder]", "where; '.' is this one")
-    .addOption(new Option("--template <name>", "what it begins as (default: agent)").choices(TEMPLATES))
-    .addOption(new Option("--language <name>", "(default: typescript)").choices(LANGUAGES))
+    .description("Creates a project with a working graph and its test.")
+    .argument("[folder]", "the folder to create; '.' is the current folder")
+    .addOption(new Option("--template <name>", "the template (default: agent)").choices(TEMPLATES))
+    .addOption(new Option("--language <name>", "the language (default: typescript)").choices(LANGUAGES))
     .option("--no-install", "do not install its packages")
     .addOption(
-      new Option("--package-manager <name>", "(default: the one that runs this, else npm)").choices(
-        PACKAGE_MANAGERS,
-      ),
+      new Option(
+        "--package-manager <name>",
+        "the package manager (default: the one that runs this command, else npm)",
+      ).choices(PACKAGE_MANAGERS),
     )
-    .option("--threadloom <version>", "the threadloom that it needs: a version, a file of npm pack, a folder")
+    .option("--threadloom <version>", "threadloom's version, or a package file or folder")
     .option("-y, --yes", "ask nothing")
     .addHelpText("after", EXAMPLES)
     .action((folder: string | undefined, flags: Flags) => run(folder, flags, surroundings));

@@ -13,14 +13,14 @@ Examples:
   $ threadloom openapi --output openapi.json
   $ threadloom openapi | npx openapi-typescript
 
-It is what /openapi.json of a running server says; no server and no database is needed. What langgraph.json switches off is
-not in it. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+It equals /openapi.json of a running server, but needs no server and no database. It leaves out what langgraph.json disables.
+Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 export const createOpenapi: CreateCommand = ({ environment, write, note }) =>
   new Command("openapi")
     .description("Prints the description of the API, as OpenAPI 3.1 in JSON.")
     .option("--config <path>", "path of langgraph.json")
-    .option("--output <file>", "write it there")
+    .option("--output <file>", "write it to this file")
     .addHelpText("after", EXAMPLES)
     .action(async ({ config: path, output }: { config?: string; output?: string }) => {
       const logger = createLogger({ level: "warn", destination: { write: note } });

@@ -12,8 +12,8 @@ Examples:
   $ threadloom psql -- -c 'select status, count(*) from threadloom.runs group by 1'
   $ threadloom psql --print-url
 
-The embedded PostgreSQL is started if it does not run, and runs as long as psql. psql itself is none of the package's:
-it comes with PostgreSQL. An address that is printed works as long as a server, or this command, keeps the database running.
+Starts the embedded PostgreSQL if it does not run, and stops it after psql. This package
+does not include psql: install PostgreSQL's client. A printed address works while a server, or this command, runs the database.
 Exit codes: 0 done, 1 not done, or psql ended with an error, 2 wrong usage.`;
 
 interface Flags extends DatabaseFlags {
@@ -37,7 +37,7 @@ export const createPsql: CreateCommand = ({ environment, write, note, stopping }
   onDatabase(new Command("psql"))
     .description("Opens psql on the database: the embedded one, or that of DATABASE_URL.")
     .argument("[arguments...]", "for psql, behind a --")
-    .option("--print-url", "print the address with its password, and open nothing")
+    .option("--print-url", "print the address with its password instead")
     .addHelpText("after", EXAMPLES)
     .action(async (argv: string[], { printUrl, ...flags }: Flags) => {
       const logger = createLogger({ level: "warn", destination: { write: note } });

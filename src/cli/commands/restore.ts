@@ -8,12 +8,12 @@ Examples:
   $ threadloom restore threadloom-2026-01-31T12-00-00.backup.gz
   $ DATABASE_URL=postgresql://… threadloom restore before-upgrade.gz --force
 
-Stop all servers first. Runs that were not ended go on when one starts, from their last checkpoints, and crons fire again: two
-deployments from one backup do everything twice. Encrypted rows need the keys that they were encrypted with.
+Stop all servers first. When a server starts, unfinished runs continue from their last checkpoints, and crons fire: two
+deployments from one backup do everything twice. Encrypted rows need their keys.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 export const createRestore: CreateCommand = (surroundings) =>
-  onBackup(new Command("restore"), "delete all that the database holds of Threadloom first")
+  onBackup(new Command("restore"), "first delete all of Threadloom's data in the database")
     .description("Fills an empty database from a file of 'threadloom backup'.")
     .argument("<file>", "the backup")
     .addHelpText("after", EXAMPLES)

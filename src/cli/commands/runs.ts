@@ -18,7 +18,7 @@ Examples:
   $ threadloom runs tail 0199f3a0-0000-7000-8000-000000000000
   $ threadloom runs cancel 0199f3a0-0000-7000-8000-000000000000
 
-They ask a running server over its API: --url and --api-key, or THREADLOOM_URL and THREADLOOM_API_KEY.
+These commands call a running server's API: --url and --api-key, or THREADLOOM_URL and THREADLOOM_API_KEY.
 Exit codes: 0 done, 1 not done, or the run that was followed failed, 2 wrong usage.`;
 
 const STATUSES = ["pending", "running", "error", "success", "timeout", "interrupted"];
@@ -31,7 +31,7 @@ const took = ({ run_started_at: started, run_ended_at: ended }: Run): string =>
 /** Only a search finds a run by its id alone. */
 const findRun = async (server: RemoteServer, id: string): Promise<Run> => {
   const [run] = runs.parse(await server.post("/runs/search", { run_id: id }));
-  if (run === undefined) throw new StartError(`There is no run '${id}', or this key may not see it.`);
+  if (run === undefined) throw new StartError(`There is no run '${id}', or this API key can't see it.`);
   return run;
 };
 
@@ -123,7 +123,7 @@ export const createRuns: CreateCommand = (surroundings) => {
   command.addHelpText("after", EXAMPLES);
 
   listing(command.command("list"), { statuses: STATUSES, happened: "were made" })
-    .description("Lists runs over all threads, the newest first.")
+    .description("Lists runs of all threads, newest first.")
     .option("--thread <id>", "only those of this thread", idArgument)
     .action(async (options: ListFlags & { thread?: string }) => {
       const { status, graph, assistant, thread, since, limit, ...flags } = options;
@@ -161,13 +161,13 @@ export const createRuns: CreateCommand = (surroundings) => {
           columns,
         ),
       );
-      if (found.length === limit) note("There may be more; name a larger --limit.\n");
+      if (found.length === limit) note("There may be more. Use a larger --limit.\n");
     });
 
   onServer(command.command("show"))
-    .description("Shows one: its status, durations, and its error with the cause and the node.")
+    .description("Shows a run: status, durations, and the error with its cause and node.")
     .argument("<run>", "its id", idArgument)
-    .option("--thread <id>", "its thread, where the server can't search runs", idArgument)
+    .option("--thread <id>", "the run's thread, for servers that can't search runs", idArgument)
     .action(async (id: string, { thread, ...flags }: ServerFlags & { thread?: string }) => {
       const server = remoteServer(flags, environment);
       const run =
@@ -180,7 +180,7 @@ export const createRuns: CreateCommand = (surroundings) => {
     });
 
   onServer(command.command("tail"))
-    .description("Follows the stream of one until it ends, from the first event that is kept.")
+    .description("Follows a run's stream until it ends, from the first stored event.")
     .argument("<run>", "its id", idArgument)
     .action(async (id: string, flags: ServerFlags) => {
       const server = remoteServer(flags, environment);
@@ -195,10 +195,13 @@ export const createRuns: CreateCommand = (surroundings) => {
     });
 
   onServer(command.command("cancel"))
-    .description("Cancels runs that wait or are executed.")
+    .description("Cancels pending and running runs.")
     .argument("<run...>", "their ids", idsArgument)
     .addOption(
-      new Option("--action <action>", "interrupt keeps what was done, rollback undoes and deletes the run")
+      new Option(
+        "--action <action>",
+        "interrupt keeps the run's results, rollback undoes and deletes the run",
+      )
         .choices(["interrupt", "rollback"])
         .default("interrupt"),
     )

@@ -17,25 +17,27 @@ Examples:
   $ threadloom schemas
   $ threadloom schemas --config packages/agent/langgraph.json
 
-A server reads them by itself after its start, and keeps them in .threadloom. This does so ahead, in node_modules/.cache, for
-images whose files can't be written any more once they run. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+A server reads the schemas after its start, and keeps them in .threadloom. This command writes them to node_modules/.cache, for
+images with read-only files. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 const fill = async (configPath: string, { write, note }: CommandSurroundings): Promise<void> => {
   const { entries } = await readGraphConfig(configPath);
   const missing = missingCompiler();
   if (missing !== undefined && !entries.some(({ file }) => TYPESCRIPT.test(file)))
-    return write("No graph is in TypeScript: there is nothing to read.\n");
+    return write("No graph is in TypeScript, so there are no schemas to read.\n");
   if (missing !== undefined) throw new StartError(`${missing}.`);
   const folder = dirname(resolve(configPath));
   const kept = cacheFolderOf(folder);
   if (kept === undefined)
-    throw new StartError(`There is no node_modules in ${folder}, or above it, to keep schemas in.`);
+    throw new StartError(
+      `There is no node_modules in ${folder} or above it for the schemas. Install the packages first.`,
+    );
   const request = requestOf(folder, entries);
   const extraction = await startExtraction(SCHEMA_PROCESS, request).extraction;
   for (const [id, message] of extraction.failures)
     note(`threadloom schemas: graph '${id}' can't be read from source: ${message}\n`);
   if (!extraction.isComplete)
-    throw new StartError("A module was not found, so nothing is kept: install the packages first.");
+    throw new StartError("A module was not found, so no schemas were kept. Install the packages first.");
   await createExtractionCache([kept]).write(request, extraction);
   write(`Kept the schemas of ${extraction.graphs.length} of ${entries.length} graphs in ${kept}.\n`);
 };

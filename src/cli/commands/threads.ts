@@ -17,7 +17,7 @@ Examples:
   $ threadloom threads tail 0199f3a0-0000-7000-8000-000000000000
   $ threadloom threads delete 0199f3a0-0000-7000-8000-000000000000 --yes
 
-They ask a running server over its API: --url and --api-key, or THREADLOOM_URL and THREADLOOM_API_KEY.
+These commands call a running server's API: --url and --api-key, or THREADLOOM_URL and THREADLOOM_API_KEY.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 const STATUSES = ["idle", "busy", "interrupted", "error"];
@@ -73,7 +73,7 @@ export const createThreads: CreateCommand = (surroundings) => {
     whose: "whose last run was ",
     happened: "changed",
   })
-    .description("Lists threads, those that changed last first.")
+    .description("Lists threads, last changed first.")
     .action(async ({ status, graph, assistant, since, limit, ...flags }: ListFlags) => {
       const server = remoteServer(flags, environment);
       const metadata = {
@@ -106,11 +106,11 @@ export const createThreads: CreateCommand = (surroundings) => {
         thread.error == null ? "" : JSON.stringify(thread.error),
       ]);
       write(tableText(["THREAD", "STATUS", "GRAPH", "CREATED", "UPDATED", "ERROR"], rows, columns));
-      if (found.length === limit) note("There may be more; name a larger --limit.\n");
+      if (found.length === limit) note("There may be more. Use a larger --limit.\n");
     });
 
   onServer(command.command("show"))
-    .description("Shows one: its status, the size of what is stored, and its last checkpoints.")
+    .description("Shows a thread: status, stored size, and last checkpoints.")
     .argument("<thread>", "its id", idArgument)
     .action(async (id: string, flags: ServerFlags) => {
       const server = remoteServer(flags, environment);
@@ -126,7 +126,7 @@ export const createThreads: CreateCommand = (surroundings) => {
     });
 
   onServer(command.command("tail"))
-    .description("Follows all runs of one, until Ctrl-C.")
+    .description("Follows all runs of a thread, until Ctrl-C.")
     .argument("<thread>", "its id", idArgument)
     .action(async (id: string, flags: ServerFlags) => {
       const server = remoteServer(flags, environment);
@@ -134,13 +134,13 @@ export const createThreads: CreateCommand = (surroundings) => {
     });
 
   onServer(command.command("delete"))
-    .description("Deletes threads with their runs and all that is stored of them.")
+    .description("Deletes threads with their runs and all their data.")
     .argument("<thread...>", "their ids", idsArgument)
-    .option("--yes", "without it nothing is deleted")
+    .option("--yes", "confirm; without it the command deletes nothing")
     .action(async (ids: string[], { yes, ...flags }: ServerFlags & { yes?: true }) => {
       if (!yes)
         throw new StartError(
-          `Nothing was deleted: say --yes to delete ${ids.length} threads with all their runs.`,
+          `Nothing was deleted. Use --yes to delete ${ids.length} threads with all their runs.`,
         );
       const server = remoteServer(flags, environment);
       await forEachId(

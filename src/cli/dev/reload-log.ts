@@ -45,7 +45,7 @@ export const createReloadLog = (
       print(isSame ? `${text} (as before)` : `${text}\n\n${message.replace(/^/gm, "  ")}\n`);
     },
     restarts(files) {
-      const text = `starting anew after a change of ${files}`;
+      const text = `restarting after a change of ${files}`;
       if (isForPerson) print(text);
       else logger.info(text);
     },

@@ -21,12 +21,16 @@ export const checkAccess = (config: Config, doors: Doors): Check => {
     assertMayListen(config, { hasStoredKeys: doors.hasStoredKeys, hasAuth });
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
-    return fail("Access", `a start on ${config.host} would be refused: there are no API keys`, make);
+    return fail("Access", `a start on ${config.host} is refused: there are no API keys`, make);
   }
   if (ways.length > 0) return ok("Access", ways.join(", "));
   if (config.unsafeNoAuth)
-    return warn("Access", "open, as --unsafe-no-auth says", "See to it that what is in front checks access.");
+    return warn(
+      "Access",
+      "open, as --unsafe-no-auth says",
+      "Make sure that the proxy in front checks access.",
+    );
   return isExposed(config)
     ? fail("Access", "open", make)
-    : ok("Access", "open on this machine; a start beyond loopback would be refused without API keys");
+    : ok("Access", "open on this machine; without API keys, the server refuses to listen beyond loopback");
 };

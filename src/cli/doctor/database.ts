@@ -32,7 +32,7 @@ const checkVersion = async (client: pg.Client, where: string): Promise<Check> =>
     ? warn(
         "Database",
         `PostgreSQL ${version}: ${where}`,
-        `Take PostgreSQL ${MAJOR_AT_LEAST} or newer; older ones are not tried.`,
+        `Use PostgreSQL ${MAJOR_AT_LEAST} or newer; older versions are untested.`,
       )
     : ok("Database", `PostgreSQL ${version}: ${where}`);
 };
@@ -42,7 +42,11 @@ const checkClock = async (client: pg.Client): Promise<Check> => {
   const differs = Math.abs(await clockAhead({ query }));
   const text = `${(differs / 1_000).toFixed(1)} s between this machine and the database`;
   return differs > CLOCKS_DIFFER_MS
-    ? warn("Clock", text, "Set both clocks by NTP: else times and the order of lists are wrong.")
+    ? warn(
+        "Clock",
+        text,
+        "Synchronize both clocks with NTP. Otherwise times and the order of lists are wrong.",
+      )
     : ok("Clock", text);
 };
 
@@ -89,8 +93,8 @@ const checkRights = async (
   if (isSuperuser && !isEmbedded)
     return warn(
       "Rights",
-      `${role} is a superuser, with rights over every database of that PostgreSQL and its files`,
-      "Give the server a role of its own, as docs/database-role.md says.",
+      `${role} is a superuser with access to all databases and files of this PostgreSQL`,
+      "Create a role for the server: see docs/database-role.md.",
     );
   if (denied.length > 0)
     return fail(
@@ -121,10 +125,10 @@ const checkMigrations = async (
   if (edited.length > 0)
     return {
       isPending,
-      check: fail(name, `${edited[0]} is not what has run here`, "Install the package anew."),
+      check: fail(name, `${edited[0]} differs from the migration that was applied`, "Reinstall the package."),
     };
   if (isPending) {
-    const advice = "A start makes them, or 'threadloom migrate' as the role that owns the tables.";
+    const advice = "Start the server, or run 'threadloom migrate' as the owner of the tables.";
     return { isPending, check: warn(name, `${pending.length} of ${states.length} are pending`, advice) };
   }
   return { isPending, check: ok(name, `all ${states.length} are applied`) };
@@ -209,7 +213,7 @@ export const checkDatabase = async (
     const advice =
       url === undefined
         ? "Look into postgres.log in that folder."
-        : "See to it that it runs, and that address, user and password of DATABASE_URL are right.";
+        : "Check that the database runs, and that the address, user and password in DATABASE_URL are right.";
     return { checks: [fail("Database", `${where}: ${reason}`, advice), ...disk], hasStoredKeys: false };
   }
 };

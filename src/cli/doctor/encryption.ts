@@ -60,7 +60,7 @@ export const checkEncryption = async (
   if (areUnbound(cipher, rows))
     return fail(
       name,
-      "an earlier version has encrypted what is stored, and no value is bound to its row",
+      "an earlier version has encrypted the data, and its values are not bound to their rows",
       "Stop all servers of that version and run 'threadloom encryption reseal' once.",
     );
   const configured = cipher?.keyIds ?? [];
@@ -78,19 +78,19 @@ export const checkEncryption = async (
       ? fail(
           name,
           text,
-          "Add it to LANGGRAPH_AES_KEY behind the key that encrypts, or 'threadloom encryption forget' it where no row needs it.",
+          "Add the key to LANGGRAPH_AES_KEY, after the first key. If no row needs it, run 'threadloom encryption forget'.",
         )
       : warn(
           name,
           text,
-          "Servers start, but show these rows as they are stored: add it to LANGGRAPH_AES_KEY behind the key that encrypts.",
+          "Servers start, but show these rows encrypted. Add the key to LANGGRAPH_AES_KEY, after the first key.",
         );
   }
-  const uncounted = counts === undefined ? "; there are too many rows to look for those of other keys" : "";
+  const uncounted = counts === undefined ? "; there are too many rows to count those of other keys" : "";
   return ok(
     name,
     known.includes(cipher?.keyId ?? "")
       ? `the key '${cipher?.keyId}' encrypts${uncounted}`
-      : `the key '${cipher?.keyId}' will encrypt from the first start on${uncounted}`,
+      : `the key '${cipher?.keyId}' will encrypt after the first start${uncounted}`,
   );
 };

@@ -48,7 +48,7 @@ export const checkGraphs = async (
   const answer = await loadElsewhere({ ...request, part: "graphs" }, environment, timeoutMs);
   return "found" in answer
     ? ok("Graphs", answer.found.join(", "))
-    : fail("Graphs", answer.failure, "Mend what is named there; a start would be refused.");
+    : fail("Graphs", answer.failure, "Correct it: the server refuses to start.");
 };
 
 const EVENTS_SHOWN = 10;
@@ -59,7 +59,7 @@ export async function* checkProjectParts(
   environment: Environment,
   timeoutMs: number,
 ): AsyncGenerator<Check> {
-  const refused = "Mend what is named there; a start would be refused.";
+  const refused = "Correct it: the server refuses to start.";
   const { auth, http, webhooks } = project;
   if (auth !== undefined) {
     const answer = await loadElsewhere({ ...request, part: "auth" }, environment, timeoutMs);
@@ -69,13 +69,17 @@ export async function* checkProjectParts(
       const more =
         answer.found.length > EVENTS_SHOWN ? ` and ${answer.found.length - EVENTS_SHOWN} more` : "";
       const advice = "Write handlers for them, or one for '*'.";
-      yield warn("auth", `every user may do what no handler covers: ${events}${more}`, advice);
-    } else yield ok("auth", `${auth.file} loads, and covers every event`);
+      yield warn(
+        "auth",
+        `no handler covers these events, so every user may do them: ${events}${more}`,
+        advice,
+      );
+    } else yield ok("auth", `${auth.file} loads and covers every event`);
     if (auth.letsStudioIn)
       yield warn(
         "auth",
-        "auth.disable_studio_auth is false: whoever says to be Studio is let in without proof",
-        "Take it out, unless nobody else can reach this server.",
+        "auth.disable_studio_auth is false: callers that claim to be Studio are let in without a check",
+        "Remove it, unless only you can reach this server.",
       );
   }
   if (http.app !== undefined) {
@@ -93,6 +97,6 @@ export async function* checkProjectParts(
   }
   const warning = webhooksWarning(webhooks);
   yield warning === undefined
-    ? ok("webhooks", "their headers have what they name")
-    : warn("webhooks", warning, "Name the domains that may be called in webhooks.url.allowed_domains.");
+    ? ok("webhooks", "the variables of their headers are set")
+    : warn("webhooks", warning, "List the allowed domains in webhooks.url.allowed_domains.");
 }

@@ -58,7 +58,7 @@ export const checkPort = async (host: string, port: number): Promise<Check> => {
       ? fail(
           "Port",
           `${where} is taken by another program${by}`,
-          `Take another port, e.g. --port ${port + 1}.`,
+          `Choose another port, e.g. --port ${port + 1}.`,
         )
       : warn(
           "Port",
@@ -67,10 +67,10 @@ export const checkPort = async (host: string, port: number): Promise<Check> => {
         );
   }
   if (code === "EACCES")
-    return fail("Port", `listening on ${where} is not permitted`, "Take one above 1023 with --port.");
+    return fail("Port", `listening on ${where} is not permitted`, "Choose a port above 1023 with --port.");
   return fail(
     "Port",
-    `nothing can listen on ${where} (${code})`,
+    `no server can listen on ${where} (${code})`,
     "Choose an address of this machine with --host.",
   );
 };

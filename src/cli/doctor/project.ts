@@ -22,14 +22,14 @@ export const checkProject = async (file: string, given: ProjectKeys): Promise<Ch
         : warn(
             "langgraph.json",
             warning,
-            `Correct what is misspelt in ${path}, and take out what has no effect.`,
+            `Correct misspelt keys in ${path}, and remove keys without effect.`,
           ),
       ...(forImages.length === 0
         ? []
         : [
             info(
               "langgraph.json",
-              `${forImages.join(", ")}: for building an image, by the hosted service or by 'threadloom dockerfile'; ` +
+              `${forImages.join(", ")}: only for images of the hosted service or of 'threadloom dockerfile'; ` +
                 "a server does not read them",
             ),
           ]),
@@ -63,7 +63,7 @@ const installedVersion = async (name: string, folder: string): Promise<string | 
 export const checkVersions = (folder: string): Promise<Check[]> =>
   Promise.all(
     SUPPORTED.map(async ({ name, from: [fromMajor, fromMinor], below }) => {
-      const range = `from ${fromMajor}.${fromMinor} on, and below ${below}.0`;
+      const range = `${fromMajor}.${fromMinor} or newer, below ${below}.0`;
       const title = name.replace("@langchain/", "");
       const version = await installedVersion(name, folder);
       if (version === undefined)
@@ -71,7 +71,7 @@ export const checkVersions = (folder: string): Promise<Check[]> =>
       const [major = 0, minor = 0] = version.split(".").map(Number);
       const isOld = major < fromMajor || (major === fromMajor && minor < fromMinor);
       return isOld || major >= below
-        ? fail(title, `${name} ${version}; supported is what is ${range}`, `npm install ${name}@latest`)
+        ? fail(title, `${name} ${version}; supported versions: ${range}`, `npm install ${name}@latest`)
         : ok(title, `${name} ${version}`);
     }),
   );
@@ -87,7 +87,7 @@ export const checkTypescript = async ({ entries, path }: GraphConfig): Promise<C
   const what =
     version === undefined
       ? `typescript is not installed for ${dirname(path)}`
-      : `typescript ${version} has no interface to read types by`;
+      : `typescript ${version} has no API to read types`;
   const advice = "npm install --save-dev typescript@5";
-  return [warn("typescript", `${what}: schemas of graphs leave out what only types say`, advice)];
+  return [warn("typescript", `${what}: schemas lack what only TypeScript types declare`, advice)];
 };

@@ -14,7 +14,7 @@ export const checkSessions = async (config: Config): Promise<Check[]> => {
   if (databaseUrl === undefined) return [];
   const accelerators = acceleratorsOf(config);
   if (!accelerators.advisoryLocks || !accelerators.sessions)
-    return [ok(NAME, "not looked for, as DATABASE_ADVISORY_LOCKS or DATABASE_SESSIONS says")];
+    return [ok(NAME, "not checked, because of DATABASE_ADVISORY_LOCKS or DATABASE_SESSIONS")];
   const addresses = {
     connectionString: databaseUrl,
     directConnectionString: databaseDirectUrl,
@@ -24,11 +24,12 @@ export const checkSessions = async (config: Config): Promise<Check[]> => {
     await assertSessions(addresses, accelerators);
   } catch (error) {
     if (error instanceof StartError)
-      return [fail(NAME, error.message, "A start would be refused; docs/scaling.md says more of poolers.")];
+      return [fail(NAME, error.message, "The server refuses to start. See docs/scaling.md about poolers.")];
     if (!isUnusable(error) && sqlState(error) === undefined) throw error;
-    const advice = "See to it that it runs, and that address, user and password of DATABASE_URL are right.";
+    const advice =
+      "Check that the database runs, and that the address, user and password in DATABASE_URL are right.";
     return [fail(NAME, `${databaseName(databaseUrl)}: ${unusableReason(error)}`, advice)];
   }
   const by = databaseDirectUrl === undefined ? "DATABASE_URL" : "DATABASE_DIRECT_URL";
-  return [ok(NAME, `connections by ${by} are sessions, which no pooler shares out`)];
+  return [ok(NAME, `connections of ${by} are whole sessions`)];
 };

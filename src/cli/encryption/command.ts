@@ -30,15 +30,15 @@ Examples:
   $ threadloom encryption reseal
   $ threadloom encryption forget Ab3_x9
 
-It takes LANGGRAPH_AES_KEY, LANGGRAPH_AES_FALLBACK_KEYS and LANGGRAPH_AES_JSON_KEYS from the environment, as servers do, and works
-beside servers that run, with or without them. A new key in place of an old one:
+It takes LANGGRAPH_AES_KEY, LANGGRAPH_AES_FALLBACK_KEYS and LANGGRAPH_AES_JSON_KEYS from the environment, as servers do. Servers
+may run meanwhile. To replace an old key by a new one:
   1. restart all servers with LANGGRAPH_AES_KEY=old,new     2. restart them with LANGGRAPH_AES_KEY=new,old
   3. reseal                                                 4. forget the old key, then restart without it
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 const keyId = (text: string): string => {
   if (/^[\w-]{6}$/.test(text)) return text;
-  throw new InvalidArgumentError("It is the id of a key, of 6 characters, as 'status' shows them.");
+  throw new InvalidArgumentError("A key's id has 6 characters: see 'status'.");
 };
 
 const answering = (command: Command): Command => answeringJson(onDatabase(command));
@@ -88,27 +88,28 @@ const statusText = ({ keys, plain, unbound, unreadable }: Status): string => {
     const what = encrypts
       ? "encrypts from now on"
       : !configured
-        ? "not configured: they can't be decrypted, and are left as they are"
+        ? "not configured: these rows can't be decrypted, and stay unchanged"
         : rows === 0
-          ? "nothing needs it any more"
+          ? "no longer needed"
           : "is still needed";
     return `${id}  ${rows} rows  ${what}`;
   });
   const unencrypted = keys.some(({ encrypts }) => encrypts)
-    ? `${plain} rows hold what is not encrypted, and would be now`
-    : `${plain} rows hold what is not encrypted, and would be with a key; LANGGRAPH_AES_KEY is not set`;
+    ? `${plain} rows hold unencrypted data that would be encrypted now`
+    : `${plain} rows hold unencrypted data that a key would encrypt; LANGGRAPH_AES_KEY is not set`;
   const old =
     unbound === 0
       ? []
-      : [`${unbound} rows are bound to no row: an earlier version has encrypted them; run 'reseal'`];
-  const bad = unreadable === 0 ? [] : [`${unreadable} rows can't be decrypted, though their key is there`];
+      : [`${unbound} rows are bound to no row, because an earlier version has encrypted them: run 'rotate'`];
+  const bad =
+    unreadable === 0 ? [] : [`${unreadable} rows can't be decrypted although their key is configured`];
   return [...lines, unencrypted, ...old, ...bad].map((line) => `${line}\n`).join("");
 };
 
 /** Also for use in a larger program. */
 export const createEncryptionCommand = ({ withEncrypted, write, note }: EncryptionCommandParts): Command => {
   const progress = ({ table, rows, reencrypted }: TableCount): void =>
-    note(`${table}: ${rows} rows looked at, ${reencrypted} encrypted anew\n`);
+    note(`${table}: ${rows} rows read, ${reencrypted} re-encrypted\n`);
   const countRows = async (
     database: Database,
     cipher: Cipher,
@@ -127,12 +128,12 @@ export const createEncryptionCommand = ({ withEncrypted, write, note }: Encrypti
     write(json ? `${JSON.stringify(status)}\n` : statusText(status));
 
   const encryption = new Command("encryption").description(
-    "Shows which keys what is stored is encrypted with, and encrypts it anew with the newest.",
+    "Shows the keys of the encrypted rows, and rotates them to the newest key.",
   );
   encryption.addHelpText("after", EXAMPLES);
 
   answering(encryption.command("status"))
-    .description("Counts rows by the keys that they are encrypted with. Reads all that is stored.")
+    .description("Counts the encrypted rows by key. Reads all data.")
     .action(async (flags: DatabaseFlags & Output) => {
       const status = await withEncrypted(flags, async (database) => {
         const { cipher } = database;
@@ -145,7 +146,7 @@ export const createEncryptionCommand = ({ withEncrypted, write, note }: Encrypti
 
   answering(encryption.command("reseal"))
     .description(
-      "Encrypts with the newest key what is not encrypted, or with an older one or by an earlier version. May be stopped and begun again.",
+      "Re-encrypts with the newest key all data that is unencrypted, or encrypted with an older key or by an earlier version. You may stop and repeat it.",
     )
     .action(async (flags: DatabaseFlags & Output) => {
       const { done, left } = await withEncrypted(flags, async (database) => {
@@ -163,42 +164,42 @@ export const createEncryptionCommand = ({ withEncrypted, write, note }: Encrypti
         return { done, left };
       });
       answer({ ...left, reencrypted: done.reencrypted, busy: done.busy }, flags);
-      if (done.busy > 0) throw new StartError(`${done.busy} rows were changed all the time; run it again.`);
+      if (done.busy > 0) throw new StartError(`${done.busy} rows changed during the rotation. Run it again.`);
       if (left.unbound > 0)
         throw new StartError(
-          `${left.unbound} rows are bound to no row: a server of an earlier version stored them meanwhile. Stop it, and run this again.`,
+          `${left.unbound} rows are bound to no row: a server of an earlier version stored them meanwhile. Stop that server, and run this again.`,
         );
       const lacking = left.keys.filter(({ configured }) => !configured);
       if (lacking.length > 0) {
         const ids = lacking.map(({ id }) => id).join(", ");
         const rows = lacking.reduce((total, key) => total + key.rows, 0);
         throw new StartError(
-          `${rows} rows are encrypted with keys that are not configured (${ids}), and were left as they are. ` +
-            "Add the keys behind the one that encrypts, and run it again.",
+          `${rows} rows are encrypted with keys that are not configured (${ids}), and did not change. ` +
+            "Add the keys to LANGGRAPH_AES_KEY, after the first key, and run it again.",
         );
       }
       if (left.unreadable > 0)
         throw new StartError(
-          `${left.unreadable} rows can't be decrypted, though their keys are configured: they were changed outside the server.`,
+          `${left.unreadable} rows can't be decrypted although their keys are configured: they were changed outside the server.`,
         );
       const needed = left.keys.filter(({ encrypts, rows }) => !encrypts && rows > 0);
       if (needed.length > 0)
         throw new StartError(
           `${needed.map(({ id, rows }) => `${rows} rows need the key '${id}'`).join(", ")}: a server stored them meanwhile. ` +
-            "Put the newest key in front on every server, and run it again.",
+            "Put the newest key first on every server, and run it again.",
         );
     });
 
   answering(encryption.command("forget"))
-    .description("Lets servers start without an older key, if nothing is encrypted with it any more.")
-    .argument("<key>", "its id; behind '--' where it begins with '-'", keyId)
+    .description("Lets servers start without an older key that no row needs.")
+    .argument("<key>", "the key's id; put '--' before an id that starts with '-'", keyId)
     .allowUnknownOption()
     .action(async (id: string, flags: DatabaseFlags & Output) => {
       await withEncrypted(flags, async (database) => {
         const cipher = cipherOf(database);
         await assertEncryptionKeys(database);
         if (id === cipher.keyId)
-          throw new StartError(`The key '${id}' is the one that encrypts; put a newer one in front of it.`);
+          throw new StartError(`The key '${id}' is the current encryption key. Put a newer key before it.`);
         const known = await listEncryptionKeys(database);
         if (!known.includes(id)) throw new StartError(`No start needs the key '${id}'.`);
         await forgetEncryptionKey(database, id, async () => {
@@ -213,7 +214,7 @@ export const createEncryptionCommand = ({ withEncrypted, write, note }: Encrypti
         });
       });
       if (flags.json) write(`${JSON.stringify({ forgotten: id })}\n`);
-      else note(`No start needs the key '${id}' any more: take it out of LANGGRAPH_AES_KEY.\n`);
+      else note(`No start needs the key '${id}' any more. Remove it from LANGGRAPH_AES_KEY.\n`);
     });
   return encryption;
 };

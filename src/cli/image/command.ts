@@ -27,14 +27,14 @@ export const createImageCommand = (parts: ImageCommandParts): Command => {
   return new Command(name)
     .description(description)
     .option("--config <path>", "path of langgraph.json")
-    .option("--output <file>", "write it there")
-    .option("--force", "write over a file that is there")
+    .option("--output <file>", "write it to this file")
+    .option("--force", "overwrite an existing file")
     .addHelpText("after", examples)
     .action(async ({ config, output, force }: Flags) => {
       const project = await readImageProject(config ?? graphConfigFileOf([], environment));
       if (project.meaningless.length > 0)
         note(
-          `These keys of langgraph.json mean nothing for this image: ${project.meaningless.join(", ")}.\n`,
+          `These keys of langgraph.json have no effect on this image: ${project.meaningless.join(", ")}.\n`,
         );
       const remark = parts.remark?.(project);
       if (remark !== undefined) note(`${remark}\n`);
@@ -43,7 +43,7 @@ export const createImageCommand = (parts: ImageCommandParts): Command => {
       await writeFile(output, text, { flag: force ? "w" : "wx" }).catch((error: NodeJS.ErrnoException) => {
         const why =
           error.code === "EEXIST"
-            ? "is there already; --force writes over it"
+            ? "exists already. Use --force to overwrite it"
             : `can't be written: ${error.message}`;
         throw new StartError(`${output} ${why}.`, { cause: error });
       });

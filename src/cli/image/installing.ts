@@ -88,13 +88,13 @@ const ofModernYarn = async (
     new RegExp(`^${name}:[ \\t]*["']?([^"'\\r\\n#]+?)["']?[ \\t]*$`, "m").exec(settings)?.[1];
   if ((setting("nodeLinker") ?? "pnp") === "pnp")
     throw new StartError(
-      `${folder} has its packages by Yarn's Plug'n'Play, without the folder node_modules that a server needs: ` +
+      `${folder} uses Yarn's Plug'n'Play, but a server needs a folder node_modules: ` +
         "write 'nodeLinker: node-modules' into .yarnrc.yml, and run 'yarn install'.",
     );
   const version = Number(/^__metadata:\s+version: (\d+)/m.exec(lock)?.[1] ?? 0);
   if (version < FIRST_LOCK_OF_YARN_4)
     throw new StartError(
-      `yarn.lock is of Yarn 2 or 3, which can't leave the devDependencies out of an image: ` +
+      `yarn.lock is of Yarn 2 or 3, which can't leave devDependencies out of an image: ` +
         "run 'yarn set version stable', and 'yarn install'.",
     );
   const release = setting("yarnPath");
@@ -124,8 +124,8 @@ export const installationOf = async (
   if (lockFile === undefined) return by(WITHOUT_LOCK);
   if (!(await readFile(join(folder, lockFile), "utf8")).includes("threadloom"))
     throw new StartError(
-      `${lockFile} does not name threadloom, so an image by it would have no server: install threadloom with the program that writes ` +
-        `${lockFile}, or remove ${lockFile} if another program installs your packages.`,
+      `${lockFile} does not name threadloom, so the image would have no server. Install threadloom with the package manager of ` +
+        `${lockFile}, or remove ${lockFile} if you use another package manager.`,
     );
   if (lockFile === "package-lock.json") return by(NPM);
   if (lockFile === "pnpm-lock.yaml") {

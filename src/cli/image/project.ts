@@ -87,8 +87,8 @@ const hasLocalPackages = (folder: string, { dependencies, optionalDependencies }
     const way = relative(folder, resolve(folder, path));
     if (way.startsWith("..") || isAbsolute(way))
       throw new StartError(
-        `${name} is '${wanted}' in package.json, which lies outside of ${folder}, where an image can't reach it: ` +
-          "put it into a folder of the project, and name it there.",
+        `${name} is '${wanted}' in package.json, outside of ${folder}, where an image can't reach it: ` +
+          "move it into a folder of the project, and change package.json.",
       );
   }
   return local.length > 0;
@@ -108,14 +108,14 @@ export const readImageProject = async (path: string): Promise<ImageProject> => {
   const { dependencies = {}, devDependencies = {}, scripts = {} } = keys;
   if (!Object.hasOwn(dependencies, "threadloom") && Object.hasOwn(devDependencies, "threadloom"))
     throw new StartError(
-      "threadloom stands among the devDependencies of package.json, which an image leaves out: npm install --save-prod threadloom.",
+      "package.json has threadloom in devDependencies, which an image leaves out. Run 'npm install --save-prod threadloom'.",
     );
   const isWorkspace = await isWorkspaceRoot(folder);
   const hasLock = (await lockFilesOf(folder)).length > 0;
   const root = hasLock || isWorkspace ? undefined : await workspaceAbove(folder);
   if (root !== undefined)
     throw new StartError(
-      `${folder} is a part of the workspace ${root}, which holds its lock file and the other packages: an image is made there. ` +
+      `${folder} is a part of the workspace ${root}, which has its lock file and other packages, so build the image there. ` +
         `Put a langgraph.json into ${root} that names the same graphs, and npm install threadloom there.`,
     );
   const installation = await installationOf(folder, keys.packageManager);

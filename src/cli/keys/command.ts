@@ -21,7 +21,7 @@ const parseScopes = (text: string): KeyScope[] => {
   const scopes = text.split(",").map((scope) => scope.trim());
   const known = scopes.filter((scope): scope is KeyScope => isScope(scope));
   if (known.length < scopes.length) {
-    throw new InvalidArgumentError(`They are ${KEY_SCOPES.join(", ")}, separated by commas.`);
+    throw new InvalidArgumentError(`Use ${KEY_SCOPES.join(", ")}, separated by commas.`);
   }
   return known;
 };
@@ -33,32 +33,30 @@ Examples:
   $ threadloom keys revoke ci
 
 Scopes (each includes those before it):
-  read   sees everything that is stored: threads, runs, assistants, crons, items of the store
-  run    makes and changes threads, starts and cancels runs, writes to the store
+  read   reads everything: threads, runs, assistants, crons, items of the store
+  run    creates and changes threads, starts and cancels runs, writes to the store
   admin  everything: assistants, crons, deleting threads
 
-A server knows a new key, and refuses a revoked one, within a second. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+Servers accept a new key, and refuse a revoked one, within a second. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
 /** Also for use in a larger program. */
 export const createKeysCommand = ({ withKeys, write, note }: KeysCommandParts): Command => {
   const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
-  const keys = new Command("keys").description("Makes, lists and revokes the API keys of a deployment.");
+  const keys = new Command("keys").description("Creates, lists and revokes the API keys of a deployment.");
   keys.addHelpText("after", EXAMPLES);
 
   answering(keys.command("create"))
-    .description("Makes a key and shows it this once.")
-    .requiredOption("--name <name>", "what it is called (required)")
+    .description("Creates a key and shows it once.")
+    .requiredOption("--name <name>", "the key's name (required)")
     .requiredOption(
       "--scopes <scopes>",
-      "what it may do (required): read, run, admin, separated by commas",
+      "the scopes (required): read, run, admin, separated by commas",
       parseScopes,
     )
-    .option(
-      "--expires <when>",
-      "after how long, or when: 12h, 30d, 1y, 2027-01-31 (default: never)",
-      (text) => parseExpiry(text),
+    .option("--expires <when>", "a duration or a time: 12h, 30d, 1y, 2027-01-31 (default: never)", (text) =>
+      parseExpiry(text),
     )
     .action(
       async (flags: DatabaseFlags & Output & { name: string; scopes: KeyScope[]; expires?: number }) => {
@@ -73,7 +71,7 @@ export const createKeysCommand = ({ withKeys, write, note }: KeysCommandParts): 
     );
 
   answering(keys.command("list"))
-    .description("Lists the keys, the oldest first; never what they are.")
+    .description("Lists the keys, oldest first, without their secrets.")
     .option("--all", "revoked ones, too")
     .action(async (flags: DatabaseFlags & Output & { all?: true }) => {
       const records = await withKeys(flags, (service) => service.list({ withRevoked: flags.all === true }));
@@ -83,7 +81,7 @@ export const createKeysCommand = ({ withKeys, write, note }: KeysCommandParts): 
 
   answering(keys.command("revoke"))
     .description("Revokes a key for good. Revoking the last one does not open the server.")
-    .argument("<key>", "its name, its id, or the key itself")
+    .argument("<key>", "the key's name or id, or the key itself")
     .action(async (reference: string, flags: DatabaseFlags & Output) => {
       const record = await withKeys(flags, (service) => service.revoke(reference));
       if (flags.json) json(jsonOf(record));
@@ -92,9 +90,7 @@ export const createKeysCommand = ({ withKeys, write, note }: KeysCommandParts): 
     });
 
   answering(keys.command("forget"))
-    .description(
-      "Deletes the list of revoked keys. Servers on loopback without API_KEYS are open to everybody again.",
-    )
+    .description("Deletes the list of revoked keys. Servers on loopback without API_KEYS are open again.")
     .requiredOption("--yes", "yes, open them")
     .action(async (flags: DatabaseFlags & Output) => {
       const forgotten = await withKeys(flags, (service) => service.forget());

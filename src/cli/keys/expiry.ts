@@ -19,7 +19,7 @@ export const parseExpiry = (text: string, now = new Date()): number | undefined 
   if (count !== undefined) return Number(count) * (SECONDS_OF.get(unit) ?? 0);
   const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : NaN;
   if (Number.isNaN(time)) {
-    throw new InvalidArgumentError("It has to be like 90m, 12h, 30d, 2w, 1y, 2027-01-31 or never.");
+    throw new InvalidArgumentError("Use a duration or a time: 90m, 12h, 30d, 2w, 1y, 2027-01-31, or never.");
   }
   return (time - now.getTime()) / 1_000;
 };

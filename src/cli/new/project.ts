@@ -61,20 +61,21 @@ const isAbove = async (folder: string, name: string): Promise<boolean> => {
 /** @throws UsageError */
 export const assertFolderName = (given: string): void => {
   // E.g. from an unset variable of a script.
-  if (given.trim() === "") throw new UsageError("The folder has no name; '.' is this one.");
+  if (given.trim() === "")
+    throw new UsageError("The folder's name is empty. Use '.' for the current folder.");
   if (printable(given) !== given)
-    throw new UsageError("The folder's name has a character that can't be seen; name another.");
+    throw new UsageError("The folder's name has an invisible character. Choose another name.");
 };
 
 /** @throws UsageError */
 export const assertRoomIn = async (folder: string): Promise<void> => {
   const found = await stat(folder).catch(() => undefined);
   if (found === undefined) return;
-  if (!found.isDirectory()) throw new UsageError(`${folder} is a file; name a folder for the project.`);
+  if (!found.isDirectory()) throw new UsageError(`${folder} is a file. Name a folder for the project.`);
   if (await exists(join(folder, "langgraph.json")))
     throw new UsageError(
-      `${folder} has a langgraph.json: it is a project already. 'threadloom dev' serves its graphs; ` +
-        "'threadloom new <folder>' makes another in a folder of its own.",
+      `${folder} has a langgraph.json, so it is a project already. 'threadloom dev' serves its graphs; ` +
+        "'threadloom new <folder>' creates another project in its own folder.",
     );
 };
 
@@ -89,7 +90,7 @@ export const writeProject = async (wish: ProjectWish): Promise<string[]> => {
   if (inTheWay.length > 0) {
     const others = (await readdir(folder)).length;
     throw new UsageError(
-      `${folder} is not empty (${others} entries), and these files would be written over: ${inTheWay.join(", ")}. ` +
+      `${folder} is not empty (${others} entries), and these files would be overwritten: ${inTheWay.join(", ")}. ` +
         "Nothing was written; name another folder.",
     );
   }

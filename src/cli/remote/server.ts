@@ -19,7 +19,7 @@ export const onServer = (command: Command): Command =>
   answeringJson(
     command
       .option("--url <url>", "the server (default: THREADLOOM_URL, else http://127.0.0.1:8123)")
-      .option("--api-key <key>", "an API key of it (default: THREADLOOM_API_KEY)"),
+      .option("--api-key <key>", "an API key (default: THREADLOOM_API_KEY)"),
   );
 
 /** `data`: parsed JSON, or text. */
@@ -82,14 +82,16 @@ export const remoteServer = (flags: ServerFlags, environment: Environment): Remo
     } catch (error) {
       if (error instanceof DOMException && error.name === "AbortError") throw error;
       throw new StartError(
-        `No server answers at ${base}: start one with 'threadloom start', or name another with --url.`,
+        `No server answers at ${base}. Start one with 'threadloom start', or choose another with --url.`,
         { cause: error },
       );
     }
     if (response.ok) return response;
     const sentence = await sentenceOf(response);
     const refused = response.status === 401 || response.status === 403;
-    throw new StartError(refused ? `${sentence} (a key: --api-key or THREADLOOM_API_KEY)` : sentence);
+    throw new StartError(
+      refused ? `${sentence} (set an API key with --api-key or THREADLOOM_API_KEY)` : sentence,
+    );
   };
   const timed = (init: RequestInit = {}): RequestInit => ({
     ...init,
@@ -148,7 +150,7 @@ export const remoteServer = (flags: ServerFlags, environment: Environment): Remo
           if (signal.aborted) return;
           broken += 1;
           if (broken > RECONNECTS_AT_MOST)
-            throw new StartError(`The stream of ${base} breaks again and again.`, { cause: error });
+            throw new StartError(`The stream of ${base} broke too many times. Try again.`, { cause: error });
           await delay(RECONNECT_MS);
         }
       }
@@ -159,14 +161,12 @@ export const remoteServer = (flags: ServerFlags, environment: Environment): Remo
 export const idArgument = (text: string): string => {
   const parsed = uuid.safeParse(text);
   if (parsed.success) return parsed.data;
-  throw new InvalidArgumentError("It is an id, like 0199f3a0-0000-7000-8000-000000000000.");
+  throw new InvalidArgumentError("Use an id like 0199f3a0-0000-7000-8000-000000000000.");
 };
 
 export const sinceArgument = (text: string): Date => {
   const ago = parseDuration(text);
   const moment = ago === undefined ? new Date(text) : new Date(Date.now() - ago);
   if (!Number.isNaN(moment.getTime())) return moment;
-  throw new InvalidArgumentError(
-    "It is how long ago, like 15m, 24h or 7d, or a time like 2026-01-31T12:00:00Z.",
-  );
+  throw new InvalidArgumentError("Use a duration like 15m, 24h or 7d, or a time like 2026-01-31T12:00:00Z.");
 };

@@ -33,7 +33,7 @@ export const announce = async (listening: Listening): Promise<void> => {
   const database = embeddedFolder ?? databaseName(config.databaseUrl ?? "");
   const access = ways.length === 0 ? "open" : ways.join(" and ");
   if (access === "open")
-    logger.warn("there are no API keys: whoever can connect may read, run and delete everything");
+    logger.warn("there are no API keys: every client that can connect may read, run and delete everything");
   logger.info(
     { address, docs: `${address}/docs`, graphs, database, role: config.role, access },
     `listening on ${address}`,

@@ -6,12 +6,14 @@ export const explainListening = (error: unknown, { host, port }: Config): unknow
   const code = sqlState(error) ?? "";
   if (code === "EADDRINUSE") {
     return new StartError(
-      `Port ${port} on ${host} is in use, perhaps by another Threadloom. ` +
-        `Take another with --port, e.g. --port ${port + 1}.`,
+      `Port ${port} on ${host} is in use, perhaps by another Threadloom server. ` +
+        `Choose another with --port, e.g. --port ${port + 1}.`,
     );
   }
   if (code === "EACCES") {
-    return new StartError(`Listening on port ${port} is not permitted. Take one above 1023 with --port.`);
+    return new StartError(
+      `Listening on port ${port} is not permitted. Choose a port above 1023 with --port.`,
+    );
   }
   if (["EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"].includes(code)) {
     return new StartError(`${host} is not an address of this machine. Choose another with --host.`);

@@ -17,13 +17,10 @@ interface Circumstances {
 export const logWarnings = ({ project, config, environment, namesFolder, logger }: Circumstances): void => {
   const file = config.graphConfigFile;
   if (project.auth !== undefined && config.unsafeIgnoreAuth)
-    logger.warn(`${file}: auth is ignored, as --unsafe-ignore-auth says`);
+    logger.warn(`${file}: auth is ignored, because of --unsafe-ignore-auth`);
   if (project.warning !== undefined) logger.warn(`${file}: ${project.warning}`);
   if (project.forImages.length > 0)
-    logger.debug(
-      { keys: project.forImages },
-      `${file}: keys for building an image, which a server has no use for`,
-    );
+    logger.debug({ keys: project.forImages }, `${file}: keys for building an image, which a server ignores`);
   const warnings = [
     environmentWarning(environment),
     misspeltVariables(environment),

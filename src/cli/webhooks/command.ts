@@ -31,8 +31,8 @@ Examples:
   $ threadloom webhooks show 0199f3a0-0000-7000-8000-000000000000
   $ threadloom webhooks replay 0199f3a0-0000-7000-8000-000000000000
 
-A delivery has the id of its run. A running server sends what is replayed within two seconds; without one it is sent when
-one starts. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+A delivery has the id of its run. A running server sends a replayed delivery within two seconds; otherwise the next
+server that starts sends it. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 const lineOf = (delivery: WebhookDelivery): string =>
   [
@@ -55,14 +55,14 @@ const answering = (command: Command): Command => answeringJson(onDatabase(comman
 export const createWebhooksCommand = ({ withWebhooks, write, note }: WebhooksCommandParts): Command => {
   const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
   const webhooks = new Command("webhooks").description(
-    "Shows what became of the webhooks of runs, and sends them again.",
+    "Shows the deliveries of webhooks, and sends them again.",
   );
   webhooks.addHelpText("after", EXAMPLES);
 
   answering(webhooks.command("list"))
-    .description("Lists deliveries, those of the newest runs first.")
+    .description("Lists deliveries, newest runs first.")
     .addOption(new Option("--state <state>", "only those").choices(DELIVERY_STATES))
-    .option("--limit <number>", "how many at most (default: 100)", limitArgument)
+    .option("--limit <number>", "the maximum number (default: 100)", limitArgument)
     .action(
       async (
         flags: DatabaseFlags & Output & { state?: (typeof DELIVERY_STATES)[number]; limit?: number },
@@ -74,7 +74,7 @@ export const createWebhooksCommand = ({ withWebhooks, write, note }: WebhooksCom
         if (flags.json) return json(found.deliveries);
         for (const delivery of found.deliveries) write(`${lineOf(delivery)}\n`);
         if (found.deliveries.length === 0) note("There are none.\n");
-        if (found.next !== undefined) note("There are more; name a larger --limit.\n");
+        if (found.next !== undefined) note("There are more. Use a larger --limit.\n");
       },
     );
 
@@ -88,7 +88,7 @@ export const createWebhooksCommand = ({ withWebhooks, write, note }: WebhooksCom
     });
 
   answering(webhooks.command("replay"))
-    .description("Sends it again, with the same id, whatever became of it.")
+    .description("Sends a delivery again with the same id, in any state.")
     .argument("<run>", "the id of its run", runId)
     .action(async (id: string, flags: DatabaseFlags & Output) => {
       const delivery = await withWebhooks(flags, (service) => service.replay(THE_SERVER, id));

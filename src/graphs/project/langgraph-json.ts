@@ -112,7 +112,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
   }
   if (review.misspeltAuth !== undefined) {
     throw new GraphLoadError(
-      `${path}: ${review.misspeltAuth} Refusing to start, since without it everybody might be let in. Correct it, or take it out.`,
+      `${path}: ${review.misspeltAuth} The server refuses to start, because it might be open. Correct the key, or remove it.`,
     );
   }
   const entries = Object.entries(parsed.data.graphs).map(([id, value]): GraphEntry => {
@@ -140,7 +140,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
   });
   // The parser has dropped this key.
   if (Object.hasOwn((json as z.input<typeof fileSchema>).graphs, "__proto__"))
-    throw new GraphLoadError(`${path}: no graph can be called '__proto__'; name it otherwise.`);
+    throw new GraphLoadError(`${path}: no graph can be named '__proto__'. Choose another name.`);
   if (entries.length === 0) throw new GraphLoadError(`${path} names no graphs.`);
   const keys = keyWarning(review);
   const { env } = parsed.data;

@@ -104,7 +104,7 @@ export const webhooksBehind = (config: WebhookConfig, { hasApp }: { hasApp: bool
 export const webhooksWarning = ({ disabled, headers, allowedDomains }: WebhookConfig): string | undefined =>
   !disabled && allowedDomains === undefined && Object.values(headers).some((value) => value.includes("${{"))
     ? "webhooks.headers of langgraph.json has secrets of the environment, and webhooks.url.allowed_domains is not set: " +
-      "whoever may create runs can have them sent to an address of theirs"
+      "callers that may create runs can have them sent to their own address"
     : undefined;
 
 const TEMPLATE = /\$\{\{\s*(.*?)\s*\}\}/g;
@@ -126,7 +126,7 @@ export const webhookHeaders = (
           throw new StartError(`${where} has '\${{ ${expression} }}'; write \${{ env.NAME }}.`);
         if (!variable.startsWith(envPrefix))
           throw new StartError(
-            `${where} names ${variable}; only variables that begin with ${envPrefix} may be sent (webhooks.env_prefix).`,
+            `${where} names ${variable}. Only variables with the prefix ${envPrefix} may be sent (webhooks.env_prefix).`,
           );
         const given = environment[variable];
         if (given === undefined || given === "")

@@ -85,7 +85,7 @@ export const createSourceReader = (options: SourceReaderOptions): SourceReader =
         .catch((error: unknown) =>
           logger.warn(
             { reason: messageOf(error) },
-            "schemas from source can't be kept, so each start reads them anew (docs/graphs.md: Schemas of graphs)",
+            "schemas from source can't be cached, so each start reads them again (docs/graphs.md: Schemas of graphs)",
           ),
         );
     }

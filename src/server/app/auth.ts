@@ -45,13 +45,13 @@ const logOpenRoutes = ({ letsStudioIn }: AuthConfig, uncovered: readonly string[
   if (uncovered.length > 0) {
     logger.warn(
       { events: uncovered },
-      "no handler of auth covers these events: every user may do them, with everybody's records",
+      "no handler of auth covers these events, so every user may do them with all records",
     );
   }
   if (letsStudioIn) {
     logger.warn(
-      "auth.disable_studio_auth is false: whoever sends the header 'x-auth-scheme: langsmith' is let in as Studio, " +
-        "without any proof; what Studio may do, the handlers of auth decide",
+      "auth.disable_studio_auth is false: callers with the header 'x-auth-scheme: langsmith' are let in as Studio " +
+        "without a check; the handlers of auth decide what Studio may do",
     );
   }
 };

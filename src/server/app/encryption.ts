@@ -13,7 +13,7 @@ export const encryptionOf = (config: Config): EncryptionSetup => ({
 export const assertNoVectors = (cipher: Cipher | undefined, index: StoreIndexConfig | undefined): void => {
   if (cipher === undefined || index === undefined) return;
   throw new StartError(
-    "Refusing to start: store.index of langgraph.json stores vectors, which can't be encrypted and give their texts away, " +
-      "though LANGGRAPH_AES_KEY asks for encryption. Take one of the two out.",
+    "The server refuses to start: store.index of langgraph.json stores vectors, which reveal their texts and can't be encrypted, " +
+      "although LANGGRAPH_AES_KEY is set. Remove one of the two.",
   );
 };

@@ -129,7 +129,7 @@ export const openFoundation = async (parts: FoundationParts) => {
   const missing = config.sourceSchemas === true ? missingCompiler() : undefined;
   const isUnread = missing !== undefined && entries.some(({ file }) => TYPESCRIPT.test(file));
   if (isUnread && !(await areSchemasKept(sourceOptions, entries)))
-    logger.info(`the schemas of graphs leave out what only types say: ${missing}`);
+    logger.info(`schemas lack what only TypeScript types declare: ${missing}`);
   const openSource = () =>
     config.sourceSchemas !== false
       ? createSourceReader({

@@ -118,6 +118,6 @@ export const awaitLoaded = async (
   over.abort();
   if (isLate)
     logger.warn(
-      `no graph process has loaded the graphs within ${forMs / 1_000} seconds: the server takes requests, and runs wait for one`,
+      `no graph process has loaded the graphs within ${forMs / 1_000} seconds: the server accepts requests, and runs wait`,
     );
 };

@@ -38,7 +38,7 @@ export const createConsoleRoutes =
       if (isOffered()) return done();
       done(
         consoleNotFound(
-          "This server shows no console beyond its own machine as long as it knows nobody: it has no API keys and no auth.",
+          "This server shows its console only on its own machine, because it has no API keys and no auth.",
         ),
       );
     });

@@ -25,7 +25,7 @@ const isHandler = (exported: unknown): exported is Handler =>
 const contextOf = (logger: Logger) => ({
   waitUntil(promise: unknown): void {
     Promise.resolve(promise).catch((error: unknown) =>
-      logger.error({ err: ofGraph(error) }, "what the application of http.app left behind has failed"),
+      logger.error({ err: ofGraph(error) }, "background work of the application of http.app failed"),
     );
   },
   passThroughOnException(): void {},
@@ -50,7 +50,7 @@ export const loadCustomApp = async (
   const exported = await (await loader.load(entry)).exported;
   if (!isHandler(exported)) {
     throw new GraphLoadError(
-      `${subject} (${file}): its export '${exportName}' is no application, since it has no method 'fetch'. Export one of ` +
+      `${subject} (${file}): its export '${exportName}' is not an application: it has no method 'fetch'. Export an application of ` +
         "Hono, or an object like { fetch(request) { return new Response(…) } }.",
     );
   }

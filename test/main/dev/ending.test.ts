@@ -40,7 +40,7 @@ test("while a change is being tried dev tells nothing more of it", async () => {
   await vi.waitFor(() => expect(existsSync(project.path("slow/loaded"))).toBe(true), PATIENCE);
   await endRun();
   expect(await server.exit()).toBe(0);
-  expect(told("starting anew")).toEqual([]);
+  expect(told("restarting")).toEqual([]);
   expect(told("not reloaded")).toEqual([]);
   expect(told("stopped")).toHaveLength(1);
 });
@@ -50,7 +50,7 @@ test("while it closes for the next start dev ends in order, and starts none", as
     "slow/word.ts": 'export const word = "other";',
   });
   await edit("tsconfig.json", TSCONFIG);
-  await untilTold("starting anew");
+  await untilTold("restarting");
   server.child.kill("SIGTERM");
   await untilTold("stopping; a second signal stops at once");
   await endRun();

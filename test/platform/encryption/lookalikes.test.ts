@@ -113,7 +113,7 @@ test("the command fails while rows can't be decrypted, since they may need an ol
   const reencrypted = await command("reseal");
   expect([reencrypted.code, reencrypted.told]).toEqual([
     1,
-    expect.stringContaining("1 rows can't be decrypted, though their keys are configured"),
+    expect.stringContaining("1 rows can't be decrypted although their keys are configured"),
   ]);
   expect(await rowsOfOld()).toBe(1);
   expect(await command("forget", OLD_ID ?? "")).toMatchObject({ code: 1 });

@@ -119,7 +119,7 @@ test("before there is a key, the status counts what is not encrypted, and tells 
     const { code, written } = await encryptionCommand({ connectionString, keys: [] }, "status");
     expect([code, written]).toEqual([
       0,
-      expect.stringMatching(/^[1-9]\d* rows hold what is not encrypted, and would be with a key/),
+      expect.stringMatching(/^[1-9]\d* rows hold unencrypted data that a key would encrypt/),
     ]);
     const refused = await encryptionCommand({ connectionString, keys: [] }, "reseal");
     expect([refused.code, refused.told]).toEqual([

@@ -116,7 +116,7 @@ test("a server with a key refuses to store vectors", async () => {
     const store = { index: { dims: 2, embed: "./embed.mjs:embed" } };
     await writeFile(graphConfigFile, JSON.stringify({ graphs, store }));
     await expect(startTestServer({ graphConfigFile, encryptionKeys: keysOf(NEW) })).rejects.toThrow(
-      "store.index of langgraph.json stores vectors, which can't be encrypted",
+      "store.index of langgraph.json stores vectors, which reveal their texts and can't be encrypted",
     );
   } finally {
     await rm(folder, { recursive: true });

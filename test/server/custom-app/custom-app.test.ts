@@ -328,7 +328,7 @@ describe("an application that is no Hono", () => {
   });
 
   test.each([
-    ["plain.ts:notAnApp", "its export 'notAnApp' is no application, since it has no method 'fetch'"],
+    ["plain.ts:notAnApp", "its export 'notAnApp' is not an application: it has no method 'fetch'"],
     ["plain.ts:nothing", "has no export 'nothing': it exports 'default', 'notAnApp'"],
     ["nowhere.ts:app", "nowhere.ts does not exist"],
     ["webapp.py:app", "which is Python"],
