@@ -34,7 +34,7 @@ export const encryptionCommand = async (
     const own = openDatabase({
       connectionString,
       poolSize: 1,
-      applicationName: "resealing test",
+      applicationName: "rotation test",
       preparedStatements: false,
       ...(cipher && { cipher }),
       logger: listeningLogger().logger,

@@ -61,7 +61,7 @@ export const checkEncryption = async (
     return fail(
       name,
       "an earlier version has encrypted the data, and its values are not bound to their rows",
-      "Stop all servers of that version and run 'threadloom encryption reseal' once.",
+      "Stop all servers of that version and run 'threadloom encryption rotate' once.",
     );
   const configured = cipher?.keyIds ?? [];
   const needed = known.filter((id) => !configured.includes(id));

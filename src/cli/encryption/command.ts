@@ -27,13 +27,13 @@ interface Output {
 const EXAMPLES = `
 Examples:
   $ threadloom encryption status
-  $ threadloom encryption reseal
+  $ threadloom encryption rotate
   $ threadloom encryption forget Ab3_x9
 
 It takes LANGGRAPH_AES_KEY, LANGGRAPH_AES_FALLBACK_KEYS and LANGGRAPH_AES_JSON_KEYS from the environment, as servers do. Servers
 may run meanwhile. To replace an old key by a new one:
   1. restart all servers with LANGGRAPH_AES_KEY=old,new     2. restart them with LANGGRAPH_AES_KEY=new,old
-  3. reseal                                                 4. forget the old key, then restart without it
+  3. rotate                                                 4. forget the old key, then restart without it
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 const keyId = (text: string): string => {
@@ -144,7 +144,7 @@ export const createEncryptionCommand = ({ withEncrypted, write, note }: Encrypti
       answer(status, flags);
     });
 
-  answering(encryption.command("reseal"))
+  answering(encryption.command("rotate"))
     .description(
       "Re-encrypts with the newest key all data that is unencrypted, or encrypted with an older key or by an earlier version. You may stop and repeat it.",
     )
@@ -207,7 +207,7 @@ export const createEncryptionCommand = ({ withEncrypted, write, note }: Encrypti
           const rows = keys.find((key) => key.id === id)?.rows ?? 0;
           if (rows > 0)
             throw new StartError(
-              `${rows} rows are still encrypted with the key '${id}'; run 'reseal' first.`,
+              `${rows} rows are still encrypted with the key '${id}'; run 'rotate' first.`,
             );
           if (unreadable > 0)
             throw new StartError(`${unreadable} rows can't be decrypted, and may need the key '${id}'.`);

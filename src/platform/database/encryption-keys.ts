@@ -32,7 +32,7 @@ const assertNoServerEncrypts = async (database: Queryable, keyId: string, since:
   if (servers === 0) return;
   throw new StartError(
     `${servers} servers encrypt with the key '${keyId}', or did so until now. Put a newer key in front of it on every server, ` +
-      `then 'reseal' and 'forget' again. A server that was killed counts for ${ENCRYPTS_SECONDS} s.`,
+      `then 'rotate' and 'forget' again. A server that was killed counts for ${ENCRYPTS_SECONDS} s.`,
   );
 };
 
@@ -75,7 +75,7 @@ const opensIn = (cipher: Cipher, text: string, place: string): boolean => {
 };
 
 /**
- * An earlier version has encrypted here, and 'reseal' has not bound its values to rows. One bound proof covers all
+ * An earlier version has encrypted here, and 'rotate' has not bound its values to rows. One bound proof covers all
  * keys: a new key is noted only when all values are bound.
  */
 export const areUnbound = (cipher: Cipher | undefined, noted: readonly NotedKey[]): boolean =>
@@ -119,7 +119,7 @@ export const assertEncryptionKeys = async (
   if (isUnbound && !acceptsUnbound) {
     throw new StartError(
       "Refusing to start: an earlier version has encrypted what this database holds. Stop all servers of that version and run " +
-        "'npx threadloom encryption reseal' once, with the same keys.",
+        "'npx threadloom encryption rotate' once, with the same keys.",
     );
   }
   if (cipher === undefined) return false;
@@ -177,7 +177,7 @@ export const keepKeyNoted = async (
       if (await note())
         logger.warn(
           { key_id: cipher.keyId },
-          "the encryption key was forgotten while this server encrypts with it; it is needed again: reseal and forget when no server has it in front",
+          "the encryption key was forgotten while this server encrypts with it; it is needed again: rotate and forget when no server has it in front",
         );
     },
     onError(error) {

@@ -263,10 +263,10 @@ describe("an encrypted value", () => {
     expect(await api.thread(copy.thread_id)).toEqual(copy);
     expect(await status(database, KEY)).toMatchObject({ unreadable: 0, unbound: 0 });
     const next = "the newest key of a test, of 32 ";
-    const reencrypted = await command(database, [next, KEY], "reseal", "--json");
+    const reencrypted = await command(database, [next, KEY], "rotate", "--json");
     expect(JSON.parse(reencrypted.written)).toMatchObject({ unreadable: 0, unbound: 0 });
     // This server has the older key alone, so the rows are given back to it.
-    expect(await command(database, [KEY, next], "reseal")).toMatchObject({ code: 0 });
+    expect(await command(database, [KEY, next], "rotate")).toMatchObject({ code: 0 });
     expect(await api.thread(copy.thread_id)).toEqual(copy);
   });
 });
@@ -332,12 +332,12 @@ describe("what an earlier version has encrypted, bound to no row", () => {
     expect(await command(database, [KEY, OLDER], "forget", "abcdef")).toMatchObject({ code: 1 });
     expect(await doctorSays()).toMatchObject({
       level: "fail",
-      advice: expect.stringContaining("reseal") as string,
+      advice: expect.stringContaining("rotate") as string,
     });
     const found = await status(database, KEY, OLDER);
     expect(found).toMatchObject({ unreadable: 0, plain: 0 });
     expect(found.unbound).toBeGreaterThan(10);
-    const done = await command(database, [KEY, OLDER], "reseal", "--json");
+    const done = await command(database, [KEY, OLDER], "rotate", "--json");
     expect(done.code).toBe(0);
     expect(JSON.parse(done.written)).toMatchObject({ unbound: 0, unreadable: 0, reencrypted: found.unbound });
     const after = await startOn(database, KEY);
@@ -352,7 +352,7 @@ describe("what an earlier version has encrypted, bound to no row", () => {
         [[MINE], planted],
       );
       expect(await shownOf(after, mine, "store_items")).not.toContain(THEIRS);
-      await command(database, [KEY], "reseal");
+      await command(database, [KEY], "rotate");
       expect(await shownOf(after, mine, "store_items")).not.toContain(THEIRS);
       expect(await status(database, KEY)).toMatchObject({ unreadable: 1, unbound: 0 });
     } finally {

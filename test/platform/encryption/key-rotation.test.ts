@@ -173,7 +173,7 @@ describe("what was stored before there was a key", () => {
       const found = await status([OLD]);
       expect(found.keys).toEqual([{ id: cipherOf(OLD).keyId, encrypts: true, configured: true, rows: 0 }]);
       expect(found.plain).toBeGreaterThan(20);
-      const done = await status([OLD], "reseal");
+      const done = await status([OLD], "rotate");
       expect(done).toMatchObject({ plain: 0, busy: 0, unreadable: 0, reencrypted: found.plain });
       expect(await shown(api, threadId)).toBe(before);
       // And it goes on.
@@ -202,13 +202,13 @@ describe("what was stored before there was a key", () => {
     ]);
     const both = { encryptionKeys: [...keysOf(NEW), ...keysOf(OLD)], encryptedMetadataKeys: CHOSEN };
     await withServer(both, async (_, api) => {
-      const done = await status([NEW, OLD], "reseal");
+      const done = await status([NEW, OLD], "rotate");
       expect(done.keys).toEqual([
         { id: cipherOf(NEW).keyId, encrypts: true, configured: true, rows: done.reencrypted },
         { id: old, encrypts: false, configured: true, rows: 0 },
       ]);
       expect(await shown(api, threadId)).toBe(before);
-      expect((await status([NEW, OLD], "reseal")).reencrypted).toBe(0);
+      expect((await status([NEW, OLD], "rotate")).reencrypted).toBe(0);
     });
     expect(await command([NEW, OLD], "forget", old)).toMatchObject({ code: 0 });
     await withServer({ encryptionKeys: keysOf(NEW), encryptedMetadataKeys: CHOSEN }, async (server, api) => {
@@ -240,10 +240,10 @@ test("what runs store meanwhile is not lost, and all of it is encrypted with the
       }),
     );
     // A statement that began before it may store a copy of an older row behind it: then the command fails.
-    const during = JSON.parse((await command(both, "reseal", "--json")).written) as EncryptionStatus;
+    const during = JSON.parse((await command(both, "rotate", "--json")).written) as EncryptionStatus;
     await talking;
     expect(during).toMatchObject({ busy: 0, unreadable: 0, plain: 0 });
-    expect(await status(both, "reseal")).toMatchObject({ keys: [{ encrypts: true }, { rows: 0 }] });
+    expect(await status(both, "rotate")).toMatchObject({ keys: [{ encrypts: true }, { rows: 0 }] });
     for (const id of threads) {
       const { values } = (await api.state(id)) as unknown as { values: { messages: unknown[] } };
       expect(values.messages).toHaveLength(2 * TURNS);
@@ -258,9 +258,9 @@ test("metadata that are no longer chosen are open again, and found", async () =>
     const found = async () =>
       (await api.post<unknown[]>("/threads/search", { metadata: { secret: SECRET } })).body;
     expect(await found()).toHaveLength(0);
-    expect((await status(keys, "reseal")).reencrypted).toBeGreaterThan(0);
+    expect((await status(keys, "rotate")).reencrypted).toBeGreaterThan(0);
     expect(await found()).toHaveLength(2);
-    expect((await status(keys, "reseal")).reencrypted).toBe(0);
+    expect((await status(keys, "rotate")).reencrypted).toBe(0);
   }).finally(() => {
     chosen = CHOSEN;
   });

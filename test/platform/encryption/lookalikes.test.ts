@@ -68,9 +68,9 @@ test("no text of a caller keeps an older key needed, wherever it names that key"
     await api.patch(`/threads/${threadId}`, { metadata: { later: text } });
   });
   expect(await rowsOfOld()).toBeGreaterThan(0);
-  expect(await command("reseal")).toMatchObject({ code: 0 });
+  expect(await command("rotate")).toMatchObject({ code: 0 });
   expect(await rowsOfOld()).toBe(0);
-  const again = await command("reseal", "--json");
+  const again = await command("rotate", "--json");
   expect(JSON.parse(again.written)).toMatchObject({ reencrypted: 0, plain: 0 });
   await withServer([NEW, OLD], async (api) => {
     const { body } = await api.get<{ metadata: unknown }>(`/threads/${threadId}`);
@@ -88,7 +88,7 @@ test("a column that lacks its key keeps no other column of its row from the newe
     JSON.stringify({ secret }),
     JSON.stringify({ configurable: { said: config } }),
   ]);
-  const reencrypted = await command("reseal");
+  const reencrypted = await command("rotate");
   expect([reencrypted.code, reencrypted.told]).toEqual([
     1,
     expect.stringContaining(`1 rows are encrypted with keys that are not configured (${LOST_ID})`),
@@ -110,7 +110,7 @@ test("the command fails while rows can't be decrypted, since they may need an ol
     "insert into threadloom.store_items (namespace, key, value) values ('{a}', 'one', to_jsonb($1::text))",
     [damaged],
   );
-  const reencrypted = await command("reseal");
+  const reencrypted = await command("rotate");
   expect([reencrypted.code, reencrypted.told]).toEqual([
     1,
     expect.stringContaining("1 rows can't be decrypted although their keys are configured"),
@@ -137,11 +137,11 @@ test("the command fails while a server goes on to encrypt with an older key", as
     database,
     "create trigger again before update on threadloom.store_items for each row execute function store_again()",
   );
-  const reencrypted = await command("reseal");
+  const reencrypted = await command("rotate");
   expect([reencrypted.code, reencrypted.told]).toEqual([
     1,
     expect.stringContaining(`1 rows need the key '${OLD_ID}'`),
   ]);
   await query(database, "drop trigger again on threadloom.store_items");
-  expect(await command("reseal")).toMatchObject({ code: 0 });
+  expect(await command("rotate")).toMatchObject({ code: 0 });
 });

@@ -87,7 +87,7 @@ test("what is encrypted with a key that is not configured is told with its id, i
   expect(old?.rows).toBeGreaterThan(6);
   expect(found.unreadable).toBe(0);
 
-  const reencrypted = await command([NEW], "reseal");
+  const reencrypted = await command([NEW], "rotate");
   expect(reencrypted.code).toBe(1);
   expect(reencrypted.written).toContain(`${old?.id}  ${old?.rows} rows  not configured`);
   expect(reencrypted.told).toContain(
@@ -98,7 +98,7 @@ test("what is encrypted with a key that is not configured is told with its id, i
   await withServer([NEW, OLD], async (api) => {
     expect(await shown(api, threadId, assistantId)).toBe(before);
   });
-  expect((await command([NEW, OLD], "reseal")).code).toBe(0);
+  expect((await command([NEW, OLD], "rotate")).code).toBe(0);
   await withServer([NEW], async (api) => {
     expect(await shown(api, threadId, assistantId)).toBe(before);
   });
@@ -121,7 +121,7 @@ test("before there is a key, the status counts what is not encrypted, and tells 
       0,
       expect.stringMatching(/^[1-9]\d* rows hold unencrypted data that a key would encrypt/),
     ]);
-    const refused = await encryptionCommand({ connectionString, keys: [] }, "reseal");
+    const refused = await encryptionCommand({ connectionString, keys: [] }, "rotate");
     expect([refused.code, refused.told]).toEqual([
       1,
       expect.stringContaining("names no key to encrypt with"),
