@@ -2,7 +2,6 @@ import { spawn } from "node:child_process";
 import { platform } from "node:os";
 import { dirname, join } from "node:path";
 import { fileExists } from "../../platform/lib/file-exists.ts";
-import { copyPackagesOfNpx } from "./npx-packages.ts";
 
 export const PACKAGE_MANAGERS = ["npm", "pnpm", "yarn", "bun"] as const;
 export type PackageManager = (typeof PACKAGE_MANAGERS)[number];
@@ -49,16 +48,15 @@ export const EXECUTE: Readonly<Record<PackageManager, string>> = {
 const OUTPUT_CHARACTERS = 4_000;
 
 /** @returns undefined, or the last 4,000 characters of the failure's output; meaningless after `signal` */
-export const install = async (
+export const install = (
   manager: PackageManager,
   folder: string,
   signal: AbortSignal,
 ): Promise<string | undefined> => {
-  const isBegun = manager === "npm" && (await copyPackagesOfNpx(folder, signal));
-  if (signal.aborted) return "It was stopped.";
+  if (signal.aborted) return Promise.resolve("It was stopped.");
   return new Promise((resolve) => {
     // On Windows package managers are shell scripts. The line has no user input.
-    const child = spawn(manager, ["install", ...(isBegun ? ["--prefer-offline"] : [])], {
+    const child = spawn(manager, ["install"], {
       cwd: folder,
       stdio: ["ignore", "pipe", "pipe"],
       shell: platform() === "win32",
