@@ -111,7 +111,7 @@ test("restore is refused while a server lives, and not for what a pooler has kep
     "insert into threadloom.workers (worker_id, graph_ids, seen_at) values (gen_random_uuid(), '{}', now() + interval '1 hour')";
   await query({ connectionString: url }, seen);
   const refused = await run(["restore", file, "--force"]);
-  expect([refused.code, refused.told]).toEqual([1, expect.stringContaining("gave a sign of life")]);
+  expect([refused.code, refused.told]).toEqual([1, expect.stringContaining("was active")]);
 });
 
 test("the embedded database is restored from the backup of another, and psql says where it is", async () => {

@@ -50,7 +50,7 @@ describe("the keys of langgraph.json", () => {
     [{ auth: { pth: "./auth.ts:auth" } }, "'auth.pth' is unknown; did you mean 'auth.path'?"],
   ])("a misspelt auth starts no open server: %j", async (more, sentence) => {
     const { message } = await failure(readGraphConfig(await aFile("langgraph.json", { ...GRAPHS, ...more })));
-    expect(message).toContain(`langgraph.json: ${sentence} Refusing to start`);
+    expect(message).toContain(`langgraph.json: ${sentence} The server refuses to start`);
   });
 
   it.each([
