@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { Command } from "commander";
 import { databaseName } from "../banner.ts";
 import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
@@ -65,7 +64,7 @@ const run = async (
   const openHere = async () => {
     let connectionString = command.databaseUrl;
     if (connectionString === undefined) {
-      const dataFolder = resolve(command.dataFolder);
+      const { dataFolder } = command;
       if (dryRun && !(await hasCluster(dataFolder))) return undefined;
       const postgres = await startEmbeddedPostgres({ dataFolder, logger });
       closers.push(() => postgres.close());

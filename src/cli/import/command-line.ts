@@ -1,16 +1,13 @@
 import { OPTIONS } from "../../platform/config/options.ts";
 import { graphConfigFileOf } from "../../platform/config/config.ts";
 import { projectKeysIn, type ProjectKeys } from "../../platform/config/project-keys.ts";
-import { StartError } from "../../platform/domain/errors.ts";
+import { UsageError } from "../../platform/domain/errors.ts";
+import { databasePlaceOf, type DatabaseFlags, type Environment } from "../own-database.ts";
 
-export interface ImportFlags {
+export interface ImportFlags extends DatabaseFlags {
   from: string;
   schema?: string | undefined;
-  databaseUrl?: string | undefined;
-  databaseSchema?: string | undefined;
-  data?: string | undefined;
   graph?: string | undefined;
-  config?: string | undefined;
   thread?: string | undefined;
   dryRun?: true | undefined;
 }
@@ -29,28 +26,16 @@ export interface ImportCommand {
   dryRun: boolean;
 }
 
-export const importCommandOf = (
-  flags: ImportFlags,
-  environment: Readonly<Record<string, string | undefined>>,
-): ImportCommand => {
-  const { databaseUrl, databaseDirectUrl, databaseSchema, dataFolder } = OPTIONS;
-  const given = (names: readonly string[]): string | undefined =>
-    names.map((name) => environment[name]).find((value) => value !== undefined && value !== "");
-  const target = flags.databaseUrl ?? given(databaseDirectUrl.environment) ?? given(databaseUrl.environment);
-  for (const [name, url] of [["--from", flags.from] as const, ["--database-url", target] as const]) {
-    if (url !== undefined && !databaseUrl.schema.safeParse(url).success)
-      throw new StartError(`${name} must be ${databaseUrl.expected}.`);
-  }
-  const ownSchema = databaseSchema.schema.safeParse(
-    flags.databaseSchema ?? given(databaseSchema.environment) ?? databaseSchema.default,
-  );
-  if (!ownSchema.success) throw new StartError(`--database-schema must be ${databaseSchema.expected}.`);
+export const importCommandOf = (flags: ImportFlags, environment: Environment): ImportCommand => {
+  const { schema: url, expected } = OPTIONS.databaseUrl;
+  if (!url.safeParse(flags.from).success) throw new UsageError(`--from must be ${expected}.`);
+  const target = databasePlaceOf(flags, environment);
   return {
     from: flags.from,
     schema: flags.schema ?? "public",
-    databaseUrl: target,
-    databaseSchema: ownSchema.data,
-    dataFolder: flags.data ?? given(dataFolder.environment) ?? dataFolder.default ?? "",
+    databaseUrl: target.url,
+    databaseSchema: target.schema,
+    dataFolder: target.dataFolder,
     threadId: flags.thread,
     graphId: flags.graph,
     graphConfigFile: flags.config ?? graphConfigFileOf([], environment),
