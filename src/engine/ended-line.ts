@@ -1,15 +1,15 @@
 import type { Logger } from "../platform/lib/logger.ts";
 import type { RunEnd } from "./queue/attempts.ts";
 
-/** The name of an error's class is the graph's choice. */
+/** The graph chooses the name of the error's class. */
 const CLASS_LENGTH_AT_MOST = 100;
 
 const since = (from: Date, to: Date): number => Math.max(0, to.getTime() - from.getTime());
 
 /**
- * The one line that is written of every run that ended, whoever ended it and however. `queue_ms`: from when the run was
- * due until its first attempt began, or until its end if none did. `execMs`: how long the last attempt was executed, the
- * storing of its end included; undefined if this process did not execute it. Measured: 4 microseconds.
+ * Writes the one log line of each ended run. `queue_ms`: from when the run was due until its first attempt
+ * began, or until its end. `execMs`: duration of the last attempt, including the storing of its end;
+ * undefined if another process executed it. Costs 4 microseconds.
  */
 export const writeEndedLine = (
   logger: Logger,

@@ -4,37 +4,37 @@ import type { RunEnd } from "./queue/attempts.ts";
 import type { EndsOutbox, RunEnding } from "./attempt/conclusion.ts";
 import { writeEndedLine } from "./ended-line.ts";
 
-/** A wait for the end of one run. */
 export interface EndingWait {
   /**
-   * The ending with all its particulars if the run ended in this process; `"elsewhere"` if another one said that
-   * it ended; `"silence"` after a while without news: look into the database then.
+   * The ending if the run ended in this process; `"elsewhere"` if another process ended it; `"silence"` after
+   * `POLL_MS` without news: read the database then.
    */
   readonly news: Promise<RunEnding | "elsewhere" | "silence">;
   cancel(): void;
 }
 
-/** A waiter looks by itself this often, should a signal have been lost. */
+/** A signal may be lost, so waiters also poll. */
 const POLL_MS = 1_000;
 
-/** Of an end that this process brought about itself. */
+/** An end that this process brought about. */
 export interface EndedHere {
   ending: RunEnding;
-  /** Whether somebody on another process may wait for the run, so that a signal is worth its price. */
+  /** Whether another process may wait for the run, so that a signal is worth its cost. */
   isAwaitedElsewhere: boolean;
 }
 
 export interface EndingsParts {
   signals: Signals;
-  /** Told of ends that no attempt brought about; of an attempt's the conclusion knows whether the run has a webhook. */
+  /**
+   * Notified of ends without an attempt; for an attempt the conclusion knows whether the run has a webhook.
+   */
   outbox: Pick<EndsOutbox, "onRecorded"> | undefined;
   logger: Logger;
 }
 
 /**
- * The one place that tells of a run's end, whoever brought it about, once it is committed: those who wait for the run
- * here, at once; those on other processes, by a signal; and the log, in one line. What must not be lost is stored by the
- * statement that ends the run instead (engine/queue/sql/ended.ts).
+ * Announces committed ends: to waiters of this process, to other processes by a signal, and in one log line.
+ * The statement that ends a run stores whatever must not be lost (engine/queue/sql/ended.ts).
  */
 export const createEndings = ({ signals, outbox, logger }: EndingsParts) => {
   const waits = new Map<string, Set<(news: RunEnding | "elsewhere") => void>>();
@@ -48,12 +48,12 @@ export const createEndings = ({ signals, outbox, logger }: EndingsParts) => {
   });
 
   return {
-    /** `here`: undefined if no attempt of this process ended the run; it may run, or be waited for, anywhere. */
+    /** `here`: undefined if no attempt of this process ended the run. */
     publish(end: RunEnd, here?: EndedHere): void {
       const { run_id: runId } = end.run;
       writeEndedLine(logger, end, here?.ending.execMs);
       settle(runId, here?.ending ?? "elsewhere");
-      // Cancelled while they waited, replaced, deleted: few, so each may look once whether there is something to send.
+      // These ends are few, so the outbox may check for a delivery each time.
       if (here === undefined) outbox?.onRecorded();
       const threadId = end.run.thread_id;
       if (here?.isAwaitedElsewhere ?? true) signals.send({ kind: "ended", threadId, runId });

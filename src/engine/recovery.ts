@@ -18,24 +18,25 @@ export interface RecoveryOptions {
   logger: Logger;
 }
 
-/** A round that comes this many rounds after the one before says that something else stood still. */
+/** A gap of this many intervals between two rounds means that the process or the database stood still. */
 const LATE_ROUNDS = 2.5;
 
 /**
- * Finds runs whose executor went silent. A process that was killed is noticed after half the lease (5 s), one that
- * hangs or can't be reached after the whole (10 s), each with at most a sweep (2 s) on top. Every process that works sweeps; the statements skip what another one has locked.
+ * Finds runs of dead holders: a killed process after half the lease (5 s), a hung or unreachable one after
+ * the whole lease (10 s), plus at most one sweep (2 s). Every worker process sweeps; the statements skip rows
+ * that another process has locked.
  */
 export const startRecovery = (options: RecoveryOptions): { close(): Promise<void> } => {
   const { queue, executor, endings, signals, leaseSeconds, sweepSeconds, logger } = options;
 
-  /** When the last round that reached the database began, by this process's own clock. */
+  /** When the last round that reached the database began, by this process's clock. */
   let sweptAt = performance.now();
   let failed = false;
   let sparedUntil = -Infinity;
   const sweep = async (): Promise<void> => {
-    // After an outage of the database, or a stall of this process (a blocking node, a suspended laptop), every lease
-    // is old. Its holder may live, in this very process: it gets one round to renew, after an outage half a lease, more
-    // than there may be between two heartbeats. (The round after one that failed can be very short.)
+    // After an outage of the database or a stall of this process every lease is old, but its holder may live.
+    // Holders get one round to renew; after an outage half a lease, which is longer than a heartbeat
+    // interval, because the next round may follow soon.
     const now = performance.now();
     if (now - sweptAt > sweepSeconds * 1_000 * LATE_ROUNDS) {
       await queue.assertWritable();
@@ -62,7 +63,7 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
       try {
         ending = await executor.concludeAbandoned(run, resultOfLost(run));
       } catch (error) {
-        // One that can't be ended must not keep the others from it.
+        // A run that can't be ended must not delay the others.
         if (isPassing(error) && !isCancelled(error)) throw error;
         logger.error({ err: error, run_id: run.run_id }, "a run that lost its worker could not be ended");
       }

@@ -29,23 +29,23 @@ const OF_A_RUN = [
   "updated_at",
 ] as const satisfies readonly (keyof RunRow)[];
 
-/** Fails to compile while a column of `RunRow` is missing in the list above. */
+/** Fails to compile if the list above misses a column of `RunRow`. */
 const complete: Exclude<keyof RunRow, (typeof OF_A_RUN)[number]> extends never ? true : false = true;
 void complete;
 
-/** All columns of a `RunRow`, of `threadloom.runs r`. What only a rollback needs is not among them. */
+/** The columns of a `RunRow`, of `threadloom.runs r`. Columns that only a rollback needs are left out. */
 export const RUN_COLUMNS = OF_A_RUN.map((column) => `r.${column}`).join(", ");
 
-/** All that a run's record is made of. */
+/** The columns of a run's record. */
 export const SHOWN_COLUMNS = `${RUN_COLUMNS}, r.cancel_reason`;
 
-/** All columns of an `ExecutedRunRow`. */
+/** The columns of an `ExecutedRunRow`. */
 export const EXECUTED_COLUMNS = `${RUN_COLUMNS}, r.auth_user`;
 
-/** Those of an `EndedRun`, of `threadloom.runs r`. */
+/** The columns of an `EndedRun`, of `threadloom.runs r`. */
 export const ENDED_COLUMNS =
   "r.run_id, r.thread_id, r.graph_id, r.assistant_id, r.attempt, r.available_at, r.started_at";
 
-/** Rows of `threadloom.runs`, sealed values open. */
+/** Decrypts rows of `threadloom.runs`. */
 export const openRuns = <Row extends RunKey>({ cipher }: Queryable, rows: Row[]): Row[] =>
   decryptRows(cipher, RUN_JSON, rows);

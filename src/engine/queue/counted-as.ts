@@ -10,28 +10,27 @@ const DIGEST_CHARACTERS = 32;
 const plainDigestOf = (name: string): string =>
   createHash("sha256").update(name).digest("hex").slice(0, DIGEST_CHARACTERS);
 
-/** A name of `callerName` as it stands in the database; any other name as it is. */
+/** A `callerName` as stored in the database; any other name is returned as it is. */
 export const countedName = (cipher: Cipher | undefined, name: string): string => {
   const kind = [KEY, USER].find((prefix) => name.startsWith(prefix));
   return kind === undefined ? name : kind + (cipher?.digest(name) ?? plainDigestOf(name));
 };
 
 /**
- * What the runs of a caller are counted by, as it stands in the database: of what kind the caller is, and a digest. Whoever
- * has the database can't read the digest, nor try names against it, where the server has a key for encryption. Null: the
- * caller has no name, and is not counted.
+ * The stored name that a caller's runs count for: the caller's kind and a digest. With an encryption key the
+ * digest can't be tested against guessed names. Null: the caller has no name and is not counted.
  */
 export const countedAs = (cipher: Cipher | undefined, caller: Caller): string | null => {
   const name = callerName(caller);
   return name === undefined ? null : countedName(cipher, name);
 };
 
-/** Of a user with this name, the digest in `countedAs`: for lines of the log, so that the same caller has one name in all. */
+/** The digest of `countedAs` for a user, so that log lines name a caller consistently. */
 export const userDigest = (cipher: Cipher, identity: string): string => cipher.digest(USER + identity);
 
 /**
- * All that `countedAs` may have answered for a user, with each of the keys and before there was one; empty for callers who are no
- * users.
+ * All values that `countedAs` may have returned for a user, with each key and without a key; empty for other
+ * callers.
  */
 export const userCountedAs = (cipher: Cipher | undefined, caller: Caller): string[] => {
   const name = callerName(caller);
@@ -39,5 +38,5 @@ export const userCountedAs = (cipher: Cipher | undefined, caller: Caller): strin
   return [plainDigestOf(name), ...(cipher?.digests(name) ?? [])].map((digest) => USER + digest);
 };
 
-/** Whether `countedAs` was made of a user, who counts once; a key stands for an application with many. */
+/** A user counts once; an API key stands for an application with many users. */
 export const isUser = (counted: string): boolean => counted.startsWith(USER);

@@ -13,28 +13,27 @@ import { lockUnfinishedOf } from "./sql/lock-unfinished.ts";
 import { release } from "./sql/release.ts";
 
 export interface RunEndsParts {
-  /** What a run has written to the state of its thread, and what the thread holds. */
+  /** The checkpoints of a run or of a thread. */
   checkpoints: {
     deleteRun(threadId: string, runId: string, transaction: Queryable): Promise<void>;
     deleteThread(threadId: string, transaction: Queryable): Promise<void>;
   };
-  /** See sql/ended.ts; nothing is stored if left out. */
+  /** See sql/ended.ts; undefined: nothing is stored. */
   recordEnds?: RecordEnds | undefined;
 }
 
-/** A run that waits, locked with its thread. */
+/** A pending run, locked with its thread. */
 type WaitingRun = EndedRun & { delete_thread?: boolean };
 
-/** How a run ends that was cancelled before an attempt could say more. */
+/** The end of a run that was cancelled before an attempt ended it. */
 const cancelled = (action: CancelAction): Pick<RunEnd, "status" | "error"> => ({
   status: action === "rollback" ? "rolled-back" : "interrupted",
   error: null,
 });
 
 /**
- * Every way in which a run ends. There is no other: whatever ends a run asks for it here, and each statement behind this
- * stores with the end what is to be told of it (sql/ended.ts). Telling who waits right now, once the transaction is
- * committed, is for engine/endings.ts.
+ * Every end of a run goes through this module, and each statement stores the deliveries of that end
+ * (sql/ended.ts). engine/endings.ts notifies waiters after the commit.
  */
 export const createRunEnds = (database: Database, { checkpoints, recordEnds }: RunEndsParts) => {
   const finishRun = finishing(recordEnds);
@@ -42,7 +41,7 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
   const deleteThreads = deletingThreads(recordEnds);
   const { forgetRun, forgetRuns } = forgetting(recordEnds);
 
-  /** Of runs on threads that stay; the caller counts the runs of those threads. */
+  /** For runs on threads that stay; the caller updates the run counts of these threads. */
   const withdraw = async (
     transaction: Queryable,
     runs: readonly WaitingRun[],
@@ -57,7 +56,7 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
         runs.map((run) => run.run_id),
       );
       for (const run of runs) {
-        // Only one that was recovered from a dead worker has checkpoints.
+        // Only a run recovered from a dead worker has checkpoints.
         if (run.attempt > 0) await checkpoints.deleteRun(run.thread_id, run.run_id, transaction);
       }
       await forgetRuns(transaction, runs);
@@ -71,7 +70,7 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
   };
 
   return {
-    /** An attempt came to its end. See sql/finish.ts. */
+    /** Ends the run of an attempt: see sql/finish.ts. */
     finish: (
       attempt: AttemptSelector,
       outcome: RunOutcome,
@@ -79,8 +78,8 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
     ): Promise<{ waiting: number } | undefined> => finishRun(database, { attempt, outcome, lastCheckpoint }),
 
     /**
-     * An attempt was rolled back: the run and all it did are gone, the thread is what it was before.
-     * False, and nothing is changed, if the attempt no longer holds the run.
+     * Deletes the run and restores the thread. Returns false and changes nothing if the attempt no longer
+     * holds the run.
      */
     async rollBack(attempt: AttemptSelector): Promise<boolean> {
       const { threadId, runId } = attempt;
@@ -95,9 +94,9 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
     },
 
     /**
-     * The attempt of a threadless run came to its end (or was rolled back: `outcome` undefined). It leaves nothing behind.
-     * The outcome is stored instead if another process than `readerHere` reads the run, and the sweep removes it later:
-     * whoever waits there would find neither events nor a result. Undefined if the run is not the attempt's.
+     * Ends a threadless run and deletes its thread; `outcome` undefined: rolled back. If a process other than
+     * `readerHere` reads the run, the outcome is stored and the sweep deletes the thread later, because that
+     * reader still needs events and result. Returns undefined if the attempt no longer holds the run.
      */
     async finishWithThread(
       attempt: AttemptSelector,
@@ -118,7 +117,7 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
       });
     },
 
-    /** Runs that wait were cancelled; the caller holds their locks and those of their threads. */
+    /** Cancels pending runs; the caller holds their locks and those of their threads. */
     async cancelWaiting(
       transaction: Queryable,
       runs: readonly WaitingRun[],
@@ -141,12 +140,12 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
     },
 
     /**
-     * Runs that wait make room for a new one of their thread; the caller holds the locks. It counts the new run in their
-     * place (sql/create-behind-others.ts).
+     * Ends pending runs in favour of a new one; the caller holds the locks. sql/create-behind-others.ts
+     * updates the run count.
      */
     replaceWaiting: withdraw,
 
-    /** Threads are deleted with whatever runs they have; the caller holds the threads' locks, for deletion. */
+    /** Deletes threads with all their runs; the caller holds the threads' locks, for deletion. */
     async deleteThreads(transaction: Queryable, threadIds: readonly string[]): Promise<RunEnd[]> {
       const runs = await lockUnfinishedOf(transaction, threadIds);
       await deleteThreads(transaction, threadIds, { status: "deleted", error: null });

@@ -1,30 +1,32 @@
-/** The form in which a run's last values lie with its end: the one place that knows it, from JSON to the column and back. */
+/** The stored format of a run's last values: encoding and decoding. */
 
 import { openText, type Cipher } from "../../platform/encryption/cipher.ts";
 
-/** Bytes of a run's last values that are kept for those who are told of its end. Whoever needs more reads the thread. */
+/** Bytes kept for a webhook; a receiver that needs more reads the thread. */
 const BYTES_AT_MOST = 4_000_000;
 
 const LINE_BREAK = Buffer.from("\n");
-/** In the place of interrupts that are larger than that. */
+/** Replaces interrupts above the limit. */
 const TOO_LARGE = Buffer.from("null");
 
-/** A run's last values, to be stored with its end. */
 export interface FinalValues {
-  /** UTF-8 of their JSON; behind it, on a line of its own, the interrupts at which the run stopped. Null: neither. */
+  /** UTF-8 JSON of the values; on a second line the interrupts at which the run stopped. Null: neither. */
   values: Buffer | null;
   /** The values are too large. */
   omitted: boolean;
 }
 
-/** Undefined: it is too large. The length says at once what is far too long: a character takes one to three bytes. */
+/**
+ * Undefined if too large. The check of `length` avoids encoding a huge text: a character takes one to three
+ * bytes.
+ */
 const bounded = (text: string, bytesAtMost: number): Buffer | undefined => {
   if (text.length > bytesAtMost) return undefined;
   const bytes = Buffer.from(text, "utf8");
   return bytes.length > bytesAtMost ? undefined : bytes;
 };
 
-/** Both are JSON, which has no line break. `interrupts`: a list; undefined if the run did not stop at one. */
+/** Both are JSON without line breaks. `interrupts`: a list; undefined if the run was not interrupted. */
 export const toFinalValues = (json: string | undefined, interrupts?: string): FinalValues => {
   const asked = interrupts === undefined ? undefined : (bounded(interrupts, BYTES_AT_MOST) ?? TOO_LARGE);
   const values = json === undefined ? undefined : bounded(json, BYTES_AT_MOST - (asked?.length ?? 0));
@@ -35,7 +37,7 @@ export const toFinalValues = (json: string | undefined, interrupts?: string): Fi
 
 const placeOf = (threadId: string): string => `values ${threadId}`;
 
-/** As the column has them. */
+/** The column's value. */
 export const storedFinalValues = (
   cipher: Cipher | undefined,
   values: Buffer | null | undefined,
@@ -45,7 +47,7 @@ export const storedFinalValues = (
     ? (values ?? null)
     : Buffer.from(cipher.encrypt(values.toString("utf8"), placeOf(threadId ?? "")));
 
-/** The same as they were before they were sealed. Throws an `EncryptionError`. */
+/** Decrypts the column's value. Throws an `EncryptionError`. */
 export const openFinalValues = (
   cipher: Cipher | undefined,
   stored: Buffer | null,
@@ -53,7 +55,7 @@ export const openFinalValues = (
 ): Buffer | null =>
   stored === null ? null : Buffer.from(openText(cipher, stored.toString("utf8"), placeOf(threadId)));
 
-/** The JSON of values that are open, and of the interrupts: `null` if these were too large. */
+/** Decodes decrypted values to JSON texts; `interrupts` is `null` in JSON if they were too large. */
 export const fromFinalValues = (
   stored: Buffer | null,
 ): { values: string | undefined; interrupts: string | undefined } => {

@@ -5,37 +5,37 @@ import { startPeriodic } from "../../platform/lib/periodic.ts";
 import { LANE } from "./sql/lanes.ts";
 
 /*
- * Which graphs the workers that live host. During a deployment they differ: a run of a graph that a worker does not host
- * is left to the others, and shown if there is none.
+ * Which graphs the live workers host. During a deployment workers differ: each leaves runs of other graphs
+ * alone, and a warning names graphs without a worker.
  */
 
 export interface HostingOptions {
   database: Database;
   processId: string;
-  /** What this process executes runs of; undefined if it executes none. */
+  /** Undefined if this process executes no runs. */
   graphIds: readonly string[] | undefined;
   logger: Logger;
 }
 
-/** Runs that wait, by the graph that no worker hosts; 10,000 of a graph are counted at most. */
+/** Pending runs of a graph that no worker hosts, counted up to 10,000. */
 export interface UnhostedRuns {
   graph_id: string;
   runs: number;
 }
 
 export interface Hosting {
-  /** Throws what the database says if it is away. */
+  /** Throws the database's error if the database is unreachable. */
   listUnhosted(): Promise<UnhostedRuns[]>;
   close(): Promise<void>;
 }
 
 const SIGN_OF_LIFE_MS = 5_000;
-/** Three signs of life: a worker whose database was away for a moment is not taken for dead. */
+/** Three heartbeats: a short outage of the database does not count as a death. */
 export const SILENT_SECONDS = 15;
 /** Rows of processes that could not remove theirs. */
 const FORGOTTEN_SECONDS = 3_600;
 
-/** Graphs that a living worker hosts. */
+/** Graphs that a live worker hosts. */
 export const HOSTED_GRAPHS = `select unnest(w.graph_ids) from threadloom.workers w
   where w.seen_at > now() - interval '${SILENT_SECONDS} seconds'`;
 
@@ -44,9 +44,9 @@ const SIGN_OF_LIFE = `with forgotten as (
 insert into threadloom.workers (worker_id, graph_ids) values ($1, $2)
 on conflict (worker_id) do update set seen_at = now(), graph_ids = excluded.graph_ids`;
 
-/** Without a bound the planner expects to count everything, and compiles the statement each time. */
+/** Without a bound the planner expects a full count and JIT-compiles the statement each time. */
 const COUNTED_AT_MOST = 10_000;
-/** From graph to graph by the index runs_claimable, so that only runs without a worker are counted. */
+/** One index lookup per graph (runs_claimable): counts only runs without a worker. */
 const UNHOSTED = `with recursive graphs as (
   (select r.graph_id from threadloom.runs r where ${LANE} is not null order by r.graph_id limit 1)
   union all
@@ -57,7 +57,9 @@ select g.graph_id, (select count(*)::int from (
     select from threadloom.runs r where ${LANE} is not null and r.graph_id = g.graph_id limit ${COUNTED_AT_MOST}) counted) as runs
 from graphs g where g.graph_id is not null and not g.graph_id in (${HOSTED_GRAPHS})`;
 
-/** Says what this process hosts until it is closed, and warns of runs that nobody does. */
+/**
+ * Publishes the hosted graphs of this process until closed, and warns of pending runs that no worker hosts.
+ */
 export const openHosting = async (options: HostingOptions): Promise<Hosting> => {
   const { database, processId, graphIds, logger } = options;
   const sendSignOfLife = async (): Promise<void> => {
@@ -65,7 +67,7 @@ export const openHosting = async (options: HostingOptions): Promise<Hosting> => 
   };
   const listUnhosted = (): Promise<UnhostedRuns[]> => database.query<UnhostedRuns>(UNHOSTED);
 
-  /** Of which it was said that nobody hosts them. */
+  /** Graphs that a warning has named. */
   let missing = new Set<string>();
   const poll = async (): Promise<void> => {
     const unhosted = await listUnhosted();
@@ -102,7 +104,7 @@ export const openHosting = async (options: HostingOptions): Promise<Hosting> => 
     async close() {
       await periodic.close();
       if (graphIds === undefined) return;
-      // Should it fail, the others see soon that this process is silent.
+      // If the delete fails, the row expires after `SILENT_SECONDS`.
       await database
         .query("delete from threadloom.workers where worker_id = $1", [processId])
         .catch(() => undefined);

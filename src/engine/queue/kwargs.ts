@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 /** A jump to a node, with an input of its own or without. */
 export type Goto = string | { node: string; input?: unknown };
 
-/** `command` of a run: what to do to the graph instead of giving it an input. */
+/** A run's `command`, which replaces its input. */
 export interface RunCommand {
   update?: JsonValue | unknown[];
   resume?: unknown;
@@ -19,8 +19,8 @@ export interface CheckpointReference {
 }
 
 /**
- * What a run was asked to do, as `runs.kwargs` holds it and `Run.kwargs` shows it; metadata, config and context
- * have columns of their own. The names are the API's.
+ * A run's request, as stored in `runs.kwargs` and shown in `Run.kwargs`. Metadata, config and context have
+ * columns of their own.
  */
 export interface RunKwargs {
   input?: unknown;
@@ -34,16 +34,16 @@ export interface RunKwargs {
   on_disconnect?: "cancel" | "continue";
   feedback_keys?: string[];
   webhook?: string;
-  /** Refuse a resume that answers an interrupt which does not wait, instead of ignoring the answer. */
+  /** Refuse a resume that answers an interrupt that is not pending, instead of ignoring the answer. */
   strict_resume?: boolean;
   /**
-   * Headers of the request that made it, which its graph finds in its configuration. Apart from `config`: neither the thread
-   * keeps them for later runs, nor do checkpoints have them, nor are clients shown them.
+   * Headers of the request, which the graph finds in its configuration. They are not part of `config`, so
+   * threads, checkpoints and clients do not get them.
    */
   headers?: Record<string, string>;
-  /** Its events are told over the protocol wire, too. The server's own: clients are not shown it. */
+  /** The run also publishes events for event streaming. Internal: clients do not see this field. */
   event_streaming?: true;
 }
 
-/** Fails to compile if what is sealed of it (platform/encryption/columns.ts) is not its. */
+/** Fails to compile if an encrypted key (platform/encryption/columns.ts) is not a key of `RunKwargs`. */
 ENCRYPTED_KWARGS satisfies readonly (keyof RunKwargs)[];

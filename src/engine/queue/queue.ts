@@ -22,34 +22,36 @@ import { requeue } from "./sql/requeue.ts";
 
 export interface QueueOptions {
   /**
-   * Attempts that may lose their worker. Before the last of them a run is suspected of having killed its workers.
-   * Suspects that lost theirs together must not be together again: the innocent would be given up, too.
+   * Attempts that may lose their worker. Before the last one a run is a suspect. Suspects that died together
+   * must not run together again, or innocent runs would use up their attempts, too.
    */
   maxAttempts: number;
-  /** The graphs that this process hosts. */
   graphIds: readonly string[];
-  /** True if left out. False: a lost worker is noticed by its lease alone (platform/database/accelerators.ts). */
+  /**
+   * False: a lost worker is detected by its lease alone (platform/database/accelerators.ts). Default: true.
+   */
   seesDeaths?: boolean;
-  /** How many runs may be executed at the same time; undefined: as many as there are slots. */
+  /** Limits on concurrently running runs; undefined: the slots alone. */
   runningLimits?: RunningLimits | undefined;
 }
 
-/** The queue as a worker of this process sees it: the statements in sql/, for the graphs that it hosts. */
+/** The statements in sql/ for the graphs that this process hosts. */
 export const createQueue = (
   database: Database,
   { maxAttempts, graphIds, seesDeaths = true, runningLimits }: QueueOptions,
 ) => {
   const limits = runningLimits && limitsRuns(runningLimits) ? runningLimits : undefined;
   const suspectFrom = Math.max(1, maxAttempts - 1);
-  /** Where the last look for forgotten runs ended. */
   let checkedUpTo = FIRST_THREAD;
   return {
     graphIds,
 
-    /** Every run waits for a claim, since only claims count what runs. */
+    /** Every run waits for a claim, because only claims count running runs. */
     limitsRuns: limits !== undefined,
 
-    /** What `claim` may be asked for: one run of each lane that it looks at; one at all, where runs are counted. */
+    /**
+     * The limit that one `claim` can reach: one run of each lane, or one run where running runs are counted.
+     */
     claimedAtOnce: limits === undefined ? LANES_AT_MOST : 1,
 
     claim: (workerId: string, leaseSeconds: number, limit: number): Promise<ClaimedRunRow[]> =>
@@ -57,7 +59,10 @@ export const createQueue = (
         ? claim(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom })
         : claimWithin(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom, limits }),
 
-    /** One run that has a single attempt left, and has waited so long since it lost its worker. Throws like `claim`. */
+    /**
+     * Claims one run with a single attempt left that lost its worker `restSeconds` ago or earlier. Throws
+     * like `claim`.
+     */
     async claimSuspect(
       workerId: string,
       leaseSeconds: number,
@@ -69,18 +74,18 @@ export const createQueue = (
       )[0];
     },
 
-    /** Whether `claim` leaves a run to `claimSuspect`. */
+    /** Whether `claim` leaves the run to `claimSuspect`. */
     isSuspect: (run: Pick<RunRow, "lost_attempts">): boolean => run.lost_attempts >= suspectFrom,
 
-    /** Those that wait, of all graphs. Throws what the database says if it is away. */
+    /** Pending suspects of all graphs. Throws the database's error if the database is unreachable. */
     countSuspects: () => countSuspects(database, suspectFrom),
 
-    /** Lets the next run of a thread start, after one of it has ended while others wait. */
+    /** Lets the next run of a thread start. */
     advance: (threadId: string) => advance(database, [threadId]),
 
     putBehind: () => putBehind(database, graphIds),
 
-    /** As `advance`, for threads on which nobody did: some of them, each time the next. Answers the runs that may start. */
+    /** Each call checks the next page of threads; returns the runs that may start now. */
     async advanceForgotten(): Promise<RunSelector[]> {
       const found = await advanceForgotten(database, checkedUpTo);
       ({ checkedUpTo } = found);

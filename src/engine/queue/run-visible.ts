@@ -1,8 +1,8 @@
 import type { Visibility } from "../../access/visibility.ts";
 
 /**
- * The condition that a run, the row `r` of the statement, is visible: it is with its thread, whose metadata decide. See
- * `Visibility.condition`. Index: threads_pkey.
+ * The condition that the run in row `r` is visible: its thread's metadata decide. See `Visibility.condition`.
+ * Index: threads_pkey.
  */
 export const runVisible = (visibility: Visibility<"threads">, values: unknown[]): string =>
   visibility.condition(

@@ -1,16 +1,16 @@
 import { isEncrypted, openText, type Cipher } from "../../platform/encryption/cipher.ts";
 
-/** Of the row of a run, and of that of its delivery, which is a copy: both have the run's id. */
+/** The encryption context of `runs.webhook`, and of its copy in the delivery. */
 export const webhookPlace = (runId: string): string => `webhook ${runId}`;
 
 /**
- * The host of an address, whatever its port, as one may listen on thousands; empty for a path of this server. Deliveries to
- * one receiver share the places of a process.
+ * The host of an address without its port, because a receiver may listen on many ports; empty for a path of
+ * this server. The limit of concurrent deliveries counts by receiver.
  */
 export const receiverOf = (webhook: string): string =>
   webhook.startsWith("/") || !URL.canParse(webhook) ? "" : new URL(webhook).hostname;
 
-/** Both as the row of a delivery has them. */
+/** The columns of a delivery. */
 export const encryptedAddress = (
   cipher: Cipher,
   webhook: string,
@@ -24,9 +24,9 @@ export const encryptedAddress = (
 };
 
 /**
- * A webhook as `runs.webhook` has it. Addresses hold tokens, and a host may be one, too. The statement that ends the run
- * has to know the receiver apart from the address (engine/outbox/record.ts), so where the address is sealed, a digest of the
- * receiver stands behind it; of a path of this server nothing does.
+ * The value of `runs.webhook`. Addresses hold tokens, and a host name may be secret. The statement that ends
+ * the run needs the receiver (engine/outbox/record.ts), so an encrypted address is followed by a digest of
+ * the receiver, which is empty for a path of this server.
  */
 export const storedWebhook = (cipher: Cipher | undefined, webhook: string, runId: string): string => {
   if (cipher === undefined) return webhook;
@@ -34,18 +34,18 @@ export const storedWebhook = (cipher: Cipher | undefined, webhook: string, runId
   return `${url} ${receiver}`;
 };
 
-/** SQL for the two parts of what `storedWebhook` returns: the address, and the receiver. No address begins like a sealed one. */
+/** SQL for the address and the receiver in a stored webhook. A plain address never begins with `enc1:`. */
 export const webhookParts = (webhook: string): { url: string; receiver: string } => ({
   url: `case when ${webhook} like 'enc1:%' then split_part(${webhook}, ' ', 1) else ${webhook} end`,
   receiver: `case when ${webhook} like 'enc1:%' then split_part(${webhook}, ' ', 2) when ${webhook} like '/%' then ''
       else coalesce(substring(${webhook} from '^https?://(?:[^/?#]*@)?(\\[[^]]*\\]|[^/?#:]+)'), ${webhook}) end`,
 });
 
-/** The address that `storedWebhook` was given. */
+/** Decrypts the address of a stored webhook. */
 export const openStoredWebhook = (cipher: Cipher, stored: string, runId: string): string =>
   isEncrypted(stored) ? cipher.decrypt(stored.split(" ", 1)[0] ?? "", webhookPlace(runId)) : stored;
 
-/** What a delivery says of its webhook, its address and why the last try failed, which may name the host. */
+/** `last_error` may name the host. */
 interface Told {
   run_id: string;
   url: string;
@@ -62,6 +62,6 @@ export const openWebhook = <Row extends Told>(cipher: Cipher | undefined, row: R
   };
 };
 
-/** Why a try failed, as it is stored. */
+/** The stored reason of a failed try. */
 export const storedReason = (cipher: Cipher | undefined, reason: string, runId: string): string =>
   cipher === undefined ? reason : cipher.encrypt(reason, webhookPlace(runId));

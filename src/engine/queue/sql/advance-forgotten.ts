@@ -2,11 +2,14 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import type { RunSelector } from "../attempts.ts";
 import { nextBehind } from "./next-of-thread.ts";
 
-/** 3 ms of the database, in each sweep of each process. */
+/** Costs 3 ms of the database in each sweep of each process. */
 const THREADS_PER_POLL = 500;
 export const FIRST_THREAD = "00000000-0000-0000-0000-000000000000";
 
-/** From thread to thread by the index runs_behind: $2 of them, those after $1. The status: see `advance`. */
+/**
+ * Reads one thread per index lookup (runs_behind): $2 threads, beginning after $1. For the status expression
+ * see claim.ts.
+ */
 const ADVANCE_FORGOTTEN = `with recursive threads_behind as (
   (select r.thread_id, 1 as place from threadloom.runs r
    where r.status = 'pending' and r.behind and r.thread_id > $1 order by r.thread_id limit 1)
@@ -24,8 +27,9 @@ select (select thread_id from threads_behind where place = $2) as last,
   coalesce((select json_agg(json_build_object('threadId', thread_id, 'runId', run_id)) from advanced), '[]') as runs`;
 
 /**
- * As `advance`, for threads on which nobody did, because a process died between the end of a run and `advance`: some of
- * them, those after `checkedUpTo`. Answers the runs that may start, and where the next look begins.
+ * Does the work of `advance` for threads where a process died between the end of a run and `advance`. Checks
+ * a page of threads after `checkedUpTo`; returns the runs that may start now and the position of the next
+ * page.
  */
 export const advanceForgotten = async (
   queryable: Queryable,

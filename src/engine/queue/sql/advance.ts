@@ -1,14 +1,14 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { nextBehind } from "./next-of-thread.ts";
 
-/** Indexes: runs_pkey (the status is hidden from the planner as in claim.ts), runs_behind and those of `nextBehind`. */
+/** Indexes: runs_pkey (claim.ts explains the status expression), runs_behind, those of `nextBehind`. */
 const ADVANCE = `update threadloom.runs r set behind = false
   where r.status || '' = 'pending' and r.run_id = any (array(
     select (${nextBehind("t.thread_id")}) from unnest($1::uuid[]) as t(thread_id)))`;
 
 /**
- * Lets the next run of each thread start, after one of it has ended while others wait: see engine/queue/README.md. Only after
- * the transaction that ended it, or in it: a look from before would still see that run.
+ * Lets the next run of each thread start after a run has ended while others wait: see engine/queue/README.md.
+ * Call this in the transaction that ended the run or after it: an earlier snapshot would still see that run.
  */
 export const advance = async (queryable: Queryable, threadIds: readonly string[]): Promise<void> => {
   await queryable.query(ADVANCE, [threadIds]);

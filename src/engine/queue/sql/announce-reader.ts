@@ -8,10 +8,10 @@ const ANNOUNCE_READER = `update threadloom.runs set reader_id = case when reader
   returning run_id`;
 
 /**
- * Notes that a process reads a run that another one executes or may come to execute, so that its events go to
- * the event log, and a threadless run stays until they are read. Of two processes that read a pending run either
- * may come to execute it, so then no process stands there that could take itself for the only reader. False if the run
- * has ended, is gone, or is executed by the reading process itself.
+ * Records that a process reads a run that another process executes or may execute. The run's events then go
+ * to the event log, and a threadless run stays until they are read. If two processes read a pending run, the
+ * zero id is stored: either may execute the run, and neither is the only reader. Returns false if the run has
+ * ended, is gone, or is executed by the reading process.
  */
 export const announceReader = async (
   queryable: Queryable,

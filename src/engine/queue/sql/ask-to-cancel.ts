@@ -1,13 +1,15 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import type { CancelAction, CancelReason } from "../../../platform/database/tables.ts";
 
-/** A rollback is not taken back by an interrupt, and the first reason counts. Index: runs_pkey. */
+/** An interrupt does not replace a rollback, and the first reason stays. Index: runs_pkey. */
 const ASK_TO_CANCEL = `update threadloom.runs set updated_at = now(),
     cancel_action = case when cancel_action = 'rollback' then cancel_action else $3 end,
     cancel_reason = coalesce(cancel_reason, $4)
   where thread_id = any($1::uuid[]) and run_id = any($2::uuid[]) and status = 'running'`;
 
-/** Asks the holders of runs in progress to end them. They learn it from their next renewal, or by a signal. */
+/**
+ * Asks the holders of running runs to end them. A holder learns this by a signal or from its next renewal.
+ */
 export const askToCancel = async (
   transaction: Queryable,
   runs: readonly { thread_id: string; run_id: string }[],

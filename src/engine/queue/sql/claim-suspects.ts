@@ -6,7 +6,7 @@ import { CLAIM_PARAMETERS, taking, type Claim } from "./claim.ts";
 import { IS_NEXT_OF_THREAD } from "./next-of-thread.ts";
 
 export interface SuspectClaim extends Claim {
-  /** How long ago such a run must have lost its worker. */
+  /** Seconds since the run lost its worker, at least. */
   restSeconds: number;
 }
 
@@ -26,8 +26,8 @@ const nextSuspects = (
   for update skip locked)`;
 
 /**
- * pending → running, for runs that have a single attempt left: `claim` passes them over. There are hardly ever any.
- * Index: runs_pending_suspects.
+ * pending → running, for runs with a single attempt left, which `claim` skips. They are rare. Index:
+ * runs_pending_suspects.
  */
 const CLAIM_SUSPECTS = nameParameters(SUSPECT_PARAMETERS, (sql) => taking(nextSuspects(sql), sql));
 

@@ -14,15 +14,14 @@ import {
 } from "./running-limits.ts";
 import { IS_NEXT_OF_THREAD } from "./next-of-thread.ts";
 
-/** Who claims, and what. */
 export interface Claim {
   workerId: string;
   leaseSeconds: number;
-  /** How many runs at most. */
+  /** Runs at most. */
   limit: number;
-  /** The graphs that this process hosts. */
+  /** Graphs that this process hosts. */
   graphIds: readonly string[];
-  /** Runs that have lost so many workers are left to `claimSuspects`. */
+  /** Runs with this many lost attempts are left to `claimSuspects`. */
   suspectFrom: number;
 }
 
@@ -34,7 +33,7 @@ export const CLAIM_PARAMETERS = {
   suspectFrom: ["integer", (claim: Claim) => claim.suspectFrom],
 } as const;
 
-/** Lanes are hashes of 32 bits. */
+/** Lanes are 32-bit hashes. */
 const randomLane = (): number => randomInt(2 ** 32) - 2 ** 31;
 
 const LANE_PARAMETERS = { ...CLAIM_PARAMETERS, fromLane: ["integer", () => randomLane()] } as const;
@@ -42,9 +41,10 @@ const LANE_PARAMETERS = { ...CLAIM_PARAMETERS, fromLane: ["integer", () => rando
 type Sql = Readonly<Record<keyof typeof CLAIM_PARAMETERS, string>>;
 
 /**
- * The runs that are taken, locked one by one until there are `limit`. Nothing is sorted, so no row is looked at that is not
- * needed. The status is hidden from the planner, which otherwise may walk through an index of pending runs to find one. The limit
- * is hidden, too: a plan for its value looks cheaper than a kept one, and then each claim is planned, which takes five times as long.
+ * Locks runs one by one up to `limit`, without a sort, so no unneeded row is read. The expression `r.status
+ * || ''` keeps the planner from an index of all pending runs. The subquery hides the limit: otherwise the
+ * plan for its value looks cheaper than the cached plan, and each claim is planned, which takes five times as
+ * long.
  */
 const next = (sql: Sql, may = "true"): string => `select taken.run_id
   from candidates cross join lateral (
@@ -54,12 +54,12 @@ const next = (sql: Sql, may = "true"): string => `select taken.run_id
   limit (select ${sql.limit})`;
 
 /**
- * Takes the runs that the CTE `next` selects. That two claimers can't both start runs of one thread is not left to this statement,
- * which reads a snapshot: the unique index runs_one_running_per_thread refuses the second, and its claimer tries again.
- * `starts_empty`: the thread has had a run that has not ended since before this snapshot, so only that run can write to
- * its state; a first attempt has not done so yet. The array leaves the planner one way, to look up each run by its key: by
- * plain equality it merges with all runs where it takes the table for empty. Indexes: runs_pkey, checkpoints_pkey,
- * threads_pkey (`turn`).
+ * Starts the runs of the CTE `next`. Two claimers may read the same snapshot, so only the unique index
+ * runs_one_running_per_thread keeps two runs of a thread from starting; the claimer that it refuses tries
+ * again. `starts_empty`: this run is the only unfinished run that could have written the thread's state, and
+ * its first attempt has not begun. `any(array[…])` forces a lookup by key; with plain equality the planner
+ * merges with all runs when it takes the table for empty. Indexes: runs_pkey, checkpoints_pkey, threads_pkey
+ * (`turn`).
  */
 export const taking = (
   ctes: string,
@@ -74,15 +74,17 @@ returning ${EXECUTED_COLUMNS}, r.attempt = 1
     and (select 1 from threadloom.checkpoints c where c.thread_id = r.thread_id limit 1) is null as starts_empty`;
 
 /**
- * pending → running. Indexes: runs_claimable, runs_pkey. A claim of one run reads 40 to 140 blocks, with 10 runs that wait
- * and with 50,000, whatever the statistics say (session-settings.ts) and whatever keeps the others from starting: see docs/scaling.md. `skip locked`
- * lets claimers pass each other.
+ * pending → running. A claim of one run reads 40 to 140 blocks with 10 or 50,000 waiting runs, whatever the
+ * statistics say (session-settings.ts, docs/scaling.md). `skip locked` lets claimers pass each other.
+ * Indexes: runs_claimable, runs_pkey.
  */
 const CLAIM = nameParameters(LANE_PARAMETERS, (sql) =>
   taking(`${candidates(sql)},\nnext as (${next(sql)})`, sql),
 );
 
-/** The same, where a caller or a graph may have so many runs at the same time. One run at a time, since none is counted before. */
+/**
+ * The same with limits on running runs. One run at a time, because the statement does not count its own runs.
+ */
 const CLAIM_WITHIN = nameParameters({ ...LANE_PARAMETERS, ...LIMIT_PARAMETERS }, (sql) =>
   taking(
     `${fullOnes(sql)},\n${candidates(sql, MAY_START)},\nnext as (${next(sql, MAY_START.run("r"))})`,
@@ -90,11 +92,14 @@ const CLAIM_WITHIN = nameParameters({ ...LANE_PARAMETERS, ...LIMIT_PARAMETERS },
   ),
 );
 
-/** Throws `unique_violation` (23505) if another claimer was faster on a thread; the caller tries again. */
+/**
+ * Throws `unique_violation` (23505) if another claimer started a run of the same thread first; the caller
+ * tries again.
+ */
 export const claim = async (queryable: Queryable, claim: Claim): Promise<ClaimedRunRow[]> =>
   openRuns(queryable, await CLAIM.query<ClaimedRunRow>(queryable, claim));
 
-/** One run, of a caller and a graph that have not as many running as they may. Throws like `claim`. */
+/** Claims one run whose caller and graph are below their limits. Throws like `claim`. */
 export const claimWithin = async (
   database: Database,
   claim: Claim & { limits: RunningLimits },

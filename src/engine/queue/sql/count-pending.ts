@@ -1,8 +1,8 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 
 /**
- * No more than so many of each are looked at: 0.3 ms for 1,000, 5 to 10 ms for 20,000 (rows are looked at, too, since the table
- * is never vacuumed as fast as it changes). Index: runs_pending_of_caller.
+ * Counts up to `at_most` runs of each caller: 0.3 ms for 1,000, 5 to 10 ms for 20,000 (the table changes too
+ * fast for index-only scans). Index: runs_pending_of_caller.
  */
 const PENDING_OF_CALLERS = `select given.caller, (select count(*)::integer from (
     select from threadloom.runs r where r.caller = given.caller and r.status = 'pending' limit given.at_most) as counted) as pending
@@ -12,7 +12,7 @@ const PENDING_OF_CALLERS = `select given.caller, (select count(*)::integer from 
 const PENDING_OF_THREAD = `select count(*)::integer as pending from (
   select from threadloom.runs r where r.thread_id = $1 and r.status = 'pending' limit $2) as counted`;
 
-/** How many runs of each of these callers wait on all servers, `atMost` being enough to know. */
+/** Pending runs of each caller on all servers, counted up to `atMost`. */
 export const pendingOfCallers = async (
   queryable: Queryable,
   callers: readonly { caller: string; atMost: number }[],
@@ -25,7 +25,7 @@ export const pendingOfCallers = async (
   return new Map(rows.map(({ caller, pending }) => [caller, pending]));
 };
 
-/** The same of a thread. */
+/** Pending runs of a thread, counted up to `atMost`. */
 export const pendingOfThread = async (
   queryable: Queryable,
   threadId: string,

@@ -16,9 +16,9 @@ import {
 } from "./create.ts";
 
 interface CreationBehindOthers extends Creation {
-  /** How many pending runs of the thread were ended for this one. */
+  /** Pending runs of the thread that were ended in favour of this one. */
   replacedPending: number;
-  /** How many runs of the thread may wait, this one among them; null: no limit. */
+  /** Pending runs that the thread may have, this one included; null: no limit. */
   pendingAtMost: number | null;
 }
 
@@ -29,7 +29,7 @@ const PARAMETERS = {
 } as const;
 
 /**
- * → pending, on a thread that may not be idle; the caller holds the thread's lock. Indexes: threads_pkey,
+ * → pending, on a thread that may be busy; the caller holds the thread's lock. Indexes: threads_pkey,
  * runs_one_running_per_thread, runs_pending_of_thread.
  */
 const CREATE_BEHIND_OTHERS = nameParameters(
@@ -50,7 +50,9 @@ ${insertRun(sql)}`,
   { ...ASSISTANT_VISIBLE, ...THREAD_VISIBLE },
 );
 
-/** Undefined if the assistant is missing or hidden, or as many runs of the thread wait as may. */
+/**
+ * Returns undefined if the assistant is missing or hidden, or the thread has `pendingAtMost` pending runs.
+ */
 export const createBehindOthers = async (
   transaction: Queryable,
   rights: CreationRights,

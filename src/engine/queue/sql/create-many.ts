@@ -13,11 +13,11 @@ import {
 } from "./create.ts";
 
 /*
- * Many runs in one statement, for what creates them by the hundred: none starts at once. What `create-with-thread` and
- * `create-behind-others` do for one run, one after the other, took 2 s for 100 while the same process executed runs.
+ * Creates many pending runs in one statement. One statement per run took 2 s for 100 runs while the same
+ * process executed runs.
  */
 
-/** Of each run: the type of its array of parameters, the column that is made of it, and its value. */
+/** For each parameter array: its type, its column name, and the value of each run. */
 const ASKED: readonly (readonly [
   type: string,
   column: string,
@@ -50,14 +50,14 @@ const ASKED: readonly (readonly [
   ["text", "webhook", (run) => run.webhook, ENCRYPTED.webhook],
 ];
 
-/** `a`: the assistants, as in the statements for one run. */
+/** `a`: see `assistant` in create.ts. */
 const asked = (visible: string): string => `asked as (
   select n.*, a.graph_id, a.metadata as a_metadata, a.config as a_config, a.context as a_context
   from unnest(${ASKED.map(([type], index) => `$${index + 1}::${type}[]`).join(", ")})
     as n(${ASKED.map(([, column]) => column).join(", ")})
   join threadloom.assistants a on a.assistant_id = n.assistant_id where ${visible})`;
 
-/** `thread`: of each run, as in the statements for one run. */
+/** `thread`: see `insertRun` in create.ts. */
 const INSERT = `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context, kwargs,
     multitask_strategy, resumable, delete_thread, webhook, available_at, behind, replaced_metadata, replaced_config, auth_user, caller)
   select n.run_id, n.thread_id, n.assistant_id, n.graph_id, 'pending',
@@ -72,7 +72,7 @@ const INSERT = `insert into threadloom.runs (run_id, thread_id, assistant_id, gr
 
 const [TTL_STRATEGY, TTL_MINUTES] = [`$${ASKED.length + 1}::text`, `$${ASKED.length + 2}::float8`];
 
-/** → pending, each on a thread of its own. Indexes: assistants_pkey, threads_pkey. */
+/** → pending, each run on a new thread. Indexes: assistants_pkey, threads_pkey. */
 const createThreadlessOf = (visible: string): string => `with ${asked(visible)},
 thread as (
   insert into threadloom.threads (thread_id, unfinished_runs, turns, status, metadata, config, ttl_strategy, ttl_minutes, expires_at)
@@ -84,8 +84,9 @@ thread as (
 ${INSERT}`;
 
 /**
- * → pending, each on a thread of others that may not be idle; the caller holds the threads' locks, and names each of them
- * once. Indexes: assistants_pkey, threads_pkey, runs_one_running_per_thread, runs_pending_of_thread.
+ * → pending, each run on an existing thread that may be busy. The caller holds the threads' locks and names
+ * each thread once. Indexes: assistants_pkey, threads_pkey, runs_one_running_per_thread,
+ * runs_pending_of_thread.
  */
 const createOnThreadsOf = (visible: string): string => `with ${asked(visible)},
 thread as (
@@ -98,7 +99,7 @@ thread as (
       and (x.status = 'running' or (x.status = 'pending' and x.available_at <= now()))) as behind)
 ${INSERT}`;
 
-/** `encryptedMetadata`: for the run, or for the thread that is made for it. */
+/** `encryptedMetadata`: bound to the run, or to the thread that is created for the run. */
 const valuesOf = (
   runs: readonly NewRun[],
   { cipher }: Queryable,
@@ -110,7 +111,10 @@ const valuesOf = (
     return runs.map((run) => encrypt({ run }, cipher));
   });
 
-/** Those that were stored: runs of an assistant that is missing or hidden are not. `ttl`: of threads that stay after their run. */
+/**
+ * Creates runs on new threads; `ttl` applies to threads that outlive their run. Returns the stored runs: a
+ * run of a missing or hidden assistant is left out.
+ */
 export const createThreadless = async (
   transaction: Queryable,
   { assistants }: CreationRights,
@@ -127,7 +131,10 @@ export const createThreadless = async (
   return await transaction.query<RunSelector>(text, values);
 };
 
-/** The same, for threads whose locks the caller holds, which stand for their visibility. */
+/**
+ * Creates runs on threads that the caller has locked, and whose visibility it has checked. Returns like
+ * `createThreadless`.
+ */
 export const createOnThreads = async (
   transaction: Queryable,
   { assistants }: CreationRights,

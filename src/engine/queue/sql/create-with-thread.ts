@@ -17,7 +17,7 @@ import {
 } from "./create.ts";
 
 interface CreationOfThread extends Creation {
-  /** Of the thread; undefined: it stays for ever, or goes with its run. */
+  /** Of the thread; undefined: the thread never expires, or is deleted with its run. */
   ttl: ThreadTtl | undefined;
 }
 
@@ -29,7 +29,7 @@ const PARAMETERS = {
 } as const;
 
 /**
- * → running, or pending if there is no slot: `createOnIdleThread` with a thread of its own, for threadless runs and
+ * → running, or pending without a slot: `createOnIdleThread` on a new thread, for threadless runs and
  * `if_not_exists: create`. Indexes: threads_pkey, assistants_pkey, checkpoints_pkey.
  */
 const CREATE_WITH_THREAD = nameParameters(
@@ -47,8 +47,8 @@ ${insertRun(sql)}`,
 );
 
 /**
- * Undefined if the thread exists already, or the assistant is missing or hidden, or the run would have to wait and may not.
- * `ttl`: of the thread, if it stays after the run.
+ * Returns undefined if the thread exists, if the assistant is missing or hidden, or if the run would have to
+ * wait and `mayWait` is false. `ttl` applies to a thread that outlives its run.
  */
 export const createWithThread = async (
   queryable: Queryable,

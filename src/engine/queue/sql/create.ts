@@ -8,60 +8,66 @@ import { EXECUTED_COLUMNS } from "../columns.ts";
 import { storedWebhook } from "../webhook-address.ts";
 
 /*
- * What the three statements that create a run have in common: create-on-idle-thread.ts, create-with-thread.ts and
- * create-behind-others.ts. Each is a chain of three parts: `assistant`, `thread`, and the insert.
+ * The common part of create-on-idle-thread.ts, create-with-thread.ts and create-behind-others.ts. Each
+ * statement has three parts: `assistant`, `thread` and the insert.
  */
 
-/** A run as it is asked for; ids are made by the caller. */
+/** A requested run; the caller makes the ids. */
 export interface NewRun {
   runId: string;
   threadId: string;
   assistantId: string;
   multitaskStrategy: MultitaskStrategy;
-  /** Also of a thread that is created for the run: by them its owner, or a `cron_id`, finds it. */
+  /**
+   * Also stored on a thread that is created for the run, so that a search by owner or `cron_id` finds the
+   * thread.
+   */
   metadata: JsonObject;
-  /** The user whose run it is, as its graph is told; null if no user created it. */
+  /** The user as the graph sees it; null if no user created the run. */
   authUser: JsonObject | null;
-  /** By whom it is counted while it waits, see counted-as.ts; null: by nobody. */
+  /** The name that the run counts for while it is pending (counted-as.ts); null: not counted. */
   caller: string | null;
-  /** Request's own; the assistant's and the thread's are merged under it. */
+  /** The request's config alone; the statement merges it over those of the assistant and the thread. */
   config: JsonObject;
   context: JsonObject;
-  /** `{configurable?, context?}` of the request that the thread keeps for later runs and for reads; if there is any. */
+  /** The request's `{configurable?, context?}` that the thread keeps for later runs and reads. */
   keptConfig: JsonObject | undefined;
   /** The rest of the request, as JSON text. */
   kwargs: string;
   resumable: boolean;
-  /** The thread exists for this run only and goes with it. */
+  /** The thread exists for this run only and is deleted with it. */
   deleteThread: boolean;
   afterSeconds: number;
-  /** Whom its end is told: an address in its usual spelling, or a path of this server. */
+  /** Where the end is sent: a normalized address, or a path of this server. */
   webhook: string | null;
-  /** The process that streams the run to its creator, if one does. */
+  /** The process that streams the run to its creator, if any. */
   readerId: string | null;
-  /** `threads.turns` as its creator saw it: if another run was created since, this one is not. Undefined: it does not matter. */
+  /**
+   * `threads.turns` as the creator read it: the run is not created if another run was created since.
+   * Undefined: no check.
+   */
   turnsSeen?: number | undefined;
 }
 
-/** A worker that has a free slot and will execute the run at once if it may start, and is of a graph that it hosts. */
+/** A worker with a free slot for the run, and the graphs that the worker hosts. */
 export interface ImmediateClaim {
   workerId: string;
   leaseSeconds: number;
   graphIds: readonly string[];
 }
 
-/** What its caller may do: create runs on these threads, and read these assistants. */
+/** The threads on which the caller may create runs, and the assistants that it may read. */
 export interface CreationRights {
   threads: Visibility<"threads">;
   assistants: Visibility<"assistants">;
 }
 
-/** What is stored. `claim`: undefined if there is no slot for the run, so that it has to wait. */
+/** `claim`: undefined if there is no slot, so the run has to wait. */
 export interface Creation {
   rights: CreationRights;
   run: NewRun;
   claim: ImmediateClaim | undefined;
-  /** False: it is stored only if it starts at once. True if left out. */
+  /** False: the run is stored only if it starts at once. Default: true. */
   mayWait?: boolean;
 }
 
@@ -75,9 +81,8 @@ const encrypted =
   ({ run }: Pick<Creation, "run">, cipher: Cipher): string | null =>
     encrypt(run, cipher);
 
-/** What a run is given, sealed. */
 export const ENCRYPTED = {
-  /** Where a thread is made for the run, which has the same. */
+  /** For a thread that is created with the run's metadata: bound to the thread's id. */
   threadMetadata: encrypted(({ metadata, threadId }, cipher) =>
     THREAD_JSON.metadata.encrypted(cipher, metadata, { thread_id: threadId }),
   ),
@@ -140,7 +145,7 @@ export const THREAD_VISIBLE = {
 
 type Sql = Readonly<Record<keyof typeof CREATE_PARAMETERS | keyof typeof ASSISTANT_VISIBLE, string>>;
 
-/** There is a slot for the run, at a process that hosts its graph. */
+/** A slot is free at a process that hosts the run's graph. */
 const starts = (sql: Sql): string => `${sql.workerId} is not null and graph_id = any(${sql.graphIds})`;
 
 /** Index: assistants_pkey. */
@@ -149,13 +154,12 @@ export const assistant = (sql: Sql): string => `assistant as (
   from threadloom.assistants 
   where assistant_id = ${sql.assistantId} and ${sql.assistantVisible} and (${sql.mayWait} or ${starts(sql)}))`;
 
-/** Which graph and which assistant a thread belongs to, in its metadata. */
 export const GRAPH = "jsonb_build_object('graph_id', a.graph_id, 'assistant_id', a.assistant_id)";
-// Not `||` alone: large metadata are compressed in their row, so that PostgreSQL would take the same ones made anew for
-// others and write the index over them again.
+// `||` alone would store large metadata and rewrite the index even without a change: PostgreSQL compares
+// compressed values byte by byte.
 export const WITH_GRAPH = `case when t.metadata @> ${GRAPH} then t.metadata else t.metadata || ${GRAPH} end`;
 
-/** A key of the thread's config with what the request gives of it. */
+/** One key of the thread's config, merged with the request's. */
 const withGiven = (
   sql: Pick<Sql, "keptConfig">,
   key: "configurable" | "context",
@@ -164,9 +168,9 @@ const withGiven = (
     else '{}' end`;
 
 /**
- * The thread's config with what the request gives. The value as it is where nothing changes: a long one, which lies
- * elsewhere, is not stored again with each run. Where there is no room for all of it, what this request gives is kept and
- * what others gave is not.
+ * The thread's config merged with the request's. An unchanged value keeps its expression, so PostgreSQL does
+ * not store a long value again with each run. If the merged value is too large, only the request's own values
+ * are kept.
  */
 export const keptConfig = (sql: Pick<Sql, "keptConfig">): string => {
   const kept = `t.config || ${withGiven(sql, "configurable")} || ${withGiven(sql, "context")}`;
@@ -174,7 +178,10 @@ export const keptConfig = (sql: Pick<Sql, "keptConfig">): string => {
     when ${hasRoomFor(kept)} then ${kept} else t.config - array['configurable', 'context'] || ${sql.keptConfig} end`;
 };
 
-/** `metadata`, `config` and `context` of a run: the assistant's, over them the thread's, over them what was asked for. */
+/**
+ * A run's `metadata`, `config` and `context`: the assistant's, overridden by the thread's, overridden by the
+ * request's.
+ */
 export const mergedColumns = (
   asked: Readonly<Record<"metadata" | "config" | "context", string>>,
 ): string => `a.metadata || t.metadata || ${asked.metadata},
@@ -184,9 +191,10 @@ export const mergedColumns = (
     a.context || coalesce(t.config -> 'context', '{}') || ${asked.context}`;
 
 /**
- * `thread` = the thread's metadata and config, as they are and as they were before, locked. `settled`: nothing was
- * written to its state since this statement's snapshot, in which the checkpoints are looked for; what waited for the
- * thread's row may be newer. `behind` and `turn`: see engine/queue/README.md. Index: checkpoints_pkey.
+ * `thread`: the locked thread's metadata and config, now and before the statement. `settled`: the thread's
+ * state has not changed since this statement's snapshot, which the check for checkpoints reads; a statement
+ * that waited for the thread's row may have an older snapshot. `behind` and `turn`: see
+ * engine/queue/README.md. Index: checkpoints_pkey.
  */
 export const insertRun = (
   sql: Sql,

@@ -6,16 +6,16 @@ import type { RunEnd, RunOutcome } from "../attempts.ts";
 import { storedFinalValues } from "../final-values.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
-/** Only one thread at a time ends with an error, that of its run. */
+/** An end with an error concerns a single thread. */
 const storedError = ({ cipher }: Queryable, error: JsonObject, threadId: string | undefined): string =>
   THREAD_JSON.error.stored(cipher, JSON.stringify(error), { thread_id: threadId ?? "" });
 
 const FINAL_VALUES = { finalValues: "$4::bytea", valuesOmitted: "$5::boolean" };
 
 /**
- * Any status → the row is gone, with its thread. Runs and events hang on the thread and go with it. A run in progress
- * loses its row, and so its lease: nothing that its attempt still writes is accepted. The cascade comes after the
- * statement, so `ended` sees the runs. Indexes: threads_pkey, runs_pending_of_thread, runs_one_running_per_thread.
+ * Any status → the row is gone, with its thread. Runs and events are deleted by cascade, after the statement,
+ * so `ended` still sees the runs. A running run loses its row and its lease, so later writes of its attempt
+ * are rejected. Indexes: threads_pkey, runs_pending_of_thread, runs_one_running_per_thread.
  */
 export const deletingThreads = (record: RecordEnds | undefined) => {
   const DELETE_THREADS = `with ended as (
@@ -23,7 +23,10 @@ export const deletingThreads = (record: RecordEnds | undefined) => {
     where r.thread_id = any($1::uuid[]) and r.status in ('pending', 'running'))${recorded(record, FINAL_VALUES)}
   delete from threadloom.threads where thread_id = any($1::uuid[])`;
 
-  /** Deletes threads, whose runs end like this. The caller holds the locks of the threads and of their unfinished runs. */
+  /**
+   * Deletes threads and ends their runs. The caller holds the locks of the threads and of their unfinished
+   * runs.
+   */
   return async (
     transaction: Queryable,
     threadIds: readonly string[],
@@ -33,7 +36,7 @@ export const deletingThreads = (record: RecordEnds | undefined) => {
       threadIds,
       status,
       error === null ? null : storedError(transaction, error, threadIds[0]),
-      // A statement takes no parameters that its text does not name.
+      // PostgreSQL rejects parameters that the text does not use.
       ...(record === undefined
         ? []
         : [storedFinalValues(transaction.cipher, final?.values, threadIds[0]), final?.omitted ?? false]),

@@ -3,7 +3,7 @@ import type { CancelReason } from "../../../platform/database/tables.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
-/** A turn for the end of each run that never began; it is added to its thread. Runs are $1. */
+/** Gives each run of $1 that never began a turn for its end, and adds these turns to the thread. */
 const NUMBERED = `never_began as (
     select r.run_id, r.thread_id, row_number() over (partition by r.thread_id order by r.created_at, r.run_id)::int as place
     from threadloom.runs r where r.run_id = any($1::uuid[]) and r.attempt = 0),
@@ -14,8 +14,8 @@ const NUMBERED = `never_began as (
     returning t.thread_id, t.turns - added.turns - t.unfinished_runs + 1 as before)`;
 
 /**
- * The same for runs that are about to be forgotten, so that their ends have a place among the events of their threads; the caller
- * holds the locks. Answers run id -> turn. Indexes: runs_pkey, threads_pkey.
+ * Numbers the ends of runs that are about to be deleted, so that their ends have a place among the events of
+ * the thread. The caller holds the locks. Returns run id -> turn. Indexes: runs_pkey, threads_pkey.
  */
 export const numberEnds = async (
   transaction: Queryable,
@@ -30,8 +30,8 @@ export const numberEnds = async (
 };
 
 /**
- * pending → interrupted. A run that never began gets a turn for its end to be read in: each adds one
- * to `threads.turns`, so no attempt can have the same. Indexes: runs_pkey, threads_pkey.
+ * pending → interrupted. Each run that never began adds one to `threads.turns`, so no attempt shares the turn
+ * of its end. Indexes: runs_pkey, threads_pkey.
  */
 export const endingWaiting = (record: RecordEnds | undefined) => {
   const END_WAITING = `with ${NUMBERED},
@@ -44,7 +44,7 @@ export const endingWaiting = (record: RecordEnds | undefined) => {
     returning ${ENDED_COLUMNS}, r.status, r.error)${recorded(record)}
   select count(*) from ended`;
 
-  /** Ends runs that wait; the caller holds their locks, and counts the runs of their threads. */
+  /** The caller holds the runs' locks, and updates the run counts of their threads. */
   return async (transaction: Queryable, runIds: readonly string[], reason: CancelReason): Promise<void> => {
     await transaction.query(END_WAITING, [runIds, reason]);
   };

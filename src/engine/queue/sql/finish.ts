@@ -28,7 +28,7 @@ const FINISH_PARAMETERS = {
     (finish: Finish) => storedError(undefined, finish),
     (finish: Finish, cipher: Cipher) => storedError(cipher, finish),
   ],
-  /** The same error, sealed for the thread. */
+  /** The same error, encrypted for the thread's row. */
   threadError: [
     "jsonb",
     () => null,
@@ -37,12 +37,12 @@ const FINISH_PARAMETERS = {
         ? null
         : THREAD_JSON.error.encrypted(cipher, JSON.stringify(error), { thread_id: attempt.threadId }),
   ],
-  /** Null: the thread stays what it was. */
+  /** Null: the thread's status does not change. */
   threadStatus: [
     "text",
     ({ outcome: { threadStatus } }: Finish) => (threadStatus === "unchanged" ? null : threadStatus),
   ],
-  // What a graph shows may hold NUL; the checkpoint has it exactly.
+  // Interrupts may contain NUL, which jsonb cannot hold; the checkpoint has the exact value.
   interrupts: [
     "jsonb",
     (finish: Finish) => storedInterrupts(undefined, finish),
@@ -53,7 +53,7 @@ const FINISH_PARAMETERS = {
   checkpointNs: ["text", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointNs ?? null],
 } as const;
 
-/** Of a run whose end is told. */
+/** For runs with a webhook. */
 const VALUES_PARAMETERS = {
   ...FINISH_PARAMETERS,
   finalValues: [
@@ -66,9 +66,9 @@ const VALUES_PARAMETERS = {
 } as const;
 
 /**
- * running → success, error, timeout or interrupted: ends an attempt's run and frees its thread, in one statement. The
- * thread's lock is taken first. `resting_status` by name: while others wait the status stays `busy`, and they may be
- * withdrawn, so that this was the last run. Indexes: threads_pkey, runs_pkey, checkpoints_pkey.
+ * running → success, error, timeout or interrupted: ends the run and frees its thread. The thread is locked
+ * first. `resting_status` is stored apart from `status`: while others wait the thread stays `busy`, and these
+ * may be cancelled later, which makes this run the last. Indexes: threads_pkey, runs_pkey, checkpoints_pkey.
  */
 const finishText = (
   sql: Readonly<Record<keyof typeof FINISH_PARAMETERS, string>>,
@@ -95,7 +95,7 @@ update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
 from ended where t.thread_id = ${sql.threadId}
 returning t.unfinished_runs`;
 
-/** Of a run whose end nobody is told: most, so it pays for nothing else. */
+/** For runs without a webhook, the majority: nothing is recorded. */
 const FINISH = nameParameters(FINISH_PARAMETERS, (sql) => finishText(sql, ""));
 
 export const finishing = (record: RecordEnds | undefined) => {
@@ -103,9 +103,9 @@ export const finishing = (record: RecordEnds | undefined) => {
     record && nameParameters(VALUES_PARAMETERS, (sql) => finishText(sql, recorded(record, sql)));
 
   /**
-   * Ends the run of an attempt. Undefined if the attempt no longer holds the run, or if `lastCheckpoint` is not there:
-   * a crash of the database has taken it, so the run is not at its end. Otherwise the number of runs that wait on the
-   * thread.
+   * Returns the number of runs that wait on the thread. Returns undefined if the attempt no longer holds the
+   * run, or if `lastCheckpoint` is missing because the database lost it in a crash: the run is not at its end
+   * then.
    */
   return async (queryable: Queryable, finish: Finish): Promise<{ waiting: number } | undefined> => {
     const statement = finish.outcome.final === undefined ? FINISH : (finishWithValues ?? FINISH);

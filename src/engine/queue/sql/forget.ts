@@ -2,7 +2,7 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
-/** What is logged of their events goes with them. Index: run_events_pkey. */
+/** Deletes the logged events too. Index: run_events_pkey. */
 const ROLLED_BACK = `events as (
   delete from threadloom.run_events e using forgotten f where e.thread_id = f.thread_id and e.run_id = f.run_id),
 ended as (
@@ -11,9 +11,9 @@ ended as (
 /** pending or running → the row is gone: rollback. */
 export const forgetting = (record: RecordEnds | undefined) => {
   /**
-   * Takes one run out of its thread's story. What creating it replaced of the thread's metadata and config comes back, the
-   * metadata if they still are as that left them; or the next run takes it over, for whom that was how it found the thread.
-   * Indexes: runs_pkey, runs_by_thread.
+   * Restores the thread's metadata and config as they were before the run; the metadata only if they are
+   * still as the run set them. If a later run exists, it takes over the old values to restore. Indexes:
+   * runs_pkey, runs_by_thread.
    */
   const FORGET = `with forgotten as (
   delete from threadloom.runs r where r.run_id = $2 and r.thread_id = $1
@@ -40,7 +40,7 @@ from forgotten f
 where t.thread_id = $1 and (f.replaced_metadata is not null or f.replaced_config is not null)
   and not exists (select from next)`;
 
-  /** Runs that replaced nothing of their threads, and so have nothing to give back. Index: runs_pkey. */
+  /** For runs that replaced neither metadata nor config. Index: runs_pkey. */
   const FORGET_PLAIN = `with forgotten as (
   delete from threadloom.runs r
   where r.run_id = any($1::uuid[]) and r.replaced_metadata is null and r.replaced_config is null
@@ -48,7 +48,7 @@ where t.thread_id = $1 and (f.replaced_metadata is not null or f.replaced_config
 ${ROLLED_BACK}${recorded(record)}
 select run_id from forgotten`;
 
-  /** Removes a run as if it had never been created; the caller holds the locks, and counts the thread's runs. */
+  /** Removes a run without a trace. The caller holds the locks, and updates the thread's run count. */
   const forgetRun = async (transaction: Queryable, threadId: string, runId: string): Promise<void> => {
     await transaction.query(FORGET, [threadId, runId]);
   };
@@ -56,7 +56,7 @@ select run_id from forgotten`;
   return {
     forgetRun,
 
-    /** The same for many runs of several threads: one statement for those that replaced nothing. */
+    /** One statement for all runs that replaced nothing, one statement for each other run. */
     async forgetRuns(
       transaction: Queryable,
       runs: readonly { run_id: string; thread_id: string }[],

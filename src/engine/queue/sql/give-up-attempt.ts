@@ -3,9 +3,8 @@ import type { RunRow } from "../../../platform/database/tables.ts";
 import type { AttemptSelector } from "../attempts.ts";
 
 /**
- * running → pending, for what may be tried again; the thread's lock is taken first. Indexes: threads_pkey, runs_pkey.
- * EXPLAIN with 20,000 running runs: three index scans of one row each, 25 buffers (18 of them the update of the run and
- * its indexes), 0.14 ms. Once for each run of a process that ended.
+ * running → pending, if another attempt is allowed; locks the thread first. Indexes: threads_pkey, runs_pkey.
+ * With 20,000 running runs: 25 buffers, 0.14 ms.
  */
 const GIVE_UP = `with thread as (
   select thread_id from threadloom.threads where thread_id = $1 for no key update),
@@ -18,16 +17,16 @@ given_up as (
 update threadloom.threads t set turns = t.turns + 1 from given_up g where t.thread_id = g.thread_id
 returning t.turns`;
 
-/** For the few that were not given up. Index: runs_one_running_per_thread, 3 buffers. */
+/** Index: runs_one_running_per_thread, 3 buffers. */
 const KEPT = `select cancel_action, lost_attempts from threadloom.runs
   where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running'`;
 
-/** Why an attempt's run can't be tried again. */
+/** Why the run of an attempt can't be tried again. */
 export type KeptRunRow = Pick<RunRow, "cancel_action" | "lost_attempts">;
 
 /**
- * Gives an attempt's run back to the queue as one that lost its worker, without waiting for its lease. One that is to be
- * cancelled, or has no attempts left, stays with the attempt, which has to end it: its row is answered.
+ * Puts the run of a lost attempt back into the queue, without waiting for the lease to end. If the run is to
+ * be cancelled or has no attempts left, the attempt keeps the run and has to end it; returns the run's row.
  */
 export const giveUpAttempt = async (
   queryable: Queryable,

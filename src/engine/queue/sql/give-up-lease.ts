@@ -6,9 +6,8 @@ const GIVE_UP_LEASE = `update threadloom.runs set lease_until = now()
   where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running'`;
 
 /**
- * Ends an attempt's lease now. Recovery, of any process, finds the run as one whose worker died: the attempt counts as
- * lost, and a run that is to be cancelled, or has no attempts left, is ended. Handed back, it would go from process to
- * process for ever, and end each of them.
+ * Ends an attempt's lease now, so that the recovery of any process counts the attempt as lost. Handing the
+ * run back instead would move a run that kills its process from process to process without end.
  */
 export const giveUpLease = async (
   queryable: Queryable,

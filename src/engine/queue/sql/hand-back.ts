@@ -2,7 +2,7 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import type { CancelAction } from "../../../platform/database/tables.ts";
 import type { AttemptSelector } from "../attempts.ts";
 
-/** running → pending; the thread's lock is taken first. Indexes: threads_pkey, runs_pkey. */
+/** running → pending; locks the thread first. Indexes: threads_pkey, runs_pkey. */
 const HAND_BACK = `with thread as (
   select thread_id from threadloom.threads where thread_id = $1 for no key update),
 handed_back as (
@@ -17,8 +17,9 @@ const ASKED_FOR = `select cancel_action from threadloom.runs
   where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running'`;
 
 /**
- * Gives an attempt's run back to the queue, to be executed by another process from its last checkpoint. One that is
- * to be cancelled stays with the attempt, and what was asked for is answered: in the queue nobody would hear of it.
+ * Puts an attempt's run back into the queue; the next attempt continues from the last checkpoint. If the run
+ * is to be cancelled, the attempt keeps the run, because no process cancels a queued run for it; returns the
+ * requested action.
  */
 export const handBack = async (
   queryable: Queryable,

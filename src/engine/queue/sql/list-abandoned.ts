@@ -6,13 +6,13 @@ import { HOSTED_GRAPHS } from "../hosting.ts";
 import { missesHeartbeats, MISSED_HEARTBEAT_PARAMETERS, type MissedHeartbeats } from "./missed-heartbeats.ts";
 
 interface Abandoned extends MissedHeartbeats {
-  /** The graphs that this process hosts. */
+  /** Graphs that this process hosts. */
   graphIds: readonly string[];
 }
 
 /**
- * Index: see `missesHeartbeats`. Silent runs come first: `workers` is read whole, and beside the cost of that in a session without sequential
- * scans PostgreSQL 17 and older take all runs in the order of their ids for as cheap.
+ * The CTE `silent` is materialized and comes first: `workers` is read whole, and beside that cost PostgreSQL
+ * 17 and older prefer an ordered scan of all runs. Index: see `missesHeartbeats`.
  */
 const listStatement = (seesDeaths: boolean) =>
   nameParameters(
@@ -32,8 +32,8 @@ const LIST_ABANDONED = listStatement(true);
 const LIST_ABANDONED_BY_LEASE = listStatement(false);
 
 /**
- * Runs whose holder went silent and that must not be tried again. Where an end leaves the thread only the run's
- * graph can tell, so this is left to who hosts it, if any worker that lives does.
+ * Lists runs that lost their holder and must not be tried again. Ending them needs the run's graph, so a
+ * process lists the runs of graphs that it hosts or that no live worker hosts.
  */
 export const listAbandoned = async (
   queryable: Queryable,

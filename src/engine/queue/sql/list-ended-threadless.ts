@@ -1,15 +1,18 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 
-/** To stay short beside live traffic. */
+/** Keeps the sweep short beside live traffic. */
 const THREADS_AT_MOST = 5_000;
 
-/** A literal limit: behind a parameter the planner expects a tenth of all. Index: runs_ended_threadless. */
+/**
+ * The limit is a literal: for a parameter the planner expects a tenth of all rows. Index:
+ * runs_ended_threadless.
+ */
 const LIST_ENDED_THREADLESS = `select thread_id from threadloom.runs
   where delete_thread and status not in ('pending', 'running')
     and updated_at < now() - make_interval(secs => $1::float8)
   order by updated_at limit ${THREADS_AT_MOST}`;
 
-/** Threads of threadless runs that ended more than `seconds` ago, the first of them. */
+/** Threads of threadless runs that ended more than `seconds` ago, oldest first. */
 export const listEndedThreadless = async (queryable: Queryable, seconds: number): Promise<string[]> => {
   const rows = await queryable.query<{ thread_id: string }>(LIST_ENDED_THREADLESS, [seconds]);
   return rows.map((row) => row.thread_id);

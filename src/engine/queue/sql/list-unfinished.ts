@@ -9,13 +9,13 @@ const named = (visible: string): string =>
    where run_id = any($1::uuid[]) and status = any($2::text[]) and ${visible}`;
 
 type NamedRow = Record<"run_id" | "thread_id", string>;
-/** `created_at` as text: a Date would round it. */
+/** Text, because a Date would round microseconds. */
 type PlaceRow = NamedRow & { created_at: string };
 type PageRow = PlaceRow & { visible: boolean };
 
 const selectorOf = (row: NamedRow): RunSelector => ({ threadId: row.thread_id, runId: row.run_id });
 
-/** Those of these runs that are in one of these statuses. */
+/** Filters the runs by status and visibility. */
 export const listNamed = async (
   queryable: Queryable,
   visibility: Visibility<"threads">,
@@ -29,13 +29,15 @@ export const listNamed = async (
 
 const FIRST_ID = "00000000-0000-0000-0000-000000000000";
 
-/** Of which a statement lists the runs: on each wait at most a hundred by default, and the statement sorts what it finds. */
+/**
+ * Threads per statement: the statement sorts the runs of all of them, by default up to 100 pending runs each.
+ */
 const THREADS_AT_ONCE = 100;
 
 /**
- * Those after $1, $2, $3; what is created meanwhile is not meant, $4. The limit is a literal: the planner can't
- * know what a parameter will be. Hidden runs count towards it, so that no statement reads more than a page of them.
- * Indexes: runs_pending_of_thread and runs_one_running_per_thread.
+ * Runs after ($1, $2, $3) that were created before $4. The limit is a literal, because the planner can't
+ * estimate a parameter. Hidden runs count towards the limit, so no statement reads more than a page. Indexes:
+ * runs_pending_of_thread, runs_one_running_per_thread.
  */
 const pageStatement = (
   status: "pending" | "running",
@@ -73,7 +75,7 @@ async function* pagesOf(
   }
 }
 
-/** Runs of one status, of these threads or of all, from thread to thread, each once, `limit` at a time. */
+/** Yields the runs of one status, of the given threads or of all, ordered by thread, `limit` at a time. */
 export async function* unfinishedPages(
   queryable: Queryable,
   visibility: Visibility<"threads">,

@@ -2,14 +2,14 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
 import { EXECUTED_COLUMNS, openRuns } from "../columns.ts";
 
-/** Index: runs_one_running_per_thread (all that runs). */
+/** Index: runs_one_running_per_thread (all running runs). */
 const LIST_UNKNOWN = `select ${EXECUTED_COLUMNS} from threadloom.runs r where r.status = 'running' and r.worker_id = $1
     and not r.run_id = any($2::uuid[]) and r.updated_at < now() - interval '1 second'
   order by r.created_at, r.run_id`;
 
 /**
- * Runs that a worker holds and does not know: their claim was committed, and its answer lost. Not those of the
- * last second, whose answers may still be on their way.
+ * Lists runs that the worker holds without knowing: the claim was committed but its response was lost.
+ * Excludes the last second, whose responses may still arrive.
  */
 export const listUnknown = async (
   queryable: Queryable,

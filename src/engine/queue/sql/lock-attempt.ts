@@ -6,8 +6,8 @@ const LOCK_ATTEMPT = `select reader_id from threadloom.runs
   where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running' for update`;
 
 /**
- * The fencing check inside a transaction: locks the run; undefined if the attempt no longer holds it. The caller holds
- * the thread's lock. `readerId`: the process that reads the run's events, if one was announced.
+ * The fencing check inside a transaction. Locks the run; returns undefined if the attempt no longer holds it.
+ * The caller holds the thread's lock.
  */
 export const lockAttempt = async (
   transaction: Queryable,

@@ -1,9 +1,9 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import type { Queryable } from "../../../platform/database/database.ts";
 
-/** What creating and finishing a run conflicts with. Index: threads_pkey. */
+/** Conflicts with creating and finishing a run. Index: threads_pkey. */
 const LOCK_THREAD = "select 1 from threadloom.threads where thread_id = $1 for no key update";
-/** What deleting the thread takes: those who merely refer to its row have to wait, too. */
+/** Also blocks inserts of rows that reference the thread. */
 const LOCK_THREAD_FOR_DELETION = "select 1 from threadloom.threads where thread_id = $1 for update";
 const lockThoseOf = (visible: string): string =>
   `select thread_id from threadloom.threads where thread_id = any($1::uuid[]) and ${visible}
@@ -14,7 +14,7 @@ const lockFreeOnesOf = (visible: string): string =>
    from threadloom.threads where thread_id = any($1::uuid[]) and ${visible}
    order by thread_id for no key update skip locked`;
 
-/** Locks the thread against every other change of its runs; false if there is none. */
+/** Blocks other changes to the thread's runs. Returns false if there is no such thread. */
 export const lockThread = async (
   transaction: Queryable,
   threadId: string,
@@ -22,10 +22,7 @@ export const lockThread = async (
 ): Promise<boolean> =>
   (await transaction.query(forDeletion ? LOCK_THREAD_FOR_DELETION : LOCK_THREAD, [threadId])).length > 0;
 
-/**
- * Locks those of these threads that are there and visible, in the order of their ids: two callers can't wait for each
- * other.
- */
+/** Locks the visible threads in the order of their ids, to avoid deadlocks. */
 export const lockThreads = async (
   transaction: Queryable,
   visibility: Visibility<"threads">,
@@ -38,13 +35,13 @@ export const lockThreads = async (
   return new Set(rows.map((row) => row.thread_id));
 };
 
-/** `pending`: how many runs of it wait. */
+/** `pending`: number of pending runs. */
 export interface LockedThread {
   isIdle: boolean;
   pending: number;
 }
 
-/** The same, without those that somebody else has locked: never waits. Answers what each is like that is locked now. */
+/** Never waits: skips threads that are locked already. Returns the state of each thread that it locked. */
 export const lockFreeThreads = async (
   transaction: Queryable,
   visibility: Visibility<"threads">,

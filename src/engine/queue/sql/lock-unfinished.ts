@@ -10,7 +10,7 @@ export type LockedRunRow = EndedRun & Pick<RunRow, "status" | "delete_thread">;
 const LOCK_UNFINISHED = `select ${ENDED_COLUMNS}, r.status from threadloom.runs r
   where r.thread_id = $1 and r.status in ('pending', 'running') order by r.created_at, r.run_id for update`;
 
-/** The renewal of leases takes runs in this order, too. The same indexes. */
+/** In the lock order of `renew`. The same indexes. */
 const LOCK_UNFINISHED_OF = `select ${ENDED_COLUMNS} from threadloom.runs r
   where r.thread_id = any($1::uuid[]) and r.status in ('pending', 'running') order by r.run_id for update`;
 
@@ -19,20 +19,20 @@ const LOCK_RUNS = `select ${ENDED_COLUMNS}, r.status, r.delete_thread from threa
   where r.run_id = any($1::uuid[]) and r.thread_id = any($2::uuid[]) order by r.run_id for update`;
 
 /**
- * The runs of a thread that have not ended, in order of creation. Locks them: a worker that claims one of them now waits
- * or has already done so. The caller holds the thread's lock.
+ * The thread's unfinished runs in order of creation, locked: no worker can claim one meanwhile. The caller
+ * holds the thread's lock.
  */
 export const lockUnfinished = async (transaction: Queryable, threadId: string): Promise<UnfinishedRunRow[]> =>
   await transaction.query<UnfinishedRunRow>(LOCK_UNFINISHED, [threadId]);
 
-/** The same for several threads, in the order of the runs' ids. */
+/** The same for several threads, ordered by run id. */
 export const lockUnfinishedOf = async (
   transaction: Queryable,
   threadIds: readonly string[],
 ): Promise<EndedRun[]> =>
   threadIds.length === 0 ? [] : await transaction.query<EndedRun>(LOCK_UNFINISHED_OF, [threadIds]);
 
-/** Those of these runs that are there, on these threads, whatever their status. The caller holds the threads' locks. */
+/** Locks runs of any status. The caller holds the threads' locks. */
 export const lockRuns = async (
   transaction: Queryable,
   runIds: readonly string[],

@@ -1,8 +1,7 @@
 export interface MissedHeartbeats {
-  /** Attempts that a run may lose. */
   maxAttempts: number;
   leaseSeconds: number;
-  /** Whether the lists of sessions and locks are there to be looked at (platform/database/accelerators.ts). */
+  /** Whether pg_locks is readable (platform/database/accelerators.ts). */
   seesDeaths: boolean;
 }
 
@@ -12,14 +11,14 @@ export const MISSED_HEARTBEAT_PARAMETERS = {
 } as const;
 
 /**
- * Whether the holder of `threadloom.runs r` went silent: its lease is over, or half over and the holder's session is gone
- * (the lock that it holds on its LISTEN connection, see platform/database/signals.ts). The lock alone would not do: a connection
- * may be lost while the process lives, but then its heartbeat keeps the lease fresh. Without `seesDeaths` the lease alone
- * tells: a death is noticed after the whole of it. Index: runs_one_running_per_thread (all that runs).
+ * Whether the holder of `threadloom.runs r` is dead: its lease is over, or half over and the advisory lock of
+ * its LISTEN connection is free (platform/database/signals.ts). The lock alone is not enough: a live process
+ * may lose that connection, but its heartbeats renew the lease. Index: runs_one_running_per_thread (all
+ * running runs).
  */
 export const missesHeartbeats = (sql: { readonly leaseSeconds: string }, seesDeaths: boolean): string =>
   !seesDeaths
-    ? // PostgreSQL refuses a parameter that is not used.
+    ? // PostgreSQL rejects an unused parameter.
       `r.status = 'running' and r.lease_until < now() and ${sql.leaseSeconds} > 0`
     : `r.status = 'running' and r.lease_until < now() + make_interval(secs => ${sql.leaseSeconds} / 2)
   and (r.lease_until < now() or not exists (

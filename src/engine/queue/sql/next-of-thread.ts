@@ -1,7 +1,7 @@
 /**
- * Whether `threadloom.runs r` is the oldest available run of a thread on which none runs. As scalar subqueries, which
- * look up an index once per row: "not exists" became an anti join over all pending runs while the table had no fresh
- * statistics, 115 ms per claim at 600 pending runs instead of 1. Indexes: runs_one_running_per_thread,
+ * Whether `threadloom.runs r` is the oldest available run of a thread without a running run. Scalar
+ * subqueries use one index lookup per row: `not exists` became an anti join over all pending runs without
+ * fresh statistics, 115 ms per claim instead of 1 at 600 pending runs. Indexes: runs_one_running_per_thread,
  * runs_pending_of_thread.
  */
 export const IS_NEXT_OF_THREAD = `
@@ -11,9 +11,9 @@ export const IS_NEXT_OF_THREAD = `
        order by x.created_at, x.run_id limit 1) = r.run_id`;
 
 /**
- * The first of the runs of a thread that wait behind another one, if that one is gone: nothing of the thread runs, and
- * nothing older of it could start. A younger one may be due by now, but a claim takes it only after this one: if that
- * kept this one back, neither would ever start. `thread`: SQL. Indexes: runs_behind, runs_one_running_per_thread,
+ * The first run with `behind` of a thread, if the thread has no running run and no older run that could
+ * start. A younger run may be available, but a claim takes it only after this one: if the younger run kept
+ * this one back, neither would start. `thread`: SQL. Indexes: runs_behind, runs_one_running_per_thread,
  * runs_pending_of_thread.
  */
 export const nextBehind = (thread: string): string => `

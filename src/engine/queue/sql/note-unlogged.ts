@@ -6,8 +6,8 @@ const NOTE_UNLOGGED = `update threadloom.runs set unlogged_attempt = attempt
   where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running'`;
 
 /**
- * Notes that the log has refused events of an attempt. Readers on other processes find it when they look at the run, also
- * where no signal reaches them.
+ * Records that the log refused events of an attempt, so that readers on other processes find out without a
+ * signal.
  */
 export const noteUnlogged = async (
   queryable: Queryable,

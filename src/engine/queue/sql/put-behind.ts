@@ -2,13 +2,13 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import { IS_LATER } from "./lanes.ts";
 import { IS_NEXT_OF_THREAD } from "./next-of-thread.ts";
 
-/** 10 ms of the database, in each sweep of each process. */
+/** Costs 10 ms of the database in each sweep of each process. */
 const RUNS_PER_POLL = 2_000;
 
 /**
- * Puts behind others what was asked for later, is due by now, and can't start. Looks at the first such runs of each graph, in
- * the order in which a claim goes through them. One whose turn comes at this very moment is found by `advanceForgotten`.
- * Indexes: runs_claimable, runs_pkey (the status is hidden from the planner as in claim.ts).
+ * Sets `behind` on delayed runs that are due but can't start, in the order of claims. `advanceForgotten`
+ * finds a run that could start at this very moment. Indexes: runs_claimable, runs_pkey (claim.ts explains the
+ * status expression).
  */
 const PUT_BEHIND = `with blocked as (
   select r.run_id from threadloom.runs r
@@ -21,7 +21,7 @@ const PUT_BEHIND = `with blocked as (
   for update skip locked)
 update threadloom.runs r set behind = true from blocked where r.run_id = any(array[blocked.run_id])`;
 
-/** Keeps runs of these graphs that were asked for later, are due, and can't start yet, out of the way of claims. */
+/** Keeps delayed runs that are due but can't start out of the way of claims. */
 export const putBehind = async (queryable: Queryable, graphIds: readonly string[]): Promise<void> => {
   await queryable.query(PUT_BEHIND, [graphIds]);
 };

@@ -1,15 +1,15 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 
 /**
- * The thread's interrupts, error and resting status still are those from before the runs: only `finish` writes them.
- * Index: threads_pkey.
+ * Only `finish` writes the thread's interrupts, error and resting status, so they are still those from before
+ * the runs. Index: threads_pkey.
  */
 const RELEASE = `update threadloom.threads t set unfinished_runs = t.unfinished_runs - ended.runs, updated_at = now(), version = t.version + 1,
     expires_at = now() + t.ttl_minutes * interval '1 minute',
     status = case when t.unfinished_runs > ended.runs then 'busy' else t.resting_status end
   from unnest($1::uuid[], $2::int[]) as ended(thread_id, runs) where t.thread_id = ended.thread_id`;
 
-/** Takes runs that ended without a result off their threads; the caller holds the threads' locks. */
+/** Subtracts ended runs without a result from their threads; the caller holds the threads' locks. */
 export const release = async (
   transaction: Queryable,
   runs: readonly { thread_id: string }[],

@@ -2,19 +2,19 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import type { CancelAction } from "../../../platform/database/tables.ts";
 import type { AttemptSelector } from "../attempts.ts";
 
-/** An attempt that still holds its run, and what the run is asked to do. */
+/** An attempt that still holds its run, and the requested cancellation. */
 export interface HeartbeatRow {
   run_id: string;
   attempt: number;
   cancel_action: CancelAction | null;
-  /** Another process reads its events, or reads them for somebody. */
+  /** Another process reads the run's events. */
   read_elsewhere: boolean;
 }
 
 /**
- * Renews the leases of all attempts of a process in one statement; what does not come back is lost. Runs are locked in
- * the order of their ids, so that two such statements can't wait for each other. Index: runs_pkey. The thread of the
- * heartbeat sends this text by itself (engine/lease), so its parameters are counted: thread ids, run ids, attempts, seconds.
+ * Renews the leases of all attempts of a process; an attempt without a returned row is lost. Locks runs in
+ * the order of their ids, to avoid deadlocks between renewals. The heartbeat thread sends this text itself
+ * (engine/lease), so the parameters are positional: thread ids, run ids, attempts, seconds. Index: runs_pkey.
  */
 export const RENEW = `with mine as (
   select r.thread_id, r.run_id
