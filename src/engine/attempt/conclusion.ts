@@ -13,25 +13,22 @@ import type { AttemptResult, GraphResult } from "../executors/executor.ts";
 import { resultOfLost, WAITS_ALONE } from "./lost-run.ts";
 import type { Outcomes } from "./outcomes.ts";
 
-/** How a run that was executed here ended. */
 export interface RunEnding {
   status: RunOutcome["status"] | "rolled-back";
   error: JsonObject | null;
-  /** The graph's final values as JSON, made when asked for; undefined if they aren't here: the thread has them. */
+  /** JSON of the final values, serialized on demand; undefined: read the thread. */
   values: () => string | undefined;
-  /** A JSON list of the interrupts that wait for an answer; undefined if the run did not stop at one. */
+  /** JSON list of the pending interrupts; undefined if the run was not interrupted. */
   interrupts: (() => string) | undefined;
-  /** How long the attempt was executed, the storing of its end included; undefined if it was not executed here. */
+  /** Duration of the attempt, including the storing of its end; undefined if executed elsewhere. */
   execMs?: number;
-  /** Other runs of the thread wait for their turn. */
+  /** Other runs of the thread are pending. */
   othersWait: boolean;
 }
 
-/** What takes the ends of runs that have a webhook. */
 export interface EndsOutbox {
-  /** What is stored of a run's last values, and of the interrupts at which it stopped. */
   toFinalValues(json: string | undefined, interrupts: string | undefined): NonNullable<RunOutcome["final"]>;
-  /** An end was stored that may have to be told. */
+  /** A delivery may have been stored. */
   onRecorded(): void;
 }
 
@@ -39,7 +36,7 @@ export interface ConclusionParts {
   queue: Queue;
   ends: RunEnds;
   outcomes: Outcomes;
-  /** Undefined if nobody is told of ends. */
+  /** Undefined: webhooks are off. */
   outbox: EndsOutbox | undefined;
   processId: string;
   faults: Faults;
@@ -49,24 +46,23 @@ export interface ConclusionParts {
 export interface Circumstances {
   /** Whether this process still holds the run, as far as it knows. */
   isMine: () => boolean;
-  /** The run was created by this process and started with that. */
+  /** This process created the run and started it at once. */
   creatorIsHere: boolean;
 }
 
 /**
- * Longer than locks of a migration or a backup are held. A statement that takes longer than a time-out of the role allows, each
- * time, must not keep its run for ever: the attempt is lost then, and the last one leaves an error, which is small.
+ * Longer than a migration or a backup holds locks. A statement that exceeds the role's time-out each time
+ * must not keep its run for ever: the attempt is lost then, and the last attempt stores only an error.
  */
 const CANCELLED_FOR_MS = 60_000;
 
 /**
- * From what became of an attempt to what is stored of it: the run's end, or that it goes on elsewhere (undefined). What is
- * stored is decided here, by which statement in engine/queue/ending.ts.
+ * Turns the result of an attempt into the stored end of the run; undefined if the run continues elsewhere.
  */
 export const createConclusion = (parts: ConclusionParts) => {
   const { queue, ends, outcomes, outbox, processId, faults, logger } = parts;
 
-  /** Repeats while the database is away: an outcome that was reached must not be lost while the lease is held. */
+  /** Retries while the database is unreachable: an outcome must not be lost while the lease is held. */
   const persist = <T>(write: (isRetry: boolean) => Promise<T>, isMine: () => boolean): Promise<T> => {
     const giveUpAt = performance.now() + CANCELLED_FOR_MS;
     const after = (error: unknown): boolean =>
@@ -75,8 +71,9 @@ export const createConclusion = (parts: ConclusionParts) => {
   };
 
   /**
-   * Resolves when all events are in the log; with a failure if the database refuses them for good: another attempt would
-   * come to the same end. Rejects if it is no longer this attempt's run, or if the database is away for too long.
+   * Resolves when the log has all events, or with a failure if the database refuses them for good, since
+   * another attempt would fail too. Rejects if the attempt no longer holds the run or the database stays
+   * unreachable.
    */
   const endLog = async (run: ExecutedRunRow, channel: RunChannel): Promise<GraphResult | undefined> => {
     try {
@@ -89,7 +86,7 @@ export const createConclusion = (parts: ConclusionParts) => {
     }
   };
 
-  /** Should this process die before it, or the database be away, the sweep does it. */
+  /** If this fails, the sweep does it. */
   const letNextStart = async (threadId: string): Promise<void> => {
     await queue.advance(threadId).catch((error: unknown) => {
       logger.debug({ err: error, thread_id: threadId }, "the next run of a thread has to wait for the sweep");
@@ -114,7 +111,7 @@ export const createConclusion = (parts: ConclusionParts) => {
       if (reason.kind === "shutdown") {
         const action = await persist(() => queue.handBack(selector), isMine);
         if (action === undefined) return undefined;
-        // Asked for since the last heartbeat.
+        // The cancellation arrived after the last heartbeat.
         return await conclude(
           run,
           channel,
@@ -155,12 +152,12 @@ export const createConclusion = (parts: ConclusionParts) => {
     }
     let outcome = await persist(() => outcomes.of(run, result), isMine);
     if (outcome.error !== null) channel.emit("error", () => toWireJson(outcome.error));
-    // What readers were shown must be in the log before the run ends: afterwards it takes nothing any more.
+    // The log accepts no events after the run's end.
     const refusal = await endLog(run, channel);
     if (refusal !== undefined && run.resumable) outcome = await outcomes.of(run, refusal);
     outcome = { ...outcome, unlogged: !channel.hasLog };
     const completed = result.kind === "completed" ? result : undefined;
-    /** All who wait for the run share one text: 120 of 14 MB were more than a process has. */
+    /** Waiters share one text: 120 copies of 14 MB exceeded the memory of a process. */
     let text: string | undefined;
     const values = (): string | undefined => (text ??= completed?.values());
     const final = outbox !== undefined && run.kwargs.webhook !== undefined ? outbox : undefined;
@@ -172,13 +169,13 @@ export const createConclusion = (parts: ConclusionParts) => {
     faults.reached("before-finish");
     const lastCheckpoint = result.kind === "completed" ? result.lastUnsafe : undefined;
     const finished = await persist(async (isRetry) => {
-      // One that came through the queue has a creator who may wait for it on another process.
+      // The creator of a run that was queued may wait on another process.
       const removes = run.delete_thread && creatorIsHere;
       const ended = removes
         ? await ends.finishWithThread(selector, outcome, processId)
         : await ends.finish(selector, outcome, lastCheckpoint);
       if (ended !== undefined || !isRetry) return ended;
-      // The try before may have been committed, and only its answer been lost.
+      // The earlier try may have been committed although its response was lost.
       const found = await queue.endedAs(selector, outcome.status);
       return found === true || (found === "gone" && removes) ? { waiting: 1 } : undefined;
     }, isMine);

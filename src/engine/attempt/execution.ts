@@ -18,23 +18,22 @@ import { selectorOf } from "../queue/attempts.ts";
 import type { RunEnds } from "../queue/ending.ts";
 import type { Queue } from "../queue/queue.ts";
 
-/** A run in the hands of this process. */
 export interface Execution {
   readonly runId: string;
   readonly threadId: string;
   readonly attempt: number;
   stop(reason: StopReason): void;
-  /** Somebody will ask the ending for its values. */
+  /** A caller will read the values of the ending. */
   wantValues(): void;
-  /** Undefined if the run goes on elsewhere: its lease was lost, or handed back. Never rejects. */
+  /** Undefined if the run continues elsewhere. Never rejects. */
   readonly ended: Promise<RunEnding | undefined>;
 }
 
-/** What a worker is told of an execution, in this order, each once. */
+/** Each is called once, in this order. */
 export interface ExecutionEvents {
-  /** The graph takes no more time; what became of it is still to be stored. */
+  /** The graph has ended; its outcome is not stored yet. */
   onGraphEnded(): void;
-  /** The run is out of this process's hands; called before `ended` resolves. */
+  /** Called before `ended` resolves. */
   onReleased(ending: RunEnding | undefined): void;
 }
 
@@ -49,22 +48,20 @@ export interface ExecutorParts {
   hub: Hub;
   eventLog: EventLog;
   processId: string;
-  /** Seconds that a run of a graph may take. */
   timeoutSecondsOf(graphId: string): number;
   faults: Faults;
   logger: Logger;
 }
 
 /**
- * A run whose reads or checkpoints fail for want of the database is tried again, so often: should it be the run
- * itself that breaks the connection, it must end.
+ * Attempts of a run whose database connection fails, before the run ends with an error: the run itself may
+ * break the connection.
  */
 const ATTEMPTS_AT_A_DATABASE = 10;
 
 const userIdOf = ({ auth_user: user }: ClaimedRunRow): string | undefined =>
   typeof user?.identity === "string" ? user.identity : undefined;
 
-/** Executes claimed runs and stores how they ended. */
 export const createExecutor = (parts: ExecutorParts) => {
   const {
     database,
@@ -95,8 +92,8 @@ export const createExecutor = (parts: ExecutorParts) => {
     suspectsAtOnce: graphExecutor.suspectsAtOnce,
 
     /**
-     * Ends a run whose last executor is gone and that must not be tried again: it was to be cancelled, or its
-     * attempts are used up.
+     * Ends a run that lost its holder and must not be tried again: it was to be cancelled, or has no attempts
+     * left.
      */
     async concludeAbandoned(run: ExecutedRunRow, result: AttemptResult): Promise<RunEnding | undefined> {
       const channel = new RunChannel({
@@ -115,7 +112,7 @@ export const createExecutor = (parts: ExecutorParts) => {
       return await conclude(run, channel, result, { isMine: () => false, creatorIsHere: false });
     },
 
-    /** Starts at once. `creatorIsHere`: the run was created by this process and started with that. */
+    /** `creatorIsHere`: this process created the run and started it at once. */
     execute(
       run: ClaimedRunRow,
       creatorIsHere: boolean,
@@ -151,7 +148,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         attempt.stop(reason);
       };
       const timer = setTimeout(() => stop({ kind: "timeout" }), timeoutSecondsOf(graph_id) * 1_000);
-      // Asked for while nobody had the run.
+      // Requested while no process held the run.
       if (run.cancel_action !== null) stop({ kind: "cancel", action: run.cancel_action });
 
       const settle = async (): Promise<RunEnding | undefined> => {
@@ -164,7 +161,7 @@ export const createExecutor = (parts: ExecutorParts) => {
             result.error instanceof PassedFaultError) &&
           run.attempt < ATTEMPTS_AT_A_DATABASE
         ) {
-          // Not the graph's fault, and not its end: it goes on from its last checkpoint.
+          // The run continues from its last checkpoint, because the graph did not cause the failure.
           log.warn({ err: result.error }, "the database was away; the run goes back to the queue");
           result = { kind: "stopped", reason: { kind: "shutdown" } };
         }
@@ -175,7 +172,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         try {
           ending = await conclude(run, channel, result, { isMine: () => !lost, creatorIsHere });
         } catch (error) {
-          // The run is recovered from its last checkpoint, in another attempt.
+          // The next attempt recovers the run from its last checkpoint.
           if (error instanceof LeaseLostError) log.warn("the lease was lost; another attempt has the run");
           else {
             log.error({ err: error }, "the outcome of a run could not be stored");
@@ -190,7 +187,7 @@ export const createExecutor = (parts: ExecutorParts) => {
           ending = { ...ending, execMs: performance.now() - startedAt };
         }
         onReleased(ending);
-        // Nobody renews the lease from here on; without this it would be over later.
+        // No heartbeat renews this lease any more; this ends it early.
         if (isLeft) await giveUp(run);
         return ending;
       };

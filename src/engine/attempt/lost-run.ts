@@ -1,12 +1,11 @@
 import type { RunRow } from "../../platform/database/tables.ts";
 import type { GraphResult } from "../executors/executor.ts";
 
-/** What becomes of a suspect, as the end of a sentence: others like it may be before it. */
 export const WAITS_ALONE = "it may have ended it, and waits to be executed alone";
 
 /**
- * The end of a run whose worker is gone and that must not be tried again: it was to be cancelled, or this was its last
- * attempt. `how` the worker ended, as the end of a sentence, if that is known.
+ * The result of a run that lost its worker and must not be tried again. `how`: how the worker ended, as the
+ * end of a sentence.
  */
 export const resultOfLost = (
   { cancel_action, lost_attempts }: Pick<RunRow, "cancel_action" | "lost_attempts">,

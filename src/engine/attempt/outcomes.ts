@@ -18,7 +18,6 @@ export interface OutcomesParts {
   database: Pick<Database, "isLoss">;
   graphs: Graphs;
   checkpoints: CheckpointStorage;
-  /** Seconds that a run of a graph may take. */
   timeoutSecondsOf(graphId: string): number;
   /** See READ_WITHIN_MS. */
   readWithinMs?: number;
@@ -26,9 +25,9 @@ export interface OutcomesParts {
 }
 
 /**
- * The state of a thread is read by its graph, which a factory may have to make first: users' code, and perhaps what kept the run
- * from ending in its time. It must not keep its end from being stored as well: heartbeats would renew the lease for ever. Longer
- * than a connection to the database is waited for, so that a database that is away is told from users' code that hangs.
+ * Reading a thread's state runs user code (a graph factory), which may hang. Without a bound the end would
+ * never be stored, while heartbeats renew the lease. The bound exceeds the connection time-out, so an
+ * unreachable database is not mistaken for hanging user code.
  */
 const READ_WITHIN_MS = 15_000;
 
@@ -42,7 +41,6 @@ interface TaskWithInterrupts {
   interrupts?: unknown[];
 }
 
-/** From what became of a graph's execution to what is stored of it. */
 export const createOutcomes = ({
   database,
   graphs,
@@ -61,7 +59,7 @@ export const createOutcomes = ({
     return await within(readWithinMs, read());
   };
 
-  /** What the head checkpoint waits for; needs a read, so only where the graph's stream does not tell. */
+  /** Reads what the head checkpoint waits for. Called only where the stream does not contain it. */
   const readThreadState = async (
     run: ExecutedRunRow,
   ): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
@@ -75,7 +73,7 @@ export const createOutcomes = ({
     };
   };
 
-  /** The same, but a run ends whatever its graph's code does: a factory may throw or hang, a graph be gone by now. */
+  /** A run ends even if its graph's factory throws or hangs, or the graph was removed. */
   const threadStateOf = async (
     run: ExecutedRunRow,
     threadStatus: RunOutcome["threadStatus"],
@@ -83,7 +81,8 @@ export const createOutcomes = ({
     try {
       return await readThreadState(run);
     } catch (error) {
-      // Ours alone: a factory whose own database is away would keep the run from ending for ever.
+      // Only for this server's database: a factory with an unreachable database of its own must not keep the
+      // run from ending.
       if (database.isLoss(error)) throw error;
       logger.warn({ err: ofGraph(error), run_id: run.run_id }, "what a thread waits for could not be read");
       return { threadStatus, interrupts: "{}" };
@@ -91,8 +90,8 @@ export const createOutcomes = ({
   };
 
   /**
-   * JSON of the values of a thread at the end of its run; undefined if it has none, or if the code of its graph does not
-   * let them be read, or not in time. Throws if the database is away.
+   * JSON of the thread's values; undefined if there are none, or the graph's code fails or exceeds the bound.
+   * Throws if the database is unreachable.
    */
   const valuesOf = async (run: ExecutedRunRow): Promise<string | undefined> => {
     try {
@@ -107,7 +106,7 @@ export const createOutcomes = ({
     }
   };
 
-  /** What an attempt's result means for the run and its thread. Throws if the database is away. */
+  /** Throws if the database is unreachable. */
   const of = async (run: ExecutedRunRow, result: GraphResult): Promise<RunOutcome> => {
     const failed = (status: "error" | "timeout", error: JsonObject): RunOutcome => ({
       status,

@@ -1,8 +1,7 @@
 // @ts-check
 /**
- * The program of the heartbeat's thread. JavaScript with types in comments, because a thread has no loader for
- * TypeScript unless it brings one along: 23 MiB and 175 ms of CPU with tsx instead of 11 MiB and 50 ms. For the same
- * reason it loads nothing of this project, and `pg` alone.
+ * The program of the heartbeat thread. JavaScript with types in comments, because a thread needs tsx for
+ * TypeScript: 23 MiB and 175 ms of CPU instead of 11 MiB and 50 ms. It imports only `pg` for the same reason.
  */
 import { Buffer } from "node:buffer";
 import { writeSync } from "node:fs";
@@ -26,7 +25,7 @@ const BEATS = 1;
 const INTS_PER_SLOT = 9;
 const ID_BYTES = 16;
 const STANDARD_OUTPUT = 1;
-/** Of the runs in hand, as in the last line of a process that ends otherwise. */
+/** As in the last log line of a process that ends otherwise. */
 const RUNS_NAMED = 10;
 /** As in database.ts. */
 const IDLE_TIMEOUT_MS = 300_000;
@@ -93,8 +92,8 @@ const beat = (setup, loop) => {
   let guardedSign = seenSign;
   let beatsWithoutSign = 0;
   /**
-   * Counted in beats and not by the clock: after a suspended laptop the thread may beat before the loop had its turn, and
-   * the loop is as healthy as the thread.
+   * Counts beats instead of time: after a suspended laptop the thread may beat before a healthy loop had its
+   * turn.
    */
   const endIfBlocked = () => {
     const sign = Atomics.load(counters, SIGNS_OF_LIFE);
@@ -104,7 +103,7 @@ const beat = (setup, loop) => {
     const runs = heldAttempts().map(({ runId }) => runId);
     if (runs.length === 0) return;
     const msg = `the event loop was blocked for ${blockedLoopMs / 1_000} seconds; the process is ended`;
-    // As the logger writes it, which belongs to the loop.
+    // In the logger's format; the logger belongs to the loop.
     const line = { level: 60, time: Date.now(), runs: runs.slice(0, RUNS_NAMED), msg };
     try {
       writeSync(STANDARD_OUTPUT, `${JSON.stringify(line)}\n`);
@@ -113,7 +112,6 @@ const beat = (setup, loop) => {
     }
   };
 
-  /** Renewals in a row that failed. */
   let failures = 0;
   let closing = false;
   const renewHeld = async () => {
@@ -141,7 +139,7 @@ const beat = (setup, loop) => {
       report({ kind: "failed", ...describe(error) });
       const pause = retriesMs[failures];
       failures += 1;
-      // Whatever it was: nothing is lost by asking again, and a lease may be by not asking.
+      // A retry does no harm, and without it a lease may end.
       if (pause !== undefined && !closing) setTimeout(() => closing || renew(), pause);
     }
   };
@@ -174,7 +172,7 @@ const beat = (setup, loop) => {
 
   loop.on("message", (/** @type {ThreadOrder} */ order) => {
     if (order === "close") return void close();
-    // What is under way may have read the rows before whatever this is about.
+    // The running renewal may have read the rows before the change.
     again = renewing !== undefined;
     renew();
   });

@@ -2,43 +2,43 @@ import { Worker } from "node:worker_threads";
 import type { AttemptSelector } from "../queue/attempts.ts";
 import type { HeartbeatRow } from "../queue/sql/renew.ts";
 
-/** What the thread is started with; it is copied into it. */
+/** Copied into the thread. */
 export interface ThreadSetup {
   connectionString: string;
   applicationName: string;
-  /** `name`: prepared under it, once per connection; undefined where that is not possible. */
+  /** `name`: of the prepared statement; undefined without prepared statements. */
   statement: { text: string; name: string | undefined };
-  /** How long a connection and an answer are waited for. */
+  /** Bound for a connection and for an answer. */
   timeoutMs: number;
   leaseSeconds: number;
   heartbeatMs: number;
-  /** Pauses before the tries after a failed renewal, growing; it is tried again at the next heartbeat in any case. */
+  /** Growing pauses before the retries of a failed renewal; the next heartbeat renews in any case. */
   retriesMs: readonly number[];
-  /** Without a sign of life of the loop for this time, leases are not renewed. */
+  /** Without a heartbeat of the event loop for this time, leases are not renewed. */
   blockedLoopMs: number;
-  /** Then the process is ended, so that whatever supervises it starts it again. */
+  /** Then also end the process, so that its supervisor restarts it. */
   endsProcess: boolean;
-  /** Shared with the loop: the memory of held-attempts.ts. */
+  /** Shared memory of held-attempts.ts. */
   held: Int32Array;
-  /** Shared with the loop: see SIGNS_OF_LIFE and BEATS. */
+  /** Shared memory: see SIGNS_OF_LIFE and BEATS. */
   counters: Int32Array;
 }
 
-/** Counted up by the event loop at each of its heartbeats. */
+/** Incremented by the event loop at each of its heartbeats. */
 export const SIGNS_OF_LIFE = 0;
-/** Counted up by the thread when it is ready, and at each of its heartbeats. */
+/** Incremented by the thread when ready and at each of its heartbeats. */
 export const BEATS = 1;
 export const COUNTERS = 2;
 
-/** What the event loop tells the thread; `renew`: not at the next heartbeat, but now. */
+/** `renew`: now, not at the next heartbeat. */
 export type ThreadOrder = "renew" | "close";
 
-/** What the thread tells the event loop; nothing while all is well. */
+/** The thread sends no report while all is well. */
 export type ThreadReport =
-  /** `rows` came back for what was `asked`: some did not, are to be cancelled, or are read elsewhere. */
+  /** Some of the `asked` attempts have no row, are to be cancelled, or are read elsewhere. */
   | { kind: "renewed"; asked: AttemptSelector[]; rows: HeartbeatRow[] }
   | { kind: "failed"; reason: string; code: string | undefined }
-  /** An idle connection. */
+  /** An idle connection was lost. */
   | { kind: "lost-connection"; reason: string; code: string | undefined };
 
 export interface HeartbeatThread {
@@ -51,13 +51,13 @@ export interface HeartbeatThreadOptions {
   setup: ThreadSetup;
   entry: URL;
   onReport(report: ThreadReport): void;
-  /** It ended without being closed. */
+  /** The thread ended without being closed. */
   onDeath(error: Error): void;
 }
 
-/** The thread needs 11 MiB in all; without limits V8 lets its heap grow before it clears away what is dead. */
+/** The thread needs 11 MiB; without limits V8 lets its heap grow before it collects garbage. */
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 };
-/** A connection that does not answer holds up an orderly end. */
+/** A connection without an answer delays an orderly end. */
 const CLOSE_MS = 1_000;
 
 export const startHeartbeatThread = ({
@@ -66,7 +66,7 @@ export const startHeartbeatThread = ({
   onReport,
   onDeath,
 }: HeartbeatThreadOptions): HeartbeatThread => {
-  // Without the options of this process: with them the thread would load tsx once more, which it does not need.
+  // Without this process's options, or the thread would load tsx, which it does not need.
   const thread = new Worker(entry, {
     name: "heartbeat",
     execArgv: [],

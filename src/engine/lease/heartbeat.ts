@@ -10,49 +10,49 @@ export interface HeartbeatOptions {
   queue: Queue;
   /** For connections of its own: a busy pool must not cost leases. */
   connectionString: string;
-  /** The connections that all share, for when there is none of its own to be had. */
+  /** The common pool, for renewals that fail on the own connection. */
   shared: Pick<Database, "query">;
   schema: string;
   preparedStatements: boolean;
   leaseSeconds: number;
   heartbeatSeconds: number;
-  /** How long an event loop that stands still keeps its leases; 0: no thread, leases are renewed by the loop alone. */
+  /** How long a blocked event loop keeps its leases; 0: no thread, the event loop alone renews. */
   blockedLoopSeconds: number;
-  /** Ends the process when its loop stands still for longer, unless a debugger listens, which may have stopped it. */
+  /**
+   * Ends the process when its event loop is blocked for longer, unless a debugger is attached, which may have
+   * stopped it.
+   */
   endsBlockedProcess?: boolean | undefined;
-  /** Told at each renewal of a run whose events are read elsewhere, should the signal that says so not have come. */
+  /** Called at each renewal of a run that another process reads, in case the signal was lost. */
   onReadElsewhere(runId: string): void;
-  /** What the thread executes; tests pass what fails. */
+  /** The thread's program; tests pass a failing one. */
   threadEntry?: URL;
   logger: Logger;
 }
 
-/** Keeps the leases of this process's attempts, and stops those that were lost or are to be cancelled. */
+/** Renews the leases of this process's attempts; stops attempts that were lost or are to be cancelled. */
 export interface Heartbeat {
-  /** Held from now on. Starts the thread, if this is the first one. */
+  /** Starts the thread with the first execution. */
   begun(execution: Execution): void;
   ended(execution: Execution): void;
-  /** Not at the next heartbeat, but now: something is to be cancelled. */
+  /** Renews now, not at the next heartbeat: a run is to be cancelled. */
   renew(): void;
   close(): Promise<void>;
 }
 
 const APPLICATION_NAME = "threadloom heartbeat";
-/** A heartbeat that gets no answer must leave time for another one, over another connection. */
+/** A heartbeat without an answer must leave time for another one on a new connection. */
 const TIMEOUTS_PER_LEASE = 4;
 const TIMEOUT_AT_LEAST_MS = 250;
 const THREAD_ENTRY = new URL("./heartbeat-thread-entry.js", import.meta.url);
 
 /**
- * A thread renews the leases, because user code can block the event loop for longer than a lease, and must not lose
- * its work for that, nor that of its neighbours. While the loop lives it watches the thread, and renews itself
- * whenever the thread does not; while the loop is blocked the thread goes on for `blockedLoopSeconds`: an endless loop
- * must not keep its neighbours for ever. Two renewals at the same time harm nobody.
- *
- * Both have a connection of their own, because those that all share may be busy for longer than a lease. But one that has to
- * be made anew is refused when the database's connections are used up (53300), while the process still holds those of its
- * pool: it would live, and work, and lose all its runs. So each renewal that failed is made once more over the pool, by
- * the loop, which is alive, since it heard of the failure. The pool alone would not do, nor the own connection.
+ * A thread renews the leases, because user code can block the event loop for longer than a lease. The event
+ * loop watches the thread and renews when the thread does not. If the loop is blocked, the thread goes on for
+ * `blockedLoopSeconds` only, because an endless loop must not hold the other runs for ever. Concurrent
+ * renewals do no harm. Thread and loop each have a connection of their own, because the pool may be busy for
+ * longer than a lease. A new connection is refused when the database has no slots left (53300), so the loop
+ * repeats each failed renewal over the pool.
  */
 export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
   const { queue, shared, connectionString, schema, preparedStatements, leaseSeconds, logger } = options;
@@ -66,11 +66,11 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
     applicationName: APPLICATION_NAME,
     logger,
   };
-  /** Not connected before the loop renews by itself. */
+  /** Connects when the loop first renews. */
   const database = openDatabase({ ...connection, poolSize: 1 });
   const held = new Map<string, Execution>();
   const heldAttempts = createHeldAttempts();
-  /** Also of what was lost, until it has ended. */
+  /** Includes lost attempts until they have ended. */
   const slots = new Map<Execution, number | undefined>();
   let tickedAt = performance.now();
 

@@ -1,15 +1,15 @@
 import type { AttemptSelector } from "../queue/attempts.ts";
 
-/** Attempts that fit; 144 KiB. N_JOBS_PER_WORKER goes up to 1,000, and some runs are being concluded beside those. */
+/** 144 KiB. N_JOBS_PER_WORKER is at most 1,000, and some runs are being concluded besides. */
 export const SLOTS = 4_096;
-/** The attempt (0: the slot is free), then the thread's id and the run's, 16 bytes each. */
+/** The attempt (0: free slot), then the ids of thread and run, 16 bytes each. */
 const INTS_PER_SLOT = 9;
 const ID_BYTES = 16;
 
 /**
- * The attempts that this process holds, in memory that the heartbeat's thread reads (in heartbeat-thread-entry.js):
- * telling it by a message for each run cost 30 to 55 µs of CPU per run, this 0.5. The reader may see a slot while it is
- * written: an id that is half another one is no run's, and renewing it changes nothing.
+ * The attempts that this process holds, in memory shared with heartbeat-thread-entry.js: 0.5 µs of CPU per
+ * run instead of 30 to 55 µs for a message. The thread may read a half-written slot: such an id matches no
+ * run, and renewing it changes nothing.
  */
 export const createHeldAttempts = () => {
   const memory = new Int32Array(new SharedArrayBuffer(SLOTS * INTS_PER_SLOT * Int32Array.BYTES_PER_ELEMENT));
@@ -17,7 +17,7 @@ export const createHeldAttempts = () => {
   const free = Array.from({ length: SLOTS }, (_, index) => (SLOTS - 1 - index) * INTS_PER_SLOT);
   return {
     memory,
-    /** The slot it was given, which `remove` takes; undefined if none is free. */
+    /** Returns the slot for `remove`; undefined if none is free. */
     add({ threadId, runId, attempt }: AttemptSelector): number | undefined {
       const slot = free.pop();
       if (slot === undefined) return undefined;

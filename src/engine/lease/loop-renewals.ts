@@ -11,25 +11,24 @@ export interface LoopRenewalsParts {
   queue: Pick<Queue, "renew">;
   /** The loop's own connection. */
   own: Queryable;
-  /** The connections that all share. */
+  /** The common pool. */
   shared: Pick<Database, "query">;
-  /** By the ids of the runs. */
+  /** By run id. */
   held: ReadonlyMap<string, Execution>;
   leaseSeconds: number;
   heartbeatMs: number;
-  /** How long the answer of a shared connection is waited for. */
+  /** Bound for the answer of a pooled connection. */
   timeoutMs: number;
   onReadElsewhere(runId: string): void;
   logger: Logger;
 }
 
-/** Why a renewal failed. */
 interface Failure {
   reason: string;
   code: string | undefined;
 }
 
-/** Renewals that the event loop makes, over its own connection or those that all share, and what they tell of runs. */
+/** Renewals by the event loop, over its own connection or the pool. */
 export const createLoopRenewals = (parts: LoopRenewalsParts) => {
   const { queue, own, shared, held, leaseSeconds, heartbeatMs, timeoutMs, onReadElsewhere, logger } = parts;
   let closed = false;
@@ -38,7 +37,7 @@ export const createLoopRenewals = (parts: LoopRenewalsParts) => {
     const kept = new Map(rows.map((row) => [row.run_id, row]));
     for (const { runId, attempt } of asked) {
       const execution = held.get(runId);
-      // It may have ended meanwhile, and the run be here again in a later attempt.
+      // The run may be here again in a later attempt.
       if (execution?.attempt !== attempt) continue;
       const row = kept.get(runId);
       if (row === undefined) execution.stop({ kind: "lease-lost" });
@@ -48,7 +47,7 @@ export const createLoopRenewals = (parts: LoopRenewalsParts) => {
   };
 
   let failureLoggedAt = -Infinity;
-  /** Each try again fails, too, while the database is away: told once per lease. */
+  /** Warns once per lease: while the database is unreachable each retry fails, too. */
   const logFailed = (what: object, message: string): void => {
     const now = performance.now();
     const level = now - failureLoggedAt < leaseSeconds * 1_000 ? "debug" : "warn";
@@ -88,11 +87,11 @@ export const createLoopRenewals = (parts: LoopRenewalsParts) => {
 
   let renewing: Promise<void> | undefined;
   return {
-    /** What an answer says of the attempts that it was asked for: lost, to be cancelled, read elsewhere. */
+    /** Handles the rows of a renewal: lost, to be cancelled, read elsewhere. */
     react,
     /**
-     * A renewal over the own connection failed, the thread's or the loop's. One of these at a time, whatever fails meanwhile:
-     * it takes a single connection of the pool, waits in its queue like anybody, and tries for a heartbeat at most.
+     * Repeats a failed renewal of the thread or the loop over the pool. One at a time, for at most one
+     * heartbeat, with a single connection from the pool's queue.
      */
     standIn,
     renew(): void {
@@ -104,11 +103,10 @@ export const createLoopRenewals = (parts: LoopRenewalsParts) => {
           renewing = undefined;
         });
     },
-    /** No try again from now on. */
     stop(): void {
       closed = true;
     },
-    /** Resolves when those under way are over. */
+    /** Resolves when the running renewals are done. */
     async settled(): Promise<void> {
       await Promise.all([renewing, standingIn]);
     },

@@ -20,27 +20,27 @@ export interface WatchedThreadParts {
   leaseSeconds: number;
   heartbeatMs: number;
   timeoutMs: number;
-  /** 0: there is no thread. */
+  /** 0: no thread. */
   blockedLoopSeconds: number;
   endsBlockedProcess: boolean;
-  /** The attempts whose leases it renews; see createHeldAttempts. */
+  /** See createHeldAttempts. */
   held: Int32Array;
-  /** What the thread executes. */
+  /** The thread's program. */
   entry: URL;
   onReport(report: ThreadReport): void;
-  /** The thread ended, though nobody closed it. */
+  /** The thread ended without being closed. */
   onDeath(): void;
   logger: Logger;
 }
 
-/** A thread that ended is started anew after this time; meanwhile the event loop renews. */
+/** Before a restart of an ended thread; meanwhile the event loop renews. */
 const RESTART_MS = 30_000;
-/** Pauses after failed renewals that the thread is given; the last is as long as it gets between two heartbeats. */
+/** Pauses after failed renewals; the last equals the time between two heartbeats. */
 const RETRIES = 6;
-/** Heartbeats without one of the thread after which the event loop does its work. */
+/** After these heartbeats without one of the thread, the event loop renews. */
 const MISSED_BEATS = 2;
 
-/** The thread that renews leases, as the event loop sees it: whether it beats, and when it may be started again. */
+/** The heartbeat thread as seen by the event loop: whether it is alive, and when it may be restarted. */
 export const createWatchedThread = (parts: WatchedThreadParts) => {
   const { heartbeatMs, blockedLoopSeconds, preparedStatements, logger } = parts;
   const counters = new Int32Array(new SharedArrayBuffer(COUNTERS * Int32Array.BYTES_PER_ELEMENT));
@@ -51,7 +51,7 @@ export const createWatchedThread = (parts: WatchedThreadParts) => {
   let beatAt = 0;
 
   return {
-    /** Does nothing if it is there, or ended a moment ago. */
+    /** Does nothing if the thread runs or ended a moment ago. */
     start(): void {
       if (thread !== undefined || closed || performance.now() < startAt) return;
       seenBeats = 0;
@@ -90,26 +90,28 @@ export const createWatchedThread = (parts: WatchedThreadParts) => {
         },
       });
     },
-    /** Whether it renews, as far as can be seen at this moment (performance.now()). */
+    /** `now`: performance.now(). */
     isBeating(now: number): boolean {
       const beats = Atomics.load(counters, BEATS);
       if (beats !== seenBeats) beatAt = now;
       seenBeats = beats;
       return thread !== undefined && beats > 0 && now - beatAt <= MISSED_BEATS * heartbeatMs;
     },
-    /** It may have given up on this loop, or have stood still with it: its beats are counted from now. */
+    /**
+     * Restarts the count of missed beats: the thread may have given up on this loop, or stopped together with
+     * it.
+     */
     forgive(now: number): void {
       beatAt = now;
     },
-    /** The loop lives. */
+    /** The event loop is alive. */
     signOfLife(): void {
       Atomics.add(counters, SIGNS_OF_LIFE, 1);
     },
-    /** Not at the next heartbeat, but now. */
+    /** Renews now, not at the next heartbeat. */
     renew(): void {
       thread?.renew();
     },
-    /** It is not started again. */
     async close(): Promise<void> {
       closed = true;
       await thread?.close();

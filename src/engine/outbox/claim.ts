@@ -1,31 +1,31 @@
 import { randomBytes } from "node:crypto";
 import type { Queryable } from "../../platform/database/database.ts";
 
-/** A delivery in the hands of this process. `attempt` is the fence: whoever else takes it makes it grow. */
+/** A delivery held by this process. `attempt` is the fencing token: each claim increments it. */
 export interface HeldDelivery {
   runId: string;
   receiver: string;
-  /** By whom its run was counted; empty: nobody by name. */
+  /** The name that the run counts for; empty: no name. */
   caller: string;
   attempt: number;
-  /** How often it has failed before. */
+  /** Earlier failures. */
   failures: number;
 }
 
 export interface ClaimOptions {
   limit: number;
-  /** Deliveries that a process has under way at most, to one receiver, of one user, and of one key. */
+  /** Concurrent deliveries of a process at most: to one receiver, of one user, of one API key. */
   places: { receiver: number; user: number; key: number };
-  /** What is under way here. */
+  /** This process's deliveries in progress. */
   underWay: readonly Pick<HeldDelivery, "receiver" | "caller">[];
-  /** Takes what goes to this server's own routes, too. */
+  /** Also takes deliveries to this server's own routes. */
   own: boolean;
   leaseSeconds: number;
 }
 
-/** How many due deliveries are looked at for one claim: those of a receiver that hangs stand in front of others. */
+/** Due deliveries read per claim: many of one hanging receiver may precede others. */
 const CHECKED = 200;
-/** How many callers with pending deliveries are looked at beside those, whatever stands in front of theirs. */
+/** Callers with pending deliveries that are read besides these, independent of the due times. */
 const CALLERS_CHECKED = 50;
 const CHECKED_PER_CALLER = 4;
 
@@ -33,22 +33,20 @@ const PENDING = "threadloom.webhook_deliveries d where d.state = 'pending'";
 const nextCaller = (condition: string): string =>
   `(select d.caller from ${PENDING}${condition} order by d.caller limit 1)`;
 
-/** What may be taken now, as far as its receiver says. */
+/** Due now, and the receiver has room. */
 const DUE = `d.due_at <= now() and (d.receiver <> '' or $3)
     and d.receiver <> all(array(select receiver from busy where deliveries >= $4))`;
 const placesOf = (caller: string): string =>
   `case when ${caller} like 'user:%' then $5::int when ${caller} = '' then 2147483647 else $6::int end`;
 
 /**
- * pending, due → pending, due again when the lease is over: the due time is the lease. Those of receivers and callers that have
- * no room left here are passed over in the index, whose order is that of the due times.
- *
- * Of callers, the one with the fewest under way is first. Who has thousands due may stand in front of all others, so the first
- * of some callers are looked at apart, beginning with a caller by chance (`$9`), since there may be thousands who wait for a
- * receiver that is down. Nobody by name (an open server, the servers' own) has all places.
- *
- * What was taken before and is past its end → failed: nobody has stored what became of it, as a process that dies of a
- * delivery can't. Indexes: webhook_deliveries_due, webhook_deliveries_due_of_caller, webhook_deliveries_pkey.
+ * pending, due → pending, due again when the lease is over: the due time is the lease. Receivers and callers
+ * without room here are skipped in the index order, that of the due times. The caller with the fewest
+ * deliveries in progress is first. A caller with thousands due may precede all others, so the claim also
+ * reads the first deliveries of some callers, from a random one on (`$9`), since thousands of callers may
+ * wait for a receiver that is down. Deliveries without a caller's name have all places. An earlier try past
+ * `give_up_at` → failed: its process died before it stored a result. Indexes: webhook_deliveries_due,
+ * webhook_deliveries_due_of_caller, webhook_deliveries_pkey.
  */
 const CLAIM = `with recursive busy as (
   select receiver, count(*) as deliveries from unnest($1::text[]) as busy(receiver) group by receiver),
@@ -92,7 +90,7 @@ update threadloom.webhook_deliveries d set attempts = d.attempts + 1, last_attem
 from held where d.run_id = held.run_id
 returning d.run_id as "runId", d.receiver, d.caller, d.attempts as attempt, d.failures, d.state`;
 
-/** Takes what may be sent now; `givenUp`: ids of the runs whose deliveries are not tried again. */
+/** Claims due deliveries; `givenUp`: run ids of deliveries that are not tried again. */
 export const claimDeliveries = async (
   queryable: Queryable,
   options: ClaimOptions,

@@ -6,7 +6,6 @@ import { openWebhook, storedReason } from "../queue/webhook-address.ts";
 import { claimDeliveries, type ClaimOptions, type HeldDelivery } from "./claim.ts";
 import { GIVE_UP_DAYS } from "./schedule.ts";
 
-/** What is known of a delivery when it is sent. */
 export type SentDelivery = Pick<WebhookDeliveryRow, (typeof SENT)[number] | "kwargs" | "config" | "context">;
 
 const SENT = [
@@ -35,7 +34,7 @@ const READ = `select kwargs, config, context, ${SENT.join(", ")} from threadloom
 const DELIVERED = `update threadloom.webhook_deliveries set state = 'delivered', settled_at = now(), last_status = $3,
   last_error = null where ${OF_ATTEMPT}`;
 
-/** `$6`: the receiver wants no more of it. */
+/** `$6`: the receiver refuses for good. */
 const FAILED = `update threadloom.webhook_deliveries set failures = failures + 1, last_status = $3, last_error = $4,
   due_at = now() + make_interval(secs => $5),
   state = case when $6 or now() + make_interval(secs => $5) > give_up_at then 'failed' else 'pending' end,
@@ -49,15 +48,18 @@ const REMOVE_SETTLED = `delete from threadloom.webhook_deliveries where run_id i
   select run_id from threadloom.webhook_deliveries where settled_at < now() - make_interval(secs => $1)
   order by settled_at limit $2 for update skip locked)`;
 
-/** Any state → pending, due now, as if it had never been tried; `attempts` goes on, so whoever sends it now is fenced off. */
+/**
+ * Any state → pending, due now, with the failures reset. `attempts` grows, so a process that sends the
+ * delivery now is fenced off.
+ */
 const REPLAY = `state = 'pending', attempts = attempts + 1, failures = 0, due_at = now(), settled_at = null,
   last_error = null, last_status = null, give_up_at = now() + interval '${GIVE_UP_DAYS} days'`;
 
-/** The table of deliveries, for those who send them: each is held by one process at a time, fenced by its number of attempts. */
+/** Each delivery is held by one process at a time, fenced by its number of attempts. */
 export const createDeliveries = (database: Database) => ({
   claim: (options: ClaimOptions) => claimDeliveries(database, options),
 
-  /** Undefined if it is no longer held. Throws an `EncryptionError`. */
+  /** Undefined if this process no longer holds the delivery. Throws an `EncryptionError`. */
   async read({ runId, attempt }: Attempt): Promise<SentDelivery | undefined> {
     const [row] = await database.query<SentDelivery>(READ, [runId, attempt]);
     if (row === undefined) return row;
@@ -71,7 +73,10 @@ export const createDeliveries = (database: Database) => ({
     await database.query(DELIVERED, [runId, attempt, status]);
   },
 
-  /** Answers whether it is given up; undefined if it is no longer held. `forGood`: the receiver wants no more of it. */
+  /**
+   * Returns whether the delivery is given up; undefined if this process no longer holds it. `forGood`: the
+   * receiver refuses it for good.
+   */
   async failed(
     { runId, attempt }: Attempt,
     failure: { status: number | null; reason: string; pauseSeconds: number; forGood: boolean },
@@ -83,17 +88,17 @@ export const createDeliveries = (database: Database) => ({
     return row && row.state === "failed";
   },
 
-  /** Nothing was sent, or nobody knows: another process does it. */
+  /** Nothing was sent, or the result is unknown: another process sends the delivery. */
   async handBack({ runId, attempt }: Attempt): Promise<void> {
     await database.query(HAND_BACK, [runId, attempt]);
   },
 
-  /** Answers how many were removed. */
+  /** Returns the number of removed rows. */
   async removeSettled(seconds: number, limit: number): Promise<number> {
     return (await database.execute(REMOVE_SETTLED, [seconds, limit])).rowCount ?? 0;
   },
 
-  /** `where`: a condition on the row `d` of the table. Answers the ids of those that will be sent again. */
+  /** `where`: a condition on the row `d`. Returns the run ids of the deliveries that will be sent again. */
   async replay(where: string, values: unknown[]): Promise<string[]> {
     const text = `update threadloom.webhook_deliveries d set ${REPLAY} where ${where} returning d.run_id`;
     return (await database.query<{ run_id: string }>(text, values)).map((row) => row.run_id);

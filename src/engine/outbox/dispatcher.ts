@@ -12,47 +12,44 @@ import { createTries, type SendResult, type TryCounts } from "./tries.ts";
 
 export interface DispatcherParts {
   deliveries: Pick<Deliveries, "claim" | "read" | "delivered" | "failed" | "handBack">;
-  /** Never rejects but by a fault of ours; ends within SEND_SECONDS_AT_MOST, or soon after `signal` aborts. */
+  /** Rejects only on a bug; ends within SEND_SECONDS_AT_MOST, or soon after `signal` aborts. */
   send(delivery: SentDelivery, signal: AbortSignal): Promise<SendResult>;
-  /** Whether this process takes what goes to its own routes. */
+  /** Whether this process sends deliveries to its own routes. */
   own: boolean;
   faults: Faults;
   logger: Logger;
 }
 
-/** Sends what is due from `open` on. */
 export interface Dispatcher {
   open(): void;
-  /** Something may have become due. */
+  /** A delivery may be due. */
   wake(): void;
-  /** What tries came to. */
   figures(): Readonly<TryCounts>;
-  /** Waits a moment for what is being sent. */
+  /** Waits up to CLOSE_MS for deliveries in progress. */
   close(): Promise<void>;
 }
 
-/** What is sent takes no longer than this. */
 export const SEND_SECONDS_AT_MOST = 20;
-/** Of a delivery: more than its sending and the storing of that take, so that a second process sends it only if the first is gone. */
+/** Longer than sending and storing take, so a second process sends a delivery only if the first is gone. */
 const LEASE_SECONDS = 60;
-/** Under way at a time in a process: one that hangs holds a socket and its payload. */
+/** Concurrent deliveries of a process: a hanging one holds a socket and its payload. */
 const AT_ONCE = 16;
 /**
- * A receiver that hangs takes a quarter of them, and so do all those that one user names: an address has thousands of ports, and
- * a domain any number of names. A key stands for an application with many users.
+ * A hanging receiver takes at most a quarter, and so do all receivers of one user, because an address has
+ * many ports and a domain many names. An API key stands for an application with many users.
  */
 const PLACES = { receiver: AT_ONCE / 4, user: AT_ONCE / 4, key: AT_ONCE / 2 };
-/** Nobody tells of what becomes due, or of what another process recorded. */
+/** No signal announces due deliveries or those that another process recorded. */
 const POLL_EVERY_MS = 2_000;
-/** A server that stops waits so long for those that are being sent, then hands them back. */
+/** A stopping server waits this long for deliveries in progress, then hands them back. */
 const CLOSE_MS = 2_000;
-/** The database is away: the lease ends, and the receiver hears of it twice. */
+/** After this time without the database the lease ends, and the receiver gets the delivery twice. */
 const SETTLE_FOR_MS = 30_000;
 
 /**
- * Takes due deliveries, sends them, and stores what became of that: at least once each, since a process may die between
- * the two. What fails is tried again later (schedule.ts). A receiver that hangs keeps others from nothing: it has a few
- * places, and others have theirs.
+ * Sends due deliveries and stores the results, at least once each: a process may die between the two. Failed
+ * deliveries are tried again later (schedule.ts). Places are limited per receiver, so a hanging receiver does
+ * not block others.
  */
 export const createDispatcher = ({ deliveries, send, own, faults, logger }: DispatcherParts): Dispatcher => {
   const couldNotPoll = logFailure(logger, "webhooks could not be sent");
@@ -79,7 +76,7 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
     else logger.debug({ ...log, status, reason, pause }, "webhook failed; it is tried again");
   };
 
-  /** Undefined if it is no longer held. Throws what passes. */
+  /** Undefined if this process no longer holds the delivery. Throws passing faults. */
   const attempted = async (
     held: HeldDelivery,
   ): Promise<{ receiver: string; result: SendResult } | undefined> => {
@@ -90,7 +87,8 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
     } catch (error) {
       if (isPassing(error)) throw error;
       logger.error({ err: error, run_id: held.runId }, "a webhook could not be sent");
-      // It comes back with growing pauses, and not for ever: what can't be opened today can't be in a minute.
+      // Counts as a failed try, with growing pauses and an end: a value that can't be decrypted now can't be
+      // in a minute.
       const reason =
         error instanceof EncryptionError
           ? error.message
@@ -111,7 +109,7 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
         isWanted: () => !stopping.signal.aborted,
       });
     } catch (error) {
-      // The lease ends, and it is tried again.
+      // The lease ends, and the delivery is tried again.
       if (isPassing(error)) couldNotPoll(error);
       else logger.error({ err: error, run_id: held.runId }, "what became of a webhook could not be stored");
     }
@@ -125,7 +123,7 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
     sending.set(work, held);
   };
 
-  /** Whether there may be more that could be sent at once. */
+  /** Returns whether more may be due. */
   const work = async (): Promise<boolean> => {
     const limit = AT_ONCE - sending.size;
     if (limit <= 0) return false;
@@ -147,7 +145,7 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
     wanted = true;
     polling ??= (async () => {
       let pauseMs = POLL_EVERY_MS;
-      // `stopping` comes only after this has ended: where more and more is due, it would never.
+      // `close` awaits this loop before it aborts `stopping`, so the loop also ends on `opened`.
       while (wanted && opened && !stopping.signal.aborted) {
         wanted = false;
         pauseMs = POLL_EVERY_MS;

@@ -4,18 +4,17 @@ import { webhookParts } from "../queue/webhook-address.ts";
 const { url, receiver } = webhookParts("r.webhook");
 
 /**
- * Bytes of what a run was asked to do (`kwargs`, `config`, `context`), as they are stored, of which a receiver is told; sealed ones
- * are a third longer. A body may have 200 MB, and a process that held 16 of those would die of them, as would the next one.
+ * Bytes of the stored `kwargs`, `config` and `context` that a delivery may include; encrypted ones are a
+ * third longer. A request body may have 200 MB, and 16 of these exceed the memory of a process.
  */
 export const ASKED_BYTES_AT_MOST = 6_000_000;
 
-/** SQL: whether a delivery may hold what the run was asked to do. */
 const IS_DELIVERABLE = `octet_length(r.kwargs::text) + octet_length(r.config::text) + octet_length(r.context::text) <= ${ASKED_BYTES_AT_MOST}`;
 
 /**
- * Stores a delivery for each run that ends and has a `webhook`, with all that is to be told of it: run and thread may be
- * gone a moment later. `receiver`: the host, as the usual spelling of an address has it, or a digest of it. A run ends once, so a
- * conflict can't be; should there be one, the run has to end all the same. Index: runs_pkey.
+ * Stores a delivery for each ending run with a `webhook`, with its payload, because run and thread may be
+ * deleted a moment later. `receiver`: the host or its digest. A run ends once; if a row exists nevertheless,
+ * the run still has to end. Index: runs_pkey.
  */
 export const recordDeliveries: RecordEnds = (ended, { finalValues, valuesOmitted }) => `record_deliveries as (
   insert into threadloom.webhook_deliveries (run_id, thread_id, assistant_id, graph_id, url, receiver, caller, run_status,

@@ -5,16 +5,16 @@ import type { Deliveries } from "./deliveries.ts";
 
 export interface OutboxRetentionParts {
   deliveries: Pick<Deliveries, "removeSettled">;
-  /** How long a delivery is kept after it was delivered or given up. */
+  /** Kept after delivery or after giving up. */
   retentionSeconds: number;
   logger: Logger;
 }
 
 const SWEEP_MS = 60_000;
-/** Each may hold megabytes, elsewhere than in its row. */
+/** Rows may hold megabytes. */
 const PER_BATCH = 500;
 
-/** Removes what was delivered or given up long ago. Several processes share the work: each passes over what another removes. */
+/** Removes old deliveries. Several processes share the work: the statement skips locked rows. */
 export const startOutboxRetention = (parts: OutboxRetentionParts): { close(): Promise<void> } => {
   const { deliveries, retentionSeconds, logger } = parts;
   let closed = false;

@@ -1,34 +1,35 @@
 import type { Logger } from "../../platform/lib/logger.ts";
 
-/** What became of sending something. */
 export type SendResult =
   | { kind: "delivered"; status: number }
   | {
       kind: "failed";
-      /** What the receiver answered; null if it did not. */
+      /** The receiver's status; null without an answer. */
       status: number | null;
-      /** One sentence without anything that the receiver has written. */
+      /** One sentence without text from the receiver. */
       reason: string;
-      /** Seconds for which the receiver asked. */
+      /** The receiver's `Retry-After` in seconds. */
       retryAfter?: number | undefined;
-      /** It wants no more of it. */
+      /** The receiver refuses the delivery for good. */
       forGood?: boolean;
-      /** The request could not be made: nobody was asked. */
+      /** This server could not make the request. */
       isOurs?: boolean;
     }
-  /** This process stops, or can't send it yet. */
+  /** This process stops, or can't send the delivery yet. */
   | { kind: "stopped" };
 
-/** What a try came to. `refused_status`: an answer that is no success; `not_made`: the server could not make the request. */
+/** `refused_status`: an answer other than success; `not_made`: this server could not make the request. */
 const RESULTS = ["delivered", "refused_status", "time_out", "unreachable", "not_made"] as const;
 export type TryResult = (typeof RESULTS)[number];
 
-/** Tries of this process since it started. */
+/** Since the process started. */
 export type TryCounts = Record<TryResult, number>;
 
 export const LATE_ANSWER = "The receiver did not answer in time.";
 
-/** Callers name receivers, any number of them: so many are remembered, and so many lines are written in a minute. */
+/**
+ * Bounds, because callers can name any number of receivers: remembered receivers, and log lines per minute.
+ */
 const RECEIVERS_AT_MOST = 1_000;
 const LINES_AT_MOST = 60;
 const MINUTE_MS = 60_000;
@@ -40,13 +41,13 @@ const resultOf = (result: Exclude<SendResult, { kind: "stopped" }>): TryResult =
   return result.reason === LATE_ANSWER ? "time_out" : "unreachable";
 };
 
-/** Counts what tries came to, and says in the log when a receiver begins to fail and when it is back. */
+/** Counts results, and logs when a receiver begins to fail and when it recovers. */
 export const createTries = (
   logger: Pick<Logger, "warn">,
   now: () => number = () => performance.now(),
 ): { note(receiver: string, result: SendResult): void; figures(): Readonly<TryCounts> } => {
   const counts = Object.fromEntries(RESULTS.map((result) => [result, 0])) as TryCounts;
-  /** Receivers that fail, and how often they have. */
+  /** Failing receivers and their number of failures. */
   const failing = new Map<string, number>();
   let minuteBegan = Number.NEGATIVE_INFINITY;
   let lines = 0;

@@ -11,32 +11,30 @@ export interface AdoptionParts {
   logger: Logger;
 }
 
-/** A claim whose answer was lost is committed by then, if it is at all. */
+/** After this time a claim whose response was lost is committed or rolled back. */
 const UNSURE_MS = 3_000;
 
 /**
- * Runs that the table says this process holds and that it doesn't know, because the answer to their claim was lost.
- * Nobody else would execute them before the lease is over.
+ * Finds runs that the table assigns to this process although the response to their claim was lost. No other
+ * process executes them before the lease is over.
  */
 export const createAdoption = ({ queue, inHand, processId, logger }: AdoptionParts) => {
-  /** When the answer to a claim was lost last. */
   let unsureSince: number | undefined;
   return {
-    /** A claim failed with this error. */
     claimFailed(error: unknown): void {
       if (mayHaveBeenCommitted(error)) unsureSince = performance.now();
     },
-    /** Looks for them if an answer was lost of late, and begins them as far as there are slots. Never rejects. */
+    /** Begins unknown runs as far as slots are free, if a response was lost recently. Never rejects. */
     async poll(): Promise<void> {
       const since = unsureSince;
       if (since === undefined) return;
       const checked = performance.now();
       try {
         for (const run of await queue.listUnknown(processId, inHand.runIds)) {
-          // It may have come to be known, or its slot have been given away, while the answer was on its way.
+          // The run may have become known, or its slot taken, during the query.
           if (inHand.has(run.run_id)) continue;
           if (inHand.hasBegun(run)) {
-            // Executed here already, and its outcome could not be stored: only another attempt may go on with it.
+            // Executed here already, but its outcome could not be stored: only a new attempt may continue.
             await queue.giveUpLease(selectorOf(run));
             continue;
           }

@@ -15,29 +15,23 @@ export interface ClaimsParts {
   adoption: Adoption;
   processId: string;
   leaseSeconds: number;
-  /** The longest pause after a claim that failed. */
   pollMs: number;
-  /** There are slots at all. */
+  /** False: this process only answers requests. */
   takes: boolean;
   logger: Logger;
 }
 
-/**
- * Slots that get free while runs wait are filled by a claim each, so many at a time: waiting for the one under way
- * before the next left slots idle for another round trip.
- */
+/** Concurrent claims. With one at a time, slots were idle for another round trip. */
 const CLAIMS_AT_MOST = 3;
 
-/** Takes what waits in the queue as slots get free. */
 export const createClaims = (parts: ClaimsParts) => {
   const { queue, inHand, suspects, adoption, processId, leaseSeconds, logger } = parts;
   const underWay = new Set<Promise<void>>();
   const backOff = createBackOff({ longestMs: parts.pollMs });
   let stopped = false;
   let holders = 0;
-  /** Something may have become available since the last claim. */
   let wanted = false;
-  /** Runs are known to wait: new ones queue up behind them instead of taking the next free slot. */
+  /** Runs are known to wait, so new runs queue up behind them instead of taking the next free slot. */
   let backlog = false;
   let polling: Promise<void> | undefined;
 
@@ -53,7 +47,7 @@ export const createClaims = (parts: ClaimsParts) => {
       wanted ||= backlog;
     } catch (error) {
       adoption.claimFailed(error);
-      // Another claimer was faster on a thread: look again.
+      // Another claimer started a run of the same thread first.
       if (sqlState(error) === UNIQUE_VIOLATION) wanted = true;
       else if (isPassing(error)) {
         logger.debug({ err: error }, "the queue can't be read for now");
@@ -79,29 +73,29 @@ export const createClaims = (parts: ClaimsParts) => {
     underWay.add(claiming);
   };
 
-  /** The looks for a suspect, which `claim` leaves alone, are few: there hardly ever is one. */
+  /** Suspects are rare, so the poll alone claims them. */
   const claimSuspect = async (): Promise<void> => {
     if (stopped || suspects.isFull || (inHand.freeSlots <= 0 && !suspects.hasOwnPlaces)) return;
     const isIdle = inHand.isIdle && underWay.size === 0 && !backlog;
     try {
-      // No slot is held for what is almost never there: new runs would have to wait for this look, each second. Should
-      // one take the last slot meanwhile, the process executes one run more than it may for once.
+      // Reserves no slot: otherwise new runs would wait for this claim each second. The process may exceed
+      // its slots by one run for once.
       const run = await queue.claimSuspect(processId, leaseSeconds, suspects.restSeconds(isIdle));
       if (run !== undefined) inHand.begin(run, false);
     } catch (error) {
       adoption.claimFailed(error);
-      // The next look is a second away, whatever it was.
+      // The poll tries again in a second.
       logger.debug({ err: error }, "a run that lost its workers could not be claimed");
     }
   };
 
   return {
     wake,
-    /** Whether a run that is created now may take a slot at once. */
+    /** Whether a new run may take a slot at once. */
     get leavesSlotsToNewRuns(): boolean {
       return !stopped && !backlog;
     },
-    /** Claims nothing until what it returns is called: something else needs the processor first. */
+    /** Pauses claims until the returned function is called: other work needs the processor first. */
     hold(): () => void {
       holders += 1;
       let isHeld = true;
@@ -112,17 +106,16 @@ export const createClaims = (parts: ClaimsParts) => {
         wake();
       };
     },
-    /** A slot got free, of a run that others may have waited for: not every one is worth a look into the queue. */
+    /** Without a hint of waiting runs no claim is made, to save a statement per run. */
     slotFreed(mayHaveWork: boolean): void {
       if (wanted || mayHaveWork) wake();
     },
-    /** A graph ended. Looking into an empty queue after each run would be one more statement for each of them. */
     graphEnded(): void {
       if (backlog || wanted) wake();
     },
-    /** Looks for all that no signal tells of. One look at a time. */
+    /** Finds work without signals; one poll at a time. */
     poll(): void {
-      // First of all, for the other claim takes every free slot.
+      // Before the ordinary claim, which takes every free slot.
       polling ??= adoption
         .poll()
         .then(claimSuspect)
@@ -131,7 +124,7 @@ export const createClaims = (parts: ClaimsParts) => {
           wake();
         });
     },
-    /** Claims nothing from now on; resolves when those under way are answered. */
+    /** Resolves when the running claims are done. */
     async stop(): Promise<void> {
       stopped = true;
       await Promise.all([...underWay, polling]);

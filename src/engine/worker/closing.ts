@@ -1,22 +1,19 @@
 import type { StopReason } from "../executors/executor.ts";
 import type { RunsInHand } from "./runs-in-hand.ts";
 
-/** A statement that creates a run takes a few milliseconds. */
+/** Inserting a run takes a few milliseconds. */
 const CLOSING_POLL_MS = 10;
 
 const pause = async (ms: number): Promise<void> => await new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What became of the runs that were in the hands of a process as it closed. */
+/** The runs that a closing process held. */
 export interface Drained {
   ended: number;
-  /** Not ended: another process goes on with them, or this one when it is started again. */
+  /** Another process continues these runs, or this one after a restart. */
   handedBack: number;
 }
 
-/**
- * Resolves when no run is left here: those that have not ended within `graceSeconds` are stopped for `reason`. No run begins
- * any more, but for what is under way, once `claimsStopped` is.
- */
+/** Resolves when no run is left. Runs that have not ended within `graceSeconds` are stopped for `reason`. */
 export const drain = async (
   inHand: Pick<RunsInHand, "all" | "isIdle">,
   graceSeconds: number,
@@ -34,7 +31,7 @@ export const drain = async (
       }),
     );
   };
-  // From now on, for those that end while the last claim is waited for.
+  // Awaits the executions now, because some end during the last claim.
   const before = allEnded();
   await claimsStopped;
   const drained = Promise.all([before, allEnded()]);
@@ -46,7 +43,7 @@ export const drain = async (
   clearTimeout(timer);
   stopAll();
   await drained;
-  // A run whose creation was under way has been started since; it is handed back, too.
+  // A run whose creation was under way may have started since; it is handed back, too.
   while (!inHand.isIdle) {
     stopAll();
     await allEnded();

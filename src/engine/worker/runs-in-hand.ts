@@ -7,7 +7,7 @@ import type { WaitersElsewhere } from "./waiters-elsewhere.ts";
 import type { Suspects } from "./suspects.ts";
 
 export interface RunsInHandParts {
-  /** Runs at a time; 0 for a process that only answers requests. */
+  /** 0 for a process that only answers requests. */
   concurrency: number;
   executor: Executor;
   heartbeat: Pick<Heartbeat, "begun" | "ended">;
@@ -15,24 +15,24 @@ export interface RunsInHandParts {
   suspects: Pick<Suspects, "begun" | "released" | "isAlone" | "hasOwnPlace" | "inOwnPlaces">;
   waitersElsewhere: Pick<WaitersElsewhere, "left" | "endedUnnoticed">;
   faults: Faults;
-  /** A run gave its slot up, though its outcome is still to be stored. */
+  /** The run freed its slot; its outcome is not stored yet. */
   onGraphEnded(): void;
-  /** A run has left this process. `mayBeMore`: one that it kept from beginning may begin now. */
+  /** `mayBeMore`: a run that waited for this one may start now. */
   onReleased(mayBeMore: boolean): void;
 }
 
-/** Attempts that are remembered after they have left: more than leave within a lease. About 1 MB. */
+/** More than a process ends within a lease. About 1 MB. */
 const REMEMBERED_AT_MOST = 10_000;
 
 const attemptOf = ({ run_id, attempt }: ClaimedRunRow): string => `${run_id}/${attempt}`;
 
-/** The runs that this process executes, and the slots that they leave. */
+/** The runs that this process executes, and its free slots. */
 export const createRunsInHand = (parts: RunsInHandParts) => {
   const { concurrency, executor, heartbeat, endings, suspects, waitersElsewhere, faults } = parts;
   const executions = new Map<string, Execution>();
   /**
-   * Attempts that have begun here, those that left last at the end. The table may say for a while that this process holds
-   * one that has left: its outcome could not be stored, or an answer was late. Nothing executes an attempt twice.
+   * Attempts that began here, most recently ended last. No attempt is executed twice, even if the table still
+   * assigns an ended one to this process (its outcome could not be stored, or a response was late).
    */
   const begun = new Set<string>();
   const remember = (run: ClaimedRunRow): void => {
@@ -44,39 +44,37 @@ export const createRunsInHand = (parts: RunsInHandParts) => {
       break;
     }
   };
-  /** Slots held for runs that are being claimed. */
+  /** Slots reserved for running claims. */
   let reserved = 0;
   /**
-   * Executions whose graph has ended and whose last checkpoints and outcome are being stored. They hold no slot: the
-   * next run is claimed meanwhile, else every slot would stand idle for three statements between two runs. But not more
-   * than there are slots, so that a slow database doesn't fill the memory with them. A suspect in a place of its own
-   * had no slot to give up.
+   * Executions whose graph has ended while checkpoints and outcome are being stored. They give up their slot,
+   * or every slot would be idle for three statements between two runs. At most `concurrency` count, so that a
+   * slow database does not fill the memory.
    */
   let concluding = 0;
 
   return {
-    /** Below 1: none. */
+    /** May be negative. */
     get freeSlots(): number {
       if (suspects.isAlone) return 0;
       const sharing = executions.size - suspects.inOwnPlaces;
       return concurrency - (sharing - Math.min(concluding, concurrency)) - reserved;
     },
-    /** Whether nothing is executed here, nor about to be. */
     get isIdle(): boolean {
       return executions.size === 0 && reserved === 0;
     },
     get size(): number {
       return executions.size;
     },
-    /** Those that have been here longest first. */
+    /** Oldest first. */
     get runIds(): string[] {
       return [...executions.keys()];
     },
     get: (runId: string): Execution | undefined => executions.get(runId),
     has: (runId: string): boolean => executions.has(runId),
-    /** Whether this attempt has been begun here, and may have left: it must not be begun again. */
+    /** Such an attempt must not begin again. */
     hasBegun: (run: ClaimedRunRow): boolean => begun.has(attemptOf(run)),
-    /** A copy: runs begin and end while it is gone through. */
+    /** A copy, because runs begin and end during iteration. */
     all: (): Execution[] => [...executions.values()],
     reserve(slots: number): void {
       reserved += slots;
@@ -84,7 +82,7 @@ export const createRunsInHand = (parts: RunsInHandParts) => {
     release(slots: number): void {
       reserved -= slots;
     },
-    /** Executes a run that was claimed. `creatorIsHere`: it was created by this process and started with that. */
+    /** `creatorIsHere`: this process created the run and started it at once. */
     begin(run: ClaimedRunRow, creatorIsHere: boolean): Execution {
       faults.reached("after-claim");
       remember(run);
@@ -97,7 +95,7 @@ export const createRunsInHand = (parts: RunsInHandParts) => {
         onReleased(ending) {
           concluding -= slots;
           remember(run);
-          // This process may hold the run again by now, in a later attempt.
+          // This process may hold a later attempt of the run by now.
           const isNewest = executions.get(run.run_id) === execution;
           if (isNewest) executions.delete(run.run_id);
           heartbeat.ended(execution);

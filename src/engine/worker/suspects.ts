@@ -1,29 +1,31 @@
 import type { RunRow } from "../../platform/database/tables.ts";
 
 /**
- * A run in its last attempt, after its workers were lost, may be what killed them: by its memory, an endless loop, an
- * exit. So a process takes one of these at a time, when it does nothing else, and lets nothing else begin beside it
- * until it has lived for a while. Where graphs have processes of their own, a suspect gets one for itself, at once.
- * Times are in parts of a lease, which is how long this server takes to be sure of a death: 5 s and 60 s by default.
+ * A suspect is in its last attempt and may have killed its workers (memory, an endless loop, an exit). A
+ * process executes one suspect at a time, begins it when idle, and begins nothing else until the suspect has
+ * run for a while. With graph processes, each suspect gets a process of its own at once. Times are fractions
+ * of a lease.
  */
 const REST_LEASES = 0.5;
 const ALONE_LEASES = 0.5;
-/** On a server that is never idle a suspect begins all the same, after this time. */
+/** After this time a suspect begins on a busy server, too. */
 const PATIENCE_LEASES = 6;
 
 export interface SuspectsOptions {
   isSuspect(run: Pick<RunRow, "lost_attempts">): boolean;
   leaseSeconds: number;
-  /** Those that may be executed at once, each in a process of its own; 0: in this one. See GraphExecutor. */
+  /**
+   * Concurrent suspects, each in a graph process of its own; 0: suspects run in this process. See
+   * GraphExecutor.
+   */
   atOnce: number;
-  /** Others may begin again. */
+  /** Other runs may begin again. */
   onJoinable(): void;
 }
 
-/** The suspects that this process executes: nearly always none. */
 export const createSuspects = ({ isSuspect, leaseSeconds, atOnce, onJoinable }: SuspectsOptions) => {
   const sharesProcess = atOnce === 0;
-  /** One; two only where the answer to a claim was lost and its run is found again beside another. */
+  /** One; a second one only if the response to a claim was lost. */
   const here = new Set<string>();
   let alone: NodeJS.Timeout | undefined;
 
@@ -33,23 +35,21 @@ export const createSuspects = ({ isSuspect, leaseSeconds, atOnce, onJoinable }: 
   };
 
   return {
-    /** Whether as many as may be are executed here. */
     get isFull(): boolean {
       return here.size >= Math.max(1, atOnce);
     },
-    /** Whether they take none of the slots in which runs share a process. */
+    /** Suspects do not use the slots of this process. */
     hasOwnPlaces: !sharesProcess,
-    /** Whether a run takes none of them. */
     hasOwnPlace: (run: RunRow): boolean => !sharesProcess && isSuspect(run),
-    /** How many of those that are executed here take none. */
+    /** Suspects outside the slots of this process. */
     get inOwnPlaces(): number {
       return sharesProcess ? 0 : here.size;
     },
-    /** Whether nothing else may begin here now. */
+    /** No other run may begin now. */
     get isAlone(): boolean {
       return alone !== undefined;
     },
-    /** Seconds that a suspect must have waited since it lost its worker, to be taken by a process that is idle or not. */
+    /** Seconds since a suspect lost its worker before an idle or a busy process may take it. */
     restSeconds: (isIdle: boolean): number =>
       sharesProcess ? (isIdle ? REST_LEASES : PATIENCE_LEASES) * leaseSeconds : 0,
     begun(run: RunRow): void {

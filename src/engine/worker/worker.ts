@@ -19,7 +19,7 @@ export interface WorkerOptions {
   signals: Signals;
   endings: Pick<Endings, "publish">;
   processId: string;
-  /** Runs at a time; 0 for a process that only answers requests. */
+  /** 0 for a process that only answers requests. */
   concurrency: number;
   leaseSeconds: number;
   heartbeat: Heartbeat;
@@ -27,51 +27,48 @@ export interface WorkerOptions {
   logger: Logger;
 }
 
-/** A slot that is held for a run about to be created, if it is of a graph that this process hosts. */
+/** A slot reserved for a run that is about to be created, if this process hosts its graph. */
 export interface Reservation {
   workerId: string;
   leaseSeconds: number;
   graphIds: readonly string[];
 }
 
-/** Should every signal be lost, work is found by looking this often. */
+/** Finds work if signals are lost. */
 const POLL_MS = 1_000;
 
 export interface Worker {
-  /** A slot for a run that its creator claims in the same statement; undefined if there is none to give. */
+  /** Reserves a slot for a run that its creator claims with the insert; undefined if no slot is free. */
   reserve(): Reservation | undefined;
-  /** Gives a reserved slot back: the run could not be claimed. */
   cancelReservation(): void;
-  /** Executes a run that was claimed with a reservation; undefined if it has been executed here since. */
+  /** Executes a run claimed with a reservation; undefined if this attempt was executed here already. */
   start(run: ClaimedRunRow): Execution | undefined;
   /**
-   * Executes a run that the database says is this process's, though the answer that said so was lost; undefined if it has
-   * been executed here since.
+   * Executes a run that the database assigns to this process after the response to its claim was lost;
+   * undefined if this attempt was executed here already.
    */
   adopt(run: ExecutedRunRow): Execution | undefined;
   execution(runId: string): Execution | undefined;
-  /** How many runs are in the hands of this process. */
   readonly active: number;
-  /** Their ids, those that have been here longest first. */
+  /** Oldest first. */
   readonly runIds: readonly string[];
-  /** The threads are gone, and with them the right to go on with their runs. */
+  /** Stops the runs of deleted threads. */
   abandonThreads(threadIds: readonly string[]): void;
-  /** Something may have become available. */
   wake(): void;
-  /** Takes nothing from the queue until what it returns is called. New runs still take free slots. */
+  /** Stops claims until the returned function is called. New runs still take free slots. */
   hold(): () => void;
-  /** Takes what waits, from now on whenever there is something. */
+  /** Starts claiming. */
   open(): void;
   /**
-   * Stops claiming and hands every run back within `graceSeconds`. `failed`: by a fault that may be one of theirs, so
-   * their attempts count as lost.
+   * Stops claiming and hands every run back within `graceSeconds`. `failed`: the process fails for a reason
+   * that one of its runs may have caused, so their attempts count as lost.
    */
   close(graceSeconds: number, options?: { failed?: boolean }): Promise<Drained>;
 }
 
 /**
- * Takes runs from the queue as slots get free and keeps their leases. A run that is created while a slot is free
- * never passes through here as pending: its creator reserves the slot and claims it with the insert.
+ * Claims pending runs for free slots and keeps their leases. A run created while a slot is free is never
+ * pending: its creator reserves the slot and claims the run with the insert.
  */
 export const createWorker = (options: WorkerOptions): Worker => {
   const { queue, signals, processId, leaseSeconds, heartbeat } = options;
