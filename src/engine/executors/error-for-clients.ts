@@ -1,7 +1,7 @@
 import { sqlState, StateStorageError } from "../../platform/domain/errors.ts";
 import { describeThrown } from "../../platform/lib/thrown.ts";
 
-/** What PostgreSQL says names tables and statements: that is for the log. */
+/** PostgreSQL's messages name tables and statements, which only the log may show. */
 const isFromDatabase = (error: unknown): boolean =>
   sqlState(error) !== undefined && "routine" in (error as Error);
 

@@ -16,7 +16,7 @@ interface Observed {
 const isInterruptChunk = (payload: unknown): payload is { __interrupt__: unknown[] } =>
   typeof payload === "object" && payload !== null && "__interrupt__" in payload;
 
-/** Notes the graph's result as it passes by, so that ending a run needs no read of the state. */
+/** Keeps the result from the stream, so ending a run needs no read of the state. */
 const observe = (observed: Observed, [namespace, mode, payload]: StreamChunk): void => {
   if (mode !== "values" || namespace.length > 0) return;
   if (isInterruptChunk(payload)) {
@@ -25,7 +25,7 @@ const observe = (observed: Observed, [namespace, mode, payload]: StreamChunk): v
   } else observed.values = payload;
 };
 
-/** Hears what a graph streams until the attempt is over: tells it, and notes the result. */
+/** Publishes a graph's stream and keeps its result, until the attempt is over. */
 export const createEventIntake = (publisher: EventPublisher) => {
   const observed: Observed = { values: undefined, interrupted: false, interrupts: [] };
   let isOver = false;
@@ -37,7 +37,7 @@ export const createEventIntake = (publisher: EventPublisher) => {
       observe(observed, whole);
       publisher.publish(whole);
     },
-    /** What comes from now on is not heard. `undefined`: the run goes on elsewhere, and its next attempt tells more. */
+    /** Ignores later chunks. `undefined`: the run continues in another attempt. */
     end(how: GraphEnd | undefined, why?: Failure): void {
       if (!isOver && how !== undefined) publisher.end(how, why);
       isOver = true;
@@ -47,7 +47,7 @@ export const createEventIntake = (publisher: EventPublisher) => {
 
 export type EventIntake = ReturnType<typeof createEventIntake>;
 
-/** Refuses events that are too large: whoever reads them has each in memory as a whole, here and at the client. */
+/** Refuses events above the bound: server and client hold each event in memory. */
 export const boundEvents = (sink: AttemptEvents, charactersAtMost: number): AttemptEvents => ({
   emit(event, data, checkpoint) {
     const bounded = (): string => {
@@ -70,8 +70,8 @@ export const boundEvents = (sink: AttemptEvents, charactersAtMost: number): Atte
 const HIDDEN_TAG = "langsmith:hidden";
 
 /**
- * What `streamEvents` tells: chunks of the run's own stream, which are for the modes that were asked for beside `events`,
- * and events of what happens inside, but for those that LangGraph marks as its own affair.
+ * Reads `streamEvents`: chunks of the run's own stream for the other modes, and inner events without those
+ * that LangGraph tags as hidden.
  */
 const readEvents = async (
   graph: RunnableGraph,
@@ -88,7 +88,6 @@ const readEvents = async (
   }
 };
 
-/** What hears a graph. */
 export interface Listening {
   publisher: EventPublisher;
   intake: EventIntake;
@@ -99,7 +98,7 @@ export interface Listening {
   flush(): Promise<void>;
 }
 
-/** Executes a graph until it ends, and hears all that it streams. Throws what the graph throws. */
+/** Throws the graph's error. */
 export const executeGraph = async (
   graph: RunnableGraph,
   input: unknown,
@@ -113,24 +112,26 @@ export const executeGraph = async (
     });
   const stream = await graph.stream(input, options);
   for await (const chunk of stream) {
-    // Who sees a question may answer it, or read the state, at once: it must be stored by then.
+    // A client that sees an interrupt may answer it or read the state at once, so the checkpoint must be
+    // stored first.
     if (isInterruptChunk(publisher.wholeOf(chunk)[2])) await flush();
     intake.receive(chunk);
     if (sink.needsPause) await pause();
   }
 };
 
-/** Checkpoints and writes of tasks after which a graph is asked to make room for others: most have ended by then. */
+/** Checkpoints and writes before a graph first yields: most graphs end sooner. */
 const WRITES_WITHOUT_YIELD = 16;
 
-/** When a graph has to wait before its next step, and what it reached before it is stored. */
+/** Decides when a graph pauses before its next step or checkpoint. */
 export const createPauses = (sink: AttemptEvents, slicer: TimeSlicer) => {
-  /** While who streams the graph waits, the graph must, too: what it streams meanwhile is kept for it. */
+  /** The graph pauses while its reader does: events in between would be kept in memory. */
   let pausing: Promise<void> | undefined;
   let writesLeft = WRITES_WITHOUT_YIELD;
 
   const logged = async (): Promise<void> => {
-    // LangGraph hands chunks on by promises alone: after a turn of the loop all were heard, unless hearing them pauses.
+    // LangGraph passes chunks on by promises alone, so after a turn of the loop all were received unless the
+    // intake pauses.
     do {
       await new Promise(setImmediate);
       await pausing;
@@ -149,7 +150,7 @@ export const createPauses = (sink: AttemptEvents, slicer: TimeSlicer) => {
       writesLeft -= 1;
       return undefined;
     },
-    /** What the graph streamed before this call has to be in the log, if there is one. */
+    /** The log gets the events before the checkpoint that follows them. */
     beforeWrite: (): Promise<void> | undefined => (sink.hasLog ? logged() : undefined),
   };
 };

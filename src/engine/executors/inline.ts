@@ -26,32 +26,31 @@ import { answeredBy, assertAnswersWhatWaits, RefusedResumeError } from "./strict
 export interface InlineExecutorParts {
   graphs: Graphs;
   checkpoints: CheckpointStorage;
-  /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
+  /** The pending interrupts of a thread: `{task_id: [{id, value}]}`. */
   interruptsOf(threadId: string): Promise<JsonObject>;
-  /** No run goes on for more steps, whatever it was given. */
+  /** Upper bound for each run's `recursion_limit`. */
   recursionLimitMax: number;
-  /** Of one event; a run that tells a larger one to somebody fails. */
+  /** A run with a larger event that has a reader fails. */
   eventCharactersAtMost: number;
 }
 
 /**
- * LangGraph waits between two steps for promises only. If no node waits for anything else, no timer fires and no socket
- * is read meanwhile, for as long as the graph goes on: with a recursion limit of a billion, for days. So graphs are
- * paced: this is about two steps of a simple one. A request needs some fifteen turns of the event loop, so a graph that
- * never waits makes it some 8 ms slower, and so do ten of them.
+ * Between two steps LangGraph awaits only promises, so a graph whose nodes do no I/O starves timers and
+ * sockets while it runs. So graphs yield to the event loop after this time, about two steps of a simple
+ * graph. A request needs about 15 turns of the loop, so such graphs delay it by about 8 ms.
  */
 const GRAPH_SLICE_MS = 0.5;
 
-/** Milliseconds that a graph has to end after its signal fired; then it goes on without being heard. */
+/** Time for a graph to end after its signal; afterwards its events are ignored. */
 const STOP_GRACE_MS = 500;
 
-/** How the graphs within that of a stopped attempt end, if the run ends with it. */
+/** The end of subgraphs in a stopped attempt, if the run ends with it. */
 const endOfStopped = (reason: StopReason | undefined): GraphEnd | undefined =>
   reason?.kind === "cancel" ? "interrupted" : reason?.kind === "timeout" ? "failed" : undefined;
 
 /**
- * Executes graphs in this process: they share its event loop and its memory with everything else in it. No process in
- * between means the smallest footprint, and is what a debugger wants.
+ * Executes graphs in this process, sharing event loop and memory: the smallest footprint, and simple to
+ * debug.
  */
 export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<GraphResult> => {
   const slicer = createTimeSlicer({ sliceMs: GRAPH_SLICE_MS });
@@ -61,10 +60,7 @@ export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<
   };
 };
 
-/**
- * Executes the graph of a claimed run once. It is stopped from outside through `stop`, and what it finds is returned,
- * not stored.
- */
+/** Executes the graph of a claimed run once. Returns the result without storing it. */
 const startAttempt = (
   { graphs, checkpoints, interruptsOf, recursionLimitMax, eventCharactersAtMost }: InlineExecutorParts,
   slicer: TimeSlicer,
@@ -91,7 +87,7 @@ const startAttempt = (
 
   const { pause, beforeNextStep, beforeWrite } = createPauses(sink, slicer);
 
-  /** What was reached before a failure or a stop stays; whether it could be stored shows when the run is ended. */
+  /** Stores progress from before a failure or stop; a failed flush shows when the run is ended. */
   const keepProgress = async (): Promise<void> => {
     await saver?.flush().catch(() => undefined);
   };
@@ -103,7 +99,7 @@ const startAttempt = (
   };
 
   const execute = async (): Promise<void> => {
-    // A later attempt goes on where the earlier one's last checkpoint stands; without one it starts over.
+    // A later attempt continues from the last checkpoint of the run, or starts over without one.
     const resumes =
       run.attempt > 1 && (await checkpoints.latestOfRun(run.thread_id, run.run_id)) !== undefined;
     const options = runOptions(run, kwargs, {
@@ -123,19 +119,19 @@ const startAttempt = (
       metadata: checkpointMetadata(run),
       searchableMetadata: Object.keys(run.metadata),
     });
-    // A refused checkpoint is the first news of a lost lease; waiting for the heartbeat would waste work.
+    // A refused checkpoint reveals a lost lease before the next heartbeat does.
     own.failed.addEventListener("abort", () => {
       if (own.failed.reason instanceof LeaseLostError) stop({ kind: "lease-lost" });
     });
     saver = own;
     const bindings = {
       checkpointer: own,
-      // No checkpoint is made between its steps.
+      // There are no checkpoints between steps.
       ...(kwargs.durability === "exit" ? { beforeStep: beforeNextStep } : {}),
     };
     const resolved = await graphs.resolve(run.graph_id, options, bindings, "threads.create_run");
     graph = resolved;
-    // What this very run wrote it has to answer for: a later attempt fails as the first one did.
+    // A later attempt keeps the refused writes of its own run, so it fails as the first one did.
     if (!resumes) own.filter = (tuple, read) => withoutRefused(resolved, tuple, read);
     if (!resumes) await assertAnswersWhatWaits(resolved, options, kwargs);
     const input = resumes
@@ -168,11 +164,11 @@ const startAttempt = (
   };
 
   const result = (async (): Promise<GraphResult> => {
-    // Nothing of the graph's own code runs before the caller has the attempt in hand.
+    // Graph code runs only after the caller has the execution.
     await Promise.resolve();
     try {
       const execution = execute();
-      execution.catch(() => undefined); // when it was left behind, nobody else listens
+      execution.catch(() => undefined); // an abandoned execution has no other handler
       await Promise.race([execution, stopped]);
       if (stopReason !== undefined) {
         intake.end(endOfStopped(stopReason));

@@ -13,14 +13,12 @@ import type { EventPublisher } from "../events/event-publisher.ts";
 import type { ValueClasses } from "../../state/values/classes.ts";
 import type { Goto, RunKwargs } from "../queue/kwargs.ts";
 
-/** From a stored run to what LangGraph is called with. */
-
 const toGoto = (goto: Goto, classes: ValueClasses): string | Send =>
   typeof goto === "string" ? goto : new classes.Send(goto.node, goto.input);
 
 /**
- * An answer for every interrupt that waits. LangGraph takes `false`, `0` and `""` for no answer at all (1.4.18:
- * EmptyInputError), but not when they are given by the interrupt's id.
+ * Answers every pending interrupt by id. LangGraph takes `false`, `0` and `""` for no answer (1.4.18:
+ * EmptyInputError) unless they are given by id.
  */
 const byInterrupt = (answer: unknown, interrupts: JsonObject): unknown => {
   const waiting = Object.values(interrupts).flat() as { id?: string }[];
@@ -41,7 +39,7 @@ export const toCommand = async (
       : { goto: Array.isArray(goto) ? goto.map((place) => toGoto(place, classes)) : toGoto(goto, classes) }),
   });
 
-/** What a graph is given to configure itself by: the run's own configuration, and the server's ids. */
+/** The run's configuration and the server's ids, for the graph. */
 export const graphConfiguration = (run: ExecutedRunRow) => {
   const ids = {
     thread_id: run.thread_id,
@@ -56,10 +54,7 @@ export const graphConfiguration = (run: ExecutedRunRow) => {
   return { ids, ...given, configurable: { ...given.configurable, ...authConfigurable(run.auth_user) } };
 };
 
-/**
- * By what the checkpoints of a run are found in a history: its metadata (the assistant's, the thread's and the
- * request's), and what it was configured by.
- */
+/** Metadata by which a history finds the run's checkpoints. */
 export const checkpointMetadata = (run: RunRow): JsonObject => ({
   ...(withoutServerOwned((run.config.configurable as JsonObject | undefined) ?? {}) as JsonObject),
   ...run.metadata,
@@ -71,13 +66,12 @@ export interface AttemptCircumstances {
   signal: AbortSignal;
   /** From the checkpoints of an earlier attempt. */
   resumes: boolean;
-  /** Stored before this limit was set, a configuration may name a higher one. */
+  /** A configuration stored earlier may exceed this limit. */
   recursionLimitMax: number;
-  /** What the attempt is to stream. */
   publisher: EventPublisher["options"];
 }
 
-/** How LangGraph is to run the graph for this attempt. */
+/** LangGraph's options for this attempt. */
 export const runOptions = (
   run: ExecutedRunRow,
   kwargs: RunKwargs,
@@ -108,8 +102,8 @@ export const runOptions = (
     ...(max_concurrency === undefined ? {} : { maxConcurrency: max_concurrency }),
     signal,
     ...publisher,
-    // LangGraph then waits after each step for what the checkpointer waits for, in subgraphs, too. Ours waits with
-    // durability `sync` until all is committed; with `async` only where the graph must not go on at once.
+    // With `sync` LangGraph awaits the checkpointer after each step, in subgraphs too. This server's
+    // checkpointer waits for the commit with `sync`; with `async` only where the graph must pause.
     durability: kwargs.durability === "exit" ? "exit" : "sync",
     ...(kwargs.interrupt_before === undefined ? {} : { interruptBefore: kwargs.interrupt_before }),
     ...(kwargs.interrupt_after === undefined ? {} : { interruptAfter: kwargs.interrupt_after }),

@@ -2,19 +2,19 @@ import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { RunKwargs } from "../queue/kwargs.ts";
 
-/** Why a resume was refused, in the words of the SDK's `StrictResumeRefusal` (1.15). */
+/** In the words of the SDK's `StrictResumeRefusal` (1.15). */
 export interface ResumeRefusal {
   reason: "no_such_interrupt";
-  /** The interrupts that the resume names and that don't wait; empty for an answer to whichever waits, if none does. */
+  /** The named interrupts that are not pending; empty for an answer without ids if none is pending. */
   interrupt_ids: string[];
-  /** The interrupts that wait for an answer. */
+  /** The pending interrupts. */
   pending_ids: string[];
 }
 
-/** Ids that a refusal names; it comes back with each read of the run. */
+/** A bound, because each read of the run returns the ids. */
 const IDS_AT_MOST = 1_000;
 
-/** An interrupt's id. LangGraph takes a resume whose keys all look like this for answers by id (1.4.18, `isXXH3`). */
+/** LangGraph takes a resume whose keys all match this for answers by id (1.4.18, `isXXH3`). */
 const INTERRUPT_ID = /^[0-9a-f]{32}$/;
 
 const namedBy = (resume: unknown): string[] => {
@@ -22,7 +22,6 @@ const namedBy = (resume: unknown): string[] => {
   return keys.every((key) => INTERRUPT_ID.test(key)) ? keys : [];
 };
 
-/** A run answers what does not wait, and wants that refused. */
 export class RefusedResumeError extends Error {
   override readonly name = "RefusedResumeError";
   constructor(readonly refusal: ResumeRefusal) {
@@ -30,7 +29,7 @@ export class RefusedResumeError extends Error {
   }
 }
 
-/** The ids of the interrupts that a resume answers, of those that wait on its thread: the ones that it names, or all. */
+/** The ids of the pending interrupts that a resume answers: the named ones, or all. */
 export const answeredBy = (resume: unknown, interrupts: JsonObject): string[] => {
   const named = new Set(namedBy(resume));
   return (Object.values(interrupts).flat() as { id?: string }[]).flatMap(({ id }) =>
@@ -39,9 +38,9 @@ export const answeredBy = (resume: unknown, interrupts: JsonObject): string[] =>
 };
 
 /**
- * Throws RefusedResumeError if a strict resume answers an interrupt that does not wait; LangGraph would ignore the answer.
- * Asked when the run begins, not when it is created: of two answers that are given at once, the second waits behind the
- * first, and its interrupt is gone when its turn comes.
+ * Throws RefusedResumeError if a strict resume answers an interrupt that is not pending, which LangGraph
+ * would ignore. Checked when the run begins: of two concurrent answers the second run waits for the first,
+ * and its interrupt is answered by then.
  */
 export const assertAnswersWhatWaits = async (
   graph: RunnableGraph,

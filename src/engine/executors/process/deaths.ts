@@ -1,7 +1,7 @@
 /**
- * Why a graph process has ended. `signal`: any sender; `blocked`: it was killed because it did not answer; `unstopped`: because a
- * run did not end. `memory`: its heap was full, or it was killed because it took too much. `start`: there never was a process, or
- * it was killed because it did not get ready.
+ * `signal`: from any sender; `blocked`: killed because it did not answer; `unstopped`: killed because a run
+ * ignored `stop`; `memory`: full heap, or killed above the limit; `start`: never started, or killed before it
+ * was ready.
  */
 export type DeathReason = "exit" | "signal" | "blocked" | "unstopped" | "memory" | "start";
 

@@ -1,24 +1,24 @@
 import { sqlState, StateLostError, StateStorageError } from "../../../platform/domain/errors.ts";
 import { describeThrown } from "../../../platform/lib/thrown.ts";
 
-/** An error as it crosses the pipe: what the log, the client and the end of the run need to know of it. */
+/** An error as JSON: what the log, the client and the end of the run need. */
 export interface DescribedError {
-  /** `passing`: the database was away or has lost state, so that the run is tried again. */
+  /** `passing`: the database was unreachable or lost state, so the run is tried again. */
   kind: "passing" | "state-storage" | "database" | "other";
   name: string;
   message: string;
   stack: string | undefined;
-  /** As errors of Node and of PostgreSQL have it. */
+  /** Of Node or PostgreSQL. */
   code: string | undefined;
   cause: DescribedError | undefined;
 }
 
-/** A stack of a usual depth; messages are bounded by `describeThrown`. */
+/** A usual depth; `describeThrown` bounds messages. */
 const STACK_CHARACTERS_AT_MOST = 10_000;
-/** As many as the log writes. */
+/** As in the log. */
 const CAUSES_AT_MOST = 5;
 
-/** `isLoss`: see Database, of the process in which the error was thrown. */
+/** `isLoss`: see Database; from the process that threw the error. */
 export const describeError = (
   error: unknown,
   isLoss: (error: unknown) => boolean,
@@ -39,10 +39,9 @@ export const describeError = (
   };
 };
 
-/** The database was away in the process that executed the graph. */
+/** The graph's process could not reach the database. */
 export class PassedFaultError extends Error {}
 
-/** An error that says the same in this process. */
 export const restoreError = ({ kind, name, message, stack, code, cause }: DescribedError): Error => {
   const options = cause === undefined ? {} : { cause: restoreError(cause) };
   const error =
@@ -55,7 +54,7 @@ export const restoreError = ({ kind, name, message, stack, code, cause }: Descri
     name,
     stack,
     ...(code === undefined ? {} : { code }),
-    // By which the end of a run knows what PostgreSQL said (attempt/outcomes.ts).
+    // error-for-clients.ts recognizes errors of PostgreSQL by this property.
     ...(kind === "database" ? { routine: "" } : {}),
   });
 };

@@ -1,15 +1,15 @@
 import type { WatchedSink } from "../executor.ts";
 import { charactersOf, WINDOW_CHARACTERS, type EventPair } from "./messages.ts";
 
-/** Characters that are sent in the middle of a turn of the loop, if a graph emits that many in one. */
+/** A batch of this size is sent before the turn of the loop ends. */
 const BATCH_CHARACTERS = 256 * 1024;
 
-/** The sink of one execution, whose events go to the main process. */
+/** The sink of one execution; its events go to the main process. */
 export interface PipedSink extends WatchedSink {
   want(logged: boolean): void;
-  /** The log has what was sent before it was asked for; one answer for each time. */
+  /** Answers one `logged`: the log has the events sent before it. */
   hasLogged(): void;
-  /** The main process has taken so many characters over. */
+  /** The main process has processed this many characters. */
   taken(characters: number): void;
 }
 
@@ -20,14 +20,14 @@ interface Batch {
 
 export interface EventPipeOptions {
   send(batches: Batch[]): void;
-  /** Asks the main process to answer when the log has what was sent. */
+  /** Asks the main process to answer when the log has the events sent so far. */
   askForLog(id: number): void;
 }
 
 /**
- * Sends the events of all executions of this process, one message for each turn of the loop: a message for each event
- * cost 9 microseconds of either process. An execution whose events are not taken over waits when WINDOW_CHARACTERS are
- * on their way, so that neither process keeps more than that of it.
+ * Sends the events of all executions, one message per turn of the event loop: a message per event cost 9
+ * microseconds in each process. An execution pauses while WINDOW_CHARACTERS of its events are unprocessed,
+ * which bounds the memory of both processes.
  */
 export const createEventPipe = ({ send, askForLog }: EventPipeOptions) => {
   let batches = new Map<number, Batch>();
@@ -100,7 +100,7 @@ export const createEventPipe = ({ send, askForLog }: EventPipeOptions) => {
         },
       };
     },
-    /** What was emitted goes before whatever is sent next. */
+    /** Sends pending events before another message. */
     flush,
   };
 };

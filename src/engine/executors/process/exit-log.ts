@@ -2,7 +2,7 @@ import type { Logger } from "../../../platform/lib/logger.ts";
 import { idsOf, type Member } from "./member.ts";
 import type { Culprit } from "./messages.ts";
 
-/** While no process gets ready. Tries come every few seconds then, as when the database is away: the log has said why. */
+/** While no process starts, tries follow every few seconds. */
 const LOG_AGAIN_MS = 60_000;
 
 const culpritFields = ({ run_id, thread_id, graph_id, node }: Culprit) => ({
@@ -13,8 +13,7 @@ const culpritFields = ({ run_id, thread_id, graph_id, node }: Culprit) => ({
 });
 
 /**
- * Tells the log how graph processes end. Starts that fail one after the other are told once, and then now and again; in
- * development once, since the person who reads it is about to change what is wrong.
+ * Logs the ends of graph processes. Repeated failures to start are logged once a minute; in development once.
  */
 export const createExitLog = (logger: Logger, { isDevelopment = false } = {}) => {
   let failed = 0;
@@ -22,7 +21,7 @@ export const createExitLog = (logger: Logger, { isDevelopment = false } = {}) =>
   const isLogged = (): boolean =>
     failed > 0 && (isDevelopment || performance.now() - loggedAt < LOG_AGAIN_MS);
   return {
-    /** Whether it is told that processes do not start: what the next one prints before it is ready says the same. */
+    /** Whether the log has the reason already; output of the next process before it is ready repeats it. */
     isLogged,
     ended(member: Member, how: string, cause: unknown): void {
       const { culprit } = member;
@@ -47,7 +46,6 @@ export const createExitLog = (logger: Logger, { isDevelopment = false } = {}) =>
         `a graph process ${how} before it was ready; it is tried again`,
       );
     },
-    /** One is ready: whatever was in the way is over. */
     started(): void {
       if (failed > 1) logger.info({ failed_starts: failed }, "graph processes start again");
       failed = 0;

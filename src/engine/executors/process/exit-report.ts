@@ -4,25 +4,28 @@ import type { Culprit } from "./messages.ts";
 import { readLines } from "./output.ts";
 
 /**
- * The pipe for what a graph process says while it ends. Nothing else goes over it: what it has sent over the pipe of `fork`
- * may be megabytes that this pipe does not take any more, and what would be sent after them is lost with the process.
+ * A pipe for the exit report alone: messages still queued in the pipe of `fork` are lost when the process
+ * ends.
  */
 export const EXIT_REPORT_DESCRIPTOR = 5;
 
-/** With what else the line holds, a fraction of what a pipe takes at once and of what is read of a line. */
+/** The line stays far below a pipe's atomic write and the reader's bound. */
 const HOW_CHARACTERS_AT_MOST = 2_000;
 
-/** Names whose code ends this process. Returns when it is written; what nobody reads any more is dropped. */
+/**
+ * Reports which execution ends this process. Returns after the write; drops the report if no process reads
+ * the pipe.
+ */
 export const writeExitReport = (culprit: Culprit): void => {
   const how = culprit.how.slice(0, HOW_CHARACTERS_AT_MOST).toWellFormed();
   try {
     writeSync(EXIT_REPORT_DESCRIPTOR, `${JSON.stringify({ ...culprit, how })}\n`);
   } catch {
-    // The main process is gone, and with it who would want to know.
+    // The main process is gone.
   }
 };
 
-/** Calls back with what a process says while it ends, before the `exit` event of the process. */
+/** Calls back before the `exit` event of the process. */
 export const readExitReport = (pipe: Readable, onCulprit: (culprit: Culprit) => void): void =>
   readLines(pipe, (line) => {
     let report: unknown;
@@ -31,7 +34,7 @@ export const readExitReport = (pipe: Readable, onCulprit: (culprit: Culprit) => 
     } catch {
       return;
     }
-    // Whatever else the code of a graph finds to write there is not for us.
+    // Graph code may write other text here.
     if (typeof report === "object" && report !== null && "id" in report && "how" in report)
       onCulprit(report as Culprit);
   });

@@ -7,53 +7,57 @@ import type { Culprit, FromGraphProcess, GraphProcessSetup, ToGraphProcess } fro
 import { logOutput } from "./output.ts";
 
 export interface GraphProcessOptions {
-  /** The program of the process: JavaScript, which brings the loader for TypeScript along. */
+  /** The program, JavaScript: it registers the loader for TypeScript itself. */
   entry: URL;
   setup: GraphProcessSetup;
-  /** The heap of V8; a graph that fills it ends its process. */
+  /** V8's heap; a graph that fills it ends its process. */
   heapMegabytes: number;
-  /** How long the process may leave questions unanswered before it is killed; 0: for ever. */
+  /** Seconds without an answer before the process is killed; 0: never. */
   blockedSeconds: number;
   onMessage(message: FromGraphProcess): void;
-  /** Called when the process has left so many questions unanswered that it counts as unresponsive. */
+  /** Called after UNRESPONSIVE_AFTER pings without an answer. */
   onUnresponsive(): void;
-  /** Called before `onEnd`, if the process has said while it ended whose code that was. */
+  /** Called before `onEnd`, if the process wrote an exit report. */
   onCulprit(culprit: Culprit): void;
-  /** Called once, and later than the start, unless it was closed. `how`: as the end of a sentence; `cause`: of a failed start. */
+  /**
+   * Called once, after this function has returned, unless the process was closed. `how`: the end of a
+   * sentence; `cause`: of a failed start.
+   */
   onEnd(reason: DeathReason, how: string, cause?: Error): void;
-  /** Whether the log says already why processes do not start: what this one prints before it is ready is for who debugs, then. */
+  /**
+   * Whether the log has the reason for failed starts already: output before `ready` is then logged at debug
+   * level.
+   */
   isFailureLogged(): boolean;
   logger: Logger;
 }
 
-/** A process that executes graphs, and is watched. */
 export interface GraphProcess {
   readonly id: number | undefined;
-  /** Answers its questions at the moment. */
   readonly isResponsive: boolean;
   send(message: ToGraphProcess): void;
-  /** Has it load the graphs, if it was started to wait for that. It may take as long as a start. */
+  /** Loads the graphs in a prepared process, within START_SECONDS. */
   load(): void;
-  /** At once. Reason and `how` are told with its end. */
+  /** `onEnd` gets reason and `how`. */
   kill(reason: DeathReason, how: string): void;
-  /** Resolves when it has ended. Nothing is executed there any more. */
+  /** Resolves when the process has ended. Call without executions. */
   close(): Promise<void>;
 }
 
-/** For V8's young generation: with its own bound, 16, a process took 180 MiB after some hundred runs, with this one 145. */
+/** A process took 145 MiB after some hundred runs, and 180 with V8's default of 16. */
 const YOUNG_MEGABYTES = 4;
-/** Sixty times what a start takes: an import that waits for something may have to do so for a while, but not keep its place. */
+/** Sixty times a usual start: an import may wait for something. */
 const START_SECONDS = 60;
 const PING_MS = 1_000;
-/** Questions without an answer, after which the process gets no new runs. */
+/** Pings without an answer before the process gets no new runs. */
 const UNRESPONSIVE_AFTER = 2;
-/** What a process may take to close its connections; then it is killed. */
+/** Time to close connections before the kill. */
 const CLOSE_MS = 2_000;
-/** The file descriptor that a graph process writes its log to; 0 to 2 are the usual ones, 3 is the pipe of `fork`. */
+/** 0 to 2 are the standard streams, 3 is the pipe of `fork`. */
 const LOG_DESCRIPTOR = 4;
 
 type End = readonly [reason: DeathReason, how: string];
-/** V8 ends a process whose heap is full by one of these. */
+/** V8 ends a process with a full heap by one of these. */
 const SIGNALS_OF_V8 = new Set<NodeJS.Signals | null>(["SIGABRT", "SIGTRAP"]);
 const endOf = (code: number | null, signal: NodeJS.Signals | null): End => {
   if (signal === null) return ["exit", `exited with ${code}`];
@@ -63,12 +67,13 @@ const endOf = (code: number | null, signal: NodeJS.Signals | null): End => {
 };
 
 /**
- * Resolves to the error instead if there is no process: ENOMEM is thrown; EMFILE and ENFILE are told later, by a child
- * that has no streams.
+ * Resolves to the error if there is no process: fork throws ENOMEM, but EMFILE and ENFILE arrive as events of
+ * a child without streams.
  */
 const forkEntry = ({ entry, heapMegabytes }: GraphProcessOptions): ChildProcess | Promise<Error> => {
   try {
-    // Its own options, not those of this process: the entry brings its loader, and a debugger listens on one port.
+    // Without this process's options: the entry registers its loader, and only one process can use a
+    // debugger's port.
     const child = fork(entry, [], {
       execArgv: [`--max-old-space-size=${heapMegabytes}`, `--max-semi-space-size=${YOUNG_MEGABYTES}`],
       stdio: ["ignore", "pipe", "pipe", "ipc", "pipe", "pipe"],
@@ -80,7 +85,7 @@ const forkEntry = ({ entry, heapMegabytes }: GraphProcessOptions): ChildProcess 
   }
 };
 
-/** Its owner tries again, as after any other end. */
+/** The owner tries again, as after any end. */
 const neverStarted = (failure: Promise<Error>, { onEnd }: GraphProcessOptions): GraphProcess => {
   let isClosing = false;
   void failure.then((cause) => {
@@ -111,7 +116,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   if (out !== undefined && error !== undefined && log !== undefined)
     logOutput(logger, { out, error, log }, () => unanswered === undefined && options.isFailureLogged());
   if (exitReport !== undefined) readExitReport(exitReport, options.onCulprit);
-  /** Undefined until it has loaded its graphs, which takes every turn of its loop for a while. */
+  /** Undefined until the graphs are loaded: loading blocks the event loop. */
   let unanswered: number | undefined;
   let killedBecause: End | undefined;
   let isClosing = false;
@@ -120,7 +125,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   const ended = new Promise<void>((resolve) => (resolveEnd = resolve));
 
   const send = (message: ToGraphProcess): void => {
-    // What can't be sent has no receiver any more; its end is told by `exit`.
+    // A failed send has no receiver; `exit` follows.
     if (child.connected) child.send(message, () => undefined);
   };
   const kill = (...end: End): void => {
@@ -135,7 +140,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     resolveEnd();
     if (!isClosing) onEnd(...(killedBecause ?? seen));
   };
-  // Counted by this loop's own turns: after one that stood still, the answers of the others are on their way.
+  // Counts turns of this loop instead of time: if this loop was blocked, answers are still queued.
   const pinging = setInterval(() => {
     if (unanswered === undefined) return;
     send({ kind: "ping" });
@@ -153,10 +158,10 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   let starting = killIfNotStarted();
   let mustLoad = false;
   child.on("message", (message: unknown) => {
-    // Whatever else the code of a graph finds to send is not for us.
+    // Graph code may send other messages.
     if (hasEnded || typeof message !== "object" || message === null || !("kind" in message)) return;
     const { kind } = message as FromGraphProcess;
-    // It is asked nothing while it loads its graphs, or waits to be told so.
+    // No pings while the process loads its graphs or waits for `load`.
     if (kind === "prepared") {
       if (!mustLoad) clearTimeout(starting);
     } else if (kind !== "loaded" && kind !== "failed") {
@@ -186,7 +191,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     kill,
     async close() {
       isClosing = true;
-      // Nothing is open there that would have to be closed in order, and it may read this only in a while.
+      // Nothing needs an orderly close yet, and the process would read the message late.
       if (unanswered === undefined) child.kill("SIGKILL");
       send({ kind: "close" });
       const timer = setTimeout(() => child.kill("SIGKILL"), CLOSE_MS);

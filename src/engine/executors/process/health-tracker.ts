@@ -2,11 +2,11 @@ import type { DeathReason } from "./deaths.ts";
 import type { RemoteExecution } from "./remote-execution.ts";
 import { idsOf, type Member } from "./member.ts";
 
-/** Runs may be taken by another server, which does not know of the doubt. */
+/** A run may continue on another server, so entries may stay unused. */
 const REMEMBERED_AT_MOST = 1_000;
 /**
- * How often a run loses no attempt because another one was named. Code that runs for two runs, say the callback of a
- * connection that they share, may name the wrong one of them, each time another: so nobody is cleared for ever.
+ * How often a run keeps its attempt because another run was named. Code shared by two runs, such as the
+ * callback of a connection, may name the wrong one each time.
  */
 const CLEARED_AT_MOST = 5;
 
@@ -16,19 +16,19 @@ const forgetOldest = (runs: Map<string, number> | Set<string>): void => {
 };
 
 /**
- * Runs that are likelier than their neighbours to have ended their process: the one that it named while it ended, else the
- * one that had begun last, since a run that does so is at once at that point again when it goes on. They go on alone, before
- * they are in their last attempt.
+ * Suspects the run that probably ended its process: the one named in the exit report, else the one that began
+ * last, because such a run reaches the same point soon after its restart. It runs alone from then on, before
+ * its last attempt.
  */
 export const createHealthTracker = () => {
   const suspected = new Set<string>();
-  /** How often each has been cleared. */
+  /** How often each run was cleared. */
   const cleared = new Map<string, number>();
 
   const suspect = (member: Member, reason: DeathReason): string | undefined => {
     const { culprit, here } = member;
     if (culprit !== undefined) return here.get(culprit.id)?.run.run_id;
-    // A signal may come from outside, so it says nothing of a run that was alone. A full heap does.
+    // A signal may come from outside, so it proves nothing about a single run; a full heap does.
     return here.size < 2 && reason !== "memory" ? undefined : idsOf(member).at(-1);
   };
 
@@ -39,14 +39,13 @@ export const createHealthTracker = () => {
       forgetOldest(suspected);
       suspected.add(runId);
     },
-    /** Whether the run is doubted; once. */
+    /** Whether the run is suspected; clears the suspicion. */
     take: (runId: string): boolean => suspected.delete(runId),
 
     /**
-     * Whether the run loses no attempt by the end of its process. The process has named another run: one that is there, or one
-     * that is over and has left a timer behind. Or memory was the reason, and nothing names the run that held it: it fills a
-     * process again that it has for itself, and pays then. To be asked once for each of its executions.
-     * @param neighbours executions that were there beside this one
+     * Whether the run keeps its attempt after the end of its process: another run was named, or the memory
+     * was full beside other runs. In the latter case a run that fills its next process alone loses the
+     * attempt then. Call once per execution. @param neighbours other executions in the process
      */
     clears(
       { culprit }: Member,

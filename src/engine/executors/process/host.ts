@@ -5,19 +5,18 @@ import { createEventPipe, type PipedSink } from "./event-pipe.ts";
 import type { Culprit, FromGraphProcess, MadeText, SentResult, ToGraphProcess } from "./messages.ts";
 
 export interface HostOptions {
-  /** What executes the graphs in this process. */
+  /** Executes the graphs in this process. */
   executor: GraphExecutor<GraphResult>;
   send(message: FromGraphProcess): void;
   /** See Database. */
   isLoss(error: unknown): boolean;
   residentBytes(): number;
-  /** Is made to name the execution to whatever its graph calls, also later and from timers. */
+  /** Names the execution to the code of its graph, also in timers. */
   current: AsyncLocalStorage<CurrentExecution>;
   /** Called for `close`. */
   onClose(): void;
 }
 
-/** Whose code is executed. */
 export type CurrentExecution = Pick<Culprit, "id" | "run_id" | "thread_id" | "graph_id">;
 
 interface Hosted {
@@ -26,7 +25,7 @@ interface Hosted {
   wantsValues: boolean;
 }
 
-/** The side of a graph process: does what the main process says, and tells what becomes of it. */
+/** The graph process's side: executes messages of the main process and sends results. */
 export const createHost = ({ executor, send, isLoss, residentBytes, current, onClose }: HostOptions) => {
   const hosted = new Map<number, Hosted>();
   const events = createEventPipe({
@@ -35,8 +34,8 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
   });
 
   /**
-   * A getter of the graph's own may throw while its values become JSON. Who waits for them is told; the run has succeeded,
-   * as it has if nobody waits.
+   * A getter in a graph's values may throw during serialization. The error goes to the readers of the values;
+   * the run has succeeded.
    */
   const madeText = <Text>(make: () => Text): MadeText<Text> => {
     try {
@@ -73,7 +72,7 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
     const { run_id, thread_id, graph_id } = run;
     const execution = current.run({ id, run_id, thread_id, graph_id }, () =>
       executor.execute(run, sink, {
-        // Who is one has this process for itself.
+        // A suspect has this process to itself.
         isSuspect: false,
         publishesProtocol,
         onGraphEnded: () => send({ kind: "graph-ended", id }),
@@ -81,7 +80,7 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
     );
     const here: Hosted = { execution, sink, wantsValues };
     hosted.set(id, here);
-    // `wantsValues` may be set until the graph has ended.
+    // `wantsValues` may change until the graph has ended.
     void execution.result
       .then(() => sentResult(here))
       .then((result) => {

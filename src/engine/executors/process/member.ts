@@ -2,20 +2,19 @@ import type { RemoteExecution } from "./remote-execution.ts";
 import type { GraphProcess } from "./graph-process.ts";
 import type { Culprit } from "./messages.ts";
 
-/** One process of the pool. */
 export interface Member {
   process: GraphProcess;
-  /** `prepared`: has yet to be told to load its graphs; only where these are loaded anew. */
+  /** `prepared`: waits for `load`; only with `isReloading`. */
   state: "starting" | "prepared" | "ready" | "leaving";
   readyAt: number;
   /**
-   * `spare`: takes the place of another one; `alone`: executes its suspect and nothing else; `successor`: takes the place of all
-   * regular ones as soon as it has loaded their new code.
+   * `spare`: replaces another process; `alone`: executes only its suspect; `successor`: replaces all regular
+   * processes once it has loaded the new code.
    */
   role: "regular" | "spare" | "alone" | "successor";
   suspect: RemoteExecution | undefined;
   here: Map<number, RemoteExecution>;
-  /** What has ended the process, if it said so before it ended. */
+  /** The exit report. */
   culprit: Culprit | undefined;
   begun: number;
   isWorn: boolean;
@@ -37,7 +36,7 @@ export const isSpare = ({ role, state }: Member): boolean => role === "spare" &&
 
 export const idsOf = ({ here }: Member): string[] => [...here.values()].map(({ run }) => run.run_id);
 
-/** Who has the fewest runs; among those, who has begun the fewest. Undefined if none can take one now. */
+/** The process with the fewest runs, then the fewest begun; undefined if none can take a run. */
 export const leastBusy = (members: Iterable<Member>): Member | undefined => {
   let best: Member | undefined;
   for (const member of members) {

@@ -6,31 +6,31 @@ import { isRegular, isSpare, newMember, type Member } from "./member.ts";
 import type { FromGraphProcess, GraphProcessSetup } from "./messages.ts";
 import { createRestarts } from "./restarts.ts";
 
-/** What processes there are to be. */
+/** The processes of a pool. */
 export interface MembersOptions extends Omit<
   GraphProcessOptions,
   "onMessage" | "onUnresponsive" | "onCulprit" | "onEnd" | "isFailureLogged" | "setup"
 > {
   setup: Omit<GraphProcessSetup, "packagesAhead">;
   /**
-   * Graphs are loaded anew while runs go on (development). A spare has loaded no graphs then, but the packages that they need: its
-   * code is always that of now, and it is ready in a fraction of a start.
+   * Development: graphs are reloaded while runs go on. A spare then loads only the graphs' packages, so that
+   * it always loads the current code, in a fraction of a start.
    */
   isReloading?: boolean;
   /** Processes that execute runs. */
   processes: number;
-  /** Processes beyond those that are kept warm, to take the place of one that ends. */
+  /** Additional warm processes, to replace one that ends. */
   spares: number;
 }
 
 export interface MemberEvents {
   onMessage(member: Member, message: FromGraphProcess): void;
   onUnresponsive(member: Member): void;
-  /** The process has ended unasked, and takes its executions with it. Its owner calls `remove`. */
+  /** The process ended unasked, with its executions. The owner calls `remove`. */
   onEnd(member: Member, reason: DeathReason, how: string): void;
 }
 
-/** Tells the processes where the API of the server is, once it listens. */
+/** Sends the address of the server's API to the processes once it listens. */
 const createApiAddress = (members: ReadonlySet<Member>) => {
   let address: string | undefined;
   const tell = ({ process }: Member): void => {
@@ -45,7 +45,7 @@ const createApiAddress = (members: ReadonlySet<Member>) => {
   };
 };
 
-/** The processes of a pool: keeps as many as there are to be, one of them warm to take the place of another. */
+/** Keeps the required number of processes, and warm spares. */
 export const createMembers = (
   options: MembersOptions,
   { onMessage, onUnresponsive, onEnd }: MemberEvents,
@@ -54,7 +54,7 @@ export const createMembers = (
   const members = new Set<Member>();
   const restarts = createRestarts();
   const ends = createExitLog(logger, { isDevelopment: isReloading });
-  /** What graphs have loaded of packages, for processes that are to be ahead. */
+  /** Packages of the graphs, for `packagesAhead`. */
   let packages: readonly string[] = [];
   const api = createApiAddress(members);
   let pause: NodeJS.Timeout | undefined;
@@ -84,7 +84,7 @@ export const createMembers = (
     return member;
   };
 
-  /** A spare that is ready, else one that will be sooner than a process that is started now. */
+  /** Prefers a ready spare; a starting one is ready sooner than a new process. */
   const takeSpare = (role: Member["role"]): Member | undefined => {
     const warm = [...members].filter(isSpare);
     const spare = warm.find(({ state }) => state !== "starting") ?? warm[0];
@@ -97,7 +97,7 @@ export const createMembers = (
     return spare;
   };
 
-  /** A spare waits for the others: a start takes a core for a second, and theirs is waited for. */
+  /** Spares start after the regular processes: a start uses a core for a second. */
   const startMissing = (): void => {
     if (isClosing) return;
     let missing = processes - count(isRegular);
@@ -116,7 +116,7 @@ export const createMembers = (
     startMissing();
   };
 
-  /** Ends its process as soon as nothing is executed there. */
+  /** Closes the process when its executions have ended. */
   const leave = (member: Member): void => {
     member.state = "leaving";
     if (member.here.size > 0) return;
@@ -125,7 +125,7 @@ export const createMembers = (
 
   const take = (role: Member["role"]): Member => takeSpare(role) ?? start(role);
 
-  /** One after the other: each needs a spare. */
+  /** One at a time: each needs a spare. */
   const replaceWorn = (): void => {
     if (isReloading) return;
     const worn = [...members].find((member) => member.isWorn && isRegular(member));
@@ -147,12 +147,12 @@ export const createMembers = (
     all: members as ReadonlySet<Member>,
     count,
     startMissing,
-    /** As `startMissing`, after one has become ready: it may be what a worn one waits for. */
+    /** Also replaces a worn process, which waits for a spare. */
     hasStarted,
     leave,
     take,
 
-    /** Another takes its place as soon as one is warm; then it leaves. */
+    /** Replaces the process as soon as a spare is ready. */
     wear(member: Member, why: string): void {
       if (member.isWorn || !isRegular(member)) return;
       member.isWorn = true;
@@ -160,7 +160,10 @@ export const createMembers = (
       useReady();
     },
 
-    /** A process for one run alone; the caller begins it as soon as the process is ready, and starts what is missing. */
+    /**
+     * A process for one run alone. The caller places the run when the process is ready and calls
+     * `startMissing`.
+     */
     takeAlone(suspect: RemoteExecution): Member {
       const member = take("alone");
       member.suspect = suspect;
@@ -169,12 +172,12 @@ export const createMembers = (
 
     listening: api.listening,
 
-    /** As graphs have loaded them; for processes that are started from now on. */
+    /** For processes started later. */
     packagesLoaded(loaded: readonly string[]): void {
       packages = loaded;
     },
 
-    /** After its end. Returns the milliseconds after which the next process is started. */
+    /** Call after the end. Returns the milliseconds before the next start. */
     remove(member: Member): number {
       members.delete(member);
       const pauseMs = restarts.pauseMsAfter(member);
@@ -182,7 +185,6 @@ export const createMembers = (
       return pauseMs;
     },
 
-    /** No process is started any more. */
     stopStarting(): void {
       isClosing = true;
       clearTimeout(pause);

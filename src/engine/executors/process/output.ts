@@ -2,15 +2,12 @@ import type { Readable } from "node:stream";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import { restoreError, type DescribedError } from "./described-error.ts";
 
-/** What is read of one line; the rest of it is passed over. */
+/** The rest of a line is dropped. */
 const LINE_CHARACTERS_AT_MOST = 16_000;
-/**
- * What is read of one stream in a second. A graph that prints without an end then waits for its pipe, instead of filling
- * the main process's log and event loop.
- */
+/** A graph that prints without end waits for its pipe, instead of filling the main process's log. */
 const BYTES_PER_SECOND = 2 * 1024 * 1024;
 
-/** Calls back with each line of a stream, bounded, and not faster than can be borne. */
+/** Reads lines with bounds on their length and on bytes per second. */
 export const readLines = (stream: Readable, onLine: (line: string) => void): void => {
   let line = "";
   let isCut = false;
@@ -44,7 +41,7 @@ export const readLines = (stream: Readable, onLine: (line: string) => void): voi
     }
   });
   stream.on("end", end);
-  // A pipe of a process that was killed.
+  // The process was killed.
   stream.on("error", () => undefined);
 };
 
@@ -54,7 +51,7 @@ const LEVELS: ReadonlyMap<unknown, "trace" | "debug" | "info" | "warn" | "error"
   [30, "info"],
   [40, "warn"],
   [50, "error"],
-  // The end of a graph process is not the end of this one.
+  // A graph process's fatal error does not end the main process.
   [60, "error"],
 ]);
 
@@ -63,7 +60,7 @@ interface LoggedError extends Partial<Omit<DescribedError, "cause">> {
   cause?: LoggedError;
 }
 
-/** From what the logger writes of an error (platform/lib/logger.ts). */
+/** From the logger's format (platform/lib/logger.ts). */
 const errorOf = ({ type, message, stack, code, cause }: LoggedError): DescribedError => ({
   kind: "other",
   name: String(type),
@@ -73,7 +70,7 @@ const errorOf = ({ type, message, stack, code, cause }: LoggedError): DescribedE
   cause: typeof cause === "object" ? errorOf(cause) : undefined,
 });
 
-/** Writes a line of a graph process's log, which is pino's JSON, into this one. */
+/** Copies a pino line of a graph process into this log. */
 const passOn = (logger: Logger, line: string): void => {
   let fields: Record<string, unknown>;
   try {
@@ -87,8 +84,8 @@ const passOn = (logger: Logger, line: string): void => {
 };
 
 /**
- * All that a graph process writes, as lines of this process's log: what graphs print is a field, and forges none. What it prints
- * while `isRepeated` is for who debugs.
+ * Logs all output of a graph process. Printed text becomes a field, so graphs can't forge log lines. Output
+ * during `isRepeated` is logged at debug level.
  */
 export const logOutput = (
   logger: Logger,

@@ -4,12 +4,12 @@ import { leastBusy, type Member } from "./member.ts";
 import type { Members, MembersOptions } from "./members.ts";
 import { relieve } from "./relief.ts";
 
-/** Which process executes what: the least busy one, or one alone for a run that may take its neighbours with it. */
+/** Chooses the process of each execution: the least busy one, or one alone for a suspect. */
 export const createPlacing = (
   members: Members,
   { processes, logger }: Pick<MembersOptions, "processes" | "logger">,
 ) => {
-  /** Executions for which no process is ready, the oldest first. */
+  /** Executions without a ready process, oldest first. */
   const waiting = new Set<RemoteExecution>();
   const health = createHealthTracker();
   let isClosing = false;
@@ -34,7 +34,7 @@ export const createPlacing = (
     }
   };
 
-  /** Of a process that is ready: what it was started for, if anything. */
+  /** Begins the suspect that a ready process was started for, if any. */
   const beginSuspect = (member: Member): void => {
     const { suspect } = member;
     if (suspect === undefined) return;
@@ -49,7 +49,7 @@ export const createPlacing = (
     members.startMissing();
   };
 
-  /** Each costs a process; there are as many as suspects may have. */
+  /** Each needs a process; as many may run alone as there are regular processes. */
   const goesAlone = ({ isSuspect, run }: RemoteExecution): boolean =>
     (health.take(run.run_id) && members.count(({ role }) => role === "alone") < processes) || isSuspect;
 
@@ -64,25 +64,24 @@ export const createPlacing = (
       placeWaiting();
     },
 
-    /** Ends those for which no process is ready: none will be, as long as the graphs can't be loaded. */
+    /** Ends waiting executions: no process gets ready while the graphs can't be loaded. */
     refuseWaiting(why: string): void {
       for (const execution of waiting) execution.refused(why);
       waiting.clear();
     },
 
-    /** The process that has it; undefined if it has none, and then it is no longer placed anywhere. */
+    /** Returns the execution's process; without one, removes the execution from the waiting ones. */
     withdraw(execution: RemoteExecution): Member | undefined {
       const member = [...members.all].find(({ here }) => here.has(execution.id));
       if (member === undefined) waiting.delete(execution);
       return member;
     },
 
-    /** What has ended the process goes on alone; a guess, if it has named nobody. */
     suspicion: health.died,
-    /** See Doubts. */
+    /** See createHealthTracker. */
     clears: health.clears,
 
-    /** The process has ended before what it was started for has begun. */
+    /** The process ended before its suspect began. */
     beginAgain({ suspect }: Member, pauseMs: number): void {
       if (suspect === undefined || suspect.isPlaced || suspect.stopReason !== undefined) return;
       setTimeout(() => beginAlone(suspect), pauseMs);

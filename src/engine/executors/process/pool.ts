@@ -10,34 +10,33 @@ import { createRenewal } from "./renewal.ts";
 import { createStopTimers } from "./stop-timers.ts";
 
 export interface GraphProcessesOptions extends MembersOptions {
-  /** A process is replaced after it has begun so many runs, or when it takes so much memory. */
+  /** A process is replaced after this many runs, or above `residentBytesAtMost`. */
   runsAtMost: number;
   residentBytesAtMost: number;
-  /** A process that takes more is killed: a graph may take it faster than its process is replaced. */
+  /** A process above this is killed: a graph may allocate faster than its process is replaced. */
   residentBytesKilled: number;
-  /** Told which files graphs were loaded from, absolute paths; only where they are loaded anew. */
+  /** Gets the absolute paths of the loaded files; only with `isReloading`. */
   onFiles?: ((files: readonly string[]) => void) | undefined;
 }
 
-/** For the metrics. */
 export interface GraphProcessFigures {
-  /** Processes that execute runs, that are ready to take the place of one, and that load their graphs. */
+  /** Processes that execute runs, that are ready as spares, and that load graphs. */
   working: number;
   spare: number;
   starting: number;
-  /** Ends that nobody asked for, since the server has started. */
+  /** Unrequested ends since the server started. */
   deaths: Readonly<Record<DeathReason, number>>;
 }
 
 export interface GraphProcesses extends GraphExecutor {
-  /** Resolves when a process has loaded the graphs, has found that it can't (in development), or none will: at the end. */
+  /** Resolves when a process has loaded the graphs or failed to (development), or on `close`. */
   readonly loaded: Promise<void>;
   figures(): GraphProcessFigures;
-  /** The server's API can be reached at this address from now on. */
+  /** The server's API listens at this address. */
   listening(address: string): void;
-  /** See createRenewal; where graphs are loaded anew. */
+  /** See createRenewal; only with `isReloading`. */
   renew(options: { isWhole: boolean }): Promise<void>;
-  /** After everything that was executed has ended. */
+  /** Call after all executions have ended. */
   close(): Promise<void>;
 }
 
@@ -51,17 +50,16 @@ const countsOf = ({ count }: Members): Omit<GraphProcessFigures, "deaths"> => ({
   starting: count(({ state }) => state === "starting"),
 });
 
-/** What is wrong, without the lines of the file. A compiler says it only behind its first line, which ends with a colon. */
+/** The first line of an error. If it ends with a colon, a compiler's reason follows on the second line. */
 const sentenceOf = (message: string): string => {
   const [first = "", second = ""] = message.split("\n");
   return first.endsWith(":") ? `${first} ${second.trim()}` : first;
 };
 
 /**
- * Executes graphs in warm processes. What a graph does to its process (a loop without an end, an exit, all the memory)
- * it does to the runs beside it there, which go on elsewhere from their last checkpoints, and to nothing else.
- *
- * Here it is heard what the processes say; members.ts keeps them, placing.ts gives them their runs.
+ * Executes graphs in warm processes. A graph that blocks, exits or fills its process harms only the runs
+ * beside it, which continue elsewhere from their last checkpoints. This file handles messages; members.ts
+ * keeps the processes, placing.ts assigns runs.
  */
 export const createGraphProcesses = (options: GraphProcessesOptions): GraphProcesses => {
   const { processes, runsAtMost } = options;
@@ -86,7 +84,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     const { culprit } = member;
     for (const execution of member.here.values()) {
       stopTimers.forget(execution);
-      // The run that did not stop has ended it, and is not tried again; the others have done nothing.
+      // The run that ignored `stop` caused the end and is not tried again; the others keep their attempts.
       const neighbours = member.here.size - 1;
       if (reason === "unstopped" || placing.clears(member, execution, { reason, neighbours }))
         execution.handedBack();
@@ -113,7 +111,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
   };
 
   const receivePrepared = (member: Member): void => {
-    // It may be loading already.
+    // The process may be loading already.
     if (member.role === "spare" && member.state === "starting") member.state = "prepared";
     members.hasStarted();
   };
@@ -177,10 +175,10 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
       case "result":
         return receiveResult(member, message);
       case "pong":
-        // It was silent, and nobody has ended it.
+        // The process was silent but has not ended.
         if (member.culprit?.isUnresponsive) member.culprit = undefined;
         receiveMemory(member, message.residentBytes);
-        // It may have been too busy to be given anything.
+        // The process may have been too busy for new runs.
         return placing.placeWaiting();
     }
   };

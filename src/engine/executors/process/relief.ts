@@ -4,8 +4,8 @@ import { idsOf, type Member } from "./member.ts";
 import type { Members } from "./members.ts";
 
 /**
- * No process answers, and a run waits: another process takes the place of one that does not. Its runs stay there, and it ends
- * with them. As many may be so at a time as there are to be processes.
+ * If no process answers while a run waits, another process replaces a silent one. The silent process keeps
+ * its runs and ends with them. At most `processes` are replaced at a time.
  */
 export const relieve = (members: Members, processes: number, logger: Logger): void => {
   const isUnresponsive = ({ role, process }: Member): boolean => role === "regular" && !process.isResponsive;
@@ -21,9 +21,8 @@ export const relieve = (members: Members, processes: number, logger: Logger): vo
 };
 
 /**
- * The runs that a silent process has not begun go back to the queue, and on in another process. The process may read them yet:
- * the fence of their next attempt keeps it from writing, and `stop` follows.
- * @param forget called with each
+ * Puts the runs that a silent process has not begun back into the queue. If the process reads them later, the
+ * fence rejects its writes, and `stop` follows. @param forget called with each
  */
 export const takeBackAwaited = (
   members: Pick<Members, "leave">,
@@ -38,11 +37,11 @@ export const takeBackAwaited = (
     process.send({ kind: "stop", id: execution.id, reason: { kind: "lease-lost" } });
     execution.handedBack();
   }
-  // No result will come that would end it.
+  // No result will arrive to end this process.
   if (awaited.length > 0 && here.size === 0 && member.state === "leaving") members.leave(member);
 };
 
-/** The process asks for the log of a run that may have been taken back: its flush there must not wait for ever. */
+/** The run may have been taken back; a flush in the process must not wait for ever. */
 export const receiveLog = ({ here, process }: Member, id: number): void => {
   const execution = here.get(id);
   if (execution === undefined) process.send({ kind: "logged", id });

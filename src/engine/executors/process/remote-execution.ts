@@ -16,10 +16,9 @@ import {
   type ToGraphProcess,
 } from "./messages.ts";
 
-/** What was taken over is told in so many steps of the window: a message for each batch would cost both sides. */
+/** Processed characters are reported in this many steps per window, to save messages. */
 const STEPS_OF_WINDOW = 8;
 
-/** Where an execution has been placed. */
 export interface Placed {
   send(message: ToGraphProcess): void;
 }
@@ -41,14 +40,14 @@ const toResult = (sent: SentResult): AttemptResult => {
   };
 };
 
-/** The main process's side of an execution in a graph process: waits for its place, is there, has ended. */
+/** An execution in a graph process, as the main process sees it: waiting, placed or ended. */
 export class RemoteExecution implements GraphExecution {
   readonly result: Promise<AttemptResult>;
   stopReason: StopReason | undefined;
   #place: Placed | undefined;
   #wantsValues: boolean;
   #isGraphEnded = false;
-  /** Whether its process has to say first that it has begun. */
+  /** The process has not confirmed `execute` yet. */
   #isAwaited = false;
   #untaken = 0;
   #settle: (result: AttemptResult) => void = () => undefined;
@@ -61,7 +60,7 @@ export class RemoteExecution implements GraphExecution {
     /** Called for the first reason. */
     private readonly onStop: (execution: RemoteExecution) => void,
   ) {
-    // A threadless run leaves nothing behind that they could be read from.
+    // A threadless run leaves no thread to read values from.
     this.#wantsValues = run.delete_thread;
     this.result = new Promise((resolve) => (this.#settle = resolve));
   }
@@ -74,12 +73,12 @@ export class RemoteExecution implements GraphExecution {
     return this.#place !== undefined;
   }
 
-  /** The graph takes no more time; what is outstanding is still to be stored there. */
+  /** Outstanding checkpoints may still be stored. */
   get isGraphEnded(): boolean {
     return this.#isGraphEnded;
   }
 
-  /** Its process has not read yet that it is to begin. */
+  /** The process has not read `execute` yet. */
   get isAwaited(): boolean {
     return this.#isAwaited;
   }
@@ -88,7 +87,10 @@ export class RemoteExecution implements GraphExecution {
     this.#isAwaited = false;
   }
 
-  /** @param acknowledged the process says when it has begun; a message that a run pays only where others may block the process */
+  /**
+   * @param acknowledged the process confirms `execute`: only where other runs may block the process, to save
+   * the message
+   */
   placeAt(place: Placed, acknowledged = false): void {
     const { id, run, sink } = this;
     const { publishesProtocol } = this.options;
@@ -114,7 +116,7 @@ export class RemoteExecution implements GraphExecution {
     this.#place?.send({ kind: "values", id: this.id });
   }
 
-  /** Events have arrived; they are taken over when the sink's log and sockets had their turn. */
+  /** Reports events as processed when the sink has room again. */
   emit(events: readonly EventPair[]): void {
     for (const pair of events) {
       this.sink.emit(pair[0], () => pair[1], pair[2]);
@@ -128,7 +130,7 @@ export class RemoteExecution implements GraphExecution {
     else tell();
   }
 
-  /** Its process stores checkpoints as soon as the log has the events that it sent before. */
+  /** The process stores checkpoints only when the log has the events sent before. */
   log(): void {
     const answer = (): void => this.#place?.send({ kind: "logged", id: this.id });
     const logged = this.sink.logged();
@@ -145,18 +147,18 @@ export class RemoteExecution implements GraphExecution {
     this.end(toResult(result));
   }
 
-  /** The graphs can't be loaded: who waits for it is told, instead of waiting until somebody mends a file. */
+  /** Fails at once, instead of waiting until a file is corrected. */
   refused(why: string): void {
     this.end({ kind: "failed", error: Object.assign(new Error(why), { name: "GraphLoadError" }) });
   }
 
-  /** Its process has ended, or it never had one. */
+  /** The process has ended, or there was none. */
   lost(how: string): void {
     const reason = this.stopReason;
     this.end(reason === undefined ? { kind: "lost", how } : { kind: "stopped", reason });
   }
 
-  /** Another execution has ended its process or blocks it: the server that claims the run next goes on, and no attempt counts as lost. */
+  /** Another execution ended or blocks the process, so no attempt counts as lost. */
   handedBack(): void {
     this.end({ kind: "stopped", reason: this.stopReason ?? { kind: "shutdown" } });
   }

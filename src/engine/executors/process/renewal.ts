@@ -1,7 +1,7 @@
 import { isRegular, isSpare, type Member } from "./member.ts";
 import type { Members } from "./members.ts";
 
-/** The new code of the graphs is not executed: why, for a person. What was executed before goes on. */
+/** Why the new code of the graphs is not executed, for a person. The old code goes on. */
 export class NotRenewed extends Error {
   override readonly name = "NotRenewed";
 }
@@ -11,11 +11,11 @@ interface Renewal {
   settle(failure?: NotRenewed): void;
 }
 
-/** Puts a process with the new code of the graphs in the place of those with the old one. */
+/** Replaces processes with old graph code by one with new code. */
 export const createRenewal = (members: Members) => {
   let renewal: Renewal | undefined;
 
-  /** It executes nothing. */
+  /** For a process without executions. */
   const discard = (member: Member): void => {
     members.leave(member);
     members.startMissing();
@@ -28,9 +28,9 @@ export const createRenewal = (members: Members) => {
 
   return {
     /**
-     * Resolves when runs begin in the new code. A later call takes the place of one that goes on.
-     * @param isWhole the environment or the loader has changed: a process that is started already knows the old ones
-     * @throws NotRenewed if the new code can't be loaded
+     * Resolves when runs begin in the new code; a later call replaces a running one. @param isWhole the
+     * environment or the loader has changed, so started spares are outdated @throws NotRenewed if the new
+     * code can't be loaded
      */
     async renew({ isWhole }: { isWhole: boolean }): Promise<void> {
       if (renewal !== undefined) {
@@ -48,25 +48,24 @@ export const createRenewal = (members: Members) => {
       });
     },
 
-    /** Whether a process loads the new code: it may be able to where others were not. */
     isUnderWay: (): boolean => renewal !== undefined,
 
-    /** To be told of each process that is ready. */
+    /** Call for each process that is ready. */
     hasStarted(member: Member): void {
       if (member !== renewal?.successor) return;
-      // They finish what they execute, and begin nothing more.
+      // They finish their runs and begin no more.
       [...members.all].filter(isRegular).forEach(members.leave);
       member.role = "regular";
       end();
     },
-    /** To be told of each process that can't load its graphs; whether it was a successor. */
+    /** Call for each process that can't load its graphs; returns whether it was the successor. */
     hasFailed(member: Member, message: string): boolean {
       if (member !== renewal?.successor) return false;
       end(new NotRenewed(message));
       discard(member);
       return true;
     },
-    /** To be told of each process that has ended. */
+    /** Call for each process that has ended. */
     hasEnded(member: Member, how: string): void {
       if (member === renewal?.successor) end(new NotRenewed(`The process that loaded the graphs ${how}.`));
     },

@@ -1,16 +1,16 @@
 import { createBackOff } from "../../../platform/lib/back-off.ts";
 import type { Member } from "./member.ts";
 
-/** A process that ended sooner than this, and not by a run, is not started again at once. */
+/** After a shorter life that no run ended, the next start is delayed. */
 const SHORT_LIFE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** When the next process is started. A suspect that ends its processes at once delays nobody's start but its own. */
+/** Delays starts. A suspect that ends its processes delays only its own. */
 export const createRestarts = () => {
   const shared = createBackOff({ longestMs: LONGEST_PAUSE_MS });
   const alone = createBackOff({ longestMs: LONGEST_PAUSE_MS });
   return {
-    /** What a run has ended is bounded by its attempts, and costs no pause. */
+    /** An end caused by a run needs no pause: attempts bound it. */
     pauseMsAfter({ role, state, begun, readyAt }: Member): number {
       const backOff = role === "alone" ? alone : shared;
       const isShort = state === "starting" || (begun === 0 && performance.now() - readyAt < SHORT_LIFE_MS);

@@ -2,21 +2,21 @@ import type { RemoteExecution } from "./remote-execution.ts";
 import type { GraphProcess } from "./graph-process.ts";
 
 /**
- * What a graph may take to end after it was told to stop; then its process is killed. It is given up after 0.5 s, so only
- * one that keeps the loop from turning is not heard of by then.
+ * Time for a graph to end after `stop`, before its process is killed. The execution is given up after 0.5 s,
+ * so only a blocked event loop takes longer.
  */
 const STOP_MS = 5_000;
-/** What a run may take when the server ends, its progress stored or not: whoever stops it kills it after some seconds. */
+/** On shutdown, with or without stored progress: a supervisor kills the server after some seconds. */
 const SHUTDOWN_STOP_MS = 1_500;
 
 /**
- * A graph that has ended harms nobody, and its progress may have to wait for the database for longer than STOP_MS: a kill
- * then would take that progress, and the attempts of its neighbours.
+ * After its graph has ended a run does no harm, and storing its progress may take longer than STOP_MS. A kill
+ * would lose this progress and the attempts of other runs.
  */
 const maySettle = ({ isGraphEnded, stopReason }: RemoteExecution): boolean =>
   isGraphEnded && stopReason?.kind !== "shutdown";
 
-/** Ends the processes of runs that go on though they were told to stop. */
+/** Kills the processes of runs that ignore `stop`. */
 export const createStopTimers = () => {
   const timers = new Map<RemoteExecution, NodeJS.Timeout>();
   return {
