@@ -4,21 +4,22 @@ import type { RunEvent } from "./log.ts";
 import { isOfWire, isProtocolEvent, type Wire } from "./wires.ts";
 
 /**
- * Bytes of events that a channel keeps for readers that are behind or come back. A reader that falls further
- * behind is dropped; it can resume from the event log if the run is resumable.
+ * Kept for slow or resuming readers. A reader further behind is dropped, and may resume from the event log if
+ * the run is resumable.
  */
 const KEPT_BYTES = 8 * 1024 * 1024;
 /**
- * After so many bytes a graph that emits without a pause lets the event log and the sockets have a turn. Much less than
- * KEPT_BYTES, or readers that keep up would be told that they are behind. It also bounds what waits for the log.
+ * After this many bytes the graph pauses for the log and the sockets. Much less than KEPT_BYTES, or prompt
+ * readers would fall behind. Also bounds what waits for the log.
  */
 const PAUSE_BYTES = 1024 * 1024;
-/** What an event costs in memory beside its data. */
+/** Memory per event besides its data. */
 const EVENT_OVERHEAD_BYTES = 120;
 
 /**
- * The events of one attempt in the memory of the process that executes it, shared by all its readers there. Data are
- * serialized only if `wanted`. Readers hold a position, so a slow one holds up nothing and KEPT_BYTES bound the memory.
+ * The events of one attempt in the memory of its process, shared by all readers there. Data are serialized
+ * only if `wanted`. Readers hold positions, so a slow reader blocks nothing, and KEPT_BYTES bounds the
+ * memory.
  */
 export class RunChannel {
   readonly threadId: string;
@@ -28,30 +29,28 @@ export class RunChannel {
   readonly userId: string | undefined;
   readonly firstSeq: number;
   readonly #threadOffset: number | undefined;
-  /** Consecutive; the oldest that is kept stands at #head, since taking it off the front costs its whole length. */
+  /** Consecutive. The oldest kept event is at #head, because `shift` costs the array's length. */
   #events: RunEvent[] = [];
   #head = 0;
-  /** The first event, kept in any case: every stream begins with it. */
+  /** The first event, always kept: every stream begins with it. */
   #opening: RunEvent | undefined;
   #keptBytes = 0;
-  /** Id of the next event to be emitted. */
   #nextSeq: number;
-  /** Readers see events below this id: all, or those that the log has committed. */
+  /** Readers see events below this id: all, or those committed to the log. */
   #visibleSeq: number;
   #keep: boolean;
   #closed = false;
   #isLogEnded = false;
   #wakers = new Set<() => void>();
   #log: RunChannelOptions["log"];
-  /** The first event, if it is to be logged though it is no longer among those that are kept. */
+  /** The first event, if it must be logged but is no longer kept. */
   #unlogged: RunEvent | undefined;
   #logging: Promise<void> | undefined;
   #logFailure: unknown;
-  /** Whether readers may see only what is in the log, for as long as the channel lasts: they were told ids to come back with. */
+  /** Readers see only logged events, because they may resume by id. */
   readonly #isDurable: boolean;
   #bytesSincePause = 0;
   #onWanted: (() => void) | undefined;
-  /** Whether there are events of the protocol wire among the others. */
   #publishesProtocol = false;
 
   constructor(options: RunChannelOptions) {
@@ -69,17 +68,20 @@ export class RunChannel {
     this.#isDurable = options.log !== undefined;
   }
 
-  /** Whether events reach the log before readers here see them; not any more if they were logged for others and can't be. */
+  /**
+   * Whether events are logged before readers see them; false after a failure if they are logged only for
+   * other processes.
+   */
   get #isLogged(): boolean {
     return this.#log !== undefined && (this.#isDurable || this.#logFailure === undefined);
   }
 
-  /** The log has refused events of this attempt, so it has not all that readers elsewhere would need. */
+  /** The log refused events, so readers elsewhere would miss some. */
   get isUnlogged(): boolean {
     return this.#logFailure !== undefined;
   }
 
-  /** Resolves when the log has what was emitted so far, or has refused it; undefined if it has. */
+  /** Resolves when the log has stored or refused all events so far; undefined if it already has. */
   logged(): Promise<void> | undefined {
     const upTo = this.#nextSeq;
     const isSettled = (): boolean =>
@@ -100,17 +102,17 @@ export class RunChannel {
     return this.#log !== undefined && this.#logFailure === undefined;
   }
 
-  /** What can't be logged can't be replayed, so nothing of it may be seen. */
+  /** Unlogged events can't be replayed, so readers must not see them. */
   get #isLost(): boolean {
     return this.#isDurable && this.#logFailure !== undefined;
   }
 
-  /** Whether anything is gained by serializing an event. */
+  /** Whether events need to be serialized. */
   get wanted(): boolean {
     return this.#keep || this.#log !== undefined;
   }
 
-  /** Calls back when events are wanted that were not before, and when they are to be logged. */
+  /** Called when events get a reader, and when they are to be logged. */
   onWanted(listener: () => void): void {
     this.#onWanted = listener;
   }
@@ -119,12 +121,11 @@ export class RunChannel {
     return this.#closed;
   }
 
-  /** Id of the last event that readers can see; one less than the first id if there is none. */
+  /** Id of the last visible event; one less than the first id without events. */
   get lastSeq(): number {
     return this.#visibleSeq - 1;
   }
 
-  /** Id of the oldest event that is still kept. */
   get firstKeptSeq(): number {
     return this.#events[this.#head]?.seq ?? this.#nextSeq;
   }
@@ -137,7 +138,7 @@ export class RunChannel {
     return this.#keptBytes;
   }
 
-  /** `data` makes one line of JSON; it is called only if somebody wants the event. `checkpoint`: see RunEvent. */
+  /** `data` returns one line of JSON; called only if the event has a reader. `checkpoint`: see RunEvent. */
   emit(event: string, data: () => string, checkpoint?: string): void {
     if (this.#closed) return;
     const seq = this.#nextSeq;
@@ -164,8 +165,8 @@ export class RunChannel {
   }
 
   /**
-   * Starts writing events to the log for readers on other processes: the first one, and from the oldest that is kept.
-   * From then on readers here, too, see events when the log has them, or when it has failed.
+   * Logs events for readers on other processes: the first one, and all from the oldest kept one. From then on
+   * readers here also wait for the log, unless it fails.
    */
   startLogging(log: (events: RunEvent[]) => Promise<void>): void {
     if (this.#log !== undefined || this.#isLogEnded || this.#closed) return;
@@ -176,12 +177,12 @@ export class RunChannel {
     this.#writeLog();
   }
 
-  /** Whether whoever emits should wait for `pause()` first. */
+  /** The emitter should await `pause()` first. */
   get needsPause(): boolean {
     return this.#bytesSincePause > PAUSE_BYTES;
   }
 
-  /** Resolves when the log has what was emitted, and sockets had a turn. Never waits for a reader. */
+  /** Resolves after the log and a turn of the event loop. Never waits for a reader. */
   async pause(): Promise<void> {
     await new Promise(setImmediate);
     await this.#logging;
@@ -189,8 +190,8 @@ export class RunChannel {
   }
 
   /**
-   * No event comes any more, and the run is about to end: it is too late to begin a log. Resolves when every event is in the
-   * log, if there is one; rejects if the log refused one (the lease was lost).
+   * Call before the run ends; no log can start afterwards. Resolves when every event is logged; rejects if
+   * the log refused one (lost lease).
    */
   async endLog(): Promise<void> {
     this.#isLogEnded = true;
@@ -202,7 +203,7 @@ export class RunChannel {
     }
   }
 
-  /** No more events. Readers get what there is and then the end. */
+  /** Readers get the remaining events, then the end. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -212,7 +213,7 @@ export class RunChannel {
   attach(waker: () => void): () => void {
     this.#wakers.add(waker);
     const wasWanted = this.wanted;
-    // From now on: whoever has read may lose his connection and come back.
+    // Kept from now on, because a reader may lose its connection and resume.
     this.#keep = true;
     if (!wasWanted) this.#onWanted?.();
     return () => {
@@ -220,7 +221,7 @@ export class RunChannel {
     };
   }
 
-  /** Visible events after `after`; undefined if one of them is no longer kept. */
+  /** Visible events after `after`; undefined if one of them was dropped. */
   read(after: number): RunEvent[] | undefined {
     if (this.#isLost) return undefined;
     const first = this.firstKeptSeq;
@@ -230,7 +231,7 @@ export class RunChannel {
     return start >= end ? [] : this.#events.slice(this.#head + start, this.#head + end);
   }
 
-  /** What readers of a wire see of events that were read. */
+  /** The events of one wire. */
   seenOver(events: RunEvent[], wire: Wire): RunEvent[] {
     if (!this.#publishesProtocol && wire === "first") return events;
     return events.filter(({ event }) => isOfWire(event, wire));
@@ -238,7 +239,7 @@ export class RunChannel {
 
   #show(upTo: number): void {
     this.#visibleSeq = upTo;
-    // What is told over two wires takes twice as much: readers of either may be as far behind as those of a single one.
+    // Two wires take twice the bytes; readers of either may be as far behind as with one.
     const bytes = this.#publishesProtocol ? 2 * KEPT_BYTES : KEPT_BYTES;
     while (this.#keptBytes > bytes) {
       const oldest = this.#events[this.#head];
@@ -254,8 +255,8 @@ export class RunChannel {
   }
 
   /**
-   * Readers of a resumable run are dropped, and it can't end before that is settled. Of another, which is logged for
-   * readers elsewhere, those here go on in memory.
+   * Readers of a resumable run are dropped, and the run can't end until this is settled. Runs logged for
+   * other processes continue in memory here.
    */
   #fail(error: unknown): void {
     this.#logFailure ??= error;
@@ -270,12 +271,12 @@ export class RunChannel {
     for (const waker of this.#wakers) waker();
   }
 
-  /** One batch in flight at a time; what is emitted meanwhile goes with the next. */
+  /** One batch at a time; later events go with the next. */
   #writeLog(): void {
     if (this.#logging !== undefined || this.#log === undefined || this.#logFailure !== undefined) return;
     const log = this.#log;
     this.#logging = (async () => {
-      // Let the events of this tick gather: a graph emits them in bursts.
+      // Collects the events of this tick, because a graph emits in bursts.
       await new Promise(setImmediate);
       while (this.#visibleSeq < this.#nextSeq || this.#unlogged !== undefined) {
         const batch = this.#events.slice(this.#head + Math.max(0, this.#visibleSeq - this.firstKeptSeq));
@@ -289,7 +290,7 @@ export class RunChannel {
       .catch((error: unknown) => this.#fail(error))
       .finally(() => {
         this.#logging = undefined;
-        // Emitted after the last batch was gathered.
+        // Emitted after the last batch was collected.
         if (this.#visibleSeq < this.#nextSeq) this.#writeLog();
       });
   }

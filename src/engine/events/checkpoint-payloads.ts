@@ -1,6 +1,6 @@
 import { withoutServerOwned } from "../../graphs/configuration.ts";
 
-/** The part of LangGraph's `RunnableConfig` that its debug payloads hold. */
+/** The part of LangGraph's `RunnableConfig` in debug payloads. */
 interface PayloadConfig {
   tags?: unknown;
   metadata?: Record<string, unknown>;
@@ -17,7 +17,7 @@ interface CheckpointPayload {
   tasks?: { state?: PayloadConfig }[];
 }
 
-/** Keys of `configurable` that say what was run, and where: every other one of the server's own stays here. */
+/** The server's keys of `configurable` that clients may see. */
 const SHOWN_OF_SERVER = [
   "thread_id",
   "run_id",
@@ -41,10 +41,10 @@ const checkpointOf = (config: PayloadConfig | undefined): unknown => {
   };
 };
 
-/** LangGraph's own keys begin like this. They hold functions, the saver and the store. */
+/** LangGraph's own keys, which hold functions, the saver and the store. */
 const isInternal = (key: string): boolean => key.startsWith("__");
 
-/** What a run was configured with. Callbacks, LangGraph's internals and the number of the attempt are left out. */
+/** Without callbacks, LangGraph's internals and the attempt's number. */
 const shownConfig = (
   { configurable = {}, metadata = {}, ...config }: PayloadConfig,
   hidden: ReadonlySet<string>,
@@ -67,9 +67,9 @@ const shownConfig = (
 };
 
 /**
- * A checkpoint as debuggers read it. The hosted service sends it in two forms: `checkpoint` and `parent_checkpoint` name
- * the places, `config` and `parent_config` are LangGraph's own configs, which the SDK's types and its own tests read.
- * `hidden`: keys of `configurable` that are not sent, since who reads a run is not always who has made it.
+ * The hosted service sends both forms: `checkpoint` and `parent_checkpoint` name the places; `config` and
+ * `parent_config` are LangGraph's configs, for the SDK's types and tests. `hidden`: keys of `configurable`
+ * that are left out, because a run's readers are not always its creator.
  */
 export const checkpointPayload = (payload: unknown, hidden: ReadonlySet<string>): unknown => {
   if (typeof payload !== "object" || payload === null) return payload;
@@ -84,7 +84,7 @@ export const checkpointPayload = (payload: unknown, hidden: ReadonlySet<string>)
   };
 };
 
-/** What the mode `debug` sends of a checkpoint, a task, or a task's result. */
+/** A payload of the mode `debug`: a checkpoint, a task, or a task's result. */
 export const debugPayload = (payload: unknown, hidden: ReadonlySet<string>): unknown => {
   const { type, payload: inner } = payload as { type?: string; payload?: unknown };
   return type === "checkpoint"

@@ -1,38 +1,37 @@
 /**
- * Ids of a later attempt's events start here times (attempt - 1): above everything an earlier attempt can have
- * sent, also what never reached the log. Readers ask for "after N", so gaps harm nobody.
+ * The ids of an attempt start at this times (attempt - 1), above all ids of earlier attempts, including
+ * unlogged ones. Readers ask for "after N", so gaps do no harm.
  */
 export const SEQ_PER_ATTEMPT = 100_000_000;
 
-/** The attempt whose events have this id in their run. */
+/** The attempt of an event id. */
 export const attemptOf = (seq: number): number => Math.floor(seq / SEQ_PER_ATTEMPT) + 1;
 
-/** The lowest id that an event of this attempt can have in its run. */
+/** The first event id of an attempt. */
 export const firstSeqOf = (attempt: number): number => (attempt - 1) * SEQ_PER_ATTEMPT;
 
 /**
- * Ids within a thread that an attempt has for its events: more than SEQ_PER_ATTEMPT, since the end of a run that lost its
- * last worker is told by the sweep under the ids of an attempt after that. A power of two: 2^26 turns fit into the 2^53 that
- * a number of JavaScript holds exactly.
+ * Event ids per attempt within a thread. More than SEQ_PER_ATTEMPT, because the sweep publishes the end of a
+ * lost run under the ids of the next attempt. 2^26 turns fit into a safe integer (2^53).
  */
 const IDS_PER_TURN = 2 ** 27;
 
-/** An attempt, and its turn among all attempts of its thread: see engine/queue/README.md. */
+/** An attempt and its turn in the thread: see engine/queue/README.md. */
 export interface Turn {
   attempt: number;
-  /** 0: begun by a version that knew no turns, so that its events have no place in the thread's order. */
+  /** 0: begun by a version without turns, so its events have no place in the thread's order. */
   turn: number;
 }
 
 /**
- * What to add to the id of an event in its run to have its id in its thread, which rises over all runs of that;
- * undefined if it has none there. See docs/decisions/021-order-of-a-threads-events.md.
+ * Add this to an event's id in its run to get the id in its thread; undefined without a turn. See
+ * docs/decisions/021-order-of-a-threads-events.md.
  */
 export const threadOffset = ({ attempt, turn }: Turn): number | undefined =>
   turn === 0 ? undefined : turn * IDS_PER_TURN - (attempt - 1) * SEQ_PER_ATTEMPT;
 
-/** The turn whose attempt has told the event with this id within its thread. */
+/** The turn of an event id within a thread. */
 export const turnOf = (threadSeq: number): number => Math.floor(threadSeq / IDS_PER_TURN);
 
-/** The last id within a thread that is before all events of this turn; 0 stands before the first turn, too. */
+/** The last id within a thread before all events of this turn; the first turn is 1, so 0 precedes all. */
 export const beforeTurn = (turn: number): number => turn * IDS_PER_TURN - 1;

@@ -7,17 +7,16 @@ import { createProtocolConverter, PROTOCOL_MODES } from "./protocol/converter.ts
 import type { GraphEnd } from "./protocol/subgraphs.ts";
 import type { TransformerFactories } from "./protocol/transformers.ts";
 
-/** What a run was asked to tell over the first wire. */
 export interface AskedModes {
   stream_mode: readonly string[];
   stream_subgraphs: boolean;
   /** See RunKwargs. */
   headers?: Readonly<Record<string, string>>;
-  /** Who comes back may name the checkpoint that he has. */
+  /** A client may resume after its checkpoint. */
   resumable?: boolean;
 }
 
-/** What an attempt tells, and what its graph is asked for so that it can. */
+/** Publishes an attempt's events. */
 export interface EventPublisher {
   /** Options of `graph.stream`. */
   readonly options: {
@@ -26,43 +25,42 @@ export interface EventPublisher {
     version?: "v2";
     callbacks?: BaseCallbackHandler[];
   };
-  /** The graph is to be executed by `streamEvents`. */
+  /** Execute the graph by `streamEvents`. */
   readonly throughEvents: boolean;
-  /** What the graph streams, in the one form; without subgraphs LangGraph leaves the namespace out. */
+  /** A chunk in the full form; without subgraphs LangGraph omits the namespace. */
   wholeOf(chunk: unknown): StreamChunk;
-  /** The graph that is executed, before it streams. */
+  /** Call before the graph streams. */
   begin(graph: { streamTransformers?: unknown }): void;
-  /** Makes events of what the graph has streamed. */
   publish(chunk: StreamChunk): void;
-  /** Whether other clients are to know which interrupts the run answers. */
+  /** Whether other clients see which interrupts the run answers. */
   readonly publishesAnswers: boolean;
-  /** The run begins with an answer to these interrupts. */
+  /** The run begins with answers to these interrupts. */
   answered(interruptIds: readonly string[]): void;
-  /** The graph has stopped, and leaves these interrupts waiting for an answer. */
+  /** The graph stopped with these interrupts pending. */
   asked(interrupts: readonly unknown[]): void;
-  /** The graph streams nothing any more. `why` it has failed, as clients see it. */
+  /** Call after the last chunk. `why`: the failure as clients see it. */
   end(how: GraphEnd, why?: Failure): void;
-  /** After `end`: resolves when all that is still to come was told. Undefined if nothing is. */
+  /** After `end`: resolves when everything is published; undefined if it already is. */
   settled(): Promise<void> | undefined;
 }
 
-/** What LangGraph gives of subgraphs, too, to who has not asked for subgraphs: without saying from where it comes. */
+/** Modes in which LangGraph includes subgraphs without a request for them, and without their namespace. */
 const OF_ALL_GRAPHS = new Set(["messages", "custom", "tools"]);
 
-/** LangGraph before 1.0 says of the root that it has the namespace of no name, and not that it has none. */
+/** LangGraph before 1.0 names the root by an empty segment. */
 const fromRoot = (chunk: StreamChunk): StreamChunk => {
   const [[first, ...deeper], mode, payload] = chunk;
   return first === "" && deeper.length === 0 ? [[], mode, payload] : chunk;
 };
 
-/** What LangGraph would have given of a chunk to who has not asked for subgraphs. */
+/** The chunk as LangGraph gives it without a request for subgraphs. */
 const withoutSubgraphs = (chunk: StreamChunk): StreamChunk | undefined => {
   const [namespace, mode, payload] = chunk;
   if (namespace.length === 0) return chunk;
   return OF_ALL_GRAPHS.has(mode) ? [[], mode, payload] : undefined;
 };
 
-/** Has the event that shows the root's state carry the checkpoint of that, which LangGraph names before it. */
+/** Adds the checkpoint to the event of the root's state; LangGraph names it before that event. */
 const createMarking = (emit: Emit) => {
   let named: string | undefined;
   return {
@@ -79,8 +77,8 @@ const createMarking = (emit: Emit) => {
 };
 
 /**
- * Tells an attempt over the first wire, as its run was asked to; and over the protocol wire if `publishesProtocol`. Where the graph
- * has to be asked for more than its run was, the first wire still shows the same.
+ * Publishes an attempt over the first wire as requested, and over the protocol wire if `publishesProtocol`.
+ * Additional modes for the protocol do not change the first wire.
  */
 export const createEventPublisher = (
   asked: AskedModes,
@@ -113,7 +111,7 @@ export const createEventPublisher = (
         ]),
       ],
       subgraphs: asked.stream_subgraphs || isMore,
-      // With a `version` LangGraph gives the small envelopes of checkpoints, which are no stream mode.
+      // With a `version` LangGraph streams the small envelopes of checkpoints, which are no stream mode.
       ...((protocol ?? marking) === undefined ? {} : { version: "v2" }),
       ...(callbacks.length === 0 ? {} : { callbacks }),
     },

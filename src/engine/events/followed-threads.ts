@@ -2,14 +2,14 @@ import type { SignalKind, Signals } from "../../platform/database/signals.ts";
 import type { BegunRun } from "./turns.ts";
 import type { Wire } from "./wires.ts";
 
-/** Whoever follows a thread says so this often: to those who have not heard it, and to new processes. */
+/** Repeated for processes that lost a signal or started since. */
 const FOLLOW_EVERY_MS = 5_000;
-/** A process that has said nothing for so long follows no more: three signals were lost, or it is gone. */
+/** Covers three lost signals. */
 const FOLLOWED_FOR_MS = 16_000;
 
-/** Threads that other processes have said they follow. */
+/** Threads that other processes follow. */
 const createReceived = () => {
-  /** Until when, by this process's own clock; those that were heard of last are the last. */
+  /** Expiry by this process's clock; the latest signal is last. */
   const received = new Map<string, number>();
   return {
     note(threadId: string): void {
@@ -25,22 +25,22 @@ const createReceived = () => {
   };
 };
 
-/** A run that has no row, and the turn of its end. */
+/** A run without a row, and the turn of its end. */
 export interface GoneRun {
   runId: string;
   turn: number;
 }
 
 interface Follower {
-  /** `begun`: a run that has begun in this process just now. `gone`: one that was rolled back before it began. */
+  /** `begun`: the run began in this process just now. `gone`: the run was rolled back before it began. */
   wake: (begun?: BegunRun, gone?: GoneRun) => void;
   wire: Wire;
 }
 
 /**
- * Threads whose events somebody reads, here or in another process. A run that begins on one of them keeps or logs its
- * events from the first one on, and makes those of the protocol wire if it is read over that; a run on any other thread pays
- * for nothing but a look into three maps.
+ * Threads that have readers, here or in another process. Runs that begin on such a thread keep or log their
+ * events from the start, and publish protocol events if a reader uses that wire; other runs pay only three
+ * map lookups.
  */
 export const createFollowedThreads = (signals: Signals, processId: string) => {
   const here = new Map<string, Set<Follower>>();
@@ -65,7 +65,7 @@ export const createFollowedThreads = (signals: Signals, processId: string) => {
   };
 
   return {
-    /** Calls back whenever something is told of the thread. Returns the end of that. */
+    /** Calls back at news of the thread. Returns a function that stops this. */
     follow(threadId: string, wire: Wire, waker: Follower["wake"]): () => void {
       const follower: Follower = { wake: waker, wire };
       const followers = here.get(threadId) ?? new Set();
@@ -81,7 +81,7 @@ export const createFollowedThreads = (signals: Signals, processId: string) => {
       };
     },
 
-    /** Another process, or this one, has said that it follows the thread. */
+    /** Also called for this process's own signals. */
     received(kind: SignalKind, threadId: string, by: string): void {
       if (by === processId) return;
       if (kind === "follow") elsewhere.note(threadId);
@@ -90,7 +90,7 @@ export const createFollowedThreads = (signals: Signals, processId: string) => {
 
     isFollowedHere: (threadId: string): boolean => here.has(threadId),
     isFollowedElsewhere: (threadId: string): boolean => elsewhere.has(threadId),
-    /** By anybody, over the protocol wire. */
+    /** By any process. */
     isFollowedOverProtocol: (threadId: string): boolean =>
       isHereOverProtocol(threadId) || elsewhereOverProtocol.has(threadId),
     wake,

@@ -1,15 +1,15 @@
 import type { RunChannel } from "./channel.ts";
 
-/** Seconds that an ended run's events stay in memory for a client that was cut off just before the end. */
+/** For clients that were disconnected just before the end. */
 const LINGER_SECONDS = 30;
-/** Bytes of ended runs' events that stay in memory at most, over all runs. */
+/** Kept events of ended runs, over all runs. */
 const LINGERING_BYTES = 8 * 1024 * 1024;
 
-/** The channels of this process: of the runs that it executes, and for a while of those that have ended here. */
+/** The channels of runs that execute here, and for a while of runs that ended here. */
 export const createHeldChannels = () => {
   const channels = new Map<string, RunChannel>();
   const lingering = new Map<RunChannel, NodeJS.Timeout>();
-  /** Channels that were closed because their run ended, not because this process stops. */
+  /** Closed because their run ended, not because this process stops. */
   const ended = new WeakSet<RunChannel>();
   let lingeringBytes = 0;
 
@@ -33,18 +33,18 @@ export const createHeldChannels = () => {
       return channel?.threadId === threadId && (userId === undefined || channel.userId === userId);
     },
 
-    /** Runs of a thread, in any order. */
+    /** Unordered. */
     runIdsOf: (threadId: string): string[] =>
       [...channels.values()].filter((channel) => channel.threadId === threadId).map(({ runId }) => runId),
 
     hasEnded: (channel: RunChannel): boolean => ended.has(channel),
 
-    /** In place of an earlier attempt's channel, whose readers go on elsewhere. */
+    /** Replaces the channel of an earlier attempt. */
     hold(channel: RunChannel): void {
       channels.set(channel.runId, channel);
     },
 
-    /** Closes what is held of an earlier attempt. */
+    /** Closes the channel of an earlier attempt. */
     supersede(runId: string): void {
       const before = channels.get(runId);
       if (before === undefined) return;
@@ -53,8 +53,8 @@ export const createHeldChannels = () => {
     },
 
     /**
-     * The run has ended: its readers get what is left and then the end, and some may still come back for it. It is the
-     * oldest that make room: who has just created a run that waited for a slot may not have begun to read it.
+     * Closes the channel, and keeps it for clients that resume. The oldest ones are dropped first: the
+     * creator of a queued run may not have begun to read it.
      */
     end(channel: RunChannel): void {
       ended.add(channel);
@@ -70,7 +70,7 @@ export const createHeldChannels = () => {
       lingering.set(channel, timer);
     },
 
-    /** The run goes on elsewhere. */
+    /** The run continues elsewhere. */
     abandon(channel: RunChannel): void {
       channel.close();
       drop(channel);

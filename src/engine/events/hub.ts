@@ -20,11 +20,11 @@ export interface HubOptions {
   signals: Signals;
   processId: string;
   phaseOf: (run: RunAddress) => Promise<RunPhase>;
-  /** Notes in the database that the log refuses the events of an attempt, for readers whom no signal reaches. */
+  /** Records that the log refused events of an attempt, for readers without signals. */
   noteUnlogged: (source: EventSource) => Promise<void>;
   /**
-   * Notes in the database that a run is read here, where no signal says so: its events are logged then, and what is not logged
-   * by its end is known to be missing. Left out where signals reach all processes.
+   * Records a reader in the database, where signals do not reach all processes: the run's events are logged
+   * then, and unlogged ones are known to be missing. Undefined where signals reach all processes.
    */
   announceReader?: (run: RunAddress) => Promise<unknown>;
   faults: Faults;
@@ -32,50 +32,56 @@ export interface HubOptions {
 }
 
 export interface ReadThreadOptions {
-  /** Of the attempt with this turn only the events from now on are sent, behind its `metadata`. */
+  /** The attempt with this turn is read from now on only, after its `metadata`. */
   liveTurn?: number | undefined;
-  /** The end of this run is sent in its turn, also if none of its events can be read. */
+  /** Sends the end of this run in its turn, even if no events are readable. */
   endedRunId?: string | undefined;
 }
 
 /**
- * The fan-out of this process: events of runs that it executes go from memory to any number of readers here;
- * readers of runs that other processes execute are served from the event log.
+ * The fan-out of this process. Runs that execute here are read from memory, other runs from the event log.
  */
 export interface Hub {
   /** Called by the executor when an attempt starts. */
   open(
     options: Omit<RunChannelOptions, "log"> & { graphId: string; resumable: boolean; logged: boolean },
   ): RunChannel;
-  /** Called by the executor after the run's terminal status is committed. */
+  /** Called by the executor after the run's end is committed. */
   end(channel: RunChannel): void;
-  /** Called by the executor when the run goes on elsewhere: its readers here are `lost` and resume there. */
+  /**
+   * Called by the executor when the run continues elsewhere: its readers here are `lost` and resume there.
+   */
   abandon(channel: RunChannel): void;
-  /** Whether this process has the run's events in memory, also for a while after its end. `userId`: and it is that user's. */
+  /**
+   * Whether this process has the run's events in memory, also for a while after the end; with `userId`, only
+   * for runs of this user.
+   */
   holds(threadId: string, runId: string, userId?: string): boolean;
   /**
-   * Whether it has all of them after the event with this id, and will have those that are to come: none have been let go
-   * to make room, or were not made because nobody wanted them.
+   * Whether memory has all events after this id. False if some were dropped for space or never serialized.
    */
   holdsAllAfter(threadId: string, runId: string, after: number): boolean;
   read(options: ReadOptions): RunReader;
   /**
-   * Reads a thread over all its runs, those to come included. `after`: the `threadSeq` of the last event that the reader
-   * has, 0 for all that is kept. The thread may not exist yet. Who reads over the protocol wire causes the runs that begin
-   * from now on, here or in other processes, to make its events.
+   * Reads all runs of a thread, including later ones. `after`: the reader's last `threadSeq`, 0 for all kept
+   * events. The thread may not exist yet. A reader of the protocol wire causes runs that begin later, in any
+   * process, to publish protocol events.
    */
   readThread(threadId: string, after: number, wire: Wire, how?: ReadThreadOptions): ThreadReader;
-  /** Has the runs that begin on a thread kept, and told over this wire, before somebody can read it. Returns the end of that. */
+  /**
+   * Keeps the events of runs that begin on a thread, before a reader exists. Returns a function that stops
+   * this.
+   */
   followThread(threadId: string, wire: Wire): () => void;
-  /** Whether an attempt that begins now on this thread has to make the events of the protocol wire for somebody who reads it. */
+  /** Whether an attempt that begins now on this thread must publish protocol events. */
   wantsProtocol(threadId: string): boolean;
-  /** Has the events of a run that is executed here go to the log, for readers elsewhere; once is enough. */
+  /** Starts logging the events of a run that executes here, for readers elsewhere. */
   logFor(runId: string): void;
-  /** Readers of runs that have not ended are `lost`, so that their clients resume on another process. */
+  /** Readers of unfinished runs are `lost`, so that their clients resume on another process. */
   close(): void;
 }
 
-/** Writes the events of an attempt to the log, and tells those who wait for them, or that they won't come. */
+/** Logs the events of an attempt, and signals readers elsewhere that they are stored or will be missing. */
 const createLogging =
   ({ eventLog, signals, noteUnlogged, faults, logger }: HubOptions) =>
   (source: EventSource) =>
@@ -85,7 +91,7 @@ const createLogging =
     try {
       await eventLog.append(source, events);
     } catch (error) {
-      // Of an attempt that lost the run the next one tells more.
+      // After a lost lease the next attempt publishes events.
       if (!(error instanceof LeaseLostError)) {
         signals.send({ kind: "unlogged", threadId, runId });
         await noteUnlogged(source).catch((failure: unknown) => {
@@ -100,7 +106,7 @@ const createLogging =
     signals.send({ kind: "events", threadId, runId });
   };
 
-/** Tells those who execute runs that one is read here, where no signal does. */
+/** Announces a reader where signals do not reach all processes. */
 const createAnnouncing =
   ({ announceReader, logger }: HubOptions) =>
   (run: RunAddress): void => {
@@ -175,7 +181,7 @@ export const createHub = (options: HubOptions): Hub => {
         readRun(run: BegunRun, from) {
           current = run.runId;
           const isLive = run.turn === live;
-          // Of a thread that is made anew another run has this turn.
+          // In a recreated thread this turn belongs to another run.
           live = undefined;
           if (!run.resumable && channels.get(run.runId) === undefined) announce(run);
           return read({ ...run, after: isLive ? undefined : from, wire });
@@ -183,7 +189,7 @@ export const createHub = (options: HubOptions): Hub => {
         held: () => [...channels.runIdsOf(threadId), ...ended],
         follow: (wake) =>
           followed.follow(threadId, wire, (begun, gone) => {
-            // News of another run: the one that is being read may have ended.
+            // News of another run may mean that the current one has ended.
             if (current !== undefined) watchers.notify(current);
             wake(begun, gone);
           }),

@@ -5,41 +5,40 @@ import { threadOffset, type Turn } from "./event-ids.ts";
 import { PROTOCOL_EVENT_PREFIX, type Wire } from "./wires.ts";
 import { LeaseLostError, sqlState, UNIQUE_VIOLATION } from "../../platform/domain/errors.ts";
 
-/** One event of a run: its id on the wire, its name, and its data as one line of JSON. */
+/** `data` is one line of JSON. */
 export interface RunEvent {
   seq: number;
-  /** Its id among all events of its thread, see event-ids.ts; absent of an attempt that has no turn. */
+  /** The id within the thread, see event-ids.ts; undefined for attempts without a turn. */
   threadSeq?: number;
   event: string;
   data: string;
-  /** The checkpoint of the state that it shows: who has that needs no event up to this one. For the log alone. */
+  /**
+   * The checkpoint of the state in the event: a client that has it needs no earlier event. Only stored in the
+   * log.
+   */
   checkpoint?: string;
 }
 
-/** Which run's events. */
 export interface RunAddress {
   threadId: string;
   runId: string;
 }
 
 /**
- * How far a run is, as a process sees it that reads its events in the log. `pending` also: claimed by that very process.
- * `ended` also: gone. `-unlogged`: the log does not have all events of the newest attempt, and never will.
+ * A run's phase for a reader of the log. `pending`: also claimed by the reading process. `ended`: also gone.
+ * `-unlogged`: the log will never have all events of the newest attempt.
  */
 export type RunPhase = "pending" | "running" | "running-unlogged" | "ended" | "ended-unlogged";
 
-/** Whose events: those of one attempt. */
+/** The events of one attempt. */
 export interface EventSource extends RunAddress, Turn {}
 
 /**
- * One insert for a batch: 90,340 events/s at 50 per statement, 3,711 with a statement each. Fenced: the run's row
- * is locked against a takeover while the events are written, and nothing is if the attempt has lost the run.
- *
- * Data are lines, and go as one text: in an array each quotation mark of their JSON has to be escaped here and read there. A line break in one of them would be refused: the columns take no null.
- *
- * The thread's row is locked before the run's, as everywhere (src/engine/queue/README.md): the foreign key of each event locks it
- * in any case, but only after the run's, and then a deletion of the thread, which has the thread and waits for the run,
- * was a deadlock.
+ * Inserts a batch: 90,340 events/s at 50 per statement, 3,711 with one each. Fenced: the run's row is locked
+ * against a takeover, and nothing is inserted if the attempt lost the run. Data are joined by line breaks
+ * into one text, because an array would need each quotation mark of the JSON escaped; a stray line break
+ * would violate `not null`. The thread is locked before the run, as everywhere (src/engine/queue/README.md):
+ * the foreign key locks it anyway, but after the run, which caused deadlocks with deletions of the thread.
  */
 const APPEND = `with thread as (
   select thread_id from threadloom.threads where thread_id = $1 for key share),
@@ -55,9 +54,9 @@ returning seq`;
 const COLUMNS = `seq::float8 as seq, thread_seq::float8 as "threadSeq", event`;
 
 /**
- * The length of a value is known without reading it, so what is left out costs nothing. $6: send a first event that is
- * too large, too; otherwise it comes without its data. $7: the wire whose events come with their data; those of the other
- * one count nothing, and say only that they were passed over.
+ * Data that are left out cost nothing, because PostgreSQL knows a value's length without reading it. $6: send
+ * a first event above the limit, too, otherwise without its data. $7: the wire whose events come with data;
+ * events of the other wire count no bytes.
  */
 const READ = `select ${COLUMNS},
   case when is_other then '' when bytes <= $5 or $6 then data end as data from (
@@ -86,7 +85,7 @@ const OPENING = `select ${COLUMNS}, data from threadloom.run_events
 const NAMED = `select ${COLUMNS}, data from threadloom.run_events
   where thread_id = $1 and run_id = $2 and event = $3 order by seq limit $4`;
 
-/** A row as it is answered; `data` is null of an event that was left out for its size. */
+/** `data` is null for an event above the limit. */
 type EventRow = Omit<RunEvent, "threadSeq" | "data"> & { threadSeq: number | null; data: string | null };
 
 export const eventPlace = ({ runId }: Pick<RunAddress, "runId">, seq: number): string =>
@@ -103,10 +102,10 @@ const toEvent = (
   data: data === null ? "" : openText(cipher, data, eventPlace(address, seq)),
 });
 
-/** Longer than a failover of the database; then the run is left to be recovered. */
+/** Longer than a failover; then the run is left to recovery. */
 const RETRY_SECONDS = 30;
 
-/** By the rows' places, which hold still while they are locked: by key each would be looked up once more. */
+/** By `ctid`, which is stable while the rows are locked, to save a lookup by key. */
 const DELETE_EXPIRED = `with expired as (
   select e.ctid, e.created_at from threadloom.run_events e
   where e.created_at < now() - make_interval(secs => $1::float8) and e.created_at >= $3::timestamptz
@@ -118,9 +117,9 @@ removed as (
   delete from threadloom.run_events where ctid = any (array(select ctid from expired)) returning 1)
 select (select count(*)::int from removed) as removed, max(created_at)::text as last from expired`;
 
-/** The events of runs in Postgres, for readers on other processes and for replay. */
+/** The events of runs in PostgreSQL, for readers on other processes and for replay. */
 export const createEventLog = (database: Database) => ({
-  /** Throws LeaseLostError if the attempt no longer holds the run. Waits for a database that is away. */
+  /** Throws LeaseLostError if the attempt no longer holds the run. Waits for an unreachable database. */
   async append(source: EventSource, events: readonly RunEvent[]): Promise<void> {
     const { cipher } = database;
     const write = async (isRetry: boolean): Promise<void> => {
@@ -142,7 +141,7 @@ export const createEventLog = (database: Database) => ({
         ]);
         if (rows.length === 0) throw new LeaseLostError(source.runId, source.attempt);
       } catch (error) {
-        // The statement before had been committed: only its answer was lost.
+        // The earlier try was committed although its response was lost.
         if (!isRetry || sqlState(error) !== UNIQUE_VIOLATION) throw error;
       }
     };
@@ -150,9 +149,9 @@ export const createEventLog = (database: Database) => ({
   },
 
   /**
-   * Events after `after`, in order, at most so many, and so many bytes. `"large"` if the first of them alone has more:
-   * it is read, by itself, only for who says that there is room for it. Those of the other wire have no data. Index: run_events_pkey (thread_id, run_id, seq), as
-   * of all that follow.
+   * Events after `after`, in order, within the bounds. `"large"` if the first event alone exceeds `bytes` and
+   * `largeToo` is false. Events of the other wire have no data. Index: run_events_pkey (thread_id, run_id,
+   * seq), as for all that follow.
    */
   async read(
     address: RunAddress,
@@ -180,34 +179,33 @@ export const createEventLog = (database: Database) => ({
     return rows.map((row) => toEvent(row, address, database));
   },
 
-  /** Whether all that came after the event with this id is kept; nothing came after one beyond the last. */
+  /** Whether all events after this id are kept; true beyond the last id. */
   async hasAllAfter({ threadId, runId }: RunAddress, seq: number): Promise<boolean> {
     const rows = await database.query<{ whole: boolean | null }>(HAS_ALL_AFTER, [threadId, runId, seq]);
     return rows[0]?.whole ?? false;
   },
 
-  /** The id of the last event, -1 if there is none. */
+  /** -1 without events. */
   async lastSeq({ threadId, runId }: RunAddress): Promise<number> {
     const rows = await database.query<{ seq: number }>(LAST_SEQ, [threadId, runId]);
     return rows[0]?.seq ?? -1;
   },
 
-  /** The id of the event that shows the state of this checkpoint; undefined if there is none. */
+  /** The id of the event with the state of this checkpoint, if any. */
   async showing({ threadId, runId }: RunAddress, checkpointId: string): Promise<number | undefined> {
     const rows = await database.query<{ seq: number }>(SHOWING, [threadId, runId, checkpointId]);
     return rows[0]?.seq;
   },
 
-  /** The first event of the newest attempt that has any; every stream begins with it, also one that is joined late. */
+  /** The first event of the newest attempt with events; every stream begins with it. */
   async opening(address: RunAddress): Promise<RunEvent | undefined> {
     const [row] = await database.query<EventRow>(OPENING, [address.threadId, address.runId]);
     return row && toEvent(row, address, database);
   },
 
   /**
-   * Removes up to `limit` events of ended runs that are older than the retention, oldest first, passing over those that
-   * another process removes at this moment. `from`: `last` of the batch before, so that the old events of a run that
-   * still goes on are not looked at again. Index: run_events_by_age.
+   * Removes up to `limit` expired events of ended runs, oldest first; skips locked rows. `from`: `last` of
+   * the previous batch, to skip old events of unfinished runs. Index: run_events_by_age.
    */
   async deleteExpired(
     retentionSeconds: number,

@@ -23,10 +23,9 @@ const giveId = (value: unknown): void => {
 const giveIds = (value: unknown): void => (Array.isArray(value) ? value.forEach(giveId) : giveId(value));
 
 /**
- * Gives each message that a node returns an id of its own. LangGraph's stream mode `messages` gives all messages of a node
- * the same id (1.4.18), and the reducer then keeps only the last one.
- *
- * `awaitHandlers`: LangChain may deliver callbacks in the background. This one must come before LangGraph's own.
+ * Gives each message that a node returns an id of its own. LangGraph's mode `messages` gives all messages of
+ * a node the same id (1.4.18), and the reducer then keeps only the last one. `awaitHandlers`: this handler
+ * must run before LangGraph's own, but LangChain may deliver callbacks in the background.
  */
 class MessageIdsHandler extends BaseCallbackHandler {
   override name = "ThreadloomMessageIds";
@@ -34,7 +33,7 @@ class MessageIdsHandler extends BaseCallbackHandler {
   override ignoreLLM = true;
   override ignoreRetriever = true;
   override ignoreAgent = true;
-  /** Has models that stream without a word to callbacks give them their chunks. */
+  /** Makes models that stream without callbacks pass on their chunks. */
   readonly [STREAMED_MESSAGES] = new Set<string>();
   private readonly nodes = new Set<string>();
 
@@ -63,5 +62,5 @@ class MessageIdsHandler extends BaseCallbackHandler {
   }
 }
 
-/** The handler to give to a graph that streams its messages; one per attempt. */
+/** For a graph that streams messages; one per attempt. */
 export const createMessageIds = (): BaseCallbackHandler => new MessageIdsHandler();

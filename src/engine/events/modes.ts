@@ -3,27 +3,26 @@ import { toWireJson } from "../../state/values/wire-json.ts";
 import { checkpointPayload, debugPayload } from "./checkpoint-payloads.ts";
 
 /**
- * From what LangGraph streams to the events that clients know. A chunk is `[namespace, mode, payload]`; an event
- * is named after its mode, with the namespace of a subgraph behind it: `updates|research:1b4e…`.
+ * Turns LangGraph's chunks `[namespace, mode, payload]` into the events of clients. An event has the name of
+ * its mode and the namespace of a subgraph: `updates|research:1b4e…`.
  */
 
 /** A chunk of `graph.stream` with several modes and subgraphs. */
 export type StreamChunk = [namespace: string[], mode: string, payload: unknown];
 
-/** Passes an event on; `data` is called only if somebody wants it. `checkpoint`: that of the state which the event shows. */
+/** `data` is called only if the event has a reader. `checkpoint`: of the state in the event. */
 export type Emit = (event: string, data: () => string, checkpoint?: string) => void;
 
-/** Modes that LangGraph has under the same name. Unknown modes emit nothing, as the hosted service does. */
+/** LangGraph's modes of the same name. Unknown modes emit nothing, as in the hosted service. */
 const LANGGRAPH_MODES = ["values", "updates", "debug", "tasks", "checkpoints", "custom", "tools"] as const;
 
 export interface RequestedModes {
-  /** What to ask LangGraph for. `values` always: the run's result and its interrupts are read from it. */
+  /** LangGraph's modes; always with `values`, the source of the run's result and interrupts. */
   langGraph: string[];
-  /** `events`: everything that happens inside, through `streamEvents`. */
+  /** `events`: all inner events, through `streamEvents`. */
   events: boolean;
 }
 
-/** The modes of a request in LangGraph's terms. */
 export const requestModes = (modes: readonly string[]): RequestedModes => {
   const langGraph = new Set<string>(["values"]);
   for (const mode of LANGGRAPH_MODES) if (modes.includes(mode)) langGraph.add(mode);
@@ -39,8 +38,8 @@ interface MessageWithId {
 const isChunk = (message: object): boolean => "concat" in message && typeof message.concat === "function";
 
 /**
- * The `messages` mode of the first SDKs: whole messages that grow (`messages/partial`), introduced once by
- * `messages/metadata`, and finished ones (`messages/complete`), whichever node they come from.
+ * The `messages` mode of the first SDKs: growing messages (`messages/partial`) after one `messages/metadata`,
+ * and finished ones (`messages/complete`) of any node.
  */
 const createMessageAccumulator = (emit: Emit) => {
   const growing = new Map<string, MessageWithId>();
@@ -88,7 +87,9 @@ const createMessageAccumulator = (emit: Emit) => {
   };
 };
 
-/** Turns the chunks of one run into its events; it has a memory, so make one per attempt. `hidden`: see `checkpointPayload`. */
+/**
+ * Turns the chunks of one attempt into events. Stateful: one per attempt. `hidden`: see `checkpointPayload`.
+ */
 export const createChunkConverter = (modes: readonly string[], emit: Emit, hidden: ReadonlySet<string>) => {
   const wanted = new Set(modes);
   const accumulator = wanted.has("messages") ? createMessageAccumulator(emit) : undefined;

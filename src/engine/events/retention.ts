@@ -6,18 +6,18 @@ import type { EventLog } from "./log.ts";
 
 export interface EventRetentionOptions {
   eventLog: Pick<EventLog, "deleteExpired">;
-  /** How long the events of a run are kept after it has ended, from when they were written. */
+  /** Seconds that the events of an ended run are kept, from when they were written. */
   retentionSeconds: number;
   logger: Logger;
 }
 
 const SWEEP_MS = 10_000;
-/** 50 ms of the database. */
+/** Costs 50 ms of the database. */
 const EVENTS_PER_BATCH = 5_000;
 
 /**
- * Removes what is older than the retention, all of it: 5,000 events per sweep were 500/s, where 90,000 can be written.
- * Several processes share the work, since each passes over what another one removes.
+ * Removes all expired events: one batch per sweep removed 500/s, while 90,000/s can be written. Several
+ * processes share the work, because the statement skips locked rows.
  */
 export const sweepEvents = async (
   { eventLog, retentionSeconds }: Omit<EventRetentionOptions, "logger">,
@@ -31,13 +31,13 @@ export const sweepEvents = async (
     removed += batch.removed;
     from = batch.last;
     if (batch.removed < EVENTS_PER_BATCH) break;
-    // Rests as long as it worked: the database stays with those who wait for it.
+    // Pauses for as long as the batch took, to leave the database to requests.
     await delay(performance.now() - startedAt, undefined, { signal }).catch(() => undefined);
   }
   return removed;
 };
 
-/** Sweeps until it is closed, which waits for the batch in progress. */
+/** `close` waits for the batch in progress. */
 export const startEventRetention = ({
   logger,
   ...options

@@ -1,13 +1,13 @@
-/** Who in this process waits for news of which run. */
+/** The readers in this process that wait for news of a run. */
 export const createRunWatchers = () => {
   const watchers = new Map<string, Set<() => void>>();
-  /** Runs that are watched in vain; forgotten with the last watcher. */
+  /** Watched runs without further news; forgotten with the last watcher. */
   const hopeless = new Set<string>();
   const notify = (runId: string): void => {
     for (const wake of watchers.get(runId) ?? []) wake();
   };
   return {
-    /** Returns the end of the waiting. */
+    /** Returns a function that stops this. */
     watch(runId: string, wake: () => void): () => void {
       const wakers = watchers.get(runId) ?? new Set();
       wakers.add(wake);
@@ -21,7 +21,7 @@ export const createRunWatchers = () => {
     },
     isWatched: (runId: string): boolean => watchers.has(runId),
     notify,
-    /** There will be no news of the run. */
+    /** No more news of the run will come. */
     giveUp(runId: string): void {
       if (watchers.has(runId)) hopeless.add(runId);
       notify(runId);

@@ -1,14 +1,13 @@
-/** Which of a run's events a request asks for. */
 export interface EventSelection {
-  /** Event names to pass on, by their part before `|`; all if undefined. */
+  /** Event names by their part before `|`; undefined: all. */
   modes?: ReadonlySet<string> | undefined;
-  /** Namespaces to pass on, without those below them; `""` is the root graph. All if undefined. */
+  /** Namespaces without those below them; `""` is the root graph. Undefined: all. */
   namespaces?: readonly string[] | undefined;
 }
 
 const ALWAYS_SENT = new Set(["metadata", "error"]);
 
-/** Between the parts of an event's name (`updates|research:1b4e…|read:7a…`), and of a namespace. */
+/** Separates the parts of an event's name (`updates|research:1b4e…|read:7a…`) and of a namespace. */
 const SEPARATOR = "|";
 
 const modeOf = (event: string): string => {
@@ -19,7 +18,7 @@ const modeOf = (event: string): string => {
 const isOfMode = (mode: string, modes: ReadonlySet<string>): boolean =>
   modes.has(mode) || (mode === "messages" && modes.has("messages-tuple"));
 
-/** `node:taskid`, or the node alone: whoever starts a run can't know the ids of its tasks. */
+/** `node:taskid` or the node alone, because a run's creator can't know task ids. */
 const isSamePart = (part: string, asked: string): boolean =>
   part === asked || part.slice(0, part.lastIndexOf(":")) === asked;
 
@@ -30,7 +29,7 @@ const isOfNamespace = (parts: readonly string[], asked: string): boolean => {
   );
 };
 
-/** Whether an event of that name was asked for. `updates` also means `updates|namespace`. */
+/** `updates` also selects `updates|namespace`. */
 export const isSelected = (event: string, { modes, namespaces }: EventSelection): boolean => {
   if (modes === undefined && namespaces === undefined) return true;
   const mode = modeOf(event);

@@ -9,15 +9,15 @@ export interface BegunRun extends RunAddress {
   resumable: boolean;
 }
 
-/** What changes when an attempt of a thread begins or ends. */
+/** Changes when an attempt of the thread begins or ends. */
 export interface ThreadHead {
-  /** Grows with each attempt that comes to its end, see engine/queue/README.md. */
+  /** Grows with each ended attempt, see engine/queue/README.md. */
   over: number;
-  /** The turn of the attempt that is executed; null: none is. */
+  /** The turn of the running attempt, if any. */
   running: number | null;
   /**
-   * By it a thread is told from one that had its id before: that one's turns say nothing of this one's. Seconds since 1970, as
-   * text: as a time it would be written in the time zone of the session that was asked.
+   * Distinguishes a recreated thread from the deleted one. Seconds since 1970 as text, because a timestamp's
+   * text depends on the session's time zone.
    */
   createdAt: string;
 }
@@ -28,9 +28,9 @@ const HEADS = `select t.thread_id, t.turns - t.unfinished_runs as over, extract(
   from threadloom.threads t where t.thread_id = any($1::uuid[])`;
 
 /**
- * From turn $2 on; of what has ended only what is logged, or is in memory here ($3), or never began. All runs of the thread are looked at, by
- * runs_by_thread: which takes 8 ms for 10,000 of them, so it is asked only if something has begun or ended (0.1 ms). Also
- * run_events_pkey.
+ * The first readable run from turn $2 on: ended runs count only if logged, in memory here ($3), or never
+ * begun. Reads all runs of the thread by runs_by_thread, 8 ms for 10,000, so it is used only after a change
+ * of the head (0.1 ms). Also run_events_pkey.
  */
 const NEXT = `select r.run_id, r.graph_id, r.turn, r.attempt, r.resumable from threadloom.runs r
   where r.thread_id = $1 and r.turn >= $2 and (r.status = 'running' or (r.status <> 'pending' and (
@@ -43,12 +43,11 @@ interface NextRow extends Pick<BegunRun, "turn" | "attempt" | "resumable"> {
   graph_id: string;
 }
 
-/** Threads that one look is for at most. */
 const HEADS_AT_ONCE = 1_000;
 
 /**
- * Looks that are asked for at the same moment are one statement: a stream of a thread stays open while nothing happens there, and
- * all of them look at once, twice a second (readers/thread-reader.ts).
+ * Batches concurrent queries into one statement: all idle streams of threads poll at the same moments
+ * (readers/thread-reader.ts).
  */
 const createHeads = (database: Database): ((threadId: string) => Promise<ThreadHead | undefined>) => {
   let next: { threadIds: Set<string>; heads: Promise<Map<string, ThreadHead>> } | undefined;
@@ -76,7 +75,7 @@ export const createTurns = (database: Database) => ({
   /** Undefined if there is no such thread. */
   head: createHeads(database),
 
-  /** The run with the lowest turn from `from` on of which there are events to be read. `here`: runs in memory. */
+  /** The first run from turn `from` on with readable events. `here`: runs in memory. */
   async next(threadId: string, from: number, here: readonly string[]): Promise<BegunRun | undefined> {
     const [row] = await database.query<NextRow>(NEXT, [threadId, Math.max(from, 1), here]);
     if (row === undefined) return undefined;

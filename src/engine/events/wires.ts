@@ -1,23 +1,22 @@
 /**
- * Two wires tell the same runs: the streams of runs ("first"), and event streaming by thread ("protocol"). Their events lie
- * side by side in a run's channel and log, numbered together; who reads sees those of one wire.
+ * Two wires publish the same runs: streams of runs ("first"), and event streaming by thread ("protocol").
+ * Their events share a run's channel, log and numbering; a reader sees the events of one wire.
  */
 export type Wire = "first" | "protocol";
 
-/** Before the name of an event that is told over the protocol wire alone; behind it stands the protocol's method. */
+/** Prefix of an event of the protocol wire alone; the protocol's method follows. */
 export const PROTOCOL_EVENT_PREFIX = "protocol:";
 
 /**
- * In which an attempt tells what it leaves waiting for an answer: a JSON list of interrupts, empty where the graph was to stop.
- * For who makes events of a run's end, and for no client.
+ * The attempt's pending interrupts: a JSON list, empty for a static interrupt. Readers turn it into events at
+ * the run's end; clients do not get it.
  */
 export const INTERRUPTED_EVENT = `${PROTOCOL_EVENT_PREFIX}interrupted`;
 
-/** Told by every attempt, and a sign for readers of either wire. */
+/** Published by every attempt, for readers of either wire. */
 const OF_BOTH = new Set(["metadata", "error"]);
 
 export const isProtocolEvent = (event: string): boolean => event.startsWith(PROTOCOL_EVENT_PREFIX);
 
-/** Whether readers of a wire see an event of this name. */
 export const isOfWire = (event: string, wire: Wire): boolean =>
   OF_BOTH.has(event) || isProtocolEvent(event) === (wire === "protocol");

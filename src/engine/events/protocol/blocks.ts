@@ -1,6 +1,6 @@
 import type { Block, Slice } from "./slices.ts";
 
-/** One event of a message's content, without the message's id. */
+/** An event of a message's content, without the message's id. */
 export type BlockEvent =
   | { event: "content-block-start"; index: number; content: Block }
   | { event: "content-block-delta"; index: number; delta: Block; content?: Block }
@@ -9,7 +9,7 @@ export type BlockEvent =
 interface OpenBlock {
   key: string;
   index: number;
-  /** All that was told of it so far. */
+  /** Everything published so far. */
   block: Block;
 }
 
@@ -18,9 +18,9 @@ const textIn = (value: unknown): string => (typeof value === "string" ? value : 
 const withoutUndefined = (block: Block): Block =>
   Object.fromEntries(Object.entries(block).filter(([, value]) => value != null)) as Block;
 
-/** What `slice` adds to `block`, whose type is the same. */
+/** Merges `slice` into `block` of the same type. */
 const added = (block: Block, slice: Block): Block => {
-  // Made of entries: a key that a model chose may be `__proto__`.
+  // From entries, because a model may choose the key `__proto__`.
   const whole = Object.fromEntries([
     ...Object.entries(block),
     ...Object.entries(slice).filter(([, value]) => value != null),
@@ -32,14 +32,14 @@ const added = (block: Block, slice: Block): Block => {
   return whole;
 };
 
-/** Whether a slice is nothing but text to be added, as each token of a model is; it is worth a way of its own. */
+/** A fast path for plain text, the form of each token. */
 const isText = (slice: Block): slice is Block & { text: string } => {
   if (slice.type !== "text" || typeof slice["text"] !== "string") return false;
   for (const field in slice) if (field !== "type" && field !== "text") return false;
   return true;
 };
 
-/** A call of a tool whose arguments are still text. */
+/** A tool call whose arguments are still text. */
 const isCall = ({ type }: Block): boolean => type === "tool_call_chunk" || type === "server_tool_call_chunk";
 
 const parsedArguments = (text: string): Record<string, unknown> | undefined => {
@@ -54,7 +54,7 @@ const parsedArguments = (text: string): Record<string, unknown> | undefined => {
   }
 };
 
-/** A block as it is when nothing is added any more: the arguments of a call are an object, or it is an invalid call. */
+/** The final block: the arguments of a call become an object, or the call is invalid. */
 const finished = (block: Block): Block => {
   if (!isCall(block)) return block;
   const { index: _, type, ...call } = block;
@@ -66,8 +66,8 @@ const finished = (block: Block): Block => {
 };
 
 /**
- * How a block begins: empty, since JavaScript takes what is in the start for content and Python does not. Whatever has no
- * deltas comes whole with its finish.
+ * The start is empty: JavaScript clients take its content for content, Python clients do not. Blocks without
+ * deltas come complete in their finish.
  */
 const skeletonOf = (block: Block): Block => {
   const { type, id, name } = block;
@@ -90,7 +90,7 @@ const skeletonOf = (block: Block): Block => {
   }
 };
 
-/** What is told of a slice at once; undefined of a block that comes whole, or if nothing is new. */
+/** The delta of a slice; undefined for blocks that come complete, or without news. */
 const deltaOf = (slice: Block): Block | undefined => {
   if (slice.type === "text" && slice["text"]) return { type: "text-delta", text: slice["text"] };
   if (slice.type === "reasoning" && slice["reasoning"])
@@ -100,7 +100,7 @@ const deltaOf = (slice: Block): Block | undefined => {
   return undefined;
 };
 
-/** What a slice of a call says for the first time, without its arguments. Its index is the provider's, and none of clients. */
+/** New fields of a call's slice without its arguments. `index` is internal to the provider. */
 const newFields = (slice: Block, known: Block): [string, unknown][] => {
   const before = new Map<string, unknown>(Object.entries(known));
   return Object.entries(slice).filter(
@@ -113,7 +113,7 @@ const newFields = (slice: Block, known: Block): [string, unknown][] => {
   );
 };
 
-/** The deltas of a slice of a call. `known`: what was told of the call before. */
+/** The deltas of a call's slice. `known`: what was published before. */
 const callDeltas = (slice: Block, known: Block): { delta: Block; content?: Block }[] => {
   const { type, args } = slice;
   const fields = newFields(slice, known);
@@ -121,24 +121,23 @@ const callDeltas = (slice: Block, known: Block): { delta: Block; content?: Block
     ...(fields.length > 0
       ? [{ delta: { type: "block-delta", fields: { ...Object.fromEntries(fields), type } } }]
       : []),
-    // The SDK for JavaScript before 1.15 throws at this delta, and where there is a `content` does not look at it: it appends that.
+    // The JavaScript SDK before 1.15 throws at this delta; if there is a `content`, it appends that instead.
     ...(typeof args === "string" && args !== ""
       ? [{ delta: { type: "tool-call-delta", args }, content: { type, args } }]
       : []),
   ];
 };
 
-/** Whether more of the same block can come in pieces. */
 const goesOn = ({ type }: Block): boolean =>
   type === "text" || type === "reasoning" || type === "audio" || isCall({ type });
 
-/** Whether a block may be finished because another one begins. */
+/** Whether a block may finish because another begins. */
 const isWhole = (block: Block): boolean =>
   !isCall(block) || (block["args"] !== "" && parsedArguments(textIn(block["args"])) !== undefined);
 
 /**
- * The blocks of one message, one after the other: a block finishes before the next one starts. Providers may give pieces
- * of several calls in turns: then those of the later ones are held until the first one is whole.
+ * Publishes the blocks of one message in sequence: each finishes before the next starts. Providers may
+ * interleave pieces of several calls; pieces of later calls wait until the first call is complete.
  */
 export const createBlocks = (publish: (event: BlockEvent) => void) => {
   let open: OpenBlock | undefined;
@@ -193,7 +192,7 @@ export const createBlocks = (publish: (event: BlockEvent) => void) => {
         held.set(key, added({ type: block.type }, block));
       else start(key, block);
     },
-    /** Nothing is added any more. */
+    /** Call after the last slice. */
     end(): void {
       finish();
       for (const [key, block] of held) start(key, block);

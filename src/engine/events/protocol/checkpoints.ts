@@ -1,4 +1,4 @@
-/** A checkpoint as the protocol tells it. Before each `values` LangGraph streams that of the step. */
+/** A checkpoint in the protocol. LangGraph streams it before the `values` of the step. */
 export interface CheckpointEnvelope {
   id: string;
   parent_id?: string;
@@ -10,7 +10,7 @@ interface Configured {
   configurable?: { checkpoint_id?: string };
 }
 
-/** What LangGraph streams in the mode `checkpoints`. */
+/** A chunk of LangGraph's mode `checkpoints`. */
 interface WholeCheckpoint {
   config?: Configured;
   parentConfig?: Configured;
@@ -24,7 +24,7 @@ export const isEnvelope = (payload: unknown): payload is CheckpointEnvelope =>
   typeof payload.id === "string" &&
   !("config" in payload);
 
-/** From a whole checkpoint, which LangGraph streams in the place of envelopes to who has asked for the mode `checkpoints`. */
+/** LangGraph streams whole checkpoints instead of envelopes if the mode `checkpoints` is requested. */
 export const envelopeOf = (payload: unknown): CheckpointEnvelope | undefined => {
   const { config, parentConfig, metadata } = payload as WholeCheckpoint;
   const id = config?.configurable?.checkpoint_id;

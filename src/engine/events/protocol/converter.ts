@@ -11,29 +11,32 @@ import { publishTool } from "./tools.ts";
 import { createTransformers, type TransformerFactories, type Transformers } from "./transformers.ts";
 
 /**
- * What LangGraph has to be asked for, so that every channel of the protocol can be told. Not `checkpoints`: that mode makes the
- * whole state once more, and the protocol wants but the small envelope that comes with `values`.
+ * LangGraph's modes for the channels of the protocol. Without `checkpoints`: that mode serializes the whole
+ * state again, while the protocol needs the small envelope that comes with `values`.
  */
 export const PROTOCOL_MODES = ["values", "updates", "messages", "tools", "custom", "tasks"] as const;
 
 export interface ProtocolConverter {
-  /** To be given to the graph, beside its own. */
+  /** For the graph, beside its own callbacks. */
   readonly handler: BaseCallbackHandler;
-  /** Runs the transformers that the graph was compiled with, from now on. */
+  /** Runs the graph's own transformers from now on. */
   transformBy(factories: TransformerFactories): void;
-  /** Resolves when the transformers have sent all, after `end`; undefined if there are none. Rejects with what they throw. */
+  /**
+   * Resolves after `end` when the transformers have sent everything; undefined without transformers. Rejects
+   * with their error.
+   */
   settled(): Promise<void> | undefined;
   /** A chunk of `graph.stream` with subgraphs. */
   convert(chunk: StreamChunk): void;
-  /** The run begins with an answer to these interrupts. */
+  /** The run begins with answers to these interrupts. */
   answered(interruptIds: readonly string[]): void;
-  /** The graph has stopped, and leaves these interrupts waiting for an answer. */
+  /** The graph stopped with these interrupts pending. */
   asked(interrupts: readonly unknown[]): void;
-  /** No chunk comes any more. */
+  /** No more chunks follow. */
   end(how: GraphEnd): void;
 }
 
-/** Of the modes `messages` and `tools` the namespace ends with the task that tells; the others name their graph. */
+/** In `messages` and `tools` the namespace ends with the task; in other modes with the graph. */
 const taskOf = (namespace: readonly string[]): { graph: string[]; node: string | undefined } => {
   const graph = namespace.slice(0, -1);
   const [node] = (namespace.at(-1) ?? "").split(":");
@@ -41,8 +44,8 @@ const taskOf = (namespace: readonly string[]): { graph: string[]; node: string |
 };
 
 /**
- * Turns the chunks of one attempt into events of the protocol wire; it has a memory, so make one per attempt.
- * `wholeCheckpoints`: the graph was asked for the mode `checkpoints`.
+ * Turns the chunks of one attempt into protocol events. Stateful: one per attempt. `wholeCheckpoints`: the
+ * graph also streams the mode `checkpoints`.
  */
 export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): ProtocolConverter => {
   const send = (
@@ -56,7 +59,8 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
       try {
         return toWireJson({ ...of, data: data() });
       } catch {
-        // What has no JSON fails a run that was asked to stream it, but not one that somebody happens to follow.
+        // A value without JSON fails only runs whose request asked to stream it, not runs that happen to be
+        // followed.
         return toWireJson({ ...of, data: null });
       }
     });
@@ -77,7 +81,10 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
       toolCallId !== undefined && { type: "toolCall", tool_call_id: toolCallId };
     publish("lifecycle", path, () => ({ event, graph_name: name, ...(cause && { cause }) }));
   });
-  /** Values whose checkpoint comes behind them, though clients want it in front: LangGraph gives whole ones so, at once. */
+  /**
+   * Values wait for the checkpoint that follows at once: LangGraph sends whole checkpoints after the values,
+   * but clients expect them before.
+   */
   let waiting: { namespace: readonly string[]; publish: () => void } | undefined;
   const publishWaiting = (): void => {
     waiting?.publish();
@@ -105,7 +112,7 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
           return;
         }
         case "checkpoints": {
-          // A whole one that has no values beside it, as that of the input, has no small form either.
+          // A whole checkpoint without values, such as the input's, has no envelope either.
           const envelope = isEnvelope(payload) ? payload : waiting && envelopeOf(payload);
           if (envelope !== undefined)
             subgraphs.whenNamed(namespace, () => publish("checkpoints", namespace, () => envelope));

@@ -1,6 +1,9 @@
 import { PROTOCOL_EVENT_PREFIX } from "../wires.ts";
 
-/** Methods of `@langchain/protocol` whose events a run tells. Of the root's lifecycle and of `input.requested` readers make them. */
+/**
+ * Methods of `@langchain/protocol` that a run publishes. Readers add the root's lifecycle and
+ * `input.requested`.
+ */
 export type ProtocolMethod =
   | "values"
   | "updates"
@@ -12,22 +15,22 @@ export type ProtocolMethod =
   | "checkpoints"
   | "input.answered";
 
-/** `params` of an event's frame, as an event of a run holds them in its data. */
+/** `params` of an event's frame, stored as the data of a run's event. */
 export interface ProtocolParams {
-  /** The path of the graph that tells it: [] is the root. */
+  /** The path of the graph; [] is the root. */
   namespace: readonly string[];
   /** Milliseconds since 1970. */
   timestamp: number;
-  /** The node of that graph, where the event is one of a node. */
+  /** For events of a node. */
   node?: string;
   data: unknown;
 }
 
-/** The method in the name of an event, which is one of the protocol wire. */
+/** The method of a protocol event. */
 export const methodOf = (event: string): ProtocolMethod =>
   event.slice(PROTOCOL_EVENT_PREFIX.length) as ProtocolMethod;
 
-/** Tells an event; `data` is called only if somebody wants it. */
+/** `data` is called only if the event has a reader. */
 export type PublishProtocolEvent = (
   method: ProtocolMethod,
   namespace: readonly string[],

@@ -9,7 +9,7 @@ import { isChunk, slicesOf, type StreamedMessage } from "./slices.ts";
 /** LangGraph's metadata of a streamed message. */
 type Metadata = Record<string, unknown>;
 
-/** A message that has started and not finished. */
+/** A message that has not finished. */
 interface OpenMessage {
   publish(data: object): void;
   blocks: Blocks;
@@ -19,13 +19,13 @@ interface OpenMessage {
 
 const EVENT: `${typeof PROTOCOL_EVENT_PREFIX}${ProtocolMethod}` = `${PROTOCOL_EVENT_PREFIX}messages`;
 
-/** A token: it is text, so nothing in it has to be looked for that has no JSON. */
+/** A token: plain text needs no check for values without JSON. */
 const isTextDelta = (data: object): boolean => {
   const { event, delta } = data as Partial<Extract<BlockEvent, { event: "content-block-delta" }>>;
   return event === "content-block-delta" && delta?.type === "text-delta" && typeof delta["text"] === "string";
 };
 
-/** The JSON of an object that has members, without its braces. What has no JSON is left out of a block's content. */
+/** The JSON of a non-empty object without its braces. Content without JSON is left out. */
 const membersOf = (data: object): string => {
   if (isTextDelta(data)) return JSON.stringify(data).slice(1, -1);
   try {
@@ -38,7 +38,7 @@ const membersOf = (data: object): string => {
 const isScalar = (value: unknown): boolean =>
   value === null || ["string", "number", "boolean"].includes(typeof value);
 
-/** Small things alone, as the protocol wants metadata. */
+/** The protocol allows only scalars in metadata. */
 const scalarsOf = (fields: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && isScalar(value)));
 
@@ -52,7 +52,10 @@ const startMetadata = (metadata: Metadata, { response_metadata = {} }: StreamedM
     service_tier: response_metadata["service_tier"],
   });
 
-/** Whether a node has returned the message. Of what a model tells LangGraph names the model, of what is pushed nothing. */
+/**
+ * Whether a node returned the message. Messages streamed from a model name the model; pushed messages have
+ * neither field.
+ */
 const isReturned = ({ name, langgraph_node, ls_model_type }: Metadata): boolean =>
   name !== undefined && name === langgraph_node && ls_model_type === undefined;
 
@@ -62,7 +65,7 @@ const roleOf = (message: object): string => {
   return type === "human" || type === "system" || type === "tool" ? type : "ai";
 };
 
-/** Counts of tokens that come in parts add up; what is nested is taken from the last part that has it. */
+/** Sums token counts of parts; of nested values the last one counts. */
 const addUsage = (
   sum: Record<string, unknown> | undefined,
   part: Record<string, unknown>,
@@ -78,9 +81,8 @@ const addUsage = (
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * The channel `messages`: what models stream, and what they answer without streaming, once each; and messages that a node pushes
- * by hand. None that a node merely returns: that one is in its values and updates, and a client that had both told would
- * show it twice.
+ * The channel `messages`: messages that models stream or answer, and messages that a node pushes. Messages
+ * that a node only returns are left out: they are in values and updates, and clients would show them twice.
  */
 export const createMessages = (
   emit: Emit,
@@ -97,10 +99,10 @@ export const createMessages = (
   ): OpenMessage => {
     const { id } = message;
     const { langgraph_node: node } = metadata;
-    // Put together by hand: making each token's JSON anew took twice as long as all else.
+    // Concatenated by hand: serializing the whole event for each token took twice as long as everything else.
     const head = `{"namespace":${JSON.stringify(namespace)},"timestamp":`;
     const middle = typeof node === "string" ? `,"node":${JSON.stringify(node)},"data":{` : `,"data":{`;
-    // By `id` Python tells messages apart that come at the same time, by `run_id` JavaScript does.
+    // Python clients distinguish concurrent messages by `id`, JavaScript clients by `run_id`.
     const tail = `,"id":${JSON.stringify(id ?? runId)},"run_id":${JSON.stringify(runId)}}}`;
     const ids = { id: id ?? runId, run_id: runId };
     const publishEvent = (data: object): void => {
@@ -144,7 +146,7 @@ export const createMessages = (
   const calls = createModelCalls((call) => close(call, call.end ?? {}));
 
   return {
-    /** To be given to the graph. */
+    /** For the graph. */
     handler: calls.handler,
 
     add(payload: unknown, namespace: readonly string[]): void {
@@ -157,7 +159,7 @@ export const createMessages = (
         add(pushed, message);
         return finish(pushed);
       }
-      // A model that passes on the chunks of another one gives each of them again.
+      // A model that forwards another model's chunks gives each of them again.
       if (!published.has(message)) {
         published.add(message);
         const growing = open.get(call) ?? start(message, metadata, namespace, call.runId);
@@ -167,7 +169,7 @@ export const createMessages = (
       calls.published(call);
     },
 
-    /** Nothing is streamed any more: what has not finished won't. */
+    /** Closes the messages that have not finished. */
     end(isFailed: boolean): void {
       for (const call of [...open.keys()]) close(call, isFailed ? { error: "The run has failed." } : {});
     },

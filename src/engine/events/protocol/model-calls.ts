@@ -1,12 +1,11 @@
 import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 
-/** One call of a model. What it gives is what LangGraph streams in the mode `messages`. */
+/** One call of a model; LangGraph streams its messages in the mode `messages`. */
 export interface ModelCall {
   readonly runId: string;
-  /** How many messages the model has given, and how many of them were told. */
+  /** Messages from the model, and messages published. */
   given: number;
   published: number;
-  /** How the call has ended, if it has. */
   end: { error?: unknown } | undefined;
 }
 
@@ -20,10 +19,9 @@ interface GivenOutput {
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 /**
- * Which call of a model a streamed message is from, and when that call ends: LangGraph's chunks say neither. They hold the very
- * objects that callbacks are given, so those are looked up.
- *
- * `awaitHandlers`: LangChain may deliver callbacks in the background. These must come before LangGraph's own.
+ * Finds the model call of a streamed message and the end of that call, which LangGraph's chunks do not name.
+ * Chunks hold the same objects as callbacks, so objects are compared. `awaitHandlers`: this handler must run
+ * before LangGraph's own, but LangChain may deliver callbacks in the background.
  */
 class ModelCallsHandler extends BaseCallbackHandler {
   override name = "ThreadloomModelCalls";
@@ -57,24 +55,24 @@ class ModelCallsHandler extends BaseCallbackHandler {
 
 export interface ModelCalls {
   readonly handler: BaseCallbackHandler;
-  /** `message`: undefined of a model that gives LangChain a text alone. */
+  /** `message`: undefined for models that give LangChain only text. */
   gave(runId: string, message: object | undefined): void;
-  /** `whole`: what the model has answered; told by itself only if nothing was streamed. */
+  /** `whole`: the model's answer, published only if nothing was streamed. */
   ended(runId: string, end: { error?: unknown }, whole?: object): void;
-  /** The call that has given this message; undefined if no model has. */
+  /** The call of this message; undefined if no model made it. */
   of(message: { id?: string }): ModelCall | undefined;
-  /** To be called when a message of the call was told. */
+  /** Call when a message of the call was published. */
   published(call: ModelCall): void;
 }
 
-/** What LangGraph puts before the id of a call, where it makes the message of it itself. */
+/** LangGraph's prefix for ids of messages that it makes itself. */
 const OF_CALL = "run-";
 
-/** `onOver`: called once when a call has ended and all that it gave was told. */
+/** `onOver`: called once when a call has ended and all its messages are published. */
 export const createModelCalls = (onOver: (call: ModelCall) => void): ModelCalls => {
   const open = new Map<string, ModelCall>();
   const byMessage = new WeakMap<object, ModelCall>();
-  /** Those whose messages LangGraph makes, by their ids. */
+  /** By message id, for messages that LangGraph makes. */
   const byId = new Map<string, ModelCall>();
 
   const endIfPublished = (call: ModelCall): void => {

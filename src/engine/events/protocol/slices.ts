@@ -1,18 +1,18 @@
-/** From LangChain's messages to the content blocks that one of their chunks adds to. */
+/** Splits LangChain's messages into content blocks. */
 
-/** A block of content, or a part of one. */
+/** A content block or a part of one. */
 export interface Block {
   type: string;
   [field: string]: unknown;
 }
 
-/** What a chunk adds to one block; slices with the same key are of the same block. */
+/** A part of a block; slices with the same key belong to one block. */
 export interface Slice {
   key: string;
   block: Block;
 }
 
-/** What is read of a message; the user's graph may have its own copy of LangChain. */
+/** Structural, because the graph may have its own copy of LangChain. */
 export interface StreamedMessage {
   id?: string;
   content?: unknown;
@@ -26,10 +26,9 @@ export interface StreamedMessage {
   concat?: unknown;
 }
 
-/** Whether it is a part of a message that goes on. */
 export const isChunk = (message: StreamedMessage): boolean => typeof message.concat === "function";
 
-/** They are told from the fields of a message that LangChain makes of every provider's form. */
+/** Blocks left out of the content, because LangChain's normalized fields for tool calls are used instead. */
 const TOOL_CALLS = new Set([
   "tool_call",
   "tool_call_chunk",
@@ -38,7 +37,7 @@ const TOOL_CALLS = new Set([
   "input_json_delta",
   "function_call",
 ]);
-/** What providers give beside the content and is told as something else. */
+/** Keys of `additional_kwargs` that are no content. */
 const NO_CONTENT = new Set(["tool_calls", "function_call"]);
 
 const listOf = (value: unknown): Block[] =>
@@ -46,7 +45,7 @@ const listOf = (value: unknown): Block[] =>
 
 const keyOf = ({ type, index }: Block): string => (index == null ? type : `${type} ${String(index)}`);
 
-/** Whether a message has content beside its `content`, as some providers give reasoning. */
+/** Some providers put content, such as reasoning, beside `content`. */
 const hasMoreContent = ({ additional_kwargs }: StreamedMessage): boolean => {
   for (const key in additional_kwargs) if (!NO_CONTENT.has(key)) return true;
   return false;
@@ -54,7 +53,7 @@ const hasMoreContent = ({ additional_kwargs }: StreamedMessage): boolean => {
 
 const hasSome = (list: unknown): boolean => Array.isArray(list) && list.length > 0;
 
-/** Blocks of any provider in LangChain's standard form, without calls of tools. */
+/** Content blocks in LangChain's standard form, without tool calls. */
 const contentBlocks = (message: StreamedMessage): Block[] => {
   const { content } = message;
   if (typeof content === "string" && !hasMoreContent(message)) return [{ type: "text", text: content }];
@@ -62,7 +61,7 @@ const contentBlocks = (message: StreamedMessage): Block[] => {
   try {
     blocks = message.contentBlocks;
   } catch {
-    // A form that LangChain has no translation for goes out as it is.
+    // Blocks that LangChain can't translate are sent unchanged.
     blocks = undefined;
   }
   if (blocks === undefined && typeof content === "string") return [{ type: "text", text: content }];
@@ -74,10 +73,10 @@ const isEmpty = ({ type, ...block }: Block): boolean => type === "text" && block
 const toolSlices = (message: StreamedMessage): Slice[] => {
   if (isChunk(message)) {
     const chunks = listOf(message.tool_call_chunks);
-    // A model that streams nothing of its calls has them whole in its chunk.
+    // A model that does not stream its tool calls has them complete in its chunk.
     if (chunks.length > 0) {
       return chunks.map((chunk) => ({
-        // Without either it goes on with the one before.
+        // A chunk without either continues the previous call.
         key: `tool ${String(chunk["index"] ?? chunk["id"] ?? "")}`,
         block: { ...chunk, type: "tool_call_chunk" },
       }));
@@ -89,7 +88,7 @@ const toolSlices = (message: StreamedMessage): Slice[] => {
   ].map((block: Block, place) => ({ key: `call ${String(block["id"] ?? place)}`, block }));
 };
 
-/** What a message adds, block by block, in its order. */
+/** The slices of a message, in order. */
 export const slicesOf = (message: StreamedMessage): Slice[] => {
   const slices: Slice[] = [];
   for (const block of contentBlocks(message)) if (!isEmpty(block)) slices.push({ key: keyOf(block), block });

@@ -1,12 +1,15 @@
 import type { PublishProtocolEvent } from "./events.ts";
 
-/** What LangGraph puts beside the names of nodes in a chunk of `updates`. */
+/** Keys beside node names in a chunk of `updates`. */
 const NO_NODES = new Set(["__interrupt__", "__metadata__"]);
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
-/** The state of a graph. Interrupts are told by `input.requested`; a chunk that holds nothing else is no event. */
+/**
+ * Publishes the state of a graph. Interrupts are left out (`input.requested` has them); a chunk of interrupts
+ * alone is no event.
+ */
 export const publishValues = (
   publish: PublishProtocolEvent,
   namespace: readonly string[],
@@ -22,10 +25,10 @@ export const publishValues = (
 const returnedIn = (payload: unknown): [node: string, values: unknown][] =>
   isObject(payload) ? Object.entries(payload).filter(([node]) => !NO_NODES.has(node)) : [];
 
-/** The nodes that a chunk of `updates` is about. */
+/** The nodes in a chunk of `updates`. */
 export const nodesOfUpdate = (payload: unknown): string[] => returnedIn(payload).map(([node]) => node);
 
-/** What each node has returned: `{node, values}`, an event for each. Answers the nodes. */
+/** Publishes `{node, values}` for each node, and returns the nodes. */
 export const publishUpdates = (
   publish: PublishProtocolEvent,
   namespace: readonly string[],
@@ -44,8 +47,8 @@ export const publishUpdates = (
 };
 
 /**
- * What a node has written: `{name, payload, ...payload}`. JavaScript hands out `payload`, Python all of it, and `name` is
- * what `custom:NAME` subscribes to: it stands first, where readers find it without parsing the rest.
+ * Publishes `{name, payload, ...payload}`: JavaScript clients read `payload`, Python clients all of it.
+ * `name` comes first, because readers match `custom:NAME` without parsing the rest.
  */
 export const publishCustom = (
   publish: PublishProtocolEvent,

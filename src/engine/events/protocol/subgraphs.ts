@@ -1,7 +1,6 @@
-/** How an attempt came to its end, as far as its graph knows. */
 export type GraphEnd = "completed" | "interrupted" | "failed";
 
-/** What LangGraph streams in the mode `tasks`, of a task that begins, or has ended (with `result`). */
+/** A chunk of LangGraph's mode `tasks`: a task begins, or has ended (with `result`). */
 interface TaskChunk {
   id?: unknown;
   name?: unknown;
@@ -13,36 +12,36 @@ interface TaskChunk {
 
 interface Subgraph {
   path: readonly string[];
-  /** `held`: not told yet, for its name comes with its first task. */
+  /** `held`: not published yet, because the name comes with the first task. */
   state: "held" | "started" | "ended";
   held: (() => void)[];
-  /** The call of a tool that has started it. */
+  /** The tool call that started the graph. */
   toolCallId?: string | undefined;
-  /** The name that `createAgent` gives, of the graph itself or of one around it. */
+  /** The name from `createAgent`, of this graph or of one around it. */
   agentName: string | undefined;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
-/** Told where a graph within the root starts, or has ended. */
+/** Publishes that a subgraph starts or has ended. */
 export type PublishLifecycle = (
   path: readonly string[],
   event: "started" | GraphEnd,
   facts: { name: string; toolCallId: string | undefined },
 ) => void;
 
-/** No segment of a path has it: they are names of nodes with ids of tasks, and LangGraph refuses such names. */
+/** `|` can't occur in a segment: LangGraph refuses such node names. */
 const keyOf = (path: readonly string[]): string => path.join("|");
 
-/** The node that has called a graph; the second graph that a node calls has a number behind that. */
+/** The calling node; from its second graph on a number follows the node's segment. */
 const nodeOf = (path: readonly string[]): string => {
   const segment = path.findLast((part) => part.includes(":")) ?? path.at(-1) ?? "";
   const colon = segment.indexOf(":");
   return colon === -1 ? segment : segment.slice(0, colon);
 };
 
-/** The call of a tool for which a task was made: `createAgent` gives it to the task beside the state. */
+/** `createAgent` passes the tool call of a task beside the state. */
 const toolCallOf = (input: unknown): string | undefined => {
   const calls: unknown[] = isObject(input) ? [input["lg_tool_call"], input["tool_call"]] : [];
   for (const call of calls) if (isObject(call) && typeof call["id"] === "string") return call["id"];
@@ -50,26 +49,25 @@ const toolCallOf = (input: unknown): string | undefined => {
 };
 
 /**
- * The lifecycle of the graphs within the root: a graph has started when the first chunk of its own comes, and has ended with
- * the task of the node that has called it. What it tells before its first task is held until then, which is at once:
- * that task says by which name an agent goes.
+ * Tracks the lifecycle of subgraphs. A subgraph starts with its first chunk and ends with the task of the
+ * calling node. Its events are held until its first task, which follows at once and has the name of an agent.
  */
 export const createSubgraphs = (publish: PublishLifecycle) => {
   const graphs = new Map<string, Subgraph>([
     ["", { path: [], state: "started", held: [], agentName: undefined }],
   ]);
-  /** By task: the call of a tool that it executes. */
+  /** By task: its tool call. */
   const toolCalls = new Map<string, string>();
-  /** By interrupt: the path of the innermost graph that has asked. */
+  /** By interrupt: the path of the innermost graph that raised it. */
   const asked = new Map<string, readonly string[]>();
-  /** By the path of their graph: the node whose update was told last. */
+  /** By graph path: the node of the latest update. */
   const updated = new Map<string, string>();
 
   const lifecycle = (graph: Subgraph, event: "started" | GraphEnd): void => {
     const { path, toolCallId } = graph;
     publish(path, event, { name: ownName(graph) ?? nodeOf(path), toolCallId });
   };
-  /** An agent's name is handed down to the graphs that it calls: theirs it is only if the one around has another. */
+  /** Called graphs inherit an agent's name, so the name counts only if the outer graph has another. */
   const ownName = ({ path, agentName }: Subgraph): string | undefined =>
     agentName === around(path.slice(0, -1)).agentName ? undefined : agentName;
 
@@ -105,11 +103,11 @@ export const createSubgraphs = (publish: PublishLifecycle) => {
     if (graph.state === "ended") return;
     graph.state = "ended";
     lifecycle(graph, how);
-    // Thousands of graphs may have ended where a few go on.
+    // Bounds memory: thousands of graphs may end during a run.
     graphs.delete(keyOf(graph.path));
     updated.delete(keyOf(graph.path));
   };
-  /** Those at this path and below it, the innermost first. */
+  /** Ends the graphs at and below this path, innermost first. */
   const endBelow = (path: readonly string[], how: GraphEnd): void => {
     const below = [...graphs.values()].filter(
       (graph) => graph.path.length > 0 && path.every((segment, depth) => graph.path[depth] === segment),
@@ -117,7 +115,7 @@ export const createSubgraphs = (publish: PublishLifecycle) => {
     for (const graph of below.sort((a, b) => b.path.length - a.path.length)) end(graph, how);
   };
 
-  /** The graphs around one that asks name its interrupts, too, and do so later. */
+  /** Outer graphs report the same interrupts later, so the longest path stays. */
   const noteAsked = (path: readonly string[], interrupts: readonly unknown[]): void => {
     for (const interrupt of interrupts) {
       const id = isObject(interrupt) ? interrupt["id"] : undefined;
@@ -126,32 +124,32 @@ export const createSubgraphs = (publish: PublishLifecycle) => {
   };
 
   return {
-    /** The interrupt with the path of the graph that asks, as `ns`. */
+    /** Adds the path of the interrupted graph as `ns`. */
     placed: (interrupt: unknown): unknown => {
       const path = isObject(interrupt) ? asked.get(String(interrupt["id"])) : undefined;
       return path === undefined || path.length === 0 ? interrupt : { ...(interrupt as object), ns: path };
     },
 
-    /** The path of the graph in which something at this path happens: that of a task is none. */
+    /** The path of the graph around this path, which may be that of a task. */
     pathAround: (path: readonly string[]): readonly string[] => {
       const graph = around(path);
       start(graph);
       return graph.path;
     },
 
-    /** Tells of a graph what needs no task of it. */
+    /** Calls `publisher` once the graph's name is known. */
     whenNamed(path: readonly string[], publisher: () => void): void {
       const graph = find(path);
       if (graph.state === "held") graph.held.push(publisher);
       else publisher();
     },
 
-    /** Before what a graph says of itself is told by who needs no name of it. */
+    /** Starts the graph, for publishers that need no name. */
     begun(path: readonly string[]): void {
       start(find(path));
     },
 
-    /** Before a chunk of the mode `tasks` is told. */
+    /** Call before a chunk of the mode `tasks` is published. */
     beforeTask(path: readonly string[], payload: unknown): void {
       const { id, input, metadata, result } = payload as TaskChunk;
       const graph = find(path);
@@ -164,26 +162,25 @@ export const createSubgraphs = (publish: PublishLifecycle) => {
       start(graph);
     },
 
-    /** After a chunk of the mode `tasks` was told. */
+    /** Call after a chunk of the mode `tasks` was published. */
     afterTask(path: readonly string[], payload: unknown): void {
       const { id, name, result, interrupts } = payload as TaskChunk;
       if (result === undefined || typeof id !== "string" || typeof name !== "string") return;
       toolCalls.delete(id);
       const isInterrupted = Array.isArray(interrupts) && interrupts.length > 0;
       if (isInterrupted) noteAsked(path, interrupts);
-      // Of a node that has failed LangGraph says neither an update nor anything in the result. It may be tried again.
+      // A failed node has neither an update nor a result, and may be retried.
       const isSilent = isObject(result) && Object.keys(result).length === 0;
       if (!isInterrupted && isSilent && updated.get(keyOf(path)) !== name) return;
       const called = [...path, `${name}:${id}`];
       if (graphs.has(keyOf(called))) endBelow(called, isInterrupted ? "interrupted" : "completed");
     },
 
-    /** A node of the graph at this path has returned. */
     noteUpdate(path: readonly string[], node: string): void {
       updated.set(keyOf(path), node);
     },
 
-    /** Nothing is streamed any more. */
+    /** Call after the last chunk. */
     end(how: GraphEnd): void {
       endBelow([], how);
     },

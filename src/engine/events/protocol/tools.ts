@@ -3,7 +3,7 @@ import { toWireJson, toWireValue } from "../../../state/values/wire-json.ts";
 import type { PublishProtocolEvent } from "./events.ts";
 import { isObject } from "../../../platform/lib/json.ts";
 
-/** What LangGraph streams in the mode `tools`. */
+/** A chunk of LangGraph's mode `tools`. */
 interface ToolChunk {
   event: string;
   toolCallId?: unknown;
@@ -14,14 +14,14 @@ interface ToolChunk {
   error?: unknown;
 }
 
-/** LangChain gives the arguments of a call as the text that they came as. */
+/** LangChain passes the arguments of a call as JSON text. */
 const inputOf = (input: unknown): Record<string, unknown> => {
   if (isObject(input)) return input;
   try {
     const parsed: unknown = JSON.parse(String(input));
     if (isObject(parsed)) return parsed;
   } catch {
-    // A tool whose input is a text.
+    // The tool's input is plain text.
   }
   return { input };
 };
@@ -29,7 +29,7 @@ const inputOf = (input: unknown): Record<string, unknown> => {
 const isAnswerTo = (value: unknown, id: string): value is object =>
   isObject(value) && isMessage(value) && (value as { tool_call_id?: unknown }).tool_call_id === id;
 
-/** The message that answers a call: the tool's output itself, or in a command that it has returned. */
+/** The message that answers a call: the tool's output, or in a command that the tool returned. */
 const answerIn = (output: unknown, id: string): object | undefined => {
   if (isAnswerTo(output, id)) return output;
   const update: unknown = isObject(output) ? output["update"] : undefined;
@@ -39,7 +39,7 @@ const answerIn = (output: unknown, id: string): object | undefined => {
     : undefined;
 };
 
-/** Clients read a message with its `status`, whatever the tool has returned. */
+/** Clients expect a message with `status`. */
 const outputOf = (output: unknown, id: string, name: string): unknown => {
   const answer = answerIn(output, id);
   if (answer !== undefined) {
@@ -53,7 +53,7 @@ const outputOf = (output: unknown, id: string, name: string): unknown => {
 const messageOf = (error: unknown): string =>
   isObject(error) && typeof error["message"] === "string" ? error["message"] : String(error);
 
-/** The channel `tools`; calls without an id are none that a client could know. */
+/** Publishes the channel `tools`; calls without an id are skipped, because clients can't match them. */
 export const publishTool = (
   publish: PublishProtocolEvent,
   namespace: readonly string[],

@@ -1,6 +1,6 @@
 import { isObject } from "../../../platform/lib/json.ts";
 
-/** An event of the run, as LangGraph gives it to a transformer. */
+/** The event in LangGraph's form. */
 interface TransformedEvent {
   type: "event";
   seq: number;
@@ -10,20 +10,20 @@ interface TransformedEvent {
 
 /** LangGraph's `StreamTransformer`. */
 interface Transformer {
-  /** One of LangChain's own: what it makes is for the process of the graph alone. */
+  /** A transformer of LangChain, whose results stay in the graph's process. */
   __native?: unknown;
   init(): unknown;
   onRegister?(emitter: { push(namespace: readonly string[], event: TransformedEvent): void }): void;
-  /** False keeps the event from clients. */
+  /** False hides the event from clients. */
   process(event: TransformedEvent): boolean;
   finalize?(): unknown;
   fail?(error: unknown): void;
 }
 
-/** What a graph was compiled with: `compile({ transformers })`. */
+/** From `compile({ transformers })`. */
 export type TransformerFactories = readonly (() => Transformer)[];
 
-/** The parts of LangGraph's `StreamChannel` that its own multiplexer uses, too. */
+/** The part of LangGraph's `StreamChannel` that its multiplexer uses. */
 interface Channel {
   channelName?: unknown;
   _wire(push: (item: unknown) => void): void;
@@ -38,10 +38,9 @@ const isChannel = (value: unknown): value is Channel => isObject(value) && CHANN
 const isPromise = (value: unknown): value is PromiseLike<unknown> =>
   isObject(value) && typeof value["then"] === "function";
 
-/** A final value that is not there by then is not sent: the run ends without it. */
+/** A final value that is later than this is not sent. */
 const FINAL_VALUES_WITHIN_MS = 5_000;
 
-/** Sends an event to clients. */
 export type SendTransformed = (
   method: string,
   namespace: readonly string[],
@@ -50,15 +49,16 @@ export type SendTransformed = (
 ) => void;
 
 export interface Transformers {
-  /** Shows an event of the run to all transformers; false if one of them keeps it from clients. Throws what they throw. */
+  /** Passes an event to all transformers; false if one of them hides it from clients. Throws their errors. */
   pass(method: string, namespace: readonly string[], data: unknown, node?: string): boolean;
-  /** The graph streams nothing any more. `settled` of the answer: all that it still has to send is sent. */
+  /** Call after the last chunk. Resolves when everything is sent. */
   end(isFailed: boolean): Promise<void>;
 }
 
 /**
- * Runs the transformers of a graph over the events of one attempt: their named channels and final values go to clients as events
- * `custom`, by the names that `thread.extensions` has. Undefined if the graph has none that clients could see anything of.
+ * Runs a graph's transformers over the events of one attempt. Their named channels and final values become
+ * `custom` events under the names in `thread.extensions`. Undefined if no transformer can produce events for
+ * clients.
  */
 export const createTransformers = (
   factories: TransformerFactories,
@@ -89,7 +89,7 @@ export const createTransformers = (
     try {
       const params = { namespace, timestamp: Date.now(), ...(node !== undefined && { node }), data };
       const event: TransformedEvent = { type: "event", seq: (seq += 1), method, params };
-      // Each sees each event, also one that another keeps back.
+      // Each transformer gets each event, also one that another hides.
       return transformers.map((transformer) => transformer.process(event)).every(Boolean);
     } finally {
       current = outer;
@@ -129,7 +129,7 @@ export const createTransformers = (
       }
       isOver = true;
       const error = new Error("The run has failed.");
-      // Nobody may be waiting for them, and then their failure is no news.
+      // Final values may have no reader, so their failure is ignored.
       for (const [, value] of finalValues) void Promise.resolve(value).catch(() => undefined);
       for (const transformer of transformers) transformer.fail?.(error);
       for (const channel of channels) channel._fail(error);

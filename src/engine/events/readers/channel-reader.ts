@@ -2,30 +2,29 @@ import type { RunEvent } from "../log.ts";
 import type { RunChannel } from "../channel.ts";
 import type { Wire } from "../wires.ts";
 
-/** A reader's view of one run. */
+/** Reads one run. */
 export interface RunReader {
   /**
-   * The next events, at least one; `"ended"` after the last one; `"lost"` if the reader can't go on here: it fell so
-   * far behind that events it has not seen are gone, or they can't be read. Its connection is to be dropped, so that
-   * the client resumes or gives up.
+   * Returns at least one event; `"ended"` after the last one; `"lost"` if events were dropped before they
+   * were read, or can't be read. The connection is to be dropped, so that the client resumes.
    */
   next(): Promise<RunEvent[] | "ended" | "lost">;
-  /** Ends the reading; a pending `next` answers `"ended"`. */
+  /** A pending `next` resolves to `"ended"`. */
   close(): void;
 }
 
 export interface ChannelReaderOptions {
   channel: RunChannel;
-  /** Id of the last event the reader has. */
+  /** Id of the reader's last event. */
   after: number;
-  /** Begin with the run's `metadata` though it is not after that id: a stream that is joined in the middle. */
+  /** Begin with the run's `metadata` even if `after` is later. */
   withOpening: boolean;
   wire: Wire;
-  /** Whether the channel was closed because its run has ended, not because this process stops. */
+  /** False if the channel was closed because this process stops. */
   hasEnded: () => boolean;
 }
 
-/** Reads a run that is executed in this process. */
+/** Reads a run that executes in this process. */
 export const readChannel = ({
   channel,
   after: from,

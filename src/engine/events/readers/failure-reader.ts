@@ -2,9 +2,8 @@ import type { RunEvent } from "../log.ts";
 import type { RunReader } from "./channel-reader.ts";
 
 /**
- * Reads along, and ends with the event `error` of a run that failed, should that not have been among the others: it
- * came before the reader did, or is no longer kept. A clean end alone would look like success. `failureOf` is asked at
- * the end; undefined if the run did not fail.
+ * Adds the `error` event of a failed run at the end if the reader did not deliver one: a clean end alone
+ * would look like success. `failureOf`: called at the end; undefined if the run did not fail.
  */
 export const withFailure = (reader: RunReader, failureOf: () => Promise<RunEvent | undefined>): RunReader => {
   let published = false;

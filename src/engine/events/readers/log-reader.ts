@@ -12,34 +12,34 @@ export interface LogReaderOptions {
   /** See ReadOptions. */
   after: number | undefined;
   wire: Wire;
-  /** Events are in the log without anybody asking for them. */
+  /** Events are logged without a request. */
   resumable: boolean;
   /** See ReadOptions. */
   cameBeforeEnd: boolean;
   phaseOf: (run: RunAddress) => Promise<RunPhase>;
-  /** Calls back when there may be something new; returns the end of that. */
+  /** Calls back at news; returns a function that stops this. */
   watch(wake: () => void): () => void;
-  /** Asks the process that executes the run to write its events to the log. */
+  /** Asks the process that executes the run to log its events. */
   askForEvents(): void;
-  /** Whether the process that executes the run has said that its events can't be logged. */
+  /** Whether the executing process signalled that events can't be logged. */
   isUnlogged: () => boolean;
-  /** A reader in memory that goes on after the event with this id, if the run has come to be executed here. */
+  /** A reader in memory that continues after this id, if the run executes here by now. */
   onLocal(after: number | undefined): RunReader | undefined;
-  /** Where those wait who are about to read an event that is larger than a page: see hub.ts. */
+  /** Limits readers of large events: see run-reader.ts. */
   largeEvents: Gate;
   /** This process stops. */
   isStopped: () => boolean;
   logger: Logger;
 }
 
-/** A reader of the event log looks by itself this often, should a signal have been lost. */
+/** Reads the log if a signal was lost. */
 const POLL_MS = 500;
-/** Events that a reader of the log takes at a time: so many, or those that together have so many bytes. */
+/** A page of the log: bounds by number and by bytes. */
 const PAGE_EVENTS = 500;
 const PAGE_BYTES = 256 * 1024;
 /**
- * How long a reader waits for a database that is away: longer than a failover, and the client hears heartbeats. After
- * that its connection is cut, and whoever comes back is told 503.
+ * Wait for an unreachable database: longer than a failover, while the client gets heartbeats. Afterwards the
+ * connection is dropped, and a resuming client gets 503.
  */
 const PATIENCE_SECONDS = 60;
 
@@ -48,7 +48,7 @@ interface Poll {
   events: RunEvent[];
 }
 
-/** Reads a run that another process executes, or has executed. */
+/** Reads a run that executes or executed in another process. */
 export const readLog = (options: LogReaderOptions): RunReader => {
   const { eventLog, run, resumable, phaseOf, watch, askForEvents, onLocal, isStopped } = options;
   const { largeEvents, logger, wire } = options;
@@ -59,7 +59,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
   let local: RunReader | undefined;
   const unwatch = watch(() => wake?.());
   const closed = new AbortController();
-  /** Gives back the place for a large event; it is held until that event was taken by the client. */
+  /** Returns the place for a large event, held until the client has read the event. */
   let leave: (() => void) | undefined;
 
   const readPage = async (from: number): Promise<RunEvent[]> => {
@@ -68,7 +68,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
       const events = await eventLog.read(run, from, room);
       if (events !== "large") return events;
       const given = await largeEvents.enter(closed.signal);
-      // Let in at the very moment at which its client left.
+      // The client left at the moment of entry.
       if (done) {
         given();
         return [];
@@ -78,7 +78,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
   };
 
   const poll = async (): Promise<Poll> => {
-    // Asked before the events are read: an end that is seen has all its events in the log.
+    // Read before the events: a run that has ended has all its events in the log.
     const phase = await phaseOf(run);
     if (after !== undefined) {
       return { phase, events: await readPage(after) };
@@ -96,7 +96,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
       for (;;) {
         if (done) return "ended";
         if (isStopped()) return "lost";
-        // The run may have been pending when the reader came, and be executed right here.
+        // The run may have been pending, and execute here by now.
         local ??= onLocal(after);
         if (local !== undefined) return await local.next();
         const arrival = new Promise<void>((resolve) => {
@@ -130,7 +130,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
           if (seen.length > 0) return seen;
           continue;
         }
-        // It may have begun here and ended while the database was being asked; then its events are in memory only.
+        // The run may have begun and ended here during the query; then its events are only in memory.
         local ??= onLocal(after);
         const hasEnded = found.phase === "ended" || found.phase === "ended-unlogged";
         cameBeforeEnd ||= !hasEnded;
@@ -140,11 +140,11 @@ export const readLog = (options: LogReaderOptions): RunReader => {
           (found.phase === "ended-unlogged" && cameBeforeEnd);
         if (local !== undefined || hasEnded || isLost) wake?.();
         if (local !== undefined) continue;
-        // Some are missing: a clean end would look as if those were all.
+        // A clean end would hide the missing events.
         if (isLost) return "lost";
         if (hasEnded) return "ended";
-        // Again and again until something comes: a lost signal would otherwise leave the reader with nothing.
-        // Not while it is pending: who then executes it may be this process, and would log it for nobody.
+        // Repeated until events arrive, because a signal may be lost. Not for a pending run: this process may
+        // execute it, and would log it without need.
         if (!received && found.phase === "running") askForEvents();
         await arrival;
         wake = undefined;

@@ -13,12 +13,15 @@ import { readLog } from "./log-reader.ts";
 export interface ReadOptions {
   threadId: string;
   runId: string;
-  /** Id of the last event the reader has; -1 for all that is kept; undefined for only what comes from now on. */
+  /** Id of the reader's last event; -1: all kept events; undefined: only new events. */
   after: number | undefined;
   resumable: boolean;
-  /** The reader came before the run's end: what of it can't be shown is `lost`. Who came later sees what is left. */
+  /**
+   * The reader came before the run's end, so unreadable events count as `lost`. A later reader gets what is
+   * left.
+   */
   cameBeforeEnd?: boolean;
-  /** The first one if left out. */
+  /** Default: first. */
   wire?: Wire;
 }
 
@@ -33,17 +36,17 @@ export interface ReadingParts {
 }
 
 /**
- * Events of more than 256 KiB that are in memory for readers of the log, each for one of them until it has been sent:
- * 250 readers of one of 6 MB, who took nothing, ended the process. The others wait; small events never do.
+ * Large events (over 256 KiB) in memory for readers of the log, one per reader until sent: 250 readers of a 6
+ * MB event that did not read ended the process. Other readers of large events wait.
  */
 const LARGE_EVENTS_AT_ONCE = 8;
-/** Longer than a reader who takes nothing keeps his place. */
+/** Longer than STALLED_MS, after which a reader that does not read loses its place. */
 const LARGE_EVENT_PATIENCE_MS = 90_000;
-/** A resumable run's older events may have left memory; then the log has them all. */
+/** A resumable run's older events may be in the log alone. */
 const isInMemory = (channel: RunChannel, after: number | undefined, resumable: boolean): boolean =>
   after === undefined || after + 1 >= channel.firstKeptSeq || !resumable;
 
-/** Reads runs: from memory where it has all that the reader lacks, else from the log, until the run begins here. */
+/** Reads a run from memory if all missing events are there, else from the log until the run begins here. */
 export const createReading = (parts: ReadingParts) => {
   const { channels, watchers, eventLog, signals, phaseOf, isStopped, logger } = parts;
   const largeEvents = createGate({
@@ -63,14 +66,14 @@ export const createReading = (parts: ReadingParts) => {
       const from =
         after === undefined
           ? channel.lastSeq
-          : // Whoever saw an earlier attempt goes on with this one from its start.
+          : // A reader of an earlier attempt continues with the start of this one.
             Math.max(after, after < 0 ? oldest : channel.firstSeq - 1);
       return channelReader(channel, from, wire, after === undefined || after < 0);
     }
     logger.trace({ runId }, "reading a run from the event log");
     /**
-     * Held from the moment at which the run begins here: its channel may be dropped for want of room before the database
-     * has answered this reader. 1 of 50 streams of short runs had a clean end without an event.
+     * Kept from the run's begin here: the channel may be dropped for space before the database answers.
+     * Without this 1 of 50 streams of short runs ended cleanly without an event.
      */
     let begun: RunChannel | undefined;
     return readLog({
@@ -92,7 +95,7 @@ export const createReading = (parts: ReadingParts) => {
         const opened = channels.get(runId) ?? begun;
         if (opened === undefined || opened === channel || !isInMemory(opened, from, resumable))
           return undefined;
-        // From its first event: what it has dropped meanwhile must show as a loss, not as a gap.
+        // From its first event, so that dropped events show as a loss, not as a gap.
         return channelReader(opened, Math.max(from ?? -1, opened.firstSeq - 1), wire, false);
       },
       largeEvents,

@@ -6,41 +6,41 @@ import type { RunEvent } from "../log.ts";
 import type { BegunRun, ThreadHead, Turns } from "../turns.ts";
 import type { RunReader } from "./channel-reader.ts";
 
-/** What is told of one run of a thread; each event has a `threadSeq`. */
+/** Events of one run of a thread; each has a `threadSeq`. */
 export interface ThreadEvents {
   runId: string;
   run: BegunRun;
   events: RunEvent[];
-  /** The run has ended, and the reader has seen all of it: there are no events, and its row is as it stays. */
+  /** The run has ended, and the reader has read everything: no events follow, and the run's row is final. */
   isOver: boolean;
 }
 
-/** A reader's view of one thread, over its runs. */
+/** Reads the runs of one thread. */
 export interface ThreadReader {
   /**
-   * The next events, at least one, or that their run is over; waits while nothing is executed, for as long as it takes.
-   * `"lost"` as of a RunReader: the connection is to be dropped, and the client comes back with the last `threadSeq` that it has. `"ended"` only once the
-   * reader was closed. `"anew"`: the thread was deleted and made again under its id, whose ids begin anew; the reader goes on
-   * with its first run.
+   * Returns at least one event, or that the run is over; waits while no run executes. `"lost"`: drop the
+   * connection, so that the client resumes after its last `threadSeq`. `"ended"` only after `close`.
+   * `"anew"`: the thread was deleted and recreated, and ids start again; the reader continues with its first
+   * run.
    */
   next(): Promise<ThreadEvents | "anew" | "ended" | "lost">;
-  /** Goes on behind the run that is `"lost"`, which is gone. */
+  /** Continues after the `"lost"` run, which is gone. */
   skip(): void;
   close(): void;
 }
 
 export interface ThreadReaderOptions {
   threadId: string;
-  /** `threadSeq` of the last event that the reader has; 0 for all that is kept. */
+  /** The reader's last `threadSeq`; 0 for all kept events. */
   after: number;
   turns: Turns;
-  /** Reads one run, from the event after the one that has the id `after` in that run. */
+  /** Reads one run after its event `after`. */
   readRun(run: BegunRun, after: number): RunReader;
-  /** Runs of the thread that are in memory here, also for a while after their end. */
+  /** Runs of the thread in this process's memory, also for a while after their end. */
   held(): string[];
   /**
-   * Calls back when there may be something new, with a run that has just begun here, or one that was rolled back before it began;
-   * returns the end of that.
+   * Calls back at news, with a run that began here or was rolled back before it began; returns a function
+   * that stops this.
    */
   follow(wake: (begun?: BegunRun, gone?: GoneRun) => void): () => void;
   isStopped: () => boolean;
@@ -48,17 +48,17 @@ export interface ThreadReaderOptions {
 }
 
 /**
- * A reader looks by itself this often, should a signal have been lost. All of a process do at the same moments, so that their
- * looks are one statement (turns.ts): a thousand idle streams were 2,000 statements a second.
+ * Finds news if signals are lost. All readers of a process poll at the same moments, so that they share one
+ * statement (turns.ts): a thousand idle streams made 2,000 statements a second.
  */
 const POLL_MS = 500;
-/** As of a reader of one run. */
+/** As in log-reader.ts. */
 const PATIENCE_SECONDS = 60;
 
-/** Runs that are gone, to know a signal that comes for the second time, which it does within milliseconds. */
+/** Remembered to ignore a repeated signal, which follows within milliseconds. */
 const GONE_REMEMBERED = 1_000;
 
-/** Runs that were rolled back before they began: their ends are to be told, each in its turn. */
+/** Runs that were rolled back before they began; their ends are published in their turns. */
 const createGoneRuns = (threadId: string) => {
   const waiting: GoneRun[] = [];
   const known = new Set<string>();
@@ -71,7 +71,7 @@ const createGoneRuns = (threadId: string) => {
       waiting.push(run);
       waiting.sort((one, other) => one.turn - other.turn);
     },
-    /** The end of the first, if its turn is before that of the next run. */
+    /** The end of the first one, if its turn comes before the next run. */
     takeBefore(next: BegunRun | undefined): ThreadEvents | undefined {
       const [first] = waiting;
       if (first === undefined || (next !== undefined && next.turn < first.turn)) return undefined;
@@ -82,21 +82,21 @@ const createGoneRuns = (threadId: string) => {
   };
 };
 
-/** Reads the runs of a thread one after the other, in the order in which their attempts began. */
+/** Reads the runs of a thread in the order in which their attempts began. */
 export const readThread = (options: ThreadReaderOptions): ThreadReader => {
   const { threadId, turns, readRun, held, isStopped, logger } = options;
   let { after } = options;
-  /** The first turn that has not been read to its end. */
+  /** The first turn that has not been read completely. */
   let turn = turnOf(after);
   let current: { run: BegunRun; reader: RunReader } | undefined;
   let done = false;
-  /** What the thread's head was when nothing more was found. */
+  /** The thread's head when no further run was found. */
   let seenHead: string | undefined;
-  /** When the thread was made that was seen last; null: none was there. */
+  /** `createdAt` of the thread when last read; null: there was no thread. */
   let createdAt: string | null | undefined;
   let wake: (() => void) | undefined;
   let isWoken = false;
-  /** The run that began here last: where its turn is the next one to be read, the database need not be asked for it. */
+  /** The run that began here last; saves a query if its turn is next. */
   let begunHere: BegunRun | undefined;
   const gone = createGoneRuns(threadId);
   const unfollow = options.follow((begun, goneRun) => {
@@ -106,11 +106,11 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
     wake?.();
   });
 
-  /** True if the thread is another one than was read, or than whoever has `after` has read, under the same id. */
+  /** True if the thread was recreated since it was read, or since the client got `after`. */
   const isRecreated = (head: ThreadHead | undefined): boolean => {
     const before = createdAt;
     createdAt = head?.createdAt ?? before ?? null;
-    // Nobody has an event of a turn that has not begun.
+    // Nothing was published in a turn that has not begun.
     if (before === undefined)
       return head !== undefined && turnOf(after) > Math.max(head.over, head.running ?? 0);
     return createdAt !== before && (before !== null || after > 0);
@@ -130,7 +130,7 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
     const found = head === undefined ? undefined : await turns.next(threadId, turn, held());
     if (found === undefined) {
       seenHead = seen;
-      // What has ended is read, or can't be: the next attempt that begins has the next turn.
+      // Ended runs are read or unreadable, so the next attempt has the next turn.
       if (head?.running === null) turn = Math.max(turn, head.over + 1);
     }
     return found;
@@ -161,7 +161,7 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
     current = undefined;
   };
 
-  /** The events of the current run that the reader has not seen. */
+  /** The unread events of the current run. */
   const readOn = async (from: { run: BegunRun; reader: RunReader }): Promise<ThreadEvents | "lost"> => {
     const { run, reader } = from;
     const news = await reader.next();

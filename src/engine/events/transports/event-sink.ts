@@ -1,62 +1,63 @@
 import { isLossOfAccess } from "../../../access/auth/refusals.ts";
 
-/** How a delivery came to its end. */
 export type DeliveryEnd = "ended" | "disconnected" | "dropped" | "refused";
 
 /** An event as a client gets it. */
 export interface SentEvent {
-  /** What a client names that comes back for what is after it. */
+  /** A client resumes after this id. */
   seq: number | string;
   event: string;
   /** One line of JSON. */
   data: string;
-  /** What goes before and behind the data; apart from them, so that all readers of a large event share its text. */
+  /** Text around the data, separate so that all readers share the data of a large event. */
   before?: string;
   after?: string;
 }
 
-/** What a client is given, piece by piece: the events of a run (a RunReader), or of a thread. */
+/** Events of a run (RunReader) or of a thread. */
 export interface EventReader {
-  /** The next events, at least one; `"ended"` and `"lost"` as of a RunReader. */
+  /** At least one event; `"ended"` and `"lost"` as in RunReader. */
   next(): Promise<readonly SentEvent[] | "ended" | "lost">;
   close(): void;
 }
 
 /**
- * One client's connection, as `deliver` sees it. A transport (server-sent events, a WebSocket) makes one of its
- * socket. It holds a bounded number of bytes for a client that takes nothing, whatever it is given.
+ * One client's connection, made by a transport (server-sent events, WebSocket). Holds a bounded number of
+ * bytes for a client that does not read.
  */
 export interface EventSink {
-  /** The client has left, or was cut off. */
   readonly isGone: boolean;
-  /** Calls back once, when the client leaves. */
+  /** Called once. */
   onGone(listener: () => void): void;
-  /** Says that events will come; the client may wait for that before the first one. */
+  /** Sends headers; the client may wait for them before the first event. */
   open(): void;
   /**
-   * Resolves when the client has taken so much that there is room for more: `"taken"`; `"gone"` if it left meanwhile;
-   * `"stalled"` if it takes too little, and is to be cut off. Called with one batch at a time.
+   * Resolves with `"taken"` when the client has room for more, `"gone"` if the client left, `"stalled"` if
+   * the client reads too slowly and must be dropped. One call at a time.
    */
   write(events: readonly SentEvent[]): Promise<"taken" | "gone" | "stalled">;
-  /** Cuts the client off in a way that it does not take for the end of the run, so that it comes back. */
+  /** Disconnects so that the client resumes instead of assuming the end of the run. */
   drop(): void;
-  /** Nothing more is written. Lets go of all that `open` took; the connection itself is its owner's. */
+  /** Releases what `open` took; the connection stays open. */
   close(): void;
 }
 
-/** What ends a delivery because its client may read no more; so does a reader that rejects with a loss of access. */
+/** Ends a delivery when its client loses access; a reader that rejects with a loss of access does, too. */
 export interface DeliveryAccess {
-  /** Aborts when access is lost; left out: whoever holds the access ends the delivery himself. */
+  /** Aborts when access is lost; undefined if the owner of the access ends the delivery. */
   readonly signal?: AbortSignal;
-  /** What the client is told last; without it he is cut off. `after`: the id of what he was told before, if anything. */
+  /**
+   * The last event for the client; undefined: the client is dropped. `after`: the id of the previous event.
+   */
   closingEvent?: (reason: unknown, after: SentEvent["seq"] | undefined) => SentEvent;
-  /** Instead of a last event: cuts the client off in a way that says why. */
+  /** Disconnects with a reason instead of a last event. */
   refuse?: (reason: unknown) => void;
 }
 
 /**
- * Gives a client all events of a reader until that ends or the client goes. Closes both. `onFault`: the events could not be
- * read or written, for a reason that is neither's; the client was dropped. Once `access` is lost, nothing more of the reader is told.
+ * Sends all events of a reader until the reader ends or the client leaves; closes both. `onFault`: reading or
+ * writing failed for another reason, and the client was dropped. After a loss of `access` no further event is
+ * sent.
  */
 export const deliver = async (
   reader: EventReader,
@@ -67,7 +68,7 @@ export const deliver = async (
   sink.onGone(() => reader.close());
   let isWriting = false;
   let published: SentEvent["seq"] | undefined;
-  // What waits to be taken has been told; how long it waits is the client's to say.
+  // A pending write may wait for the client without end.
   const onLoss = (): void => (isWriting ? sink.drop() : reader.close());
   const drop = (): DeliveryEnd => {
     sink.drop();

@@ -6,24 +6,23 @@ import { deliver, type DeliveryEnd, type EventReader, type EventSink, type SentE
 import { closingEvent } from "./closing-event.ts";
 import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./backpressure.ts";
 
-/** Time between the comments that keep a stream alive; SDKs take two of them as the measure of silence. */
+/** Between the comments that keep a stream alive; SDKs take twice this for a dead stream. */
 const HEARTBEAT_MS = 5_000;
 /**
- * One line, and no blank line behind it: where an `id:` was seen before, the decoders of the SDKs up to 2.0 and of
- * Python's make an event without data of a blank line, and code that reads its data crashes.
+ * One line without a blank line: after an `id:`, decoders of the SDKs up to 2.0 and of Python turn a blank
+ * line into an event without data, which crashes its readers.
  */
 const HEARTBEAT = ": heartbeat\n";
 
 /**
- * One event as it goes over the wire. Data are one line: several SDKs join `data:` lines without a line break, and
- * an empty one makes them throw.
+ * Data are one line: several SDKs join `data:` lines without a line break, and an empty one makes them throw.
  */
 export const toFrame = ({ seq, event, data, before = "", after = "" }: SentEvent): string =>
   `id: ${seq}\nevent: ${event}\ndata: ${before}${data}${after}\n\n`;
 
 /**
- * Frames in pieces of bounded size: what is written waits in this reader's own memory until its client takes it. The
- * data of a large event are cut from the text that all its readers share.
+ * Frames in pieces of bounded size, because written text stays in memory until the client reads it. The data
+ * of a large event are sliced from the shared text.
  */
 function* toWrites(events: readonly SentEvent[], selection: EventSelection): Generator<string, void> {
   let frames = "";
@@ -42,7 +41,7 @@ function* toWrites(events: readonly SentEvent[], selection: EventSelection): Gen
   if (frames !== "") yield frames;
 }
 
-/** What @fastify/sse sends. */
+/** As sent by @fastify/sse. */
 const STREAM_HEADERS = {
   "content-type": "text/event-stream",
   "cache-control": "no-cache",
@@ -50,7 +49,7 @@ const STREAM_HEADERS = {
   "x-accel-buffering": "no",
 };
 
-/** What a socket is destroyed with when it is the server that cuts the client off. */
+/** Marks sockets that the server dropped. */
 class DroppedError extends Error {
   constructor() {
     super("The client was cut off; it may resume.");
@@ -58,13 +57,13 @@ class DroppedError extends Error {
   }
 }
 
-/** Whether a client's connection was cut by `sendRunEvents`: it did not leave by itself. */
+/** Whether `sendRunEvents` dropped the client. */
 export const wasDropped = ({ raw }: FastifyReply): boolean => raw.errored instanceof DroppedError;
 
-/** Server-sent events over the response to a request; its route must be registered with `sse: "manual"`. */
+/** Server-sent events as the response to a request; its route needs `sse: "manual"`. */
 export const createEventStream = (reply: FastifyReply, selection: EventSelection): EventSink => {
   const { raw } = reply;
-  // Around the API there may be an application that has the answer before the client.
+  // An application around the API may process the response before the client.
   const piped = reply.request.isWrapped === true ? new PassThrough() : undefined;
   const socket: Writable = piped ?? raw;
   let gone = raw.destroyed;
@@ -79,11 +78,13 @@ export const createEventStream = (reply: FastifyReply, selection: EventSelection
   };
   const onDrain = (): void => drained?.();
   raw.on("close", onClose);
-  // It was not wanted: something else is answered.
+  // The application discarded the response.
   piped?.on("close", onClose).on("error", onClose);
   socket.on("drain", onDrain);
 
-  /** Waits for the socket, or for its end (@fastify/sse's own send() waits for ever then). True if it stalls. */
+  /**
+   * Waits for the socket or its end (send() of @fastify/sse waits for ever then). True if the socket stalls.
+   */
   const waitForDrain = async (until: number): Promise<boolean> => {
     const stalled = await new Promise<boolean>((resolve) => {
       const timer = setTimeout(() => resolve(true), Math.max(0, until - performance.now()));
@@ -105,13 +106,13 @@ export const createEventStream = (reply: FastifyReply, selection: EventSelection
       left = listener;
     },
     open() {
-      // Also before the first event, for clients wait for the headers; but with it, in one packet, if it is there.
+      // Clients wait for the headers, so they are sent before the first event, or in one packet with it.
       if (piped !== undefined) void reply.headers(STREAM_HEADERS).send(piped);
       else {
         reply.sse.sendHeaders();
         flush = setImmediate(() => raw.flushHeaders());
       }
-      // Only between whole frames: in the middle of one the socket is full, and has other signs of life to deliver.
+      // Only between frames: a full socket is in the middle of one.
       heartbeat = setInterval(() => socket.writableNeedDrain || socket.write(HEARTBEAT), HEARTBEAT_MS);
     },
     async write(events) {
@@ -144,10 +145,9 @@ export const createEventStream = (reply: FastifyReply, selection: EventSelection
 };
 
 /**
- * Sends a run's events to a client until the run ends, the client goes, or access is lost. Resolves to how it came to an end.
- *
- * A run's end closes the response cleanly, as does the event that tells of a loss. Everything else destroys the socket, because clients take a clean end
- * for the end of the run and would not come back.
+ * Sends a run's events until the run ends, the client leaves, or access is lost. Only the run's end and a
+ * closing event end the response cleanly; otherwise the socket is destroyed, because clients take a clean end
+ * for the end of the run and do not resume.
  */
 export const sendRunEvents = async (
   reply: FastifyReply,

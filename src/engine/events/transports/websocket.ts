@@ -2,21 +2,19 @@ import type { WebSocket } from "ws";
 import type { EventSink, SentEvent } from "./event-sink.ts";
 import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./backpressure.ts";
 
-/** Several writers of one socket: each writes a message at a time, whole. */
+/** A socket for several writers; messages do not interleave. */
 export interface SharedSocket {
   readonly isGone: boolean;
-  /**
-   * Resolves when the client has taken so much that there is room for more; `"gone"` and `"stalled"` as of an EventSink.
-   */
+  /** Resolves when the client has room for more; `"gone"` and `"stalled"` as in EventSink. */
   send(message: Omit<SentEvent, "seq" | "event">): Promise<"taken" | "gone" | "stalled">;
   onGone(listener: () => void): () => void;
-  /** Cuts the client off without a closing handshake. */
+  /** Disconnects without a closing handshake. */
   drop(): void;
-  /** Closes with a code and a reason; nothing is sent any more, and the socket is gone for its users at once. */
+  /** Closes with a code and a reason; the socket is gone for its writers at once. */
   refuse(code: number, reason: string): void;
 }
 
-/** What of a WebSocket is used, so that a slow one can be imitated. */
+/** A subset, so that tests can imitate a slow socket. */
 type Socket = Pick<
   WebSocket,
   "send" | "close" | "terminate" | "once" | "readyState" | "OPEN" | "bufferedAmount"
@@ -32,7 +30,7 @@ export const shareSocket = (socket: Socket): SharedSocket => {
   };
   socket.once("close", leave);
 
-  /** Resolves when the operating system has the piece, or nobody will take it any more. */
+  /** Resolves when the operating system has the piece or the socket is gone. */
   const write = async (piece: string, fin: boolean): Promise<void> =>
     await new Promise((resolve) => {
       const end = (): void => {
@@ -43,7 +41,7 @@ export const shareSocket = (socket: Socket): SharedSocket => {
       socket.send(piece, { fin }, end);
     });
 
-  /** What is not taken yet waits in memory, so a message is given in pieces, and the next when there is room. */
+  /** Unsent data stay in memory, so a message is written in pieces. */
   const sendWhole = async (pieces: Iterable<string>): Promise<"taken" | "gone" | "stalled"> => {
     let since = performance.now();
     let given = 0;
@@ -102,10 +100,10 @@ export const shareSocket = (socket: Socket): SharedSocket => {
   };
 };
 
-/** What a closing handshake has room for. */
+/** The limit of a close frame. */
 const REASON_BYTES_AT_MOST = 120;
 
-/** One of the writers of a socket: each event is a message, the text of its frame. */
+/** A writer of a shared socket: one message per event. */
 export const createSocketSink = (socket: SharedSocket): EventSink => {
   let forget: () => void = () => undefined;
   return {
