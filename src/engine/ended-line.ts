@@ -7,9 +7,8 @@ const CLASS_LENGTH_AT_MOST = 100;
 const since = (from: Date, to: Date): number => Math.max(0, to.getTime() - from.getTime());
 
 /**
- * Writes the one log line of each ended run. `queue_ms`: from when the run was due until its first attempt
- * began, or until its end. `execMs`: duration of the last attempt, including the storing of its end;
- * undefined if another process executed it. Costs 4 microseconds.
+ * `queue_ms`: from when the run was due until its first attempt, or its end. `execMs`: of the last attempt,
+ * including the storing of its end; undefined if executed elsewhere. Costs 4 microseconds.
  */
 export const writeEndedLine = (
   logger: Logger,

@@ -6,17 +6,14 @@ import { writeEndedLine } from "./ended-line.ts";
 
 export interface EndingWait {
   /**
-   * The ending if the run ended in this process; `"elsewhere"` if another process ended it; `"silence"` after
-   * `POLL_MS` without news: read the database then.
+   * `"elsewhere"`: another process ended the run; `"silence"`: no news for `POLL_MS`, so read the database.
    */
   readonly news: Promise<RunEnding | "elsewhere" | "silence">;
   cancel(): void;
 }
 
-/** A signal may be lost, so waiters also poll. */
 const POLL_MS = 1_000;
 
-/** An end that this process brought about. */
 export interface EndedHere {
   ending: RunEnding;
   /** Whether another process may wait for the run, so that a signal is worth its cost. */
@@ -25,16 +22,14 @@ export interface EndedHere {
 
 export interface EndingsParts {
   signals: Signals;
-  /**
-   * Notified of ends without an attempt; for an attempt the conclusion knows whether the run has a webhook.
-   */
+  /** Notified of ends without an attempt; attempts notify the outbox themselves. */
   outbox: Pick<EndsOutbox, "onRecorded"> | undefined;
   logger: Logger;
 }
 
 /**
- * Announces committed ends: to waiters of this process, to other processes by a signal, and in one log line.
- * The statement that ends a run stores whatever must not be lost (engine/queue/sql/ended.ts).
+ * Announces committed ends: to waiters here, to other processes by a signal, and in one log line. The
+ * statement that ends a run stores whatever must not be lost (engine/queue/sql/ended.ts).
  */
 export const createEndings = ({ signals, outbox, logger }: EndingsParts) => {
   const waits = new Map<string, Set<(news: RunEnding | "elsewhere") => void>>();
@@ -48,7 +43,6 @@ export const createEndings = ({ signals, outbox, logger }: EndingsParts) => {
   });
 
   return {
-    /** `here`: undefined if no attempt of this process ended the run. */
     publish(end: RunEnd, here?: EndedHere): void {
       const { run_id: runId } = end.run;
       writeEndedLine(logger, end, here?.ending.execMs);

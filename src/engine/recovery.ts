@@ -22,9 +22,8 @@ export interface RecoveryOptions {
 const LATE_ROUNDS = 2.5;
 
 /**
- * Finds runs of dead holders: a killed process after half the lease (5 s), a hung or unreachable one after
- * the whole lease (10 s), plus at most one sweep (2 s). Every worker process sweeps; the statements skip rows
- * that another process has locked.
+ * Detects a killed holder after half the lease (5 s), a hung or unreachable one after the whole lease (10 s),
+ * plus at most one sweep (2 s). Every worker process sweeps; the statements skip locked rows.
  */
 export const startRecovery = (options: RecoveryOptions): { close(): Promise<void> } => {
   const { queue, executor, endings, signals, leaseSeconds, sweepSeconds, logger } = options;
@@ -34,9 +33,9 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
   let failed = false;
   let sparedUntil = -Infinity;
   const sweep = async (): Promise<void> => {
-    // After an outage of the database or a stall of this process every lease is old, but its holder may live.
-    // Holders get one round to renew; after an outage half a lease, which is longer than a heartbeat
-    // interval, because the next round may follow soon.
+    // After an outage or a stall of this process every lease is old, but its holder may live. Holders get one
+    // round to renew; after an outage half a lease, longer than a heartbeat interval, because the next round
+    // may follow soon.
     const now = performance.now();
     if (now - sweptAt > sweepSeconds * 1_000 * LATE_ROUNDS) {
       await queue.assertWritable();
@@ -52,7 +51,7 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
     const requeued = await queue.requeueExpired(leaseSeconds);
     sweptAt = now;
     for (const lost of requeued) {
-      const next = queue.isSuspect(lost) ? WAITS_ALONE : "it goes on from its last checkpoint";
+      const next = queue.isSuspect(lost) ? WAITS_ALONE : "it continues from its last checkpoint";
       logger.warn({ ...lost }, `a run lost its worker; ${next}`);
       signals.send({ kind: "available", threadId: lost.thread_id, runId: lost.run_id });
     }

@@ -89,7 +89,7 @@ test.each([
   async (_what, result, threadStatus) => {
     const { outcome, lines } = await outcomeOf(result, BROKEN);
     expect(outcome).toMatchObject({ error: null, threadStatus, interrupts: "{}" });
-    expect(lines.join()).toContain("what a thread waits for could not be read");
+    expect(lines.join()).toContain("the pending interrupts of a thread could not be read");
   },
 );
 

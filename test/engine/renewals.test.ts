@@ -177,7 +177,7 @@ describe("a heartbeat whose own connection is refused", () => {
     ]);
     expect(options[0]).toEqual({ answerMs: 2_500 });
     expect(warnings()).toEqual([
-      "leases are renewed over shared connections; their own fails (28P01: not you)",
+      "the connection for leases failed; the leases were renewed over the pool (28P01: not you)",
     ]);
     expect(stops).toEqual([]);
     // Its own is asked again, again and again, and the others no more once it answers.

@@ -20,15 +20,13 @@ export interface RunEnding {
   values: () => string | undefined;
   /** JSON list of the pending interrupts; undefined if the run was not interrupted. */
   interrupts: (() => string) | undefined;
-  /** Duration of the attempt, including the storing of its end; undefined if executed elsewhere. */
+  /** Includes the storing of the end; undefined if executed elsewhere. */
   execMs?: number;
-  /** Other runs of the thread are pending. */
   othersWait: boolean;
 }
 
 export interface EndsOutbox {
   toFinalValues(json: string | undefined, interrupts: string | undefined): NonNullable<RunOutcome["final"]>;
-  /** A delivery may have been stored. */
   onRecorded(): void;
 }
 
@@ -36,7 +34,6 @@ export interface ConclusionParts {
   queue: Queue;
   ends: RunEnds;
   outcomes: Outcomes;
-  /** Undefined: webhooks are off. */
   outbox: EndsOutbox | undefined;
   processId: string;
   faults: Faults;
@@ -44,21 +41,18 @@ export interface ConclusionParts {
 }
 
 export interface Circumstances {
-  /** Whether this process still holds the run, as far as it knows. */
   isMine: () => boolean;
   /** This process created the run and started it at once. */
   creatorIsHere: boolean;
 }
 
 /**
- * Longer than a migration or a backup holds locks. A statement that exceeds the role's time-out each time
- * must not keep its run for ever: the attempt is lost then, and the last attempt stores only an error.
+ * Longer than the locks of a migration or a backup. After this time an attempt whose statement always exceeds
+ * the role's time-out is lost; the last attempt stores only an error.
  */
 const CANCELLED_FOR_MS = 60_000;
 
-/**
- * Turns the result of an attempt into the stored end of the run; undefined if the run continues elsewhere.
- */
+/** Returns undefined if the run continues elsewhere. */
 export const createConclusion = (parts: ConclusionParts) => {
   const { queue, ends, outcomes, outbox, processId, faults, logger } = parts;
 
@@ -71,9 +65,8 @@ export const createConclusion = (parts: ConclusionParts) => {
   };
 
   /**
-   * Resolves when the log has all events, or with a failure if the database refuses them for good, since
-   * another attempt would fail too. Rejects if the attempt no longer holds the run or the database stays
-   * unreachable.
+   * Resolves with a failure if the database refuses events for good, since another attempt would fail too.
+   * Rejects if the attempt lost the run or the database stays unreachable.
    */
   const endLog = async (run: ExecutedRunRow, channel: RunChannel): Promise<GraphResult | undefined> => {
     try {
@@ -111,7 +104,6 @@ export const createConclusion = (parts: ConclusionParts) => {
       if (reason.kind === "shutdown") {
         const action = await persist(() => queue.handBack(selector), isMine);
         if (action === undefined) return undefined;
-        // The cancellation arrived after the last heartbeat.
         return await conclude(
           run,
           channel,

@@ -23,7 +23,6 @@ export interface Execution {
   readonly threadId: string;
   readonly attempt: number;
   stop(reason: StopReason): void;
-  /** A caller will read the values of the ending. */
   wantValues(): void;
   /** Undefined if the run continues elsewhere. Never rejects. */
   readonly ended: Promise<RunEnding | undefined>;
@@ -31,7 +30,6 @@ export interface Execution {
 
 /** Each is called once, in this order. */
 export interface ExecutionEvents {
-  /** The graph has ended; its outcome is not stored yet. */
   onGraphEnded(): void;
   /** Called before `ended` resolves. */
   onReleased(ending: RunEnding | undefined): void;
@@ -53,10 +51,7 @@ export interface ExecutorParts {
   logger: Logger;
 }
 
-/**
- * Attempts of a run whose database connection fails, before the run ends with an error: the run itself may
- * break the connection.
- */
+/** A run may break its database connection itself, so it ends with an error after this many attempts. */
 const ATTEMPTS_AT_A_DATABASE = 10;
 
 const userIdOf = ({ auth_user: user }: ClaimedRunRow): string | undefined =>
@@ -84,17 +79,14 @@ export const createExecutor = (parts: ExecutorParts) => {
 
   const giveUp = async (run: ClaimedRunRow): Promise<void> => {
     await queue.giveUpLease(selectorOf(run)).catch((error: unknown) => {
-      logger.debug({ err: error, run_id: run.run_id }, "a lease can't be given up now; it will be over");
+      logger.debug({ err: error, run_id: run.run_id }, "a lease could not be released; it will expire");
     });
   };
 
   return {
     suspectsAtOnce: graphExecutor.suspectsAtOnce,
 
-    /**
-     * Ends a run that lost its holder and must not be tried again: it was to be cancelled, or has no attempts
-     * left.
-     */
+    /** Ends a run that must not be tried again after it lost its holder. */
     async concludeAbandoned(run: ExecutedRunRow, result: AttemptResult): Promise<RunEnding | undefined> {
       const channel = new RunChannel({
         threadId: run.thread_id,
@@ -112,7 +104,6 @@ export const createExecutor = (parts: ExecutorParts) => {
       return await conclude(run, channel, result, { isMine: () => false, creatorIsHere: false });
     },
 
-    /** `creatorIsHere`: this process created the run and started it at once. */
     execute(
       run: ClaimedRunRow,
       creatorIsHere: boolean,
@@ -162,7 +153,7 @@ export const createExecutor = (parts: ExecutorParts) => {
           run.attempt < ATTEMPTS_AT_A_DATABASE
         ) {
           // The run continues from its last checkpoint, because the graph did not cause the failure.
-          log.warn({ err: result.error }, "the database was away; the run goes back to the queue");
+          log.warn({ err: result.error }, "the database was unreachable; the run goes back to the queue");
           result = { kind: "stopped", reason: { kind: "shutdown" } };
         }
         if (result.kind === "failed") log.warn({ err: ofGraph(result.error) }, "the graph failed");
@@ -172,7 +163,6 @@ export const createExecutor = (parts: ExecutorParts) => {
         try {
           ending = await conclude(run, channel, result, { isMine: () => !lost, creatorIsHere });
         } catch (error) {
-          // The next attempt recovers the run from its last checkpoint.
           if (error instanceof LeaseLostError) log.warn("the lease was lost; another attempt has the run");
           else {
             log.error({ err: error }, "the outcome of a run could not be stored");
@@ -181,7 +171,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         }
         if (ending === undefined) {
           hub.abandon(channel);
-          log.debug("the attempt is over; the run is not");
+          log.debug("the attempt ended; the run continues elsewhere");
         } else {
           hub.end(channel);
           ending = { ...ending, execMs: performance.now() - startedAt };

@@ -1,12 +1,9 @@
 import type { RunRow } from "../../platform/database/tables.ts";
 import type { GraphResult } from "../executors/executor.ts";
 
-export const WAITS_ALONE = "it may have ended it, and waits to be executed alone";
+export const WAITS_ALONE = "the run may be the cause, so it waits to be executed alone";
 
-/**
- * The result of a run that lost its worker and must not be tried again. `how`: how the worker ended, as the
- * end of a sentence.
- */
+/** `how`: how the worker ended, as the end of a sentence. */
 export const resultOfLost = (
   { cancel_action, lost_attempts }: Pick<RunRow, "cancel_action" | "lost_attempts">,
   how?: string,

@@ -19,15 +19,13 @@ export interface OutcomesParts {
   graphs: Graphs;
   checkpoints: CheckpointStorage;
   timeoutSecondsOf(graphId: string): number;
-  /** See READ_WITHIN_MS. */
   readWithinMs?: number;
   logger: Logger;
 }
 
 /**
- * Reading a thread's state runs user code (a graph factory), which may hang. Without a bound the end would
- * never be stored, while heartbeats renew the lease. The bound exceeds the connection time-out, so an
- * unreachable database is not mistaken for hanging user code.
+ * Reading a thread's state runs user code, which may hang and keep the end from being stored. Exceeds the
+ * connection time-out, so an unreachable database is not mistaken for a hang.
  */
 const READ_WITHIN_MS = 15_000;
 
@@ -73,7 +71,7 @@ export const createOutcomes = ({
     };
   };
 
-  /** A run ends even if its graph's factory throws or hangs, or the graph was removed. */
+  /** The run ends even if its graph's factory throws or hangs. */
   const threadStateOf = async (
     run: ExecutedRunRow,
     threadStatus: RunOutcome["threadStatus"],
@@ -81,17 +79,18 @@ export const createOutcomes = ({
     try {
       return await readThreadState(run);
     } catch (error) {
-      // Only for this server's database: a factory with an unreachable database of its own must not keep the
-      // run from ending.
+      // A factory with an unreachable database of its own must not keep the run from ending.
       if (database.isLoss(error)) throw error;
-      logger.warn({ err: ofGraph(error), run_id: run.run_id }, "what a thread waits for could not be read");
+      logger.warn(
+        { err: ofGraph(error), run_id: run.run_id },
+        "the pending interrupts of a thread could not be read",
+      );
       return { threadStatus, interrupts: "{}" };
     }
   };
 
   /**
-   * JSON of the thread's values; undefined if there are none, or the graph's code fails or exceeds the bound.
-   * Throws if the database is unreachable.
+   * Undefined without values, or if the graph's code fails or hangs. Throws if the database is unreachable.
    */
   const valuesOf = async (run: ExecutedRunRow): Promise<string | undefined> => {
     try {

@@ -3,23 +3,18 @@ import type { RunChannelOptions } from "./channel-options.ts";
 import type { RunEvent } from "./log.ts";
 import { isOfWire, isProtocolEvent, type Wire } from "./wires.ts";
 
-/**
- * Kept for slow or resuming readers. A reader further behind is dropped, and may resume from the event log if
- * the run is resumable.
- */
+/** A reader further behind is dropped, and may resume from the event log if the run is resumable. */
 const KEPT_BYTES = 8 * 1024 * 1024;
 /**
  * After this many bytes the graph pauses for the log and the sockets. Much less than KEPT_BYTES, or prompt
- * readers would fall behind. Also bounds what waits for the log.
+ * readers would fall behind.
  */
 const PAUSE_BYTES = 1024 * 1024;
-/** Memory per event besides its data. */
 const EVENT_OVERHEAD_BYTES = 120;
 
 /**
- * The events of one attempt in the memory of its process, shared by all readers there. Data are serialized
- * only if `wanted`. Readers hold positions, so a slow reader blocks nothing, and KEPT_BYTES bounds the
- * memory.
+ * The events of one attempt in the memory of its process. Readers hold positions, so a slow reader blocks
+ * nothing and KEPT_BYTES bounds the memory.
  */
 export class RunChannel {
   readonly threadId: string;
@@ -68,15 +63,11 @@ export class RunChannel {
     this.#isDurable = options.log !== undefined;
   }
 
-  /**
-   * Whether events are logged before readers see them; false after a failure if they are logged only for
-   * other processes.
-   */
+  /** False after a failure if events are logged only for other processes. */
   get #isLogged(): boolean {
     return this.#log !== undefined && (this.#isDurable || this.#logFailure === undefined);
   }
 
-  /** The log refused events, so readers elsewhere would miss some. */
   get isUnlogged(): boolean {
     return this.#logFailure !== undefined;
   }
@@ -97,7 +88,6 @@ export class RunChannel {
     });
   }
 
-  /** Events are logged, and none was refused. */
   get hasLog(): boolean {
     return this.#log !== undefined && this.#logFailure === undefined;
   }
@@ -107,7 +97,6 @@ export class RunChannel {
     return this.#isDurable && this.#logFailure !== undefined;
   }
 
-  /** Whether events need to be serialized. */
   get wanted(): boolean {
     return this.#keep || this.#log !== undefined;
   }
@@ -138,7 +127,10 @@ export class RunChannel {
     return this.#keptBytes;
   }
 
-  /** `data` returns one line of JSON; called only if the event has a reader. `checkpoint`: see RunEvent. */
+  /**
+   * `data` returns one line of JSON, and is called only if the event has a reader. `checkpoint`: see
+   * RunEvent.
+   */
   emit(event: string, data: () => string, checkpoint?: string): void {
     if (this.#closed) return;
     const seq = this.#nextSeq;
@@ -165,8 +157,8 @@ export class RunChannel {
   }
 
   /**
-   * Logs events for readers on other processes: the first one, and all from the oldest kept one. From then on
-   * readers here also wait for the log, unless it fails.
+   * Logs events for readers on other processes, from the oldest kept one. From then on readers here also wait
+   * for the log, unless it fails.
    */
   startLogging(log: (events: RunEvent[]) => Promise<void>): void {
     if (this.#log !== undefined || this.#isLogEnded || this.#closed) return;
@@ -190,8 +182,8 @@ export class RunChannel {
   }
 
   /**
-   * Call before the run ends; no log can start afterwards. Resolves when every event is logged; rejects if
-   * the log refused one (lost lease).
+   * No log can start afterwards. Resolves when every event is logged; rejects if the log refused one (lost
+   * lease).
    */
   async endLog(): Promise<void> {
     this.#isLogEnded = true;
@@ -203,7 +195,6 @@ export class RunChannel {
     }
   }
 
-  /** Readers get the remaining events, then the end. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -231,7 +222,6 @@ export class RunChannel {
     return start >= end ? [] : this.#events.slice(this.#head + start, this.#head + end);
   }
 
-  /** The events of one wire. */
   seenOver(events: RunEvent[], wire: Wire): RunEvent[] {
     if (!this.#publishesProtocol && wire === "first") return events;
     return events.filter(({ event }) => isOfWire(event, wire));
@@ -239,7 +229,7 @@ export class RunChannel {
 
   #show(upTo: number): void {
     this.#visibleSeq = upTo;
-    // Two wires take twice the bytes; readers of either may be as far behind as with one.
+    // Readers of either wire may be as far behind as with one wire.
     const bytes = this.#publishesProtocol ? 2 * KEPT_BYTES : KEPT_BYTES;
     while (this.#keptBytes > bytes) {
       const oldest = this.#events[this.#head];
@@ -255,8 +245,8 @@ export class RunChannel {
   }
 
   /**
-   * Readers of a resumable run are dropped, and the run can't end until this is settled. Runs logged for
-   * other processes continue in memory here.
+   * Readers of a resumable run are dropped, and the run can't end until this is settled. Other runs continue
+   * in memory here.
    */
   #fail(error: unknown): void {
     this.#logFailure ??= error;
@@ -271,7 +261,6 @@ export class RunChannel {
     for (const waker of this.#wakers) waker();
   }
 
-  /** One batch at a time; later events go with the next. */
   #writeLog(): void {
     if (this.#logging !== undefined || this.#log === undefined || this.#logFailure !== undefined) return;
     const log = this.#log;

@@ -1,6 +1,5 @@
 import { withoutServerOwned } from "../../graphs/configuration.ts";
 
-/** The part of LangGraph's `RunnableConfig` in debug payloads. */
 interface PayloadConfig {
   tags?: unknown;
   metadata?: Record<string, unknown>;
@@ -28,7 +27,6 @@ const SHOWN_OF_SERVER = [
   "checkpoint_map",
 ] as const;
 
-/** The part of a config that names a checkpoint. */
 const checkpointOf = (config: PayloadConfig | undefined): unknown => {
   const configurable = config?.configurable;
   if (configurable === undefined) return null;
@@ -67,9 +65,9 @@ const shownConfig = (
 };
 
 /**
- * The hosted service sends both forms: `checkpoint` and `parent_checkpoint` name the places; `config` and
- * `parent_config` are LangGraph's configs, for the SDK's types and tests. `hidden`: keys of `configurable`
- * that are left out, because a run's readers are not always its creator.
+ * The hosted service sends `checkpoint` and `parent_checkpoint`, which name places, and LangGraph's configs,
+ * which the SDK's types and tests read. `hidden`: keys of `configurable` to leave out, because readers are
+ * not always the run's creator.
  */
 export const checkpointPayload = (payload: unknown, hidden: ReadonlySet<string>): unknown => {
   if (typeof payload !== "object" || payload === null) return payload;
@@ -84,7 +82,6 @@ export const checkpointPayload = (payload: unknown, hidden: ReadonlySet<string>)
   };
 };
 
-/** A payload of the mode `debug`: a checkpoint, a task, or a task's result. */
 export const debugPayload = (payload: unknown, hidden: ReadonlySet<string>): unknown => {
   const { type, payload: inner } = payload as { type?: string; payload?: unknown };
   return type === "checkpoint"

@@ -10,26 +10,21 @@ import type { TransformerFactories } from "./protocol/transformers.ts";
 export interface AskedModes {
   stream_mode: readonly string[];
   stream_subgraphs: boolean;
-  /** See RunKwargs. */
   headers?: Readonly<Record<string, string>>;
   /** A client may resume after its checkpoint. */
   resumable?: boolean;
 }
 
-/** Publishes an attempt's events. */
 export interface EventPublisher {
-  /** Options of `graph.stream`. */
   readonly options: {
     streamMode: string[];
     subgraphs: boolean;
     version?: "v2";
     callbacks?: BaseCallbackHandler[];
   };
-  /** Execute the graph by `streamEvents`. */
   readonly throughEvents: boolean;
-  /** A chunk in the full form; without subgraphs LangGraph omits the namespace. */
+  /** Without subgraphs LangGraph omits the namespace. */
   wholeOf(chunk: unknown): StreamChunk;
-  /** Call before the graph streams. */
   begin(graph: { streamTransformers?: unknown }): void;
   publish(chunk: StreamChunk): void;
   /** Whether other clients see which interrupts the run answers. */
@@ -40,7 +35,7 @@ export interface EventPublisher {
   asked(interrupts: readonly unknown[]): void;
   /** Call after the last chunk. `why`: the failure as clients see it. */
   end(how: GraphEnd, why?: Failure): void;
-  /** After `end`: resolves when everything is published; undefined if it already is. */
+  /** Undefined if everything is published. */
   settled(): Promise<void> | undefined;
 }
 
@@ -60,7 +55,7 @@ const withoutSubgraphs = (chunk: StreamChunk): StreamChunk | undefined => {
   return OF_ALL_GRAPHS.has(mode) ? [[], mode, payload] : undefined;
 };
 
-/** Adds the checkpoint to the event of the root's state; LangGraph names it before that event. */
+/** LangGraph names the checkpoint before the event of its state. */
 const createMarking = (emit: Emit) => {
   let named: string | undefined;
   return {
@@ -76,10 +71,7 @@ const createMarking = (emit: Emit) => {
   };
 };
 
-/**
- * Publishes an attempt over the first wire as requested, and over the protocol wire if `publishesProtocol`.
- * Additional modes for the protocol do not change the first wire.
- */
+/** Publishes an attempt over the first wire as requested, also if the protocol wire needs further modes. */
 export const createEventPublisher = (
   asked: AskedModes,
   publishesProtocol: boolean,

@@ -7,7 +7,6 @@ const FOLLOW_EVERY_MS = 5_000;
 /** Covers three lost signals. */
 const FOLLOWED_FOR_MS = 16_000;
 
-/** Threads that other processes follow. */
 const createReceived = () => {
   /** Expiry by this process's clock; the latest signal is last. */
   const received = new Map<string, number>();
@@ -38,9 +37,8 @@ interface Follower {
 }
 
 /**
- * Threads that have readers, here or in another process. Runs that begin on such a thread keep or log their
- * events from the start, and publish protocol events if a reader uses that wire; other runs pay only three
- * map lookups.
+ * Threads with readers in any process. Runs that begin on them keep or log their events, and publish protocol
+ * events if a reader wants them; other runs pay three map lookups.
  */
 export const createFollowedThreads = (signals: Signals, processId: string) => {
   const here = new Map<string, Set<Follower>>();
@@ -65,7 +63,6 @@ export const createFollowedThreads = (signals: Signals, processId: string) => {
   };
 
   return {
-    /** Calls back at news of the thread. Returns a function that stops this. */
     follow(threadId: string, wire: Wire, waker: Follower["wake"]): () => void {
       const follower: Follower = { wake: waker, wire };
       const followers = here.get(threadId) ?? new Set();
@@ -81,7 +78,6 @@ export const createFollowedThreads = (signals: Signals, processId: string) => {
       };
     },
 
-    /** Also called for this process's own signals. */
     received(kind: SignalKind, threadId: string, by: string): void {
       if (by === processId) return;
       if (kind === "follow") elsewhere.note(threadId);
@@ -90,7 +86,6 @@ export const createFollowedThreads = (signals: Signals, processId: string) => {
 
     isFollowedHere: (threadId: string): boolean => here.has(threadId),
     isFollowedElsewhere: (threadId: string): boolean => elsewhere.has(threadId),
-    /** By any process. */
     isFollowedOverProtocol: (threadId: string): boolean =>
       isHereOverProtocol(threadId) || elsewhereOverProtocol.has(threadId),
     wake,

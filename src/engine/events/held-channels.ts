@@ -2,7 +2,6 @@ import type { RunChannel } from "./channel.ts";
 
 /** For clients that were disconnected just before the end. */
 const LINGER_SECONDS = 30;
-/** Kept events of ended runs, over all runs. */
 const LINGERING_BYTES = 8 * 1024 * 1024;
 
 /** The channels of runs that execute here, and for a while of runs that ended here. */
@@ -33,18 +32,15 @@ export const createHeldChannels = () => {
       return channel?.threadId === threadId && (userId === undefined || channel.userId === userId);
     },
 
-    /** Unordered. */
     runIdsOf: (threadId: string): string[] =>
       [...channels.values()].filter((channel) => channel.threadId === threadId).map(({ runId }) => runId),
 
     hasEnded: (channel: RunChannel): boolean => ended.has(channel),
 
-    /** Replaces the channel of an earlier attempt. */
     hold(channel: RunChannel): void {
       channels.set(channel.runId, channel);
     },
 
-    /** Closes the channel of an earlier attempt. */
     supersede(runId: string): void {
       const before = channels.get(runId);
       if (before === undefined) return;
@@ -53,8 +49,8 @@ export const createHeldChannels = () => {
     },
 
     /**
-     * Closes the channel, and keeps it for clients that resume. The oldest ones are dropped first: the
-     * creator of a queued run may not have begun to read it.
+     * Keeps the channel for clients that resume. The oldest ones are dropped first, because the creator of a
+     * queued run may not have begun to read it.
      */
     end(channel: RunChannel): void {
       ended.add(channel);
@@ -70,7 +66,6 @@ export const createHeldChannels = () => {
       lingering.set(channel, timer);
     },
 
-    /** The run continues elsewhere. */
     abandon(channel: RunChannel): void {
       channel.close();
       drop(channel);

@@ -20,12 +20,9 @@ export interface HubOptions {
   signals: Signals;
   processId: string;
   phaseOf: (run: RunAddress) => Promise<RunPhase>;
-  /** Records that the log refused events of an attempt, for readers without signals. */
+  /** For readers without signals. */
   noteUnlogged: (source: EventSource) => Promise<void>;
-  /**
-   * Records a reader in the database, where signals do not reach all processes: the run's events are logged
-   * then, and unlogged ones are known to be missing. Undefined where signals reach all processes.
-   */
+  /** For processes that signals do not reach: makes the run's events logged, or known to be missing. */
   announceReader?: (run: RunAddress) => Promise<unknown>;
   faults: Faults;
   logger: Logger;
@@ -38,50 +35,37 @@ export interface ReadThreadOptions {
   endedRunId?: string | undefined;
 }
 
-/**
- * The fan-out of this process. Runs that execute here are read from memory, other runs from the event log.
- */
+/** Runs that execute here are read from memory, other runs from the event log. */
 export interface Hub {
-  /** Called by the executor when an attempt starts. */
   open(
     options: Omit<RunChannelOptions, "log"> & { graphId: string; resumable: boolean; logged: boolean },
   ): RunChannel;
-  /** Called by the executor after the run's end is committed. */
+  /** Called after the run's end is committed. */
   end(channel: RunChannel): void;
   /**
    * Called by the executor when the run continues elsewhere: its readers here are `lost` and resume there.
    */
   abandon(channel: RunChannel): void;
-  /**
-   * Whether this process has the run's events in memory, also for a while after the end; with `userId`, only
-   * for runs of this user.
-   */
+  /** Also for a while after the end; with `userId`, only for runs of this user. */
   holds(threadId: string, runId: string, userId?: string): boolean;
-  /**
-   * Whether memory has all events after this id. False if some were dropped for space or never serialized.
-   */
+  /** False if events were dropped for space or never serialized. */
   holdsAllAfter(threadId: string, runId: string, after: number): boolean;
   read(options: ReadOptions): RunReader;
   /**
-   * Reads all runs of a thread, including later ones. `after`: the reader's last `threadSeq`, 0 for all kept
-   * events. The thread may not exist yet. A reader of the protocol wire causes runs that begin later, in any
-   * process, to publish protocol events.
+   * Reads all runs of a thread, also later ones; the thread may not exist yet. `after`: the last `threadSeq`,
+   * 0 for all kept events. A reader of the protocol wire makes later runs, in any process, publish protocol
+   * events.
    */
   readThread(threadId: string, after: number, wire: Wire, how?: ReadThreadOptions): ThreadReader;
-  /**
-   * Keeps the events of runs that begin on a thread, before a reader exists. Returns a function that stops
-   * this.
-   */
   followThread(threadId: string, wire: Wire): () => void;
   /** Whether an attempt that begins now on this thread must publish protocol events. */
   wantsProtocol(threadId: string): boolean;
-  /** Starts logging the events of a run that executes here, for readers elsewhere. */
   logFor(runId: string): void;
   /** Readers of unfinished runs are `lost`, so that their clients resume on another process. */
   close(): void;
 }
 
-/** Logs the events of an attempt, and signals readers elsewhere that they are stored or will be missing. */
+/** Signals readers elsewhere that events are stored, or will be missing. */
 const createLogging =
   ({ eventLog, signals, noteUnlogged, faults, logger }: HubOptions) =>
   (source: EventSource) =>
@@ -97,7 +81,7 @@ const createLogging =
         await noteUnlogged(source).catch((failure: unknown) => {
           logger.debug(
             { err: failure, run_id: runId },
-            "that events are not logged is noted at the run's end",
+            "unlogged events could not be recorded; the end of the run records them",
           );
         });
       }
@@ -106,12 +90,11 @@ const createLogging =
     signals.send({ kind: "events", threadId, runId });
   };
 
-/** Announces a reader where signals do not reach all processes. */
 const createAnnouncing =
   ({ announceReader, logger }: HubOptions) =>
   (run: RunAddress): void => {
     announceReader?.(run).catch((error: unknown) => {
-      logger.debug({ err: error, run_id: run.runId }, "that a run is read here could not be announced");
+      logger.debug({ err: error, run_id: run.runId }, "the reader of a run could not be announced");
     });
   };
 

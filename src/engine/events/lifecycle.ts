@@ -3,15 +3,13 @@ import type { Emit, StreamChunk } from "./modes.ts";
 import { createSubgraphs, type GraphEnd } from "./protocol/subgraphs.ts";
 import { nodesOfUpdate } from "./protocol/states.ts";
 
-/** Further LangGraph modes that the first wire's mode `lifecycle` needs besides `values`. */
 export const LIFECYCLE_MODES = ["updates", "tasks"] as const;
 
-/** The failure of a subgraph as clients see it. */
 export type Failure = () => { error: string; message: string };
 
 /**
- * Emits the start and end of subgraphs: `lifecycle|<namespace>` `{event, namespace, tool_call_id?, error?}`
- * (`LifecycleStreamEvent` of the JavaScript SDK 1.15). Stateful: one per attempt.
+ * Emits `lifecycle|<namespace>` `{event, namespace, tool_call_id?, error?}` (`LifecycleStreamEvent` of the
+ * JavaScript SDK 1.15). Stateful: one per attempt.
  */
 export const createLifecycle = (emit: Emit) => {
   let failure: Failure | undefined;
@@ -26,7 +24,6 @@ export const createLifecycle = (emit: Emit) => {
     ),
   );
   return {
-    /** A chunk of `graph.stream` with subgraphs; `show` emits it in the requested modes. */
     note([namespace, mode, payload]: StreamChunk, show: () => void): void {
       if (mode === "values") subgraphs.begun(namespace);
       if (mode === "tasks") subgraphs.beforeTask(namespace, payload);

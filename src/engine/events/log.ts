@@ -5,17 +5,13 @@ import { threadOffset, type Turn } from "./event-ids.ts";
 import { PROTOCOL_EVENT_PREFIX, type Wire } from "./wires.ts";
 import { LeaseLostError, sqlState, UNIQUE_VIOLATION } from "../../platform/domain/errors.ts";
 
-/** `data` is one line of JSON. */
 export interface RunEvent {
   seq: number;
   /** The id within the thread, see event-ids.ts; undefined for attempts without a turn. */
   threadSeq?: number;
   event: string;
   data: string;
-  /**
-   * The checkpoint of the state in the event: a client that has it needs no earlier event. Only stored in the
-   * log.
-   */
+  /** A client that has this checkpoint needs no earlier event. Only stored in the log. */
   checkpoint?: string;
 }
 
@@ -30,15 +26,13 @@ export interface RunAddress {
  */
 export type RunPhase = "pending" | "running" | "running-unlogged" | "ended" | "ended-unlogged";
 
-/** The events of one attempt. */
 export interface EventSource extends RunAddress, Turn {}
 
 /**
- * Inserts a batch: 90,340 events/s at 50 per statement, 3,711 with one each. Fenced: the run's row is locked
- * against a takeover, and nothing is inserted if the attempt lost the run. Data are joined by line breaks
- * into one text, because an array would need each quotation mark of the JSON escaped; a stray line break
- * would violate `not null`. The thread is locked before the run, as everywhere (src/engine/queue/README.md):
- * the foreign key locks it anyway, but after the run, which caused deadlocks with deletions of the thread.
+ * Batches: 90,340 events/s at 50 per insert, 3,711 with one each. Fenced by a lock on the run's row. Data are
+ * one text joined by line breaks, because an array escapes each quotation mark of the JSON. Locks the thread
+ * before the run, as everywhere (src/engine/queue/README.md): the foreign key would lock it after the run, a
+ * deadlock with deletions of the thread.
  */
 const APPEND = `with thread as (
   select thread_id from threadloom.threads where thread_id = $1 for key share),
@@ -54,9 +48,8 @@ returning seq`;
 const COLUMNS = `seq::float8 as seq, thread_seq::float8 as "threadSeq", event`;
 
 /**
- * Data that are left out cost nothing, because PostgreSQL knows a value's length without reading it. $6: send
- * a first event above the limit, too, otherwise without its data. $7: the wire whose events come with data;
- * events of the other wire count no bytes.
+ * PostgreSQL knows a value's length without reading it, so omitted data cost nothing. $6: send a first event
+ * above the limit, too. $7: the wire whose events come with data; others count no bytes.
  */
 const READ = `select ${COLUMNS},
   case when is_other then '' when bytes <= $5 or $6 then data end as data from (
@@ -105,7 +98,6 @@ const toEvent = (
 /** Longer than a failover; then the run is left to recovery. */
 const RETRY_SECONDS = 30;
 
-/** By `ctid`, which is stable while the rows are locked, to save a lookup by key. */
 const DELETE_EXPIRED = `with expired as (
   select e.ctid, e.created_at from threadloom.run_events e
   where e.created_at < now() - make_interval(secs => $1::float8) and e.created_at >= $3::timestamptz
@@ -117,7 +109,6 @@ removed as (
   delete from threadloom.run_events where ctid = any (array(select ctid from expired)) returning 1)
 select (select count(*)::int from removed) as removed, max(created_at)::text as last from expired`;
 
-/** The events of runs in PostgreSQL, for readers on other processes and for replay. */
 export const createEventLog = (database: Database) => ({
   /** Throws LeaseLostError if the attempt no longer holds the run. Waits for an unreachable database. */
   async append(source: EventSource, events: readonly RunEvent[]): Promise<void> {
@@ -149,9 +140,8 @@ export const createEventLog = (database: Database) => ({
   },
 
   /**
-   * Events after `after`, in order, within the bounds. `"large"` if the first event alone exceeds `bytes` and
-   * `largeToo` is false. Events of the other wire have no data. Index: run_events_pkey (thread_id, run_id,
-   * seq), as for all that follow.
+   * `"large"` if the first event alone exceeds `bytes` and `largeToo` is false. Events of the other wire have
+   * no data. Index: run_events_pkey, as for all that follow.
    */
   async read(
     address: RunAddress,
@@ -172,7 +162,6 @@ export const createEventLog = (database: Database) => ({
       : rows.map((row) => toEvent(row, address, database));
   },
 
-  /** The first events of a run with this name. */
   async named(address: RunAddress, event: string, limit: number): Promise<RunEvent[]> {
     const values = [address.threadId, address.runId, event, limit];
     const rows = await database.query<EventRow>(NAMED, values);
@@ -185,13 +174,11 @@ export const createEventLog = (database: Database) => ({
     return rows[0]?.whole ?? false;
   },
 
-  /** -1 without events. */
   async lastSeq({ threadId, runId }: RunAddress): Promise<number> {
     const rows = await database.query<{ seq: number }>(LAST_SEQ, [threadId, runId]);
     return rows[0]?.seq ?? -1;
   },
 
-  /** The id of the event with the state of this checkpoint, if any. */
   async showing({ threadId, runId }: RunAddress, checkpointId: string): Promise<number | undefined> {
     const rows = await database.query<{ seq: number }>(SHOWING, [threadId, runId, checkpointId]);
     return rows[0]?.seq;
@@ -204,8 +191,8 @@ export const createEventLog = (database: Database) => ({
   },
 
   /**
-   * Removes up to `limit` expired events of ended runs, oldest first; skips locked rows. `from`: `last` of
-   * the previous batch, to skip old events of unfinished runs. Index: run_events_by_age.
+   * Skips locked rows. `from`: `last` of the previous batch, to skip old events of unfinished runs. Index:
+   * run_events_by_age.
    */
   async deleteExpired(
     retentionSeconds: number,

@@ -24,8 +24,8 @@ const giveIds = (value: unknown): void => (Array.isArray(value) ? value.forEach(
 
 /**
  * Gives each message that a node returns an id of its own. LangGraph's mode `messages` gives all messages of
- * a node the same id (1.4.18), and the reducer then keeps only the last one. `awaitHandlers`: this handler
- * must run before LangGraph's own, but LangChain may deliver callbacks in the background.
+ * a node the same id (1.4.18), and the reducer then keeps only the last one. `awaitHandlers`: LangGraph's own
+ * handler must run later.
  */
 class MessageIdsHandler extends BaseCallbackHandler {
   override name = "ThreadloomMessageIds";
@@ -33,7 +33,6 @@ class MessageIdsHandler extends BaseCallbackHandler {
   override ignoreLLM = true;
   override ignoreRetriever = true;
   override ignoreAgent = true;
-  /** Makes models that stream without callbacks pass on their chunks. */
   readonly [STREAMED_MESSAGES] = new Set<string>();
   private readonly nodes = new Set<string>();
 
@@ -62,5 +61,4 @@ class MessageIdsHandler extends BaseCallbackHandler {
   }
 }
 
-/** For a graph that streams messages; one per attempt. */
 export const createMessageIds = (): BaseCallbackHandler => new MessageIdsHandler();

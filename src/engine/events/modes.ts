@@ -2,12 +2,6 @@ import { isMessage } from "../../state/values/types/message.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
 import { checkpointPayload, debugPayload } from "./checkpoint-payloads.ts";
 
-/**
- * Turns LangGraph's chunks `[namespace, mode, payload]` into the events of clients. An event has the name of
- * its mode and the namespace of a subgraph: `updates|research:1b4e…`.
- */
-
-/** A chunk of `graph.stream` with several modes and subgraphs. */
 export type StreamChunk = [namespace: string[], mode: string, payload: unknown];
 
 /** `data` is called only if the event has a reader. `checkpoint`: of the state in the event. */
@@ -39,7 +33,7 @@ const isChunk = (message: object): boolean => "concat" in message && typeof mess
 
 /**
  * The `messages` mode of the first SDKs: growing messages (`messages/partial`) after one `messages/metadata`,
- * and finished ones (`messages/complete`) of any node.
+ * and finished ones (`messages/complete`).
  */
 const createMessageAccumulator = (emit: Emit) => {
   const growing = new Map<string, MessageWithId>();
@@ -87,9 +81,7 @@ const createMessageAccumulator = (emit: Emit) => {
   };
 };
 
-/**
- * Turns the chunks of one attempt into events. Stateful: one per attempt. `hidden`: see `checkpointPayload`.
- */
+/** Stateful: one per attempt. `hidden`: see `checkpointPayload`. */
 export const createChunkConverter = (modes: readonly string[], emit: Emit, hidden: ReadonlySet<string>) => {
   const wanted = new Set(modes);
   const accumulator = wanted.has("messages") ? createMessageAccumulator(emit) : undefined;

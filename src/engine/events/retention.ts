@@ -6,7 +6,6 @@ import type { EventLog } from "./log.ts";
 
 export interface EventRetentionOptions {
   eventLog: Pick<EventLog, "deleteExpired">;
-  /** Seconds that the events of an ended run are kept, from when they were written. */
   retentionSeconds: number;
   logger: Logger;
 }
@@ -16,8 +15,8 @@ const SWEEP_MS = 10_000;
 const EVENTS_PER_BATCH = 5_000;
 
 /**
- * Removes all expired events: one batch per sweep removed 500/s, while 90,000/s can be written. Several
- * processes share the work, because the statement skips locked rows.
+ * One batch per sweep removed 500/s, while 90,000/s can be written. Processes share the work: the statement
+ * skips locked rows.
  */
 export const sweepEvents = async (
   { eventLog, retentionSeconds }: Omit<EventRetentionOptions, "logger">,
@@ -37,7 +36,6 @@ export const sweepEvents = async (
   return removed;
 };
 
-/** `close` waits for the batch in progress. */
 export const startEventRetention = ({
   logger,
   ...options

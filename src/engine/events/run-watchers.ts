@@ -1,4 +1,3 @@
-/** The readers in this process that wait for news of a run. */
 export const createRunWatchers = () => {
   const watchers = new Map<string, Set<() => void>>();
   /** Watched runs without further news; forgotten with the last watcher. */
@@ -7,7 +6,6 @@ export const createRunWatchers = () => {
     for (const wake of watchers.get(runId) ?? []) wake();
   };
   return {
-    /** Returns a function that stops this. */
     watch(runId: string, wake: () => void): () => void {
       const wakers = watchers.get(runId) ?? new Set();
       wakers.add(wake);
@@ -21,7 +19,6 @@ export const createRunWatchers = () => {
     },
     isWatched: (runId: string): boolean => watchers.has(runId),
     notify,
-    /** No more news of the run will come. */
     giveUp(runId: string): void {
       if (watchers.has(runId)) hopeless.add(runId);
       notify(runId);

@@ -7,7 +7,7 @@ export interface EventSelection {
 
 const ALWAYS_SENT = new Set(["metadata", "error"]);
 
-/** Separates the parts of an event's name (`updates|research:1b4e…|read:7a…`) and of a namespace. */
+/** As in `updates|research:1b4e…|read:7a…`. */
 const SEPARATOR = "|";
 
 const modeOf = (event: string): string => {

@@ -1,7 +1,6 @@
 import type { Database } from "../../platform/database/database.ts";
 import type { RunAddress } from "./log.ts";
 
-/** The newest attempt of a run that has begun. */
 export interface BegunRun extends RunAddress {
   graphId: string;
   attempt: number;
@@ -9,15 +8,13 @@ export interface BegunRun extends RunAddress {
   resumable: boolean;
 }
 
-/** Changes when an attempt of the thread begins or ends. */
 export interface ThreadHead {
   /** Grows with each ended attempt, see engine/queue/README.md. */
   over: number;
-  /** The turn of the running attempt, if any. */
   running: number | null;
   /**
-   * Distinguishes a recreated thread from the deleted one. Seconds since 1970 as text, because a timestamp's
-   * text depends on the session's time zone.
+   * Distinguishes a recreated thread. Seconds since 1970 as text, because a timestamp's text depends on the
+   * session's time zone.
    */
   createdAt: string;
 }
@@ -28,9 +25,9 @@ const HEADS = `select t.thread_id, t.turns - t.unfinished_runs as over, extract(
   from threadloom.threads t where t.thread_id = any($1::uuid[])`;
 
 /**
- * The first readable run from turn $2 on: ended runs count only if logged, in memory here ($3), or never
- * begun. Reads all runs of the thread by runs_by_thread, 8 ms for 10,000, so it is used only after a change
- * of the head (0.1 ms). Also run_events_pkey.
+ * Ended runs count only if logged, in memory here ($3), or never begun. Reads all runs of the thread by
+ * runs_by_thread, 8 ms for 10,000, so it is used only after a change of the head (0.1 ms). Also
+ * run_events_pkey.
  */
 const NEXT = `select r.run_id, r.graph_id, r.turn, r.attempt, r.resumable from threadloom.runs r
   where r.thread_id = $1 and r.turn >= $2 and (r.status = 'running' or (r.status <> 'pending' and (
@@ -46,8 +43,8 @@ interface NextRow extends Pick<BegunRun, "turn" | "attempt" | "resumable"> {
 const HEADS_AT_ONCE = 1_000;
 
 /**
- * Batches concurrent queries into one statement: all idle streams of threads poll at the same moments
- * (readers/thread-reader.ts).
+ * All idle streams of threads poll at the same moments (readers/thread-reader.ts), so their queries share a
+ * statement.
  */
 const createHeads = (database: Database): ((threadId: string) => Promise<ThreadHead | undefined>) => {
   let next: { threadIds: Set<string>; heads: Promise<Map<string, ThreadHead>> } | undefined;
@@ -70,12 +67,9 @@ const createHeads = (database: Database): ((threadId: string) => Promise<ThreadH
   };
 };
 
-/** The runs of a thread in the order in which their attempts began. */
 export const createTurns = (database: Database) => ({
-  /** Undefined if there is no such thread. */
   head: createHeads(database),
 
-  /** The first run from turn `from` on with readable events. `here`: runs in memory. */
   async next(threadId: string, from: number, here: readonly string[]): Promise<BegunRun | undefined> {
     const [row] = await database.query<NextRow>(NEXT, [threadId, Math.max(from, 1), here]);
     if (row === undefined) return undefined;

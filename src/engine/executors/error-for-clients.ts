@@ -10,7 +10,6 @@ const shown = (error: unknown): { error: string; message: string } => {
   return { error: name, message };
 };
 
-/** An error as clients see it: `{error: <class>, message}`. */
 export const errorForClients = (error: unknown): { error: string; message: string } =>
   error instanceof StateStorageError
     ? {

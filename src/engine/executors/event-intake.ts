@@ -16,7 +16,7 @@ interface Observed {
 const isInterruptChunk = (payload: unknown): payload is { __interrupt__: unknown[] } =>
   typeof payload === "object" && payload !== null && "__interrupt__" in payload;
 
-/** Keeps the result from the stream, so ending a run needs no read of the state. */
+/** Saves a read of the state when the run ends. */
 const observe = (observed: Observed, [namespace, mode, payload]: StreamChunk): void => {
   if (mode !== "values" || namespace.length > 0) return;
   if (isInterruptChunk(payload)) {
@@ -25,7 +25,6 @@ const observe = (observed: Observed, [namespace, mode, payload]: StreamChunk): v
   } else observed.values = payload;
 };
 
-/** Publishes a graph's stream and keeps its result, until the attempt is over. */
 export const createEventIntake = (publisher: EventPublisher) => {
   const observed: Observed = { values: undefined, interrupted: false, interrupts: [] };
   let isOver = false;
@@ -69,10 +68,7 @@ export const boundEvents = (sink: AttemptEvents, charactersAtMost: number): Atte
 
 const HIDDEN_TAG = "langsmith:hidden";
 
-/**
- * Reads `streamEvents`: chunks of the run's own stream for the other modes, and inner events without those
- * that LangGraph tags as hidden.
- */
+/** Passes on chunks of the run's own stream, and inner events that LangGraph does not tag as hidden. */
 const readEvents = async (
   graph: RunnableGraph,
   input: unknown,
@@ -92,13 +88,10 @@ export interface Listening {
   publisher: EventPublisher;
   intake: EventIntake;
   sink: AttemptEvents;
-  /** Resolves when the sink takes more. */
   pause(): Promise<void>;
-  /** Resolves when all checkpoints of the attempt are stored. */
   flush(): Promise<void>;
 }
 
-/** Throws the graph's error. */
 export const executeGraph = async (
   graph: RunnableGraph,
   input: unknown,
@@ -112,8 +105,7 @@ export const executeGraph = async (
     });
   const stream = await graph.stream(input, options);
   for await (const chunk of stream) {
-    // A client that sees an interrupt may answer it or read the state at once, so the checkpoint must be
-    // stored first.
+    // A client may answer the interrupt or read the state at once, so the checkpoint must be stored first.
     if (isInterruptChunk(publisher.wholeOf(chunk)[2])) await flush();
     intake.receive(chunk);
     if (sink.needsPause) await pause();
@@ -125,7 +117,7 @@ const WRITES_WITHOUT_YIELD = 16;
 
 /** Decides when a graph pauses before its next step or checkpoint. */
 export const createPauses = (sink: AttemptEvents, slicer: TimeSlicer) => {
-  /** The graph pauses while its reader does: events in between would be kept in memory. */
+  /** Events would be kept in memory meanwhile. */
   let pausing: Promise<void> | undefined;
   let writesLeft = WRITES_WITHOUT_YIELD;
 

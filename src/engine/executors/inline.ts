@@ -35,23 +35,18 @@ export interface InlineExecutorParts {
 }
 
 /**
- * Between two steps LangGraph awaits only promises, so a graph whose nodes do no I/O starves timers and
- * sockets while it runs. So graphs yield to the event loop after this time, about two steps of a simple
- * graph. A request needs about 15 turns of the loop, so such graphs delay it by about 8 ms.
+ * LangGraph awaits only promises between two steps, so a graph without I/O starves timers and sockets. So
+ * graphs yield after this time, about two steps of a simple graph. A request needs about 15 turns of the
+ * loop, so such graphs delay it by about 8 ms.
  */
 const GRAPH_SLICE_MS = 0.5;
 
-/** Time for a graph to end after its signal; afterwards its events are ignored. */
 const STOP_GRACE_MS = 500;
 
-/** The end of subgraphs in a stopped attempt, if the run ends with it. */
 const endOfStopped = (reason: StopReason | undefined): GraphEnd | undefined =>
   reason?.kind === "cancel" ? "interrupted" : reason?.kind === "timeout" ? "failed" : undefined;
 
-/**
- * Executes graphs in this process, sharing event loop and memory: the smallest footprint, and simple to
- * debug.
- */
+/** The smallest footprint, and simple to debug; graphs share this process's event loop and memory. */
 export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<GraphResult> => {
   const slicer = createTimeSlicer({ sliceMs: GRAPH_SLICE_MS });
   return {
@@ -60,7 +55,6 @@ export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<
   };
 };
 
-/** Executes the graph of a claimed run once. Returns the result without storing it. */
 const startAttempt = (
   { graphs, checkpoints, interruptsOf, recursionLimitMax, eventCharactersAtMost }: InlineExecutorParts,
   slicer: TimeSlicer,
@@ -99,7 +93,7 @@ const startAttempt = (
   };
 
   const execute = async (): Promise<void> => {
-    // A later attempt continues from the last checkpoint of the run, or starts over without one.
+    // Without a checkpoint of the run a later attempt starts over.
     const resumes =
       run.attempt > 1 && (await checkpoints.latestOfRun(run.thread_id, run.run_id)) !== undefined;
     const options = runOptions(run, kwargs, {

@@ -17,8 +17,7 @@ const toGoto = (goto: Goto, classes: ValueClasses): string | Send =>
   typeof goto === "string" ? goto : new classes.Send(goto.node, goto.input);
 
 /**
- * Answers every pending interrupt by id. LangGraph takes `false`, `0` and `""` for no answer (1.4.18:
- * EmptyInputError) unless they are given by id.
+ * LangGraph takes `false`, `0` and `""` for no answer (1.4.18: EmptyInputError) unless they are given by id.
  */
 const byInterrupt = (answer: unknown, interrupts: JsonObject): unknown => {
   const waiting = Object.values(interrupts).flat() as { id?: string }[];
@@ -39,7 +38,6 @@ export const toCommand = async (
       : { goto: Array.isArray(goto) ? goto.map((place) => toGoto(place, classes)) : toGoto(goto, classes) }),
   });
 
-/** The run's configuration and the server's ids, for the graph. */
 export const graphConfiguration = (run: ExecutedRunRow) => {
   const ids = {
     thread_id: run.thread_id,
@@ -54,7 +52,6 @@ export const graphConfiguration = (run: ExecutedRunRow) => {
   return { ids, ...given, configurable: { ...given.configurable, ...authConfigurable(run.auth_user) } };
 };
 
-/** Metadata by which a history finds the run's checkpoints. */
 export const checkpointMetadata = (run: RunRow): JsonObject => ({
   ...(withoutServerOwned((run.config.configurable as JsonObject | undefined) ?? {}) as JsonObject),
   ...run.metadata,
@@ -64,14 +61,12 @@ export const checkpointMetadata = (run: RunRow): JsonObject => ({
 
 export interface AttemptCircumstances {
   signal: AbortSignal;
-  /** From the checkpoints of an earlier attempt. */
   resumes: boolean;
   /** A configuration stored earlier may exceed this limit. */
   recursionLimitMax: number;
   publisher: EventPublisher["options"];
 }
 
-/** LangGraph's options for this attempt. */
 export const runOptions = (
   run: ExecutedRunRow,
   kwargs: RunKwargs,
@@ -102,8 +97,8 @@ export const runOptions = (
     ...(max_concurrency === undefined ? {} : { maxConcurrency: max_concurrency }),
     signal,
     ...publisher,
-    // With `sync` LangGraph awaits the checkpointer after each step, in subgraphs too. This server's
-    // checkpointer waits for the commit with `sync`; with `async` only where the graph must pause.
+    // LangGraph then awaits the checkpointer after each step, in subgraphs too. The checkpointer waits for
+    // the commit with `sync`; with `async` only where the graph must pause.
     durability: kwargs.durability === "exit" ? "exit" : "sync",
     ...(kwargs.interrupt_before === undefined ? {} : { interruptBefore: kwargs.interrupt_before }),
     ...(kwargs.interrupt_after === undefined ? {} : { interruptAfter: kwargs.interrupt_after }),

@@ -2,12 +2,9 @@ import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { RunKwargs } from "../queue/kwargs.ts";
 
-/** In the words of the SDK's `StrictResumeRefusal` (1.15). */
 export interface ResumeRefusal {
   reason: "no_such_interrupt";
-  /** The named interrupts that are not pending; empty for an answer without ids if none is pending. */
   interrupt_ids: string[];
-  /** The pending interrupts. */
   pending_ids: string[];
 }
 
@@ -25,7 +22,7 @@ const namedBy = (resume: unknown): string[] => {
 export class RefusedResumeError extends Error {
   override readonly name = "RefusedResumeError";
   constructor(readonly refusal: ResumeRefusal) {
-    super("The run answers an interrupt that does not wait.");
+    super("The run answers an interrupt that is not pending.");
   }
 }
 
@@ -38,9 +35,9 @@ export const answeredBy = (resume: unknown, interrupts: JsonObject): string[] =>
 };
 
 /**
- * Throws RefusedResumeError if a strict resume answers an interrupt that is not pending, which LangGraph
- * would ignore. Checked when the run begins: of two concurrent answers the second run waits for the first,
- * and its interrupt is answered by then.
+ * LangGraph would ignore an answer to an interrupt that is not pending. Checked when the run begins: of two
+ * concurrent answers the second run waits for the first, and its interrupt is answered by then. Throws
+ * RefusedResumeError.
  */
 export const assertAnswersWhatWaits = async (
   graph: RunnableGraph,

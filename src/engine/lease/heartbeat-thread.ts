@@ -2,13 +2,11 @@ import { Worker } from "node:worker_threads";
 import type { AttemptSelector } from "../queue/attempts.ts";
 import type { HeartbeatRow } from "../queue/sql/renew.ts";
 
-/** Copied into the thread. */
 export interface ThreadSetup {
   connectionString: string;
   applicationName: string;
   /** `name`: of the prepared statement; undefined without prepared statements. */
   statement: { text: string; name: string | undefined };
-  /** Bound for a connection and for an answer. */
   timeoutMs: number;
   leaseSeconds: number;
   heartbeatMs: number;
@@ -24,26 +22,19 @@ export interface ThreadSetup {
   counters: Int32Array;
 }
 
-/** Incremented by the event loop at each of its heartbeats. */
 export const SIGNS_OF_LIFE = 0;
-/** Incremented by the thread when ready and at each of its heartbeats. */
 export const BEATS = 1;
 export const COUNTERS = 2;
 
-/** `renew`: now, not at the next heartbeat. */
 export type ThreadOrder = "renew" | "close";
 
-/** The thread sends no report while all is well. */
 export type ThreadReport =
-  /** Some of the `asked` attempts have no row, are to be cancelled, or are read elsewhere. */
   | { kind: "renewed"; asked: AttemptSelector[]; rows: HeartbeatRow[] }
   | { kind: "failed"; reason: string; code: string | undefined }
-  /** An idle connection was lost. */
   | { kind: "lost-connection"; reason: string; code: string | undefined };
 
 export interface HeartbeatThread {
   renew(): void;
-  /** Never rejects. */
   close(): Promise<void>;
 }
 
@@ -51,7 +42,6 @@ export interface HeartbeatThreadOptions {
   setup: ThreadSetup;
   entry: URL;
   onReport(report: ThreadReport): void;
-  /** The thread ended without being closed. */
   onDeath(error: Error): void;
 }
 
@@ -66,7 +56,7 @@ export const startHeartbeatThread = ({
   onReport,
   onDeath,
 }: HeartbeatThreadOptions): HeartbeatThread => {
-  // Without this process's options, or the thread would load tsx, which it does not need.
+  // With this process's options the thread would load tsx, which it does not need.
   const thread = new Worker(entry, {
     name: "heartbeat",
     execArgv: [],

@@ -8,7 +8,6 @@ import { createWatchedThread } from "./watched-thread.ts";
 
 export interface HeartbeatOptions {
   queue: Queue;
-  /** For connections of its own: a busy pool must not cost leases. */
   connectionString: string;
   /** The common pool, for renewals that fail on the own connection. */
   shared: Pick<Database, "query">;
@@ -18,14 +17,10 @@ export interface HeartbeatOptions {
   heartbeatSeconds: number;
   /** How long a blocked event loop keeps its leases; 0: no thread, the event loop alone renews. */
   blockedLoopSeconds: number;
-  /**
-   * Ends the process when its event loop is blocked for longer, unless a debugger is attached, which may have
-   * stopped it.
-   */
+  /** Not while a debugger is attached, which may have stopped the loop. */
   endsBlockedProcess?: boolean | undefined;
   /** Called at each renewal of a run that another process reads, in case the signal was lost. */
   onReadElsewhere(runId: string): void;
-  /** The thread's program; tests pass a failing one. */
   threadEntry?: URL;
   logger: Logger;
 }
@@ -47,12 +42,11 @@ const TIMEOUT_AT_LEAST_MS = 250;
 const THREAD_ENTRY = new URL("./heartbeat-thread-entry.js", import.meta.url);
 
 /**
- * A thread renews the leases, because user code can block the event loop for longer than a lease. The event
- * loop watches the thread and renews when the thread does not. If the loop is blocked, the thread goes on for
- * `blockedLoopSeconds` only, because an endless loop must not hold the other runs for ever. Concurrent
- * renewals do no harm. Thread and loop each have a connection of their own, because the pool may be busy for
- * longer than a lease. A new connection is refused when the database has no slots left (53300), so the loop
- * repeats each failed renewal over the pool.
+ * A thread renews the leases, because user code can block the event loop for longer than a lease. The loop
+ * renews when the thread does not; concurrent renewals do no harm. While the loop is blocked the thread goes
+ * on for `blockedLoopSeconds` only, because an endless loop must not hold the other runs for ever. Both have
+ * their own connection, because the pool may be busy for longer than a lease. The database may refuse a new
+ * connection (53300), so the loop repeats failed renewals over the pool.
  */
 export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
   const { queue, shared, connectionString, schema, preparedStatements, leaseSeconds, logger } = options;
@@ -115,7 +109,7 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
     if (held.size > 0) thread.start();
     if (stoodStillMs > leaseSeconds * 1_000) {
       const seconds = Math.round(stoodStillMs / 1_000);
-      logger.warn({ seconds }, "the event loop stood still for longer than a lease");
+      logger.warn({ seconds }, "the event loop was blocked for longer than a lease");
       thread.forgive(now);
       renew();
     } else if (!thread.isBeating(now) || slots.size > SLOTS) loop.renew();

@@ -7,9 +7,8 @@ const INTS_PER_SLOT = 9;
 const ID_BYTES = 16;
 
 /**
- * The attempts that this process holds, in memory shared with heartbeat-thread-entry.js: 0.5 µs of CPU per
- * run instead of 30 to 55 µs for a message. The thread may read a half-written slot: such an id matches no
- * run, and renewing it changes nothing.
+ * Shared with heartbeat-thread-entry.js: 0.5 µs of CPU per run instead of 30 to 55 µs for a message. A
+ * half-written slot does no harm: its id matches no run.
  */
 export const createHeldAttempts = () => {
   const memory = new Int32Array(new SharedArrayBuffer(SLOTS * INTS_PER_SLOT * Int32Array.BYTES_PER_ELEMENT));

@@ -9,15 +9,11 @@ import type { Execution } from "../attempt/execution.ts";
 
 export interface LoopRenewalsParts {
   queue: Pick<Queue, "renew">;
-  /** The loop's own connection. */
   own: Queryable;
-  /** The common pool. */
   shared: Pick<Database, "query">;
-  /** By run id. */
   held: ReadonlyMap<string, Execution>;
   leaseSeconds: number;
   heartbeatMs: number;
-  /** Bound for the answer of a pooled connection. */
   timeoutMs: number;
   onReadElsewhere(runId: string): void;
   logger: Logger;
@@ -28,7 +24,6 @@ interface Failure {
   code: string | undefined;
 }
 
-/** Renewals by the event loop, over its own connection or the pool. */
 export const createLoopRenewals = (parts: LoopRenewalsParts) => {
   const { queue, own, shared, held, leaseSeconds, heartbeatMs, timeoutMs, onReadElsewhere, logger } = parts;
   let closed = false;
@@ -69,7 +64,9 @@ export const createLoopRenewals = (parts: LoopRenewalsParts) => {
       forMs: heartbeatMs,
       isWanted: () => !closed,
     })
-      .then(() => logFailed(failure, "leases are renewed over shared connections; their own fails"))
+      .then(() =>
+        logFailed(failure, "the connection for leases failed; the leases were renewed over the pool"),
+      )
       .catch((error: unknown) => logFailed({ err: error, ...failure }, "leases could not be renewed"))
       .finally(() => {
         standingIn = undefined;
@@ -90,14 +87,14 @@ export const createLoopRenewals = (parts: LoopRenewalsParts) => {
     /** Handles the rows of a renewal: lost, to be cancelled, read elsewhere. */
     react,
     /**
-     * Repeats a failed renewal of the thread or the loop over the pool. One at a time, for at most one
-     * heartbeat, with a single connection from the pool's queue.
+     * Repeats a failed renewal over the pool. One at a time, for at most one heartbeat, with a single
+     * connection.
      */
     standIn,
     renew(): void {
       renewing ??= retryPassing(renewOverOwn, { forMs: heartbeatMs, isWanted: () => !closed })
         .catch((error: unknown) =>
-          logger.debug({ err: error }, "the loop could not renew over its own connection"),
+          logger.debug({ err: error }, "the event loop could not renew leases over its own connection"),
         )
         .finally(() => {
           renewing = undefined;
@@ -106,7 +103,6 @@ export const createLoopRenewals = (parts: LoopRenewalsParts) => {
     stop(): void {
       closed = true;
     },
-    /** Resolves when the running renewals are done. */
     async settled(): Promise<void> {
       await Promise.all([renewing, standingIn]);
     },

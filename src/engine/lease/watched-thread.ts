@@ -20,27 +20,21 @@ export interface WatchedThreadParts {
   leaseSeconds: number;
   heartbeatMs: number;
   timeoutMs: number;
-  /** 0: no thread. */
   blockedLoopSeconds: number;
   endsBlockedProcess: boolean;
-  /** See createHeldAttempts. */
   held: Int32Array;
-  /** The thread's program. */
   entry: URL;
   onReport(report: ThreadReport): void;
-  /** The thread ended without being closed. */
   onDeath(): void;
   logger: Logger;
 }
 
-/** Before a restart of an ended thread; meanwhile the event loop renews. */
 const RESTART_MS = 30_000;
 /** Pauses after failed renewals; the last equals the time between two heartbeats. */
 const RETRIES = 6;
 /** After these heartbeats without one of the thread, the event loop renews. */
 const MISSED_BEATS = 2;
 
-/** The heartbeat thread as seen by the event loop: whether it is alive, and when it may be restarted. */
 export const createWatchedThread = (parts: WatchedThreadParts) => {
   const { heartbeatMs, blockedLoopSeconds, preparedStatements, logger } = parts;
   const counters = new Int32Array(new SharedArrayBuffer(COUNTERS * Int32Array.BYTES_PER_ELEMENT));
@@ -51,7 +45,6 @@ export const createWatchedThread = (parts: WatchedThreadParts) => {
   let beatAt = 0;
 
   return {
-    /** Does nothing if the thread runs or ended a moment ago. */
     start(): void {
       if (thread !== undefined || closed || performance.now() < startAt) return;
       seenBeats = 0;
@@ -84,13 +77,12 @@ export const createWatchedThread = (parts: WatchedThreadParts) => {
           startAt = performance.now() + RESTART_MS;
           logger.error(
             { err: error },
-            "the heartbeat's thread ended; the event loop renews the leases meanwhile",
+            "the heartbeat thread ended; the event loop renews the leases until the thread is restarted",
           );
           parts.onDeath();
         },
       });
     },
-    /** `now`: performance.now(). */
     isBeating(now: number): boolean {
       const beats = Atomics.load(counters, BEATS);
       if (beats !== seenBeats) beatAt = now;
@@ -104,11 +96,9 @@ export const createWatchedThread = (parts: WatchedThreadParts) => {
     forgive(now: number): void {
       beatAt = now;
     },
-    /** The event loop is alive. */
     signOfLife(): void {
       Atomics.add(counters, SIGNS_OF_LIFE, 1);
     },
-    /** Renews now, not at the next heartbeat. */
     renew(): void {
       thread?.renew();
     },

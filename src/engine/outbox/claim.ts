@@ -8,7 +8,6 @@ export interface HeldDelivery {
   /** The name that the run counts for; empty: no name. */
   caller: string;
   attempt: number;
-  /** Earlier failures. */
   failures: number;
 }
 
@@ -16,7 +15,6 @@ export interface ClaimOptions {
   limit: number;
   /** Concurrent deliveries of a process at most: to one receiver, of one user, of one API key. */
   places: { receiver: number; user: number; key: number };
-  /** This process's deliveries in progress. */
   underWay: readonly Pick<HeldDelivery, "receiver" | "caller">[];
   /** Also takes deliveries to this server's own routes. */
   own: boolean;
@@ -25,7 +23,6 @@ export interface ClaimOptions {
 
 /** Due deliveries read per claim: many of one hanging receiver may precede others. */
 const CHECKED = 200;
-/** Callers with pending deliveries that are read besides these, independent of the due times. */
 const CALLERS_CHECKED = 50;
 const CHECKED_PER_CALLER = 4;
 
@@ -40,13 +37,11 @@ const placesOf = (caller: string): string =>
   `case when ${caller} like 'user:%' then $5::int when ${caller} = '' then 2147483647 else $6::int end`;
 
 /**
- * pending, due → pending, due again when the lease is over: the due time is the lease. Receivers and callers
- * without room here are skipped in the index order, that of the due times. The caller with the fewest
- * deliveries in progress is first. A caller with thousands due may precede all others, so the claim also
- * reads the first deliveries of some callers, from a random one on (`$9`), since thousands of callers may
- * wait for a receiver that is down. Deliveries without a caller's name have all places. An earlier try past
- * `give_up_at` → failed: its process died before it stored a result. Indexes: webhook_deliveries_due,
- * webhook_deliveries_due_of_caller, webhook_deliveries_pkey.
+ * pending, due → pending, due again when the lease is over: the due time is the lease. The caller with the
+ * fewest deliveries in progress is first. A caller with thousands due may precede all others, so the claim
+ * also reads the first deliveries of some callers, from a random one on (`$9`). Deliveries without a caller's
+ * name have all places. An earlier try past `give_up_at` → failed: its process died before it stored a
+ * result. Indexes: webhook_deliveries_due, webhook_deliveries_due_of_caller, webhook_deliveries_pkey.
  */
 const CLAIM = `with recursive busy as (
   select receiver, count(*) as deliveries from unnest($1::text[]) as busy(receiver) group by receiver),
@@ -86,11 +81,10 @@ update threadloom.webhook_deliveries d set attempts = d.attempts + 1, last_attem
   state = case when d.attempts > 0 and d.give_up_at < now() then 'failed' else 'pending' end,
   settled_at = case when d.attempts > 0 and d.give_up_at < now() then now() end,
   last_error = case when d.attempts > 0 and d.give_up_at < now()
-    then coalesce(d.last_error, 'Nobody has stored what became of the last try.') else d.last_error end
+    then coalesce(d.last_error, 'The result of the last try was not stored.') else d.last_error end
 from held where d.run_id = held.run_id
 returning d.run_id as "runId", d.receiver, d.caller, d.attempts as attempt, d.failures, d.state`;
 
-/** Claims due deliveries; `givenUp`: run ids of deliveries that are not tried again. */
 export const claimDeliveries = async (
   queryable: Queryable,
   options: ClaimOptions,

@@ -48,14 +48,10 @@ const REMOVE_SETTLED = `delete from threadloom.webhook_deliveries where run_id i
   select run_id from threadloom.webhook_deliveries where settled_at < now() - make_interval(secs => $1)
   order by settled_at limit $2 for update skip locked)`;
 
-/**
- * Any state → pending, due now, with the failures reset. `attempts` grows, so a process that sends the
- * delivery now is fenced off.
- */
+/** Any state → pending. `attempts` grows, so a process that sends the delivery now is fenced off. */
 const REPLAY = `state = 'pending', attempts = attempts + 1, failures = 0, due_at = now(), settled_at = null,
   last_error = null, last_status = null, give_up_at = now() + interval '${GIVE_UP_DAYS} days'`;
 
-/** Each delivery is held by one process at a time, fenced by its number of attempts. */
 export const createDeliveries = (database: Database) => ({
   claim: (options: ClaimOptions) => claimDeliveries(database, options),
 
@@ -73,10 +69,7 @@ export const createDeliveries = (database: Database) => ({
     await database.query(DELIVERED, [runId, attempt, status]);
   },
 
-  /**
-   * Returns whether the delivery is given up; undefined if this process no longer holds it. `forGood`: the
-   * receiver refuses it for good.
-   */
+  /** Returns whether the delivery is given up; undefined if this process no longer holds it. */
   async failed(
     { runId, attempt }: Attempt,
     failure: { status: number | null; reason: string; pauseSeconds: number; forGood: boolean },
@@ -88,17 +81,15 @@ export const createDeliveries = (database: Database) => ({
     return row && row.state === "failed";
   },
 
-  /** Nothing was sent, or the result is unknown: another process sends the delivery. */
   async handBack({ runId, attempt }: Attempt): Promise<void> {
     await database.query(HAND_BACK, [runId, attempt]);
   },
 
-  /** Returns the number of removed rows. */
   async removeSettled(seconds: number, limit: number): Promise<number> {
     return (await database.execute(REMOVE_SETTLED, [seconds, limit])).rowCount ?? 0;
   },
 
-  /** `where`: a condition on the row `d`. Returns the run ids of the deliveries that will be sent again. */
+  /** `where`: a condition on the row `d`. Returns run ids. */
   async replay(where: string, values: unknown[]): Promise<string[]> {
     const text = `update threadloom.webhook_deliveries d set ${REPLAY} where ${where} returning d.run_id`;
     return (await database.query<{ run_id: string }>(text, values)).map((row) => row.run_id);

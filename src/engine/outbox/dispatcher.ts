@@ -22,21 +22,19 @@ export interface DispatcherParts {
 
 export interface Dispatcher {
   open(): void;
-  /** A delivery may be due. */
   wake(): void;
   figures(): Readonly<TryCounts>;
-  /** Waits up to CLOSE_MS for deliveries in progress. */
   close(): Promise<void>;
 }
 
 export const SEND_SECONDS_AT_MOST = 20;
-/** Longer than sending and storing take, so a second process sends a delivery only if the first is gone. */
+/** A second process sends a delivery only if the first is gone. */
 const LEASE_SECONDS = 60;
 /** Concurrent deliveries of a process: a hanging one holds a socket and its payload. */
 const AT_ONCE = 16;
 /**
- * A hanging receiver takes at most a quarter, and so do all receivers of one user, because an address has
- * many ports and a domain many names. An API key stands for an application with many users.
+ * Bounds a hanging receiver, and all receivers of one user, because an address has many ports and a domain
+ * many names. An API key stands for an application with many users.
  */
 const PLACES = { receiver: AT_ONCE / 4, user: AT_ONCE / 4, key: AT_ONCE / 2 };
 /** No signal announces due deliveries or those that another process recorded. */
@@ -47,9 +45,8 @@ const CLOSE_MS = 2_000;
 const SETTLE_FOR_MS = 30_000;
 
 /**
- * Sends due deliveries and stores the results, at least once each: a process may die between the two. Failed
- * deliveries are tried again later (schedule.ts). Places are limited per receiver, so a hanging receiver does
- * not block others.
+ * Sends each delivery at least once: a process may die between sending and storing. Places are limited per
+ * receiver, so a hanging receiver does not block others.
  */
 export const createDispatcher = ({ deliveries, send, own, faults, logger }: DispatcherParts): Dispatcher => {
   const couldNotPoll = logFailure(logger, "webhooks could not be sent");
@@ -87,8 +84,8 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
     } catch (error) {
       if (isPassing(error)) throw error;
       logger.error({ err: error, run_id: held.runId }, "a webhook could not be sent");
-      // Counts as a failed try, with growing pauses and an end: a value that can't be decrypted now can't be
-      // in a minute.
+      // A failed try, with growing pauses and an end: a value that can't be decrypted now can't be in a
+      // minute.
       const reason =
         error instanceof EncryptionError
           ? error.message
@@ -111,7 +108,7 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
     } catch (error) {
       // The lease ends, and the delivery is tried again.
       if (isPassing(error)) couldNotPoll(error);
-      else logger.error({ err: error, run_id: held.runId }, "what became of a webhook could not be stored");
+      else logger.error({ err: error, run_id: held.runId }, "the result of a webhook could not be stored");
     }
   };
 
@@ -123,7 +120,6 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
     sending.set(work, held);
   };
 
-  /** Returns whether more may be due. */
   const work = async (): Promise<boolean> => {
     const limit = AT_ONCE - sending.size;
     if (limit <= 0) return false;

@@ -4,17 +4,16 @@ import { webhookParts } from "../queue/webhook-address.ts";
 const { url, receiver } = webhookParts("r.webhook");
 
 /**
- * Bytes of the stored `kwargs`, `config` and `context` that a delivery may include; encrypted ones are a
- * third longer. A request body may have 200 MB, and 16 of these exceed the memory of a process.
+ * Bytes of `kwargs`, `config` and `context` that a delivery may include. A request body may have 200 MB, and
+ * 16 of these exceed the memory of a process.
  */
 export const ASKED_BYTES_AT_MOST = 6_000_000;
 
 const IS_DELIVERABLE = `octet_length(r.kwargs::text) + octet_length(r.config::text) + octet_length(r.context::text) <= ${ASKED_BYTES_AT_MOST}`;
 
 /**
- * Stores a delivery for each ending run with a `webhook`, with its payload, because run and thread may be
- * deleted a moment later. `receiver`: the host or its digest. A run ends once; if a row exists nevertheless,
- * the run still has to end. Index: runs_pkey.
+ * Includes the payload, because run and thread may be deleted a moment later. If a row exists against
+ * expectation, the run still has to end. Index: runs_pkey.
  */
 export const recordDeliveries: RecordEnds = (ended, { finalValues, valuesOmitted }) => `record_deliveries as (
   insert into threadloom.webhook_deliveries (run_id, thread_id, assistant_id, graph_id, url, receiver, caller, run_status,

@@ -5,7 +5,6 @@ import type { Deliveries } from "./deliveries.ts";
 
 export interface OutboxRetentionParts {
   deliveries: Pick<Deliveries, "removeSettled">;
-  /** Kept after delivery or after giving up. */
   retentionSeconds: number;
   logger: Logger;
 }

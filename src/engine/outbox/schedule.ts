@@ -6,9 +6,8 @@ const LONGEST_SECONDS = 4 * 3_600;
 export const GIVE_UP_DAYS = 3;
 
 /**
- * Pause after the given number of failures: doubles each time, less a random part of up to half, so that
- * deliveries that failed together spread out. About 25 tries in three days. `asked`: the receiver's
- * `Retry-After`.
+ * Doubles with each failure, less a random part of up to half, so that deliveries that failed together spread
+ * out. About 25 tries in three days. `asked`: the receiver's `Retry-After`.
  */
 export const pauseSeconds = (failures: number, asked = 0, random = Math.random()): number => {
   const usual = Math.min(FIRST_SECONDS * 2 ** Math.max(0, failures - 1), LONGEST_SECONDS);

@@ -4,32 +4,24 @@ export type SendResult =
   | { kind: "delivered"; status: number }
   | {
       kind: "failed";
-      /** The receiver's status; null without an answer. */
       status: number | null;
       /** One sentence without text from the receiver. */
       reason: string;
-      /** The receiver's `Retry-After` in seconds. */
       retryAfter?: number | undefined;
-      /** The receiver refuses the delivery for good. */
       forGood?: boolean;
-      /** This server could not make the request. */
       isOurs?: boolean;
     }
-  /** This process stops, or can't send the delivery yet. */
   | { kind: "stopped" };
 
 /** `refused_status`: an answer other than success; `not_made`: this server could not make the request. */
 const RESULTS = ["delivered", "refused_status", "time_out", "unreachable", "not_made"] as const;
 export type TryResult = (typeof RESULTS)[number];
 
-/** Since the process started. */
 export type TryCounts = Record<TryResult, number>;
 
 export const LATE_ANSWER = "The receiver did not answer in time.";
 
-/**
- * Bounds, because callers can name any number of receivers: remembered receivers, and log lines per minute.
- */
+/** Callers can name any number of receivers, so these bound the memory and the log lines per minute. */
 const RECEIVERS_AT_MOST = 1_000;
 const LINES_AT_MOST = 60;
 const MINUTE_MS = 60_000;
@@ -47,7 +39,6 @@ export const createTries = (
   now: () => number = () => performance.now(),
 ): { note(receiver: string, result: SendResult): void; figures(): Readonly<TryCounts> } => {
   const counts = Object.fromEntries(RESULTS.map((result) => [result, 0])) as TryCounts;
-  /** Failing receivers and their number of failures. */
   const failing = new Map<string, number>();
   let minuteBegan = Number.NEGATIVE_INFINITY;
   let lines = 0;

@@ -19,7 +19,6 @@ export const selectorOf = (run: Pick<RunRow, "thread_id" | "run_id" | "attempt">
 
 export interface RunOutcome {
   status: Exclude<RunStatus, "pending" | "running">;
-  /** `{error, message}` if the run failed. */
   error: JsonObject | null;
   /**
    * The thread's status unless another run waits. `unchanged`: the old status, with its interrupts and error.

@@ -33,16 +33,13 @@ const OF_A_RUN = [
 const complete: Exclude<keyof RunRow, (typeof OF_A_RUN)[number]> extends never ? true : false = true;
 void complete;
 
-/** The columns of a `RunRow`, of `threadloom.runs r`. Columns that only a rollback needs are left out. */
+/** Without columns that only a rollback needs. */
 export const RUN_COLUMNS = OF_A_RUN.map((column) => `r.${column}`).join(", ");
 
-/** The columns of a run's record. */
 export const SHOWN_COLUMNS = `${RUN_COLUMNS}, r.cancel_reason`;
 
-/** The columns of an `ExecutedRunRow`. */
 export const EXECUTED_COLUMNS = `${RUN_COLUMNS}, r.auth_user`;
 
-/** The columns of an `EndedRun`, of `threadloom.runs r`. */
 export const ENDED_COLUMNS =
   "r.run_id, r.thread_id, r.graph_id, r.assistant_id, r.attempt, r.available_at, r.started_at";
 

@@ -10,27 +10,26 @@ const DIGEST_CHARACTERS = 32;
 const plainDigestOf = (name: string): string =>
   createHash("sha256").update(name).digest("hex").slice(0, DIGEST_CHARACTERS);
 
-/** A `callerName` as stored in the database; any other name is returned as it is. */
+/** Any other name is returned as it is. */
 export const countedName = (cipher: Cipher | undefined, name: string): string => {
   const kind = [KEY, USER].find((prefix) => name.startsWith(prefix));
   return kind === undefined ? name : kind + (cipher?.digest(name) ?? plainDigestOf(name));
 };
 
 /**
- * The stored name that a caller's runs count for: the caller's kind and a digest. With an encryption key the
- * digest can't be tested against guessed names. Null: the caller has no name and is not counted.
+ * A caller's kind and a digest, which counts the caller's runs. With an encryption key the digest can't be
+ * tested against guessed names. Null: not counted.
  */
 export const countedAs = (cipher: Cipher | undefined, caller: Caller): string | null => {
   const name = callerName(caller);
   return name === undefined ? null : countedName(cipher, name);
 };
 
-/** The digest of `countedAs` for a user, so that log lines name a caller consistently. */
+/** So that log lines name a user consistently. */
 export const userDigest = (cipher: Cipher, identity: string): string => cipher.digest(USER + identity);
 
 /**
- * All values that `countedAs` may have returned for a user, with each key and without a key; empty for other
- * callers.
+ * What `countedAs` may have returned for a user, with each key and without a key; empty for other callers.
  */
 export const userCountedAs = (cipher: Cipher | undefined, caller: Caller): string[] => {
   const name = callerName(caller);

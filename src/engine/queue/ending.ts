@@ -13,27 +13,25 @@ import { lockUnfinishedOf } from "./sql/lock-unfinished.ts";
 import { release } from "./sql/release.ts";
 
 export interface RunEndsParts {
-  /** The checkpoints of a run or of a thread. */
   checkpoints: {
     deleteRun(threadId: string, runId: string, transaction: Queryable): Promise<void>;
     deleteThread(threadId: string, transaction: Queryable): Promise<void>;
   };
-  /** See sql/ended.ts; undefined: nothing is stored. */
+  /** Undefined: nothing is stored. */
   recordEnds?: RecordEnds | undefined;
 }
 
 /** A pending run, locked with its thread. */
 type WaitingRun = EndedRun & { delete_thread?: boolean };
 
-/** The end of a run that was cancelled before an attempt ended it. */
 const cancelled = (action: CancelAction): Pick<RunEnd, "status" | "error"> => ({
   status: action === "rollback" ? "rolled-back" : "interrupted",
   error: null,
 });
 
 /**
- * Every end of a run goes through this module, and each statement stores the deliveries of that end
- * (sql/ended.ts). engine/endings.ts notifies waiters after the commit.
+ * The only module that ends runs; each statement stores the deliveries of the end (sql/ended.ts).
+ * engine/endings.ts notifies waiters after the commit.
  */
 export const createRunEnds = (database: Database, { checkpoints, recordEnds }: RunEndsParts) => {
   const finishRun = finishing(recordEnds);
@@ -41,7 +39,7 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
   const deleteThreads = deletingThreads(recordEnds);
   const { forgetRun, forgetRuns } = forgetting(recordEnds);
 
-  /** For runs on threads that stay; the caller updates the run counts of these threads. */
+  /** The caller updates the threads' run counts. */
   const withdraw = async (
     transaction: Queryable,
     runs: readonly WaitingRun[],
@@ -70,17 +68,13 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
   };
 
   return {
-    /** Ends the run of an attempt: see sql/finish.ts. */
     finish: (
       attempt: AttemptSelector,
       outcome: RunOutcome,
       lastCheckpoint?: { checkpointNs: string; checkpointId: string },
     ): Promise<{ waiting: number } | undefined> => finishRun(database, { attempt, outcome, lastCheckpoint }),
 
-    /**
-     * Deletes the run and restores the thread. Returns false and changes nothing if the attempt no longer
-     * holds the run.
-     */
+    /** Returns false and changes nothing if the attempt no longer holds the run. */
     async rollBack(attempt: AttemptSelector): Promise<boolean> {
       const { threadId, runId } = attempt;
       return await database.transaction(async (transaction) => {
@@ -94,9 +88,9 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
     },
 
     /**
-     * Ends a threadless run and deletes its thread; `outcome` undefined: rolled back. If a process other than
-     * `readerHere` reads the run, the outcome is stored and the sweep deletes the thread later, because that
-     * reader still needs events and result. Returns undefined if the attempt no longer holds the run.
+     * Ends a threadless run; `outcome` undefined: rolled back. If a process other than `readerHere` reads the
+     * run, the outcome is stored for that reader and the sweep deletes the thread later. Returns undefined if
+     * the attempt no longer holds the run.
      */
     async finishWithThread(
       attempt: AttemptSelector,
@@ -117,7 +111,7 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
       });
     },
 
-    /** Cancels pending runs; the caller holds their locks and those of their threads. */
+    /** The caller holds the locks of the runs and their threads. */
     async cancelWaiting(
       transaction: Queryable,
       runs: readonly WaitingRun[],
@@ -139,13 +133,10 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
       return [...withThread.map((run) => ({ run, ...cancelled(action) })), ...ends];
     },
 
-    /**
-     * Ends pending runs in favour of a new one; the caller holds the locks. sql/create-behind-others.ts
-     * updates the run count.
-     */
+    /** The caller holds the locks. sql/create-behind-others.ts updates the run count. */
     replaceWaiting: withdraw,
 
-    /** Deletes threads with all their runs; the caller holds the threads' locks, for deletion. */
+    /** The caller holds the threads' locks, for deletion. */
     async deleteThreads(transaction: Queryable, threadIds: readonly string[]): Promise<RunEnd[]> {
       const runs = await lockUnfinishedOf(transaction, threadIds);
       await deleteThreads(transaction, threadIds, { status: "deleted", error: null });

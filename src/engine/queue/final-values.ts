@@ -1,25 +1,18 @@
-/** The stored format of a run's last values: encoding and decoding. */
-
 import { openText, type Cipher } from "../../platform/encryption/cipher.ts";
 
 /** Bytes kept for a webhook; a receiver that needs more reads the thread. */
 const BYTES_AT_MOST = 4_000_000;
 
 const LINE_BREAK = Buffer.from("\n");
-/** Replaces interrupts above the limit. */
 const TOO_LARGE = Buffer.from("null");
 
 export interface FinalValues {
   /** UTF-8 JSON of the values; on a second line the interrupts at which the run stopped. Null: neither. */
   values: Buffer | null;
-  /** The values are too large. */
   omitted: boolean;
 }
 
-/**
- * Undefined if too large. The check of `length` avoids encoding a huge text: a character takes one to three
- * bytes.
- */
+/** Undefined if too large. `length` avoids encoding a huge text: a character takes one to three bytes. */
 const bounded = (text: string, bytesAtMost: number): Buffer | undefined => {
   if (text.length > bytesAtMost) return undefined;
   const bytes = Buffer.from(text, "utf8");
@@ -37,7 +30,6 @@ export const toFinalValues = (json: string | undefined, interrupts?: string): Fi
 
 const placeOf = (threadId: string): string => `values ${threadId}`;
 
-/** The column's value. */
 export const storedFinalValues = (
   cipher: Cipher | undefined,
   values: Buffer | null | undefined,
@@ -47,7 +39,7 @@ export const storedFinalValues = (
     ? (values ?? null)
     : Buffer.from(cipher.encrypt(values.toString("utf8"), placeOf(threadId ?? "")));
 
-/** Decrypts the column's value. Throws an `EncryptionError`. */
+/** Throws an `EncryptionError`. */
 export const openFinalValues = (
   cipher: Cipher | undefined,
   stored: Buffer | null,
@@ -55,7 +47,7 @@ export const openFinalValues = (
 ): Buffer | null =>
   stored === null ? null : Buffer.from(openText(cipher, stored.toString("utf8"), placeOf(threadId)));
 
-/** Decodes decrypted values to JSON texts; `interrupts` is `null` in JSON if they were too large. */
+/** `interrupts` is `null` in JSON if they were too large. */
 export const fromFinalValues = (
   stored: Buffer | null,
 ): { values: string | undefined; interrupts: string | undefined } => {

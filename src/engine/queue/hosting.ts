@@ -5,8 +5,8 @@ import { startPeriodic } from "../../platform/lib/periodic.ts";
 import { LANE } from "./sql/lanes.ts";
 
 /*
- * Which graphs the live workers host. During a deployment workers differ: each leaves runs of other graphs
- * alone, and a warning names graphs without a worker.
+ * During a deployment workers host different graphs. Each leaves runs of other graphs alone, and a warning
+ * names graphs without a worker.
  */
 
 export interface HostingOptions {
@@ -17,25 +17,24 @@ export interface HostingOptions {
   logger: Logger;
 }
 
-/** Pending runs of a graph that no worker hosts, counted up to 10,000. */
+/** Runs are counted up to 10,000. */
 export interface UnhostedRuns {
   graph_id: string;
   runs: number;
 }
 
 export interface Hosting {
-  /** Throws the database's error if the database is unreachable. */
+  /** Throws if the database is unreachable. */
   listUnhosted(): Promise<UnhostedRuns[]>;
   close(): Promise<void>;
 }
 
 const SIGN_OF_LIFE_MS = 5_000;
-/** Three heartbeats: a short outage of the database does not count as a death. */
+/** A short outage of the database does not count as a death. */
 export const SILENT_SECONDS = 15;
 /** Rows of processes that could not remove theirs. */
 const FORGOTTEN_SECONDS = 3_600;
 
-/** Graphs that a live worker hosts. */
 export const HOSTED_GRAPHS = `select unnest(w.graph_ids) from threadloom.workers w
   where w.seen_at > now() - interval '${SILENT_SECONDS} seconds'`;
 
@@ -67,7 +66,6 @@ export const openHosting = async (options: HostingOptions): Promise<Hosting> => 
   };
   const listUnhosted = (): Promise<UnhostedRuns[]> => database.query<UnhostedRuns>(UNHOSTED);
 
-  /** Graphs that a warning has named. */
   let missing = new Set<string>();
   const poll = async (): Promise<void> => {
     const unhosted = await listUnhosted();
@@ -81,7 +79,7 @@ export const openHosting = async (options: HostingOptions): Promise<Hosting> => 
     const now = new Set(unhosted.map((graph) => graph.graph_id));
     for (const graphId of missing) {
       if (!now.has(graphId))
-        logger.info({ graph_id: graphId }, "no run waits any more for a worker that hosts its graph");
+        logger.info({ graph_id: graphId }, "no run of this graph waits without a worker any more");
     }
     missing = now;
   };
@@ -95,8 +93,8 @@ export const openHosting = async (options: HostingOptions): Promise<Hosting> => 
       await poll();
     },
     onError(error) {
-      if (isPassing(error)) logger.debug({ err: error }, "the database can't be told what is hosted here");
-      else logger.error({ err: error }, "the look for runs that nobody hosts failed");
+      if (isPassing(error)) logger.debug({ err: error }, "the graphs of this process could not be stored");
+      else logger.error({ err: error }, "runs without a worker could not be listed");
     },
   });
   return {

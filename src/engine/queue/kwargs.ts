@@ -4,14 +4,12 @@ import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 /** A jump to a node, with an input of its own or without. */
 export type Goto = string | { node: string; input?: unknown };
 
-/** A run's `command`, which replaces its input. */
 export interface RunCommand {
   update?: JsonValue | unknown[];
   resume?: unknown;
   goto?: Goto | Goto[];
 }
 
-/** The checkpoint that a run starts from. */
 export interface CheckpointReference {
   checkpoint_id?: string;
   checkpoint_ns?: string;
@@ -19,8 +17,8 @@ export interface CheckpointReference {
 }
 
 /**
- * A run's request, as stored in `runs.kwargs` and shown in `Run.kwargs`. Metadata, config and context have
- * columns of their own.
+ * As stored in `runs.kwargs` and shown in `Run.kwargs`. Metadata, config and context have columns of their
+ * own.
  */
 export interface RunKwargs {
   input?: unknown;
@@ -34,14 +32,14 @@ export interface RunKwargs {
   on_disconnect?: "cancel" | "continue";
   feedback_keys?: string[];
   webhook?: string;
-  /** Refuse a resume that answers an interrupt that is not pending, instead of ignoring the answer. */
+  /** Refuse an answer to an interrupt that is not pending, instead of ignoring the answer. */
   strict_resume?: boolean;
   /**
-   * Headers of the request, which the graph finds in its configuration. They are not part of `config`, so
-   * threads, checkpoints and clients do not get them.
+   * The request's headers, for the graph. Not in `config`, so threads, checkpoints and clients do not get
+   * them.
    */
   headers?: Record<string, string>;
-  /** The run also publishes events for event streaming. Internal: clients do not see this field. */
+  /** Also publish events for event streaming. Internal: clients do not see this field. */
   event_streaming?: true;
 }
 

@@ -22,8 +22,8 @@ import { requeue } from "./sql/requeue.ts";
 
 export interface QueueOptions {
   /**
-   * Attempts that may lose their worker. Before the last one a run is a suspect. Suspects that died together
-   * must not run together again, or innocent runs would use up their attempts, too.
+   * Lost attempts before a run is given up; before the last one a run is a suspect. Suspects that died
+   * together must not run together again, or innocent runs would use up their attempts, too.
    */
   maxAttempts: number;
   graphIds: readonly string[];
@@ -31,11 +31,9 @@ export interface QueueOptions {
    * False: a lost worker is detected by its lease alone (platform/database/accelerators.ts). Default: true.
    */
   seesDeaths?: boolean;
-  /** Limits on concurrently running runs; undefined: the slots alone. */
   runningLimits?: RunningLimits | undefined;
 }
 
-/** The statements in sql/ for the graphs that this process hosts. */
 export const createQueue = (
   database: Database,
   { maxAttempts, graphIds, seesDeaths = true, runningLimits }: QueueOptions,
@@ -49,9 +47,7 @@ export const createQueue = (
     /** Every run waits for a claim, because only claims count running runs. */
     limitsRuns: limits !== undefined,
 
-    /**
-     * The limit that one `claim` can reach: one run of each lane, or one run where running runs are counted.
-     */
+    /** One run of each lane; one run where running runs are counted. */
     claimedAtOnce: limits === undefined ? LANES_AT_MOST : 1,
 
     claim: (workerId: string, leaseSeconds: number, limit: number): Promise<ClaimedRunRow[]> =>
@@ -59,10 +55,7 @@ export const createQueue = (
         ? claim(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom })
         : claimWithin(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom, limits }),
 
-    /**
-     * Claims one run with a single attempt left that lost its worker `restSeconds` ago or earlier. Throws
-     * like `claim`.
-     */
+    /** `restSeconds`: since the run lost its worker. Throws like `claim`. */
     async claimSuspect(
       workerId: string,
       leaseSeconds: number,
@@ -77,15 +70,14 @@ export const createQueue = (
     /** Whether `claim` leaves the run to `claimSuspect`. */
     isSuspect: (run: Pick<RunRow, "lost_attempts">): boolean => run.lost_attempts >= suspectFrom,
 
-    /** Pending suspects of all graphs. Throws the database's error if the database is unreachable. */
+    /** Throws if the database is unreachable. */
     countSuspects: () => countSuspects(database, suspectFrom),
 
-    /** Lets the next run of a thread start. */
     advance: (threadId: string) => advance(database, [threadId]),
 
     putBehind: () => putBehind(database, graphIds),
 
-    /** Each call checks the next page of threads; returns the runs that may start now. */
+    /** Each call checks the next page of threads. */
     async advanceForgotten(): Promise<RunSelector[]> {
       const found = await advanceForgotten(database, checkedUpTo);
       ({ checkedUpTo } = found);

@@ -1,9 +1,6 @@
 import type { Visibility } from "../../access/visibility.ts";
 
-/**
- * The condition that the run in row `r` is visible: its thread's metadata decide. See `Visibility.condition`.
- * Index: threads_pkey.
- */
+/** A run is visible if its thread is. Index: threads_pkey. */
 export const runVisible = (visibility: Visibility<"threads">, values: unknown[]): string =>
   visibility.condition(
     "thread.metadata",

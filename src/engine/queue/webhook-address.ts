@@ -4,13 +4,12 @@ import { isEncrypted, openText, type Cipher } from "../../platform/encryption/ci
 export const webhookPlace = (runId: string): string => `webhook ${runId}`;
 
 /**
- * The host of an address without its port, because a receiver may listen on many ports; empty for a path of
- * this server. The limit of concurrent deliveries counts by receiver.
+ * Without the port, because a receiver may listen on many; empty for a path of this server. Limits of
+ * concurrent deliveries count by receiver.
  */
 export const receiverOf = (webhook: string): string =>
   webhook.startsWith("/") || !URL.canParse(webhook) ? "" : new URL(webhook).hostname;
 
-/** The columns of a delivery. */
 export const encryptedAddress = (
   cipher: Cipher,
   webhook: string,
@@ -24,9 +23,8 @@ export const encryptedAddress = (
 };
 
 /**
- * The value of `runs.webhook`. Addresses hold tokens, and a host name may be secret. The statement that ends
- * the run needs the receiver (engine/outbox/record.ts), so an encrypted address is followed by a digest of
- * the receiver, which is empty for a path of this server.
+ * Encrypted, because addresses hold tokens. A digest of the receiver follows, because the statement that ends
+ * the run needs it (engine/outbox/record.ts); empty for a path of this server.
  */
 export const storedWebhook = (cipher: Cipher | undefined, webhook: string, runId: string): string => {
   if (cipher === undefined) return webhook;
@@ -34,14 +32,13 @@ export const storedWebhook = (cipher: Cipher | undefined, webhook: string, runId
   return `${url} ${receiver}`;
 };
 
-/** SQL for the address and the receiver in a stored webhook. A plain address never begins with `enc1:`. */
+/** A plain address never begins with `enc1:`. */
 export const webhookParts = (webhook: string): { url: string; receiver: string } => ({
   url: `case when ${webhook} like 'enc1:%' then split_part(${webhook}, ' ', 1) else ${webhook} end`,
   receiver: `case when ${webhook} like 'enc1:%' then split_part(${webhook}, ' ', 2) when ${webhook} like '/%' then ''
       else coalesce(substring(${webhook} from '^https?://(?:[^/?#]*@)?(\\[[^]]*\\]|[^/?#:]+)'), ${webhook}) end`,
 });
 
-/** Decrypts the address of a stored webhook. */
 export const openStoredWebhook = (cipher: Cipher, stored: string, runId: string): string =>
   isEncrypted(stored) ? cipher.decrypt(stored.split(" ", 1)[0] ?? "", webhookPlace(runId)) : stored;
 
@@ -62,6 +59,5 @@ export const openWebhook = <Row extends Told>(cipher: Cipher | undefined, row: R
   };
 };
 
-/** The stored reason of a failed try. */
 export const storedReason = (cipher: Cipher | undefined, reason: string, runId: string): string =>
   cipher === undefined ? reason : cipher.encrypt(reason, webhookPlace(runId));

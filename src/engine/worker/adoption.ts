@@ -11,7 +11,6 @@ export interface AdoptionParts {
   logger: Logger;
 }
 
-/** After this time a claim whose response was lost is committed or rolled back. */
 const UNSURE_MS = 3_000;
 
 /**
@@ -40,14 +39,14 @@ export const createAdoption = ({ queue, inHand, processId, logger }: AdoptionPar
           }
           logger.warn(
             { run_id: run.run_id },
-            "the answer to the claim of a run was lost; the run goes on here",
+            "the response to the claim of a run was lost; the run starts here",
           );
           if (inHand.freeSlots > 0) inHand.begin(run, false);
           else await queue.handBack(selectorOf(run));
         }
         if (unsureSince === since && checked - since > UNSURE_MS) unsureSince = undefined;
       } catch (error) {
-        logger.debug({ err: error }, "runs whose claim was not heard of can't be looked for now");
+        logger.debug({ err: error }, "runs with a lost response to their claim could not be listed");
       }
     },
   };

@@ -16,7 +16,6 @@ export interface ClaimsParts {
   processId: string;
   leaseSeconds: number;
   pollMs: number;
-  /** False: this process only answers requests. */
   takes: boolean;
   logger: Logger;
 }
@@ -78,8 +77,8 @@ export const createClaims = (parts: ClaimsParts) => {
     if (stopped || suspects.isFull || (inHand.freeSlots <= 0 && !suspects.hasOwnPlaces)) return;
     const isIdle = inHand.isIdle && underWay.size === 0 && !backlog;
     try {
-      // Reserves no slot: otherwise new runs would wait for this claim each second. The process may exceed
-      // its slots by one run for once.
+      // A reservation would make new runs wait each second. The process may exceed its slots by one run for
+      // once.
       const run = await queue.claimSuspect(processId, leaseSeconds, suspects.restSeconds(isIdle));
       if (run !== undefined) inHand.begin(run, false);
     } catch (error) {
@@ -91,11 +90,9 @@ export const createClaims = (parts: ClaimsParts) => {
 
   return {
     wake,
-    /** Whether a new run may take a slot at once. */
     get leavesSlotsToNewRuns(): boolean {
       return !stopped && !backlog;
     },
-    /** Pauses claims until the returned function is called: other work needs the processor first. */
     hold(): () => void {
       holders += 1;
       let isHeld = true;
@@ -124,7 +121,6 @@ export const createClaims = (parts: ClaimsParts) => {
           wake();
         });
     },
-    /** Resolves when the running claims are done. */
     async stop(): Promise<void> {
       stopped = true;
       await Promise.all([...underWay, polling]);

@@ -1,12 +1,10 @@
 import type { StopReason } from "../executors/executor.ts";
 import type { RunsInHand } from "./runs-in-hand.ts";
 
-/** Inserting a run takes a few milliseconds. */
 const CLOSING_POLL_MS = 10;
 
 const pause = async (ms: number): Promise<void> => await new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The runs that a closing process held. */
 export interface Drained {
   ended: number;
   /** Another process continues these runs, or this one after a restart. */
@@ -31,7 +29,6 @@ export const drain = async (
       }),
     );
   };
-  // Awaits the executions now, because some end during the last claim.
   const before = allEnded();
   await claimsStopped;
   const drained = Promise.all([before, allEnded()]);

@@ -15,24 +15,21 @@ export interface RunsInHandParts {
   suspects: Pick<Suspects, "begun" | "released" | "isAlone" | "hasOwnPlace" | "inOwnPlaces">;
   waitersElsewhere: Pick<WaitersElsewhere, "left" | "endedUnnoticed">;
   faults: Faults;
-  /** The run freed its slot; its outcome is not stored yet. */
   onGraphEnded(): void;
   /** `mayBeMore`: a run that waited for this one may start now. */
   onReleased(mayBeMore: boolean): void;
 }
 
-/** More than a process ends within a lease. About 1 MB. */
 const REMEMBERED_AT_MOST = 10_000;
 
 const attemptOf = ({ run_id, attempt }: ClaimedRunRow): string => `${run_id}/${attempt}`;
 
-/** The runs that this process executes, and its free slots. */
 export const createRunsInHand = (parts: RunsInHandParts) => {
   const { concurrency, executor, heartbeat, endings, suspects, waitersElsewhere, faults } = parts;
   const executions = new Map<string, Execution>();
   /**
-   * Attempts that began here, most recently ended last. No attempt is executed twice, even if the table still
-   * assigns an ended one to this process (its outcome could not be stored, or a response was late).
+   * No attempt is executed twice, even if the table still assigns an ended one to this process: its outcome
+   * could not be stored, or a response was late.
    */
   const begun = new Set<string>();
   const remember = (run: ClaimedRunRow): void => {
@@ -44,17 +41,15 @@ export const createRunsInHand = (parts: RunsInHandParts) => {
       break;
     }
   };
-  /** Slots reserved for running claims. */
   let reserved = 0;
   /**
-   * Executions whose graph has ended while checkpoints and outcome are being stored. They give up their slot,
-   * or every slot would be idle for three statements between two runs. At most `concurrency` count, so that a
-   * slow database does not fill the memory.
+   * Executions that store their outcome. They give up their slot, or every slot would be idle for three
+   * statements between two runs. At most `concurrency` count, so that a slow database does not fill the
+   * memory.
    */
   let concluding = 0;
 
   return {
-    /** May be negative. */
     get freeSlots(): number {
       if (suspects.isAlone) return 0;
       const sharing = executions.size - suspects.inOwnPlaces;
@@ -72,7 +67,6 @@ export const createRunsInHand = (parts: RunsInHandParts) => {
     },
     get: (runId: string): Execution | undefined => executions.get(runId),
     has: (runId: string): boolean => executions.has(runId),
-    /** Such an attempt must not begin again. */
     hasBegun: (run: ClaimedRunRow): boolean => begun.has(attemptOf(run)),
     /** A copy, because runs begin and end during iteration. */
     all: (): Execution[] => [...executions.values()],

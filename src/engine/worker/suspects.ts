@@ -2,9 +2,8 @@ import type { RunRow } from "../../platform/database/tables.ts";
 
 /**
  * A suspect is in its last attempt and may have killed its workers (memory, an endless loop, an exit). A
- * process executes one suspect at a time, begins it when idle, and begins nothing else until the suspect has
- * run for a while. With graph processes, each suspect gets a process of its own at once. Times are fractions
- * of a lease.
+ * process executes one suspect at a time, begins it when idle, and begins nothing else for a while. With
+ * graph processes, each suspect gets a process of its own at once. Times are fractions of a lease.
  */
 const REST_LEASES = 0.5;
 const ALONE_LEASES = 0.5;
@@ -14,12 +13,7 @@ const PATIENCE_LEASES = 6;
 export interface SuspectsOptions {
   isSuspect(run: Pick<RunRow, "lost_attempts">): boolean;
   leaseSeconds: number;
-  /**
-   * Concurrent suspects, each in a graph process of its own; 0: suspects run in this process. See
-   * GraphExecutor.
-   */
   atOnce: number;
-  /** Other runs may begin again. */
   onJoinable(): void;
 }
 
@@ -38,14 +32,11 @@ export const createSuspects = ({ isSuspect, leaseSeconds, atOnce, onJoinable }: 
     get isFull(): boolean {
       return here.size >= Math.max(1, atOnce);
     },
-    /** Suspects do not use the slots of this process. */
     hasOwnPlaces: !sharesProcess,
     hasOwnPlace: (run: RunRow): boolean => !sharesProcess && isSuspect(run),
-    /** Suspects outside the slots of this process. */
     get inOwnPlaces(): number {
       return sharesProcess ? 0 : here.size;
     },
-    /** No other run may begin now. */
     get isAlone(): boolean {
       return alone !== undefined;
     },

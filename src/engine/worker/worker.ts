@@ -19,7 +19,6 @@ export interface WorkerOptions {
   signals: Signals;
   endings: Pick<Endings, "publish">;
   processId: string;
-  /** 0 for a process that only answers requests. */
   concurrency: number;
   leaseSeconds: number;
   heartbeat: Heartbeat;
@@ -34,7 +33,6 @@ export interface Reservation {
   graphIds: readonly string[];
 }
 
-/** Finds work if signals are lost. */
 const POLL_MS = 1_000;
 
 export interface Worker {
@@ -44,31 +42,29 @@ export interface Worker {
   /** Executes a run claimed with a reservation; undefined if this attempt was executed here already. */
   start(run: ClaimedRunRow): Execution | undefined;
   /**
-   * Executes a run that the database assigns to this process after the response to its claim was lost;
-   * undefined if this attempt was executed here already.
+   * Executes a run after the response to its claim was lost; undefined if this attempt was executed here
+   * already.
    */
   adopt(run: ExecutedRunRow): Execution | undefined;
   execution(runId: string): Execution | undefined;
   readonly active: number;
   /** Oldest first. */
   readonly runIds: readonly string[];
-  /** Stops the runs of deleted threads. */
   abandonThreads(threadIds: readonly string[]): void;
   wake(): void;
   /** Stops claims until the returned function is called. New runs still take free slots. */
   hold(): () => void;
-  /** Starts claiming. */
   open(): void;
   /**
-   * Stops claiming and hands every run back within `graceSeconds`. `failed`: the process fails for a reason
-   * that one of its runs may have caused, so their attempts count as lost.
+   * Hands every run back within `graceSeconds`. `failed`: one of the runs may be the cause, so their attempts
+   * count as lost.
    */
   close(graceSeconds: number, options?: { failed?: boolean }): Promise<Drained>;
 }
 
 /**
- * Claims pending runs for free slots and keeps their leases. A run created while a slot is free is never
- * pending: its creator reserves the slot and claims the run with the insert.
+ * A run created while a slot is free is never pending: its creator reserves the slot and claims the run with
+ * the insert.
  */
 export const createWorker = (options: WorkerOptions): Worker => {
   const { queue, signals, processId, leaseSeconds, heartbeat } = options;

@@ -392,7 +392,7 @@ describe("a database that can't be asked", () => {
     state.failure = unavailable("Too many large events are being sent at the moment.");
     expect(await nextNow()).toBe("lost");
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toContain("a reader waited in vain");
+    expect(lines[0]).toContain("a reader of events waited too long and was cut off");
   });
 });
 

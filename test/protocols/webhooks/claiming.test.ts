@@ -134,7 +134,7 @@ test("what nobody could tell the end of in three days is given up by the next cl
   );
   expect(row).toEqual({
     state: "failed",
-    last_error: "Nobody has stored what became of the last try.",
+    last_error: "The result of the last try was not stored.",
     settled: true,
   });
 });

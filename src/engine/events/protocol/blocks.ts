@@ -1,6 +1,5 @@
 import type { Block, Slice } from "./slices.ts";
 
-/** An event of a message's content, without the message's id. */
 export type BlockEvent =
   | { event: "content-block-start"; index: number; content: Block }
   | { event: "content-block-delta"; index: number; delta: Block; content?: Block }
@@ -9,7 +8,6 @@ export type BlockEvent =
 interface OpenBlock {
   key: string;
   index: number;
-  /** Everything published so far. */
   block: Block;
 }
 
@@ -18,7 +16,6 @@ const textIn = (value: unknown): string => (typeof value === "string" ? value : 
 const withoutUndefined = (block: Block): Block =>
   Object.fromEntries(Object.entries(block).filter(([, value]) => value != null)) as Block;
 
-/** Merges `slice` into `block` of the same type. */
 const added = (block: Block, slice: Block): Block => {
   // From entries, because a model may choose the key `__proto__`.
   const whole = Object.fromEntries([
@@ -39,7 +36,6 @@ const isText = (slice: Block): slice is Block & { text: string } => {
   return true;
 };
 
-/** A tool call whose arguments are still text. */
 const isCall = ({ type }: Block): boolean => type === "tool_call_chunk" || type === "server_tool_call_chunk";
 
 const parsedArguments = (text: string): Record<string, unknown> | undefined => {
@@ -66,8 +62,8 @@ const finished = (block: Block): Block => {
 };
 
 /**
- * The start is empty: JavaScript clients take its content for content, Python clients do not. Blocks without
- * deltas come complete in their finish.
+ * JavaScript clients take a start's content for content, Python clients do not, so the start is empty. Blocks
+ * without deltas come complete in their finish.
  */
 const skeletonOf = (block: Block): Block => {
   const { type, id, name } = block;
@@ -90,7 +86,6 @@ const skeletonOf = (block: Block): Block => {
   }
 };
 
-/** The delta of a slice; undefined for blocks that come complete, or without news. */
 const deltaOf = (slice: Block): Block | undefined => {
   if (slice.type === "text" && slice["text"]) return { type: "text-delta", text: slice["text"] };
   if (slice.type === "reasoning" && slice["reasoning"])
@@ -100,7 +95,6 @@ const deltaOf = (slice: Block): Block | undefined => {
   return undefined;
 };
 
-/** New fields of a call's slice without its arguments. `index` is internal to the provider. */
 const newFields = (slice: Block, known: Block): [string, unknown][] => {
   const before = new Map<string, unknown>(Object.entries(known));
   return Object.entries(slice).filter(
@@ -131,13 +125,12 @@ const callDeltas = (slice: Block, known: Block): { delta: Block; content?: Block
 const goesOn = ({ type }: Block): boolean =>
   type === "text" || type === "reasoning" || type === "audio" || isCall({ type });
 
-/** Whether a block may finish because another begins. */
 const isWhole = (block: Block): boolean =>
   !isCall(block) || (block["args"] !== "" && parsedArguments(textIn(block["args"])) !== undefined);
 
 /**
- * Publishes the blocks of one message in sequence: each finishes before the next starts. Providers may
- * interleave pieces of several calls; pieces of later calls wait until the first call is complete.
+ * Each block finishes before the next starts. Providers may interleave pieces of several calls, so pieces of
+ * later calls wait until the first call is complete.
  */
 export const createBlocks = (publish: (event: BlockEvent) => void) => {
   let open: OpenBlock | undefined;
@@ -192,7 +185,6 @@ export const createBlocks = (publish: (event: BlockEvent) => void) => {
         held.set(key, added({ type: block.type }, block));
       else start(key, block);
     },
-    /** Call after the last slice. */
     end(): void {
       finish();
       for (const [key, block] of held) start(key, block);

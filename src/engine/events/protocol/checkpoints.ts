@@ -1,4 +1,3 @@
-/** A checkpoint in the protocol. LangGraph streams it before the `values` of the step. */
 export interface CheckpointEnvelope {
   id: string;
   parent_id?: string;
@@ -10,7 +9,6 @@ interface Configured {
   configurable?: { checkpoint_id?: string };
 }
 
-/** A chunk of LangGraph's mode `checkpoints`. */
 interface WholeCheckpoint {
   config?: Configured;
   parentConfig?: Configured;
@@ -24,7 +22,6 @@ export const isEnvelope = (payload: unknown): payload is CheckpointEnvelope =>
   typeof payload.id === "string" &&
   !("config" in payload);
 
-/** LangGraph streams whole checkpoints instead of envelopes if the mode `checkpoints` is requested. */
 export const envelopeOf = (payload: unknown): CheckpointEnvelope | undefined => {
   const { config, parentConfig, metadata } = payload as WholeCheckpoint;
   const id = config?.configurable?.checkpoint_id;

@@ -11,28 +11,19 @@ import { publishTool } from "./tools.ts";
 import { createTransformers, type TransformerFactories, type Transformers } from "./transformers.ts";
 
 /**
- * LangGraph's modes for the channels of the protocol. Without `checkpoints`: that mode serializes the whole
- * state again, while the protocol needs the small envelope that comes with `values`.
+ * Without `checkpoints`, which serializes the whole state again: the protocol needs only the small envelope
+ * that comes with `values`.
  */
 export const PROTOCOL_MODES = ["values", "updates", "messages", "tools", "custom", "tasks"] as const;
 
 export interface ProtocolConverter {
-  /** For the graph, beside its own callbacks. */
   readonly handler: BaseCallbackHandler;
-  /** Runs the graph's own transformers from now on. */
   transformBy(factories: TransformerFactories): void;
-  /**
-   * Resolves after `end` when the transformers have sent everything; undefined without transformers. Rejects
-   * with their error.
-   */
+  /** Undefined without transformers. Rejects with their error. */
   settled(): Promise<void> | undefined;
-  /** A chunk of `graph.stream` with subgraphs. */
   convert(chunk: StreamChunk): void;
-  /** The run begins with answers to these interrupts. */
   answered(interruptIds: readonly string[]): void;
-  /** The graph stopped with these interrupts pending. */
   asked(interrupts: readonly unknown[]): void;
-  /** No more chunks follow. */
   end(how: GraphEnd): void;
 }
 
@@ -43,10 +34,7 @@ const taskOf = (namespace: readonly string[]): { graph: string[]; node: string |
   return { graph, node: node === "" ? undefined : node };
 };
 
-/**
- * Turns the chunks of one attempt into protocol events. Stateful: one per attempt. `wholeCheckpoints`: the
- * graph also streams the mode `checkpoints`.
- */
+/** Stateful: one per attempt. `wholeCheckpoints`: the graph also streams the mode `checkpoints`. */
 export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): ProtocolConverter => {
   const send = (
     method: string,
@@ -59,8 +47,7 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
       try {
         return toWireJson({ ...of, data: data() });
       } catch {
-        // A value without JSON fails only runs whose request asked to stream it, not runs that happen to be
-        // followed.
+        // Fails only runs whose request asked for the value, not runs that happen to be followed.
         return toWireJson({ ...of, data: null });
       }
     });
@@ -81,10 +68,7 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
       toolCallId !== undefined && { type: "toolCall", tool_call_id: toolCallId };
     publish("lifecycle", path, () => ({ event, graph_name: name, ...(cause && { cause }) }));
   });
-  /**
-   * Values wait for the checkpoint that follows at once: LangGraph sends whole checkpoints after the values,
-   * but clients expect them before.
-   */
+  /** LangGraph sends whole checkpoints after the values, but clients expect them before. */
   let waiting: { namespace: readonly string[]; publish: () => void } | undefined;
   const publishWaiting = (): void => {
     waiting?.publish();

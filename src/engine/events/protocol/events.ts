@@ -1,9 +1,6 @@
 import { PROTOCOL_EVENT_PREFIX } from "../wires.ts";
 
-/**
- * Methods of `@langchain/protocol` that a run publishes. Readers add the root's lifecycle and
- * `input.requested`.
- */
+/** Readers add the root's lifecycle and `input.requested`. */
 export type ProtocolMethod =
   | "values"
   | "updates"
@@ -15,18 +12,16 @@ export type ProtocolMethod =
   | "checkpoints"
   | "input.answered";
 
-/** `params` of an event's frame, stored as the data of a run's event. */
+/** `params` of an event's frame. */
 export interface ProtocolParams {
   /** The path of the graph; [] is the root. */
   namespace: readonly string[];
   /** Milliseconds since 1970. */
   timestamp: number;
-  /** For events of a node. */
   node?: string;
   data: unknown;
 }
 
-/** The method of a protocol event. */
 export const methodOf = (event: string): ProtocolMethod =>
   event.slice(PROTOCOL_EVENT_PREFIX.length) as ProtocolMethod;
 

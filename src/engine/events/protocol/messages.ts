@@ -6,10 +6,8 @@ import type { ProtocolMethod } from "./events.ts";
 import { createModelCalls, type ModelCall } from "./model-calls.ts";
 import { isChunk, slicesOf, type StreamedMessage } from "./slices.ts";
 
-/** LangGraph's metadata of a streamed message. */
 type Metadata = Record<string, unknown>;
 
-/** A message that has not finished. */
 interface OpenMessage {
   publish(data: object): void;
   blocks: Blocks;
@@ -52,10 +50,7 @@ const startMetadata = (metadata: Metadata, { response_metadata = {} }: StreamedM
     service_tier: response_metadata["service_tier"],
   });
 
-/**
- * Whether a node returned the message. Messages streamed from a model name the model; pushed messages have
- * neither field.
- */
+/** Messages streamed from a model name the model; pushed messages have neither field. */
 const isReturned = ({ name, langgraph_node, ls_model_type }: Metadata): boolean =>
   name !== undefined && name === langgraph_node && ls_model_type === undefined;
 
@@ -81,8 +76,8 @@ const addUsage = (
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * The channel `messages`: messages that models stream or answer, and messages that a node pushes. Messages
- * that a node only returns are left out: they are in values and updates, and clients would show them twice.
+ * The channel `messages`. Messages that a node only returns are left out: they are in values and updates, and
+ * clients would show them twice.
  */
 export const createMessages = (
   emit: Emit,
@@ -146,7 +141,6 @@ export const createMessages = (
   const calls = createModelCalls((call) => close(call, call.end ?? {}));
 
   return {
-    /** For the graph. */
     handler: calls.handler,
 
     add(payload: unknown, namespace: readonly string[]): void {
@@ -169,7 +163,6 @@ export const createMessages = (
       calls.published(call);
     },
 
-    /** Closes the messages that have not finished. */
     end(isFailed: boolean): void {
       for (const call of [...open.keys()]) close(call, isFailed ? { error: "The run has failed." } : {});
     },

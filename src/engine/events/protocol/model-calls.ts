@@ -1,9 +1,7 @@
 import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 
-/** One call of a model; LangGraph streams its messages in the mode `messages`. */
 export interface ModelCall {
   readonly runId: string;
-  /** Messages from the model, and messages published. */
   given: number;
   published: number;
   end: { error?: unknown } | undefined;
@@ -19,9 +17,8 @@ interface GivenOutput {
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 /**
- * Finds the model call of a streamed message and the end of that call, which LangGraph's chunks do not name.
- * Chunks hold the same objects as callbacks, so objects are compared. `awaitHandlers`: this handler must run
- * before LangGraph's own, but LangChain may deliver callbacks in the background.
+ * LangGraph's chunks do not name their model call. They hold the same objects as callbacks, so objects are
+ * compared. `awaitHandlers`: LangGraph's own handler must run later.
  */
 class ModelCallsHandler extends BaseCallbackHandler {
   override name = "ThreadloomModelCalls";
@@ -61,7 +58,6 @@ export interface ModelCalls {
   ended(runId: string, end: { error?: unknown }, whole?: object): void;
   /** The call of this message; undefined if no model made it. */
   of(message: { id?: string }): ModelCall | undefined;
-  /** Call when a message of the call was published. */
   published(call: ModelCall): void;
 }
 

@@ -1,6 +1,3 @@
-/** Splits LangChain's messages into content blocks. */
-
-/** A content block or a part of one. */
 export interface Block {
   type: string;
   [field: string]: unknown;
@@ -28,7 +25,7 @@ export interface StreamedMessage {
 
 export const isChunk = (message: StreamedMessage): boolean => typeof message.concat === "function";
 
-/** Blocks left out of the content, because LangChain's normalized fields for tool calls are used instead. */
+/** LangChain's normalized fields for tool calls are used instead. */
 const TOOL_CALLS = new Set([
   "tool_call",
   "tool_call_chunk",
@@ -45,7 +42,6 @@ const listOf = (value: unknown): Block[] =>
 
 const keyOf = ({ type, index }: Block): string => (index == null ? type : `${type} ${String(index)}`);
 
-/** Some providers put content, such as reasoning, beside `content`. */
 const hasMoreContent = ({ additional_kwargs }: StreamedMessage): boolean => {
   for (const key in additional_kwargs) if (!NO_CONTENT.has(key)) return true;
   return false;
@@ -76,7 +72,6 @@ const toolSlices = (message: StreamedMessage): Slice[] => {
     // A model that does not stream its tool calls has them complete in its chunk.
     if (chunks.length > 0) {
       return chunks.map((chunk) => ({
-        // A chunk without either continues the previous call.
         key: `tool ${String(chunk["index"] ?? chunk["id"] ?? "")}`,
         block: { ...chunk, type: "tool_call_chunk" },
       }));
@@ -88,7 +83,6 @@ const toolSlices = (message: StreamedMessage): Slice[] => {
   ].map((block: Block, place) => ({ key: `call ${String(block["id"] ?? place)}`, block }));
 };
 
-/** The slices of a message, in order. */
 export const slicesOf = (message: StreamedMessage): Slice[] => {
   const slices: Slice[] = [];
   for (const block of contentBlocks(message)) if (!isEmpty(block)) slices.push({ key: keyOf(block), block });

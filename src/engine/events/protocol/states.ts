@@ -1,15 +1,10 @@
 import type { PublishProtocolEvent } from "./events.ts";
 
-/** Keys beside node names in a chunk of `updates`. */
 const NO_NODES = new Set(["__interrupt__", "__metadata__"]);
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
-/**
- * Publishes the state of a graph. Interrupts are left out (`input.requested` has them); a chunk of interrupts
- * alone is no event.
- */
 export const publishValues = (
   publish: PublishProtocolEvent,
   namespace: readonly string[],
@@ -25,10 +20,8 @@ export const publishValues = (
 const returnedIn = (payload: unknown): [node: string, values: unknown][] =>
   isObject(payload) ? Object.entries(payload).filter(([node]) => !NO_NODES.has(node)) : [];
 
-/** The nodes in a chunk of `updates`. */
 export const nodesOfUpdate = (payload: unknown): string[] => returnedIn(payload).map(([node]) => node);
 
-/** Publishes `{node, values}` for each node, and returns the nodes. */
 export const publishUpdates = (
   publish: PublishProtocolEvent,
   namespace: readonly string[],
@@ -47,8 +40,8 @@ export const publishUpdates = (
 };
 
 /**
- * Publishes `{name, payload, ...payload}`: JavaScript clients read `payload`, Python clients all of it.
- * `name` comes first, because readers match `custom:NAME` without parsing the rest.
+ * JavaScript clients read `payload`, Python clients all of it. `name` comes first, because readers match
+ * `custom:NAME` without parsing the rest.
  */
 export const publishCustom = (
   publish: PublishProtocolEvent,

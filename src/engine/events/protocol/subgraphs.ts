@@ -15,7 +15,6 @@ interface Subgraph {
   /** `held`: not published yet, because the name comes with the first task. */
   state: "held" | "started" | "ended";
   held: (() => void)[];
-  /** The tool call that started the graph. */
   toolCallId?: string | undefined;
   /** The name from `createAgent`, of this graph or of one around it. */
   agentName: string | undefined;
@@ -24,7 +23,6 @@ interface Subgraph {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
-/** Publishes that a subgraph starts or has ended. */
 export type PublishLifecycle = (
   path: readonly string[],
   event: "started" | GraphEnd,
@@ -49,29 +47,26 @@ const toolCallOf = (input: unknown): string | undefined => {
 };
 
 /**
- * Tracks the lifecycle of subgraphs. A subgraph starts with its first chunk and ends with the task of the
- * calling node. Its events are held until its first task, which follows at once and has the name of an agent.
+ * A subgraph starts with its first chunk and ends with the task of the calling node. Its events are held
+ * until its first task, which follows at once and has the name of an agent.
  */
 export const createSubgraphs = (publish: PublishLifecycle) => {
   const graphs = new Map<string, Subgraph>([
     ["", { path: [], state: "started", held: [], agentName: undefined }],
   ]);
-  /** By task: its tool call. */
   const toolCalls = new Map<string, string>();
   /** By interrupt: the path of the innermost graph that raised it. */
   const asked = new Map<string, readonly string[]>();
-  /** By graph path: the node of the latest update. */
   const updated = new Map<string, string>();
 
   const lifecycle = (graph: Subgraph, event: "started" | GraphEnd): void => {
     const { path, toolCallId } = graph;
     publish(path, event, { name: ownName(graph) ?? nodeOf(path), toolCallId });
   };
-  /** Called graphs inherit an agent's name, so the name counts only if the outer graph has another. */
+  /** Called graphs inherit an agent's name. */
   const ownName = ({ path, agentName }: Subgraph): string | undefined =>
     agentName === around(path.slice(0, -1)).agentName ? undefined : agentName;
 
-  /** The graph at this path, or the innermost one around it. */
   const around = (path: readonly string[]): Subgraph => {
     for (let length = path.length; length > 0; length -= 1) {
       const graph = graphs.get(keyOf(path.slice(0, length)));
@@ -130,7 +125,6 @@ export const createSubgraphs = (publish: PublishLifecycle) => {
       return path === undefined || path.length === 0 ? interrupt : { ...(interrupt as object), ns: path };
     },
 
-    /** The path of the graph around this path, which may be that of a task. */
     pathAround: (path: readonly string[]): readonly string[] => {
       const graph = around(path);
       start(graph);
@@ -144,12 +138,10 @@ export const createSubgraphs = (publish: PublishLifecycle) => {
       else publisher();
     },
 
-    /** Starts the graph, for publishers that need no name. */
     begun(path: readonly string[]): void {
       start(find(path));
     },
 
-    /** Call before a chunk of the mode `tasks` is published. */
     beforeTask(path: readonly string[], payload: unknown): void {
       const { id, input, metadata, result } = payload as TaskChunk;
       const graph = find(path);
@@ -162,7 +154,6 @@ export const createSubgraphs = (publish: PublishLifecycle) => {
       start(graph);
     },
 
-    /** Call after a chunk of the mode `tasks` was published. */
     afterTask(path: readonly string[], payload: unknown): void {
       const { id, name, result, interrupts } = payload as TaskChunk;
       if (result === undefined || typeof id !== "string" || typeof name !== "string") return;
@@ -180,7 +171,6 @@ export const createSubgraphs = (publish: PublishLifecycle) => {
       updated.set(keyOf(path), node);
     },
 
-    /** Call after the last chunk. */
     end(how: GraphEnd): void {
       endBelow([], how);
     },

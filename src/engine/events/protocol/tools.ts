@@ -3,7 +3,6 @@ import { toWireJson, toWireValue } from "../../../state/values/wire-json.ts";
 import type { PublishProtocolEvent } from "./events.ts";
 import { isObject } from "../../../platform/lib/json.ts";
 
-/** A chunk of LangGraph's mode `tools`. */
 interface ToolChunk {
   event: string;
   toolCallId?: unknown;
@@ -29,7 +28,7 @@ const inputOf = (input: unknown): Record<string, unknown> => {
 const isAnswerTo = (value: unknown, id: string): value is object =>
   isObject(value) && isMessage(value) && (value as { tool_call_id?: unknown }).tool_call_id === id;
 
-/** The message that answers a call: the tool's output, or in a command that the tool returned. */
+/** The tool's output, or a message in a command that the tool returned. */
 const answerIn = (output: unknown, id: string): object | undefined => {
   if (isAnswerTo(output, id)) return output;
   const update: unknown = isObject(output) ? output["update"] : undefined;
@@ -39,7 +38,6 @@ const answerIn = (output: unknown, id: string): object | undefined => {
     : undefined;
 };
 
-/** Clients expect a message with `status`. */
 const outputOf = (output: unknown, id: string, name: string): unknown => {
   const answer = answerIn(output, id);
   if (answer !== undefined) {
@@ -53,7 +51,7 @@ const outputOf = (output: unknown, id: string, name: string): unknown => {
 const messageOf = (error: unknown): string =>
   isObject(error) && typeof error["message"] === "string" ? error["message"] : String(error);
 
-/** Publishes the channel `tools`; calls without an id are skipped, because clients can't match them. */
+/** Calls without an id are skipped, because clients can't match them. */
 export const publishTool = (
   publish: PublishProtocolEvent,
   namespace: readonly string[],

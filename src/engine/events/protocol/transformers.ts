@@ -1,6 +1,5 @@
 import { isObject } from "../../../platform/lib/json.ts";
 
-/** The event in LangGraph's form. */
 interface TransformedEvent {
   type: "event";
   seq: number;
@@ -14,7 +13,6 @@ interface Transformer {
   __native?: unknown;
   init(): unknown;
   onRegister?(emitter: { push(namespace: readonly string[], event: TransformedEvent): void }): void;
-  /** False hides the event from clients. */
   process(event: TransformedEvent): boolean;
   finalize?(): unknown;
   fail?(error: unknown): void;
@@ -49,16 +47,14 @@ export type SendTransformed = (
 ) => void;
 
 export interface Transformers {
-  /** Passes an event to all transformers; false if one of them hides it from clients. Throws their errors. */
   pass(method: string, namespace: readonly string[], data: unknown, node?: string): boolean;
-  /** Call after the last chunk. Resolves when everything is sent. */
+  /** Resolves when everything is sent. */
   end(isFailed: boolean): Promise<void>;
 }
 
 /**
- * Runs a graph's transformers over the events of one attempt. Their named channels and final values become
- * `custom` events under the names in `thread.extensions`. Undefined if no transformer can produce events for
- * clients.
+ * Named channels and final values become `custom` events under the names in `thread.extensions`. Undefined if
+ * no transformer can produce events for clients.
  */
 export const createTransformers = (
   factories: TransformerFactories,
@@ -129,7 +125,6 @@ export const createTransformers = (
       }
       isOver = true;
       const error = new Error("The run has failed.");
-      // Final values may have no reader, so their failure is ignored.
       for (const [, value] of finalValues) void Promise.resolve(value).catch(() => undefined);
       for (const transformer of transformers) transformer.fail?.(error);
       for (const channel of channels) channel._fail(error);

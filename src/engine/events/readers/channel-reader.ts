@@ -2,11 +2,10 @@ import type { RunEvent } from "../log.ts";
 import type { RunChannel } from "../channel.ts";
 import type { Wire } from "../wires.ts";
 
-/** Reads one run. */
 export interface RunReader {
   /**
-   * Returns at least one event; `"ended"` after the last one; `"lost"` if events were dropped before they
-   * were read, or can't be read. The connection is to be dropped, so that the client resumes.
+   * `"lost"`: events were dropped before they were read, or can't be read; drop the connection, so that the
+   * client resumes.
    */
   next(): Promise<RunEvent[] | "ended" | "lost">;
   /** A pending `next` resolves to `"ended"`. */
@@ -15,7 +14,6 @@ export interface RunReader {
 
 export interface ChannelReaderOptions {
   channel: RunChannel;
-  /** Id of the reader's last event. */
   after: number;
   /** Begin with the run's `metadata` even if `after` is later. */
   withOpening: boolean;
@@ -24,7 +22,6 @@ export interface ChannelReaderOptions {
   hasEnded: () => boolean;
 }
 
-/** Reads a run that executes in this process. */
 export const readChannel = ({
   channel,
   after: from,

@@ -2,8 +2,8 @@ import type { RunEvent } from "../log.ts";
 import type { RunReader } from "./channel-reader.ts";
 
 /**
- * Adds the `error` event of a failed run at the end if the reader did not deliver one: a clean end alone
- * would look like success. `failureOf`: called at the end; undefined if the run did not fail.
+ * Adds the `error` event of a failed run if the reader did not deliver one: a clean end alone would look like
+ * success.
  */
 export const withFailure = (reader: RunReader, failureOf: () => Promise<RunEvent | undefined>): RunReader => {
   let published = false;

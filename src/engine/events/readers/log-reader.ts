@@ -9,38 +9,28 @@ import type { RunReader } from "./channel-reader.ts";
 export interface LogReaderOptions {
   eventLog: EventLog;
   run: RunAddress;
-  /** See ReadOptions. */
   after: number | undefined;
   wire: Wire;
   /** Events are logged without a request. */
   resumable: boolean;
-  /** See ReadOptions. */
   cameBeforeEnd: boolean;
   phaseOf: (run: RunAddress) => Promise<RunPhase>;
-  /** Calls back at news; returns a function that stops this. */
   watch(wake: () => void): () => void;
-  /** Asks the process that executes the run to log its events. */
   askForEvents(): void;
   /** Whether the executing process signalled that events can't be logged. */
   isUnlogged: () => boolean;
-  /** A reader in memory that continues after this id, if the run executes here by now. */
   onLocal(after: number | undefined): RunReader | undefined;
   /** Limits readers of large events: see run-reader.ts. */
   largeEvents: Gate;
-  /** This process stops. */
   isStopped: () => boolean;
   logger: Logger;
 }
 
 /** Reads the log if a signal was lost. */
 const POLL_MS = 500;
-/** A page of the log: bounds by number and by bytes. */
 const PAGE_EVENTS = 500;
 const PAGE_BYTES = 256 * 1024;
-/**
- * Wait for an unreachable database: longer than a failover, while the client gets heartbeats. Afterwards the
- * connection is dropped, and a resuming client gets 503.
- */
+/** Longer than a failover. Afterwards the connection is dropped, and a resuming client gets 503. */
 const PATIENCE_SECONDS = 60;
 
 interface Poll {
@@ -59,7 +49,6 @@ export const readLog = (options: LogReaderOptions): RunReader => {
   let local: RunReader | undefined;
   const unwatch = watch(() => wake?.());
   const closed = new AbortController();
-  /** Returns the place for a large event, held until the client has read the event. */
   let leave: (() => void) | undefined;
 
   const readPage = async (from: number): Promise<RunEvent[]> => {
@@ -117,7 +106,10 @@ export const readLog = (options: LogReaderOptions): RunReader => {
           if (done) return "ended";
           if (isStopped()) return "lost";
           if (error instanceof ThreadloomError)
-            logger.warn({ err: error, run_id: run.runId }, "a reader waited in vain");
+            logger.warn(
+              { err: error, run_id: run.runId },
+              "a reader of events waited too long and was cut off",
+            );
           else logger.error({ err: error, run_id: run.runId }, "the events of a run could not be read");
           return "lost";
         }
@@ -143,8 +135,8 @@ export const readLog = (options: LogReaderOptions): RunReader => {
         // A clean end would hide the missing events.
         if (isLost) return "lost";
         if (hasEnded) return "ended";
-        // Repeated until events arrive, because a signal may be lost. Not for a pending run: this process may
-        // execute it, and would log it without need.
+        // Repeated, because a signal may be lost. Not for a pending run, which this process may execute and
+        // log without need.
         if (!received && found.phase === "running") askForEvents();
         await arrival;
         wake = undefined;

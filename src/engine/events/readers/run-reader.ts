@@ -21,7 +21,6 @@ export interface ReadOptions {
    * left.
    */
   cameBeforeEnd?: boolean;
-  /** Default: first. */
   wire?: Wire;
 }
 
@@ -36,11 +35,11 @@ export interface ReadingParts {
 }
 
 /**
- * Large events (over 256 KiB) in memory for readers of the log, one per reader until sent: 250 readers of a 6
- * MB event that did not read ended the process. Other readers of large events wait.
+ * Large events (over 256 KiB) in memory for readers of the log: 250 readers of a 6 MB event that did not read
+ * ended the process.
  */
 const LARGE_EVENTS_AT_ONCE = 8;
-/** Longer than STALLED_MS, after which a reader that does not read loses its place. */
+/** Longer than STALLED_MS. */
 const LARGE_EVENT_PATIENCE_MS = 90_000;
 /** A resumable run's older events may be in the log alone. */
 const isInMemory = (channel: RunChannel, after: number | undefined, resumable: boolean): boolean =>
@@ -72,8 +71,8 @@ export const createReading = (parts: ReadingParts) => {
     }
     logger.trace({ runId }, "reading a run from the event log");
     /**
-     * Kept from the run's begin here: the channel may be dropped for space before the database answers.
-     * Without this 1 of 50 streams of short runs ended cleanly without an event.
+     * The channel may be dropped for space before the database answers: 1 of 50 streams of short runs ended
+     * cleanly without an event.
      */
     let begun: RunChannel | undefined;
     return readLog({

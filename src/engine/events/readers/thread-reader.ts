@@ -6,22 +6,19 @@ import type { RunEvent } from "../log.ts";
 import type { BegunRun, ThreadHead, Turns } from "../turns.ts";
 import type { RunReader } from "./channel-reader.ts";
 
-/** Events of one run of a thread; each has a `threadSeq`. */
 export interface ThreadEvents {
   runId: string;
   run: BegunRun;
   events: RunEvent[];
-  /** The run has ended, and the reader has read everything: no events follow, and the run's row is final. */
+  /** The run's row is final, and no events follow. */
   isOver: boolean;
 }
 
-/** Reads the runs of one thread. */
 export interface ThreadReader {
   /**
-   * Returns at least one event, or that the run is over; waits while no run executes. `"lost"`: drop the
-   * connection, so that the client resumes after its last `threadSeq`. `"ended"` only after `close`.
-   * `"anew"`: the thread was deleted and recreated, and ids start again; the reader continues with its first
-   * run.
+   * Waits while no run executes. `"lost"`: drop the connection; the client resumes after its last
+   * `threadSeq`. `"ended"`: only after `close`. `"anew"`: the thread was recreated and ids start again; the
+   * reader continues with its first run.
    */
   next(): Promise<ThreadEvents | "anew" | "ended" | "lost">;
   /** Continues after the `"lost"` run, which is gone. */
@@ -31,34 +28,26 @@ export interface ThreadReader {
 
 export interface ThreadReaderOptions {
   threadId: string;
-  /** The reader's last `threadSeq`; 0 for all kept events. */
   after: number;
   turns: Turns;
-  /** Reads one run after its event `after`. */
   readRun(run: BegunRun, after: number): RunReader;
-  /** Runs of the thread in this process's memory, also for a while after their end. */
   held(): string[];
-  /**
-   * Calls back at news, with a run that began here or was rolled back before it began; returns a function
-   * that stops this.
-   */
+  /** Calls back at news; returns a function that stops this. */
   follow(wake: (begun?: BegunRun, gone?: GoneRun) => void): () => void;
   isStopped: () => boolean;
   logger: Logger;
 }
 
 /**
- * Finds news if signals are lost. All readers of a process poll at the same moments, so that they share one
- * statement (turns.ts): a thousand idle streams made 2,000 statements a second.
+ * All readers of a process poll at the same moments to share one statement (turns.ts): a thousand idle
+ * streams made 2,000 statements a second.
  */
 const POLL_MS = 500;
-/** As in log-reader.ts. */
 const PATIENCE_SECONDS = 60;
 
 /** Remembered to ignore a repeated signal, which follows within milliseconds. */
 const GONE_REMEMBERED = 1_000;
 
-/** Runs that were rolled back before they began; their ends are published in their turns. */
 const createGoneRuns = (threadId: string) => {
   const waiting: GoneRun[] = [];
   const known = new Set<string>();
@@ -82,15 +71,12 @@ const createGoneRuns = (threadId: string) => {
   };
 };
 
-/** Reads the runs of a thread in the order in which their attempts began. */
 export const readThread = (options: ThreadReaderOptions): ThreadReader => {
   const { threadId, turns, readRun, held, isStopped, logger } = options;
   let { after } = options;
-  /** The first turn that has not been read completely. */
   let turn = turnOf(after);
   let current: { run: BegunRun; reader: RunReader } | undefined;
   let done = false;
-  /** The thread's head when no further run was found. */
   let seenHead: string | undefined;
   /** `createdAt` of the thread when last read; null: there was no thread. */
   let createdAt: string | null | undefined;
@@ -110,7 +96,6 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
   const isRecreated = (head: ThreadHead | undefined): boolean => {
     const before = createdAt;
     createdAt = head?.createdAt ?? before ?? null;
-    // Nothing was published in a turn that has not begun.
     if (before === undefined)
       return head !== undefined && turnOf(after) > Math.max(head.over, head.running ?? 0);
     return createdAt !== before && (before !== null || after > 0);
@@ -161,7 +146,6 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
     current = undefined;
   };
 
-  /** The unread events of the current run. */
   const readOn = async (from: { run: BegunRun; reader: RunReader }): Promise<ThreadEvents | "lost"> => {
     const { run, reader } = from;
     const news = await reader.next();

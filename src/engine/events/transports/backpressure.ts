@@ -1,7 +1,6 @@
 /** A client that reads nothing for this long is dropped, because it holds memory. */
 export const STALLED_MS = 60_000;
 
-/** Characters per write to a socket. */
 export const WRITE_CHARACTERS = 64 * 1024;
 /** A client must read this much within STALLED_MS; a very slow client holds memory, too. */
 export const TAKEN_CHARACTERS = 1024 * 1024;

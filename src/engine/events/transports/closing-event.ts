@@ -4,7 +4,8 @@ import type { DeliveryAccess } from "./event-sink.ts";
 /** The first wire's error for clients that lost access. */
 export const lossOf = (reason: unknown): { error: string; message: string } => ({
   error: "AccessLost",
-  message: refusalOf(reason)?.detail ?? "Nobody could say whether you may go on reading; try again.",
+  message:
+    refusalOf(reason)?.detail ?? "The server could not check whether you may go on reading; try again.",
 });
 
 /** Has the id of the previous event, so that a resuming client misses nothing. */

@@ -2,38 +2,30 @@ import { isLossOfAccess } from "../../../access/auth/refusals.ts";
 
 export type DeliveryEnd = "ended" | "disconnected" | "dropped" | "refused";
 
-/** An event as a client gets it. */
 export interface SentEvent {
-  /** A client resumes after this id. */
   seq: number | string;
   event: string;
-  /** One line of JSON. */
   data: string;
-  /** Text around the data, separate so that all readers share the data of a large event. */
+  /** Separate, so that all readers share the data of a large event. */
   before?: string;
   after?: string;
 }
 
-/** Events of a run (RunReader) or of a thread. */
 export interface EventReader {
   /** At least one event; `"ended"` and `"lost"` as in RunReader. */
   next(): Promise<readonly SentEvent[] | "ended" | "lost">;
   close(): void;
 }
 
-/**
- * One client's connection, made by a transport (server-sent events, WebSocket). Holds a bounded number of
- * bytes for a client that does not read.
- */
+/** One client's connection. Holds a bounded number of bytes for a client that does not read. */
 export interface EventSink {
   readonly isGone: boolean;
-  /** Called once. */
   onGone(listener: () => void): void;
   /** Sends headers; the client may wait for them before the first event. */
   open(): void;
   /**
-   * Resolves with `"taken"` when the client has room for more, `"gone"` if the client left, `"stalled"` if
-   * the client reads too slowly and must be dropped. One call at a time.
+   * `"taken"`: there is room for more; `"stalled"`: the client reads too slowly and must be dropped. One call
+   * at a time.
    */
   write(events: readonly SentEvent[]): Promise<"taken" | "gone" | "stalled">;
   /** Disconnects so that the client resumes instead of assuming the end of the run. */
@@ -42,22 +34,18 @@ export interface EventSink {
   close(): void;
 }
 
-/** Ends a delivery when its client loses access; a reader that rejects with a loss of access does, too. */
+/** A reader that rejects with a loss of access ends the delivery, too. */
 export interface DeliveryAccess {
-  /** Aborts when access is lost; undefined if the owner of the access ends the delivery. */
+  /** Undefined if the owner of the access ends the delivery. */
   readonly signal?: AbortSignal;
-  /**
-   * The last event for the client; undefined: the client is dropped. `after`: the id of the previous event.
-   */
+  /** Undefined: the client is dropped. `after`: the id of the previous event. */
   closingEvent?: (reason: unknown, after: SentEvent["seq"] | undefined) => SentEvent;
-  /** Disconnects with a reason instead of a last event. */
   refuse?: (reason: unknown) => void;
 }
 
 /**
- * Sends all events of a reader until the reader ends or the client leaves; closes both. `onFault`: reading or
- * writing failed for another reason, and the client was dropped. After a loss of `access` no further event is
- * sent.
+ * Sends all events of a reader until the reader ends, the client leaves or access is lost; closes both.
+ * `onFault`: reading or writing failed for another reason, and the client was dropped.
  */
 export const deliver = async (
   reader: EventReader,

@@ -9,21 +9,16 @@ import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./back
 /** Between the comments that keep a stream alive; SDKs take twice this for a dead stream. */
 const HEARTBEAT_MS = 5_000;
 /**
- * One line without a blank line: after an `id:`, decoders of the SDKs up to 2.0 and of Python turn a blank
- * line into an event without data, which crashes its readers.
+ * Without a blank line: after an `id:`, decoders of the SDKs up to 2.0 and of Python turn a blank line into
+ * an event without data, which crashes its readers.
  */
 const HEARTBEAT = ": heartbeat\n";
 
-/**
- * Data are one line: several SDKs join `data:` lines without a line break, and an empty one makes them throw.
- */
+/** Several SDKs join `data:` lines without a line break, and an empty one makes them throw. */
 export const toFrame = ({ seq, event, data, before = "", after = "" }: SentEvent): string =>
   `id: ${seq}\nevent: ${event}\ndata: ${before}${data}${after}\n\n`;
 
-/**
- * Frames in pieces of bounded size, because written text stays in memory until the client reads it. The data
- * of a large event are sliced from the shared text.
- */
+/** Bounded pieces, because written text stays in memory until the client reads it. */
 function* toWrites(events: readonly SentEvent[], selection: EventSelection): Generator<string, void> {
   let frames = "";
   for (const event of events) {
@@ -41,7 +36,6 @@ function* toWrites(events: readonly SentEvent[], selection: EventSelection): Gen
   if (frames !== "") yield frames;
 }
 
-/** As sent by @fastify/sse. */
 const STREAM_HEADERS = {
   "content-type": "text/event-stream",
   "cache-control": "no-cache",
@@ -49,7 +43,6 @@ const STREAM_HEADERS = {
   "x-accel-buffering": "no",
 };
 
-/** Marks sockets that the server dropped. */
 class DroppedError extends Error {
   constructor() {
     super("The client was cut off; it may resume.");
@@ -57,10 +50,8 @@ class DroppedError extends Error {
   }
 }
 
-/** Whether `sendRunEvents` dropped the client. */
 export const wasDropped = ({ raw }: FastifyReply): boolean => raw.errored instanceof DroppedError;
 
-/** Server-sent events as the response to a request; its route needs `sse: "manual"`. */
 export const createEventStream = (reply: FastifyReply, selection: EventSelection): EventSink => {
   const { raw } = reply;
   // An application around the API may process the response before the client.
@@ -82,9 +73,7 @@ export const createEventStream = (reply: FastifyReply, selection: EventSelection
   piped?.on("close", onClose).on("error", onClose);
   socket.on("drain", onDrain);
 
-  /**
-   * Waits for the socket or its end (send() of @fastify/sse waits for ever then). True if the socket stalls.
-   */
+  /** Also ends with the socket (send() of @fastify/sse waits for ever then). True if the socket stalls. */
   const waitForDrain = async (until: number): Promise<boolean> => {
     const stalled = await new Promise<boolean>((resolve) => {
       const timer = setTimeout(() => resolve(true), Math.max(0, until - performance.now()));
@@ -106,7 +95,7 @@ export const createEventStream = (reply: FastifyReply, selection: EventSelection
       left = listener;
     },
     open() {
-      // Clients wait for the headers, so they are sent before the first event, or in one packet with it.
+      // Clients wait for the headers; with an event at hand both go in one packet.
       if (piped !== undefined) void reply.headers(STREAM_HEADERS).send(piped);
       else {
         reply.sse.sendHeaders();
@@ -145,9 +134,8 @@ export const createEventStream = (reply: FastifyReply, selection: EventSelection
 };
 
 /**
- * Sends a run's events until the run ends, the client leaves, or access is lost. Only the run's end and a
- * closing event end the response cleanly; otherwise the socket is destroyed, because clients take a clean end
- * for the end of the run and do not resume.
+ * Only the run's end and a closing event end the response cleanly. Otherwise the socket is destroyed, because
+ * clients take a clean end for the end of the run and do not resume.
  */
 export const sendRunEvents = async (
   reply: FastifyReply,

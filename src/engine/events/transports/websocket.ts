@@ -2,13 +2,10 @@ import type { WebSocket } from "ws";
 import type { EventSink, SentEvent } from "./event-sink.ts";
 import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./backpressure.ts";
 
-/** A socket for several writers; messages do not interleave. */
 export interface SharedSocket {
   readonly isGone: boolean;
-  /** Resolves when the client has room for more; `"gone"` and `"stalled"` as in EventSink. */
   send(message: Omit<SentEvent, "seq" | "event">): Promise<"taken" | "gone" | "stalled">;
   onGone(listener: () => void): () => void;
-  /** Disconnects without a closing handshake. */
   drop(): void;
   /** Closes with a code and a reason; the socket is gone for its writers at once. */
   refuse(code: number, reason: string): void;
@@ -30,7 +27,6 @@ export const shareSocket = (socket: Socket): SharedSocket => {
   };
   socket.once("close", leave);
 
-  /** Resolves when the operating system has the piece or the socket is gone. */
   const write = async (piece: string, fin: boolean): Promise<void> =>
     await new Promise((resolve) => {
       const end = (): void => {
@@ -103,7 +99,6 @@ export const shareSocket = (socket: Socket): SharedSocket => {
 /** The limit of a close frame. */
 const REASON_BYTES_AT_MOST = 120;
 
-/** A writer of a shared socket: one message per event. */
 export const createSocketSink = (socket: SharedSocket): EventSink => {
   let forget: () => void = () => undefined;
   return {

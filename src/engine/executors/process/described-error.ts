@@ -1,24 +1,20 @@
 import { sqlState, StateLostError, StateStorageError } from "../../../platform/domain/errors.ts";
 import { describeThrown } from "../../../platform/lib/thrown.ts";
 
-/** An error as JSON: what the log, the client and the end of the run need. */
 export interface DescribedError {
   /** `passing`: the database was unreachable or lost state, so the run is tried again. */
   kind: "passing" | "state-storage" | "database" | "other";
   name: string;
   message: string;
   stack: string | undefined;
-  /** Of Node or PostgreSQL. */
   code: string | undefined;
   cause: DescribedError | undefined;
 }
 
-/** A usual depth; `describeThrown` bounds messages. */
+/** `describeThrown` bounds messages. */
 const STACK_CHARACTERS_AT_MOST = 10_000;
-/** As in the log. */
 const CAUSES_AT_MOST = 5;
 
-/** `isLoss`: see Database; from the process that threw the error. */
 export const describeError = (
   error: unknown,
   isLoss: (error: unknown) => boolean,

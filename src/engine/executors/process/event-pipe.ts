@@ -1,15 +1,12 @@
 import type { WatchedSink } from "../executor.ts";
 import { charactersOf, WINDOW_CHARACTERS, type EventPair } from "./messages.ts";
 
-/** A batch of this size is sent before the turn of the loop ends. */
 const BATCH_CHARACTERS = 256 * 1024;
 
-/** The sink of one execution; its events go to the main process. */
 export interface PipedSink extends WatchedSink {
   want(logged: boolean): void;
   /** Answers one `logged`: the log has the events sent before it. */
   hasLogged(): void;
-  /** The main process has processed this many characters. */
   taken(characters: number): void;
 }
 
@@ -20,14 +17,12 @@ interface Batch {
 
 export interface EventPipeOptions {
   send(batches: Batch[]): void;
-  /** Asks the main process to answer when the log has the events sent so far. */
   askForLog(id: number): void;
 }
 
 /**
- * Sends the events of all executions, one message per turn of the event loop: a message per event cost 9
- * microseconds in each process. An execution pauses while WINDOW_CHARACTERS of its events are unprocessed,
- * which bounds the memory of both processes.
+ * One message per turn of the event loop: a message per event cost 9 microseconds in each process.
+ * WINDOW_CHARACTERS bounds the memory of both processes.
  */
 export const createEventPipe = ({ send, askForLog }: EventPipeOptions) => {
   let batches = new Map<number, Batch>();
@@ -100,7 +95,6 @@ export const createEventPipe = ({ send, askForLog }: EventPipeOptions) => {
         },
       };
     },
-    /** Sends pending events before another message. */
     flush,
   };
 };

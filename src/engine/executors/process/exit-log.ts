@@ -12,9 +12,7 @@ const culpritFields = ({ run_id, thread_id, graph_id, node }: Culprit) => ({
   node,
 });
 
-/**
- * Logs the ends of graph processes. Repeated failures to start are logged once a minute; in development once.
- */
+/** Repeated failures to start are logged once a minute; in development once. */
 export const createExitLog = (logger: Logger, { isDevelopment = false } = {}) => {
   let failed = 0;
   let loggedAt = -Infinity;

@@ -3,19 +3,12 @@ import type { Readable } from "node:stream";
 import type { Culprit } from "./messages.ts";
 import { readLines } from "./output.ts";
 
-/**
- * A pipe for the exit report alone: messages still queued in the pipe of `fork` are lost when the process
- * ends.
- */
+/** A pipe of its own: messages still queued in the pipe of `fork` are lost when the process ends. */
 export const EXIT_REPORT_DESCRIPTOR = 5;
 
-/** The line stays far below a pipe's atomic write and the reader's bound. */
 const HOW_CHARACTERS_AT_MOST = 2_000;
 
-/**
- * Reports which execution ends this process. Returns after the write; drops the report if no process reads
- * the pipe.
- */
+/** Drops the report if no process reads the pipe. */
 export const writeExitReport = (culprit: Culprit): void => {
   const how = culprit.how.slice(0, HOW_CHARACTERS_AT_MOST).toWellFormed();
   try {

@@ -10,12 +10,9 @@ export interface GraphProcessOptions {
   /** The program, JavaScript: it registers the loader for TypeScript itself. */
   entry: URL;
   setup: GraphProcessSetup;
-  /** V8's heap; a graph that fills it ends its process. */
   heapMegabytes: number;
-  /** Seconds without an answer before the process is killed; 0: never. */
   blockedSeconds: number;
   onMessage(message: FromGraphProcess): void;
-  /** Called after UNRESPONSIVE_AFTER pings without an answer. */
   onUnresponsive(): void;
   /** Called before `onEnd`, if the process wrote an exit report. */
   onCulprit(culprit: Culprit): void;
@@ -24,10 +21,7 @@ export interface GraphProcessOptions {
    * sentence; `cause`: of a failed start.
    */
   onEnd(reason: DeathReason, how: string, cause?: Error): void;
-  /**
-   * Whether the log has the reason for failed starts already: output before `ready` is then logged at debug
-   * level.
-   */
+  /** The log has the reason for failed starts, so output before `ready` goes to debug level. */
   isFailureLogged(): boolean;
   logger: Logger;
 }
@@ -40,7 +34,6 @@ export interface GraphProcess {
   load(): void;
   /** `onEnd` gets reason and `how`. */
   kill(reason: DeathReason, how: string): void;
-  /** Resolves when the process has ended. Call without executions. */
   close(): Promise<void>;
 }
 
@@ -49,11 +42,8 @@ const YOUNG_MEGABYTES = 4;
 /** Sixty times a usual start: an import may wait for something. */
 const START_SECONDS = 60;
 const PING_MS = 1_000;
-/** Pings without an answer before the process gets no new runs. */
 const UNRESPONSIVE_AFTER = 2;
-/** Time to close connections before the kill. */
 const CLOSE_MS = 2_000;
-/** 0 to 2 are the standard streams, 3 is the pipe of `fork`. */
 const LOG_DESCRIPTOR = 4;
 
 type End = readonly [reason: DeathReason, how: string];
@@ -67,13 +57,12 @@ const endOf = (code: number | null, signal: NodeJS.Signals | null): End => {
 };
 
 /**
- * Resolves to the error if there is no process: fork throws ENOMEM, but EMFILE and ENFILE arrive as events of
- * a child without streams.
+ * Resolves to the error: fork throws ENOMEM, but EMFILE and ENFILE arrive as events of a child without
+ * streams.
  */
 const forkEntry = ({ entry, heapMegabytes }: GraphProcessOptions): ChildProcess | Promise<Error> => {
   try {
-    // Without this process's options: the entry registers its loader, and only one process can use a
-    // debugger's port.
+    // The entry registers its own loader, and only one process can use a debugger's port.
     const child = fork(entry, [], {
       execArgv: [`--max-old-space-size=${heapMegabytes}`, `--max-semi-space-size=${YOUNG_MEGABYTES}`],
       stdio: ["ignore", "pipe", "pipe", "ipc", "pipe", "pipe"],
@@ -85,7 +74,6 @@ const forkEntry = ({ entry, heapMegabytes }: GraphProcessOptions): ChildProcess 
   }
 };
 
-/** The owner tries again, as after any end. */
 const neverStarted = (failure: Promise<Error>, { onEnd }: GraphProcessOptions): GraphProcess => {
   let isClosing = false;
   void failure.then((cause) => {
@@ -140,7 +128,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     resolveEnd();
     if (!isClosing) onEnd(...(killedBecause ?? seen));
   };
-  // Counts turns of this loop instead of time: if this loop was blocked, answers are still queued.
+  // Counts turns of this loop: if this loop was blocked, answers are still queued.
   const pinging = setInterval(() => {
     if (unanswered === undefined) return;
     send({ kind: "ping" });
@@ -158,7 +146,6 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   let starting = killIfNotStarted();
   let mustLoad = false;
   child.on("message", (message: unknown) => {
-    // Graph code may send other messages.
     if (hasEnded || typeof message !== "object" || message === null || !("kind" in message)) return;
     const { kind } = message as FromGraphProcess;
     // No pings while the process loads its graphs or waits for `load`.
@@ -171,7 +158,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     onMessage(message as FromGraphProcess);
   });
   child.on("error", (cause) => {
-    logger.error({ err: cause }, "a graph process could not be told something");
+    logger.error({ err: cause }, "a message could not be sent to a graph process");
   });
   child.on("exit", (code, signal) => end(...endOf(code, signal)));
   send({ kind: "setup", setup });
@@ -191,7 +178,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     kill,
     async close() {
       isClosing = true;
-      // Nothing needs an orderly close yet, and the process would read the message late.
+      // The process would read the message late.
       if (unanswered === undefined) child.kill("SIGKILL");
       send({ kind: "close" });
       const timer = setTimeout(() => child.kill("SIGKILL"), CLOSE_MS);

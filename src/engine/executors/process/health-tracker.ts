@@ -2,12 +2,9 @@ import type { DeathReason } from "./deaths.ts";
 import type { RemoteExecution } from "./remote-execution.ts";
 import { idsOf, type Member } from "./member.ts";
 
-/** A run may continue on another server, so entries may stay unused. */
+/** Unused entries remain when a run continues on another server. */
 const REMEMBERED_AT_MOST = 1_000;
-/**
- * How often a run keeps its attempt because another run was named. Code shared by two runs, such as the
- * callback of a connection, may name the wrong one each time.
- */
+/** Code shared by two runs, such as the callback of a connection, may name the wrong one each time. */
 const CLEARED_AT_MOST = 5;
 
 const forgetOldest = (runs: Map<string, number> | Set<string>): void => {
@@ -16,13 +13,11 @@ const forgetOldest = (runs: Map<string, number> | Set<string>): void => {
 };
 
 /**
- * Suspects the run that probably ended its process: the one named in the exit report, else the one that began
- * last, because such a run reaches the same point soon after its restart. It runs alone from then on, before
- * its last attempt.
+ * Suspects the run in the exit report, else the one that began last, because such a run reaches the same
+ * point soon after its restart. It runs alone from then on, before its last attempt.
  */
 export const createHealthTracker = () => {
   const suspected = new Set<string>();
-  /** How often each run was cleared. */
   const cleared = new Map<string, number>();
 
   const suspect = (member: Member, reason: DeathReason): string | undefined => {
@@ -43,9 +38,9 @@ export const createHealthTracker = () => {
     take: (runId: string): boolean => suspected.delete(runId),
 
     /**
-     * Whether the run keeps its attempt after the end of its process: another run was named, or the memory
-     * was full beside other runs. In the latter case a run that fills its next process alone loses the
-     * attempt then. Call once per execution. @param neighbours other executions in the process
+     * Whether the run keeps its attempt: another run was named, or the memory was full beside other runs (a
+     * guilty run then fills its next process alone). Call once per execution. @param neighbours other
+     * executions in the process
      */
     clears(
       { culprit }: Member,

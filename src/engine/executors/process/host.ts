@@ -5,15 +5,12 @@ import { createEventPipe, type PipedSink } from "./event-pipe.ts";
 import type { Culprit, FromGraphProcess, MadeText, SentResult, ToGraphProcess } from "./messages.ts";
 
 export interface HostOptions {
-  /** Executes the graphs in this process. */
   executor: GraphExecutor<GraphResult>;
   send(message: FromGraphProcess): void;
-  /** See Database. */
   isLoss(error: unknown): boolean;
   residentBytes(): number;
   /** Names the execution to the code of its graph, also in timers. */
   current: AsyncLocalStorage<CurrentExecution>;
-  /** Called for `close`. */
   onClose(): void;
 }
 
@@ -25,7 +22,6 @@ interface Hosted {
   wantsValues: boolean;
 }
 
-/** The graph process's side: executes messages of the main process and sends results. */
 export const createHost = ({ executor, send, isLoss, residentBytes, current, onClose }: HostOptions) => {
   const hosted = new Map<number, Hosted>();
   const events = createEventPipe({
@@ -34,8 +30,8 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
   });
 
   /**
-   * A getter in a graph's values may throw during serialization. The error goes to the readers of the values;
-   * the run has succeeded.
+   * A getter in a graph's values may throw. The error goes to the readers of the values; the run has
+   * succeeded.
    */
   const madeText = <Text>(make: () => Text): MadeText<Text> => {
     try {
@@ -72,7 +68,6 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
     const { run_id, thread_id, graph_id } = run;
     const execution = current.run({ id, run_id, thread_id, graph_id }, () =>
       executor.execute(run, sink, {
-        // A suspect has this process to itself.
         isSuspect: false,
         publishesProtocol,
         onGraphEnded: () => send({ kind: "graph-ended", id }),

@@ -8,8 +8,8 @@ export interface Member {
   state: "starting" | "prepared" | "ready" | "leaving";
   readyAt: number;
   /**
-   * `spare`: replaces another process; `alone`: executes only its suspect; `successor`: replaces all regular
-   * processes once it has loaded the new code.
+   * `alone`: executes only its suspect; `successor`: replaces all regular processes once it has loaded the
+   * new code.
    */
   role: "regular" | "spare" | "alone" | "successor";
   suspect: RemoteExecution | undefined;
@@ -36,7 +36,6 @@ export const isSpare = ({ role, state }: Member): boolean => role === "spare" &&
 
 export const idsOf = ({ here }: Member): string[] => [...here.values()].map(({ run }) => run.run_id);
 
-/** The process with the fewest runs, then the fewest begun; undefined if none can take a run. */
 export const leastBusy = (members: Iterable<Member>): Member | undefined => {
   let best: Member | undefined;
   for (const member of members) {

@@ -6,18 +6,16 @@ import { isRegular, isSpare, newMember, type Member } from "./member.ts";
 import type { FromGraphProcess, GraphProcessSetup } from "./messages.ts";
 import { createRestarts } from "./restarts.ts";
 
-/** The processes of a pool. */
 export interface MembersOptions extends Omit<
   GraphProcessOptions,
   "onMessage" | "onUnresponsive" | "onCulprit" | "onEnd" | "isFailureLogged" | "setup"
 > {
   setup: Omit<GraphProcessSetup, "packagesAhead">;
   /**
-   * Development: graphs are reloaded while runs go on. A spare then loads only the graphs' packages, so that
-   * it always loads the current code, in a fraction of a start.
+   * Development: a spare loads only the graphs' packages, so that it always loads the current code, in a
+   * fraction of a start.
    */
   isReloading?: boolean;
-  /** Processes that execute runs. */
   processes: number;
   /** Additional warm processes, to replace one that ends. */
   spares: number;
@@ -26,11 +24,9 @@ export interface MembersOptions extends Omit<
 export interface MemberEvents {
   onMessage(member: Member, message: FromGraphProcess): void;
   onUnresponsive(member: Member): void;
-  /** The process ended unasked, with its executions. The owner calls `remove`. */
   onEnd(member: Member, reason: DeathReason, how: string): void;
 }
 
-/** Sends the address of the server's API to the processes once it listens. */
 const createApiAddress = (members: ReadonlySet<Member>) => {
   let address: string | undefined;
   const tell = ({ process }: Member): void => {
@@ -54,7 +50,6 @@ export const createMembers = (
   const members = new Set<Member>();
   const restarts = createRestarts();
   const ends = createExitLog(logger, { isDevelopment: isReloading });
-  /** Packages of the graphs, for `packagesAhead`. */
   let packages: readonly string[] = [];
   const api = createApiAddress(members);
   let pause: NodeJS.Timeout | undefined;
@@ -84,7 +79,6 @@ export const createMembers = (
     return member;
   };
 
-  /** Prefers a ready spare; a starting one is ready sooner than a new process. */
   const takeSpare = (role: Member["role"]): Member | undefined => {
     const warm = [...members].filter(isSpare);
     const spare = warm.find(({ state }) => state !== "starting") ?? warm[0];
@@ -152,7 +146,6 @@ export const createMembers = (
     leave,
     take,
 
-    /** Replaces the process as soon as a spare is ready. */
     wear(member: Member, why: string): void {
       if (member.isWorn || !isRegular(member)) return;
       member.isWorn = true;
@@ -160,10 +153,7 @@ export const createMembers = (
       useReady();
     },
 
-    /**
-     * A process for one run alone. The caller places the run when the process is ready and calls
-     * `startMissing`.
-     */
+    /** The caller places the run when the process is ready and calls `startMissing`. */
     takeAlone(suspect: RemoteExecution): Member {
       const member = take("alone");
       member.suspect = suspect;
@@ -172,12 +162,10 @@ export const createMembers = (
 
     listening: api.listening,
 
-    /** For processes started later. */
     packagesLoaded(loaded: readonly string[]): void {
       packages = loaded;
     },
 
-    /** Call after the end. Returns the milliseconds before the next start. */
     remove(member: Member): number {
       members.delete(member);
       const pauseMs = restarts.pauseMsAfter(member);

@@ -7,7 +7,6 @@ const LINE_CHARACTERS_AT_MOST = 16_000;
 /** A graph that prints without end waits for its pipe, instead of filling the main process's log. */
 const BYTES_PER_SECOND = 2 * 1024 * 1024;
 
-/** Reads lines with bounds on their length and on bytes per second. */
 export const readLines = (stream: Readable, onLine: (line: string) => void): void => {
   let line = "";
   let isCut = false;
@@ -41,7 +40,6 @@ export const readLines = (stream: Readable, onLine: (line: string) => void): voi
     }
   });
   stream.on("end", end);
-  // The process was killed.
   stream.on("error", () => undefined);
 };
 
@@ -60,7 +58,6 @@ interface LoggedError extends Partial<Omit<DescribedError, "cause">> {
   cause?: LoggedError;
 }
 
-/** From the logger's format (platform/lib/logger.ts). */
 const errorOf = ({ type, message, stack, code, cause }: LoggedError): DescribedError => ({
   kind: "other",
   name: String(type),
@@ -70,7 +67,6 @@ const errorOf = ({ type, message, stack, code, cause }: LoggedError): DescribedE
   cause: typeof cause === "object" ? errorOf(cause) : undefined,
 });
 
-/** Copies a pino line of a graph process into this log. */
 const passOn = (logger: Logger, line: string): void => {
   let fields: Record<string, unknown>;
   try {
@@ -83,10 +79,7 @@ const passOn = (logger: Logger, line: string): void => {
   logger[LEVELS.get(level) ?? "info"]({ ...others, ...named }, String(msg));
 };
 
-/**
- * Logs all output of a graph process. Printed text becomes a field, so graphs can't forge log lines. Output
- * during `isRepeated` is logged at debug level.
- */
+/** Printed text becomes a field, so graphs can't forge log lines. */
 export const logOutput = (
   logger: Logger,
   streams: { out: Readable; error: Readable; log: Readable },

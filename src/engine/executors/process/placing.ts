@@ -9,7 +9,6 @@ export const createPlacing = (
   members: Members,
   { processes, logger }: Pick<MembersOptions, "processes" | "logger">,
 ) => {
-  /** Executions without a ready process, oldest first. */
   const waiting = new Set<RemoteExecution>();
   const health = createHealthTracker();
   let isClosing = false;
@@ -34,7 +33,6 @@ export const createPlacing = (
     }
   };
 
-  /** Begins the suspect that a ready process was started for, if any. */
   const beginSuspect = (member: Member): void => {
     const { suspect } = member;
     if (suspect === undefined) return;
@@ -49,7 +47,6 @@ export const createPlacing = (
     members.startMissing();
   };
 
-  /** Each needs a process; as many may run alone as there are regular processes. */
   const goesAlone = ({ isSuspect, run }: RemoteExecution): boolean =>
     (health.take(run.run_id) && members.count(({ role }) => role === "alone") < processes) || isSuspect;
 
@@ -70,7 +67,6 @@ export const createPlacing = (
       waiting.clear();
     },
 
-    /** Returns the execution's process; without one, removes the execution from the waiting ones. */
     withdraw(execution: RemoteExecution): Member | undefined {
       const member = [...members.all].find(({ here }) => here.has(execution.id));
       if (member === undefined) waiting.delete(execution);
@@ -78,10 +74,8 @@ export const createPlacing = (
     },
 
     suspicion: health.died,
-    /** See createHealthTracker. */
     clears: health.clears,
 
-    /** The process ended before its suspect began. */
     beginAgain({ suspect }: Member, pauseMs: number): void {
       if (suspect === undefined || suspect.isPlaced || suspect.stopReason !== undefined) return;
       setTimeout(() => beginAlone(suspect), pauseMs);

@@ -10,12 +10,11 @@ import { createRenewal } from "./renewal.ts";
 import { createStopTimers } from "./stop-timers.ts";
 
 export interface GraphProcessesOptions extends MembersOptions {
-  /** A process is replaced after this many runs, or above `residentBytesAtMost`. */
+  /** Processes are replaced above these limits. */
   runsAtMost: number;
   residentBytesAtMost: number;
-  /** A process above this is killed: a graph may allocate faster than its process is replaced. */
+  /** A graph may allocate faster than its process is replaced. */
   residentBytesKilled: number;
-  /** Gets the absolute paths of the loaded files; only with `isReloading`. */
   onFiles?: ((files: readonly string[]) => void) | undefined;
 }
 
@@ -32,11 +31,9 @@ export interface GraphProcesses extends GraphExecutor {
   /** Resolves when a process has loaded the graphs or failed to (development), or on `close`. */
   readonly loaded: Promise<void>;
   figures(): GraphProcessFigures;
-  /** The server's API listens at this address. */
   listening(address: string): void;
   /** See createRenewal; only with `isReloading`. */
   renew(options: { isWhole: boolean }): Promise<void>;
-  /** Call after all executions have ended. */
   close(): Promise<void>;
 }
 
@@ -57,9 +54,9 @@ const sentenceOf = (message: string): string => {
 };
 
 /**
- * Executes graphs in warm processes. A graph that blocks, exits or fills its process harms only the runs
- * beside it, which continue elsewhere from their last checkpoints. This file handles messages; members.ts
- * keeps the processes, placing.ts assigns runs.
+ * A graph that blocks, exits or fills its process harms only the runs beside it, which continue elsewhere
+ * from their last checkpoints. This file handles messages; members.ts keeps the processes, placing.ts assigns
+ * runs.
  */
 export const createGraphProcesses = (options: GraphProcessesOptions): GraphProcesses => {
   const { processes, runsAtMost } = options;
@@ -111,7 +108,6 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
   };
 
   const receivePrepared = (member: Member): void => {
-    // The process may be loading already.
     if (member.role === "spare" && member.state === "starting") member.state = "prepared";
     members.hasStarted();
   };
@@ -178,7 +174,6 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
         // The process was silent but has not ended.
         if (member.culprit?.isUnresponsive) member.culprit = undefined;
         receiveMemory(member, message.residentBytes);
-        // The process may have been too busy for new runs.
         return placing.placeWaiting();
     }
   };

@@ -4,8 +4,8 @@ import { idsOf, type Member } from "./member.ts";
 import type { Members } from "./members.ts";
 
 /**
- * If no process answers while a run waits, another process replaces a silent one. The silent process keeps
- * its runs and ends with them. At most `processes` are replaced at a time.
+ * Without a responsive process for a waiting run, another process replaces a silent one, which ends with its
+ * runs. At most `processes` are replaced at a time.
  */
 export const relieve = (members: Members, processes: number, logger: Logger): void => {
   const isUnresponsive = ({ role, process }: Member): boolean => role === "regular" && !process.isResponsive;
@@ -21,8 +21,8 @@ export const relieve = (members: Members, processes: number, logger: Logger): vo
 };
 
 /**
- * Puts the runs that a silent process has not begun back into the queue. If the process reads them later, the
- * fence rejects its writes, and `stop` follows. @param forget called with each
+ * Requeues runs that a silent process has not begun. If the process reads them later, the fence rejects its
+ * writes. @param forget called with each
  */
 export const takeBackAwaited = (
   members: Pick<Members, "leave">,

@@ -40,14 +40,13 @@ const toResult = (sent: SentResult): AttemptResult => {
   };
 };
 
-/** An execution in a graph process, as the main process sees it: waiting, placed or ended. */
+/** Seen from the main process: waiting, placed or ended. */
 export class RemoteExecution implements GraphExecution {
   readonly result: Promise<AttemptResult>;
   stopReason: StopReason | undefined;
   #place: Placed | undefined;
   #wantsValues: boolean;
   #isGraphEnded = false;
-  /** The process has not confirmed `execute` yet. */
   #isAwaited = false;
   #untaken = 0;
   #settle: (result: AttemptResult) => void = () => undefined;
@@ -57,7 +56,6 @@ export class RemoteExecution implements GraphExecution {
     readonly run: ClaimedRunRow,
     private readonly sink: WatchedSink,
     private readonly options: ExecutionOptions,
-    /** Called for the first reason. */
     private readonly onStop: (execution: RemoteExecution) => void,
   ) {
     // A threadless run leaves no thread to read values from.
@@ -73,12 +71,10 @@ export class RemoteExecution implements GraphExecution {
     return this.#place !== undefined;
   }
 
-  /** Outstanding checkpoints may still be stored. */
   get isGraphEnded(): boolean {
     return this.#isGraphEnded;
   }
 
-  /** The process has not read `execute` yet. */
   get isAwaited(): boolean {
     return this.#isAwaited;
   }
@@ -87,10 +83,7 @@ export class RemoteExecution implements GraphExecution {
     this.#isAwaited = false;
   }
 
-  /**
-   * @param acknowledged the process confirms `execute`: only where other runs may block the process, to save
-   * the message
-   */
+  /** @param acknowledged the process confirms `execute`; costs a message, so only beside other runs */
   placeAt(place: Placed, acknowledged = false): void {
     const { id, run, sink } = this;
     const { publishesProtocol } = this.options;
@@ -116,7 +109,6 @@ export class RemoteExecution implements GraphExecution {
     this.#place?.send({ kind: "values", id: this.id });
   }
 
-  /** Reports events as processed when the sink has room again. */
   emit(events: readonly EventPair[]): void {
     for (const pair of events) {
       this.sink.emit(pair[0], () => pair[1], pair[2]);
@@ -130,7 +122,6 @@ export class RemoteExecution implements GraphExecution {
     else tell();
   }
 
-  /** The process stores checkpoints only when the log has the events sent before. */
   log(): void {
     const answer = (): void => this.#place?.send({ kind: "logged", id: this.id });
     const logged = this.sink.logged();
@@ -152,7 +143,6 @@ export class RemoteExecution implements GraphExecution {
     this.end({ kind: "failed", error: Object.assign(new Error(why), { name: "GraphLoadError" }) });
   }
 
-  /** The process has ended, or there was none. */
   lost(how: string): void {
     const reason = this.stopReason;
     this.end(reason === undefined ? { kind: "lost", how } : { kind: "stopped", reason });

@@ -11,7 +11,6 @@ interface Renewal {
   settle(failure?: NotRenewed): void;
 }
 
-/** Replaces processes with old graph code by one with new code. */
 export const createRenewal = (members: Members) => {
   let renewal: Renewal | undefined;
 
@@ -28,9 +27,8 @@ export const createRenewal = (members: Members) => {
 
   return {
     /**
-     * Resolves when runs begin in the new code; a later call replaces a running one. @param isWhole the
-     * environment or the loader has changed, so started spares are outdated @throws NotRenewed if the new
-     * code can't be loaded
+     * A later call replaces a running one. @param isWhole the environment or the loader has changed, so
+     * started spares are outdated @throws NotRenewed if the new code can't be loaded
      */
     async renew({ isWhole }: { isWhole: boolean }): Promise<void> {
       if (renewal !== undefined) {
@@ -50,7 +48,6 @@ export const createRenewal = (members: Members) => {
 
     isUnderWay: (): boolean => renewal !== undefined,
 
-    /** Call for each process that is ready. */
     hasStarted(member: Member): void {
       if (member !== renewal?.successor) return;
       // They finish their runs and begin no more.
@@ -58,14 +55,13 @@ export const createRenewal = (members: Members) => {
       member.role = "regular";
       end();
     },
-    /** Call for each process that can't load its graphs; returns whether it was the successor. */
+    /** Returns whether the process was the successor. */
     hasFailed(member: Member, message: string): boolean {
       if (member !== renewal?.successor) return false;
       end(new NotRenewed(message));
       discard(member);
       return true;
     },
-    /** Call for each process that has ended. */
     hasEnded(member: Member, how: string): void {
       if (member === renewal?.successor) end(new NotRenewed(`The process that loaded the graphs ${how}.`));
     },

@@ -2,21 +2,20 @@ import type { RemoteExecution } from "./remote-execution.ts";
 import type { GraphProcess } from "./graph-process.ts";
 
 /**
- * Time for a graph to end after `stop`, before its process is killed. The execution is given up after 0.5 s,
- * so only a blocked event loop takes longer.
+ * Time between `stop` and the kill. The execution is given up after 0.5 s, so only a blocked event loop takes
+ * longer.
  */
 const STOP_MS = 5_000;
-/** On shutdown, with or without stored progress: a supervisor kills the server after some seconds. */
+/** A supervisor kills the server after some seconds. */
 const SHUTDOWN_STOP_MS = 1_500;
 
 /**
- * After its graph has ended a run does no harm, and storing its progress may take longer than STOP_MS. A kill
- * would lose this progress and the attempts of other runs.
+ * A run whose graph has ended does no harm, and a kill would lose its progress and the attempts of other
+ * runs.
  */
 const maySettle = ({ isGraphEnded, stopReason }: RemoteExecution): boolean =>
   isGraphEnded && stopReason?.kind !== "shutdown";
 
-/** Kills the processes of runs that ignore `stop`. */
 export const createStopTimers = () => {
   const timers = new Map<RemoteExecution, NodeJS.Timeout>();
   return {

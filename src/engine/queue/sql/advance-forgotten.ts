@@ -27,9 +27,8 @@ select (select thread_id from threads_behind where place = $2) as last,
   coalesce((select json_agg(json_build_object('threadId', thread_id, 'runId', run_id)) from advanced), '[]') as runs`;
 
 /**
- * Does the work of `advance` for threads where a process died between the end of a run and `advance`. Checks
- * a page of threads after `checkedUpTo`; returns the runs that may start now and the position of the next
- * page.
+ * Does the work of `advance` where a process died between the end of a run and `advance`. Checks a page of
+ * threads; returns the runs that may start and the position of the next page.
  */
 export const advanceForgotten = async (
   queryable: Queryable,

@@ -7,8 +7,8 @@ const ADVANCE = `update threadloom.runs r set behind = false
     select (${nextBehind("t.thread_id")}) from unnest($1::uuid[]) as t(thread_id)))`;
 
 /**
- * Lets the next run of each thread start after a run has ended while others wait: see engine/queue/README.md.
- * Call this in the transaction that ended the run or after it: an earlier snapshot would still see that run.
+ * Lets the next run of each thread start: see engine/queue/README.md. Call this in the transaction that ended
+ * the run or after it: an earlier snapshot would still see that run.
  */
 export const advance = async (queryable: Queryable, threadIds: readonly string[]): Promise<void> => {
   await queryable.query(ADVANCE, [threadIds]);

@@ -8,10 +8,9 @@ const ANNOUNCE_READER = `update threadloom.runs set reader_id = case when reader
   returning run_id`;
 
 /**
- * Records that a process reads a run that another process executes or may execute. The run's events then go
- * to the event log, and a threadless run stays until they are read. If two processes read a pending run, the
- * zero id is stored: either may execute the run, and neither is the only reader. Returns false if the run has
- * ended, is gone, or is executed by the reading process.
+ * The run's events then go to the event log, and a threadless run stays until they are read. If two processes
+ * read a pending run, the zero id is stored: either may execute the run, and neither is the only reader.
+ * Returns false if the run has ended, is gone, or is executed by the reading process.
  */
 export const announceReader = async (
   queryable: Queryable,

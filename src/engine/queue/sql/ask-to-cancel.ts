@@ -7,9 +7,7 @@ const ASK_TO_CANCEL = `update threadloom.runs set updated_at = now(),
     cancel_reason = coalesce(cancel_reason, $4)
   where thread_id = any($1::uuid[]) and run_id = any($2::uuid[]) and status = 'running'`;
 
-/**
- * Asks the holders of running runs to end them. A holder learns this by a signal or from its next renewal.
- */
+/** A holder learns this by a signal or from its next renewal. */
 export const askToCancel = async (
   transaction: Queryable,
   runs: readonly { thread_id: string; run_id: string }[],

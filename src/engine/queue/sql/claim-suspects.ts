@@ -26,8 +26,7 @@ const nextSuspects = (
   for update skip locked)`;
 
 /**
- * pending → running, for runs with a single attempt left, which `claim` skips. They are rare. Index:
- * runs_pending_suspects.
+ * pending → running, for runs with a single attempt left, which `claim` skips. Index: runs_pending_suspects.
  */
 const CLAIM_SUSPECTS = nameParameters(SUSPECT_PARAMETERS, (sql) => taking(nextSuspects(sql), sql));
 

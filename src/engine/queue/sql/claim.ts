@@ -17,9 +17,7 @@ import { IS_NEXT_OF_THREAD } from "./next-of-thread.ts";
 export interface Claim {
   workerId: string;
   leaseSeconds: number;
-  /** Runs at most. */
   limit: number;
-  /** Graphs that this process hosts. */
   graphIds: readonly string[];
   /** Runs with this many lost attempts are left to `claimSuspects`. */
   suspectFrom: number;
@@ -41,10 +39,9 @@ const LANE_PARAMETERS = { ...CLAIM_PARAMETERS, fromLane: ["integer", () => rando
 type Sql = Readonly<Record<keyof typeof CLAIM_PARAMETERS, string>>;
 
 /**
- * Locks runs one by one up to `limit`, without a sort, so no unneeded row is read. The expression `r.status
- * || ''` keeps the planner from an index of all pending runs. The subquery hides the limit: otherwise the
- * plan for its value looks cheaper than the cached plan, and each claim is planned, which takes five times as
- * long.
+ * Without a sort, so no unneeded row is read. `r.status || ''` keeps the planner from an index of all pending
+ * runs. The subquery hides the limit: otherwise the plan for its value looks cheaper than the cached plan,
+ * and planning each claim takes five times as long.
  */
 const next = (sql: Sql, may = "true"): string => `select taken.run_id
   from candidates cross join lateral (
@@ -54,11 +51,10 @@ const next = (sql: Sql, may = "true"): string => `select taken.run_id
   limit (select ${sql.limit})`;
 
 /**
- * Starts the runs of the CTE `next`. Two claimers may read the same snapshot, so only the unique index
- * runs_one_running_per_thread keeps two runs of a thread from starting; the claimer that it refuses tries
- * again. `starts_empty`: this run is the only unfinished run that could have written the thread's state, and
- * its first attempt has not begun. `any(array[…])` forces a lookup by key; with plain equality the planner
- * merges with all runs when it takes the table for empty. Indexes: runs_pkey, checkpoints_pkey, threads_pkey
+ * Two claimers may read the same snapshot, so only the unique index runs_one_running_per_thread keeps two
+ * runs of a thread from starting. `starts_empty`: no other run can have written the thread's state, and this
+ * is the run's first attempt. `any(array[…])` forces a lookup by key; with plain equality the planner merges
+ * with all runs when it takes the table for empty. Indexes: runs_pkey, checkpoints_pkey, threads_pkey
  * (`turn`).
  */
 export const taking = (
@@ -74,17 +70,14 @@ returning ${EXECUTED_COLUMNS}, r.attempt = 1
     and (select 1 from threadloom.checkpoints c where c.thread_id = r.thread_id limit 1) is null as starts_empty`;
 
 /**
- * pending → running. A claim of one run reads 40 to 140 blocks with 10 or 50,000 waiting runs, whatever the
- * statistics say (session-settings.ts, docs/scaling.md). `skip locked` lets claimers pass each other.
- * Indexes: runs_claimable, runs_pkey.
+ * pending → running. Reads 40 to 140 blocks with 10 or 50,000 waiting runs, whatever the statistics say
+ * (session-settings.ts, docs/scaling.md). Indexes: runs_claimable, runs_pkey.
  */
 const CLAIM = nameParameters(LANE_PARAMETERS, (sql) =>
   taking(`${candidates(sql)},\nnext as (${next(sql)})`, sql),
 );
 
-/**
- * The same with limits on running runs. One run at a time, because the statement does not count its own runs.
- */
+/** One run at a time, because the statement does not count its own runs. */
 const CLAIM_WITHIN = nameParameters({ ...LANE_PARAMETERS, ...LIMIT_PARAMETERS }, (sql) =>
   taking(
     `${fullOnes(sql)},\n${candidates(sql, MAY_START)},\nnext as (${next(sql, MAY_START.run("r"))})`,
@@ -92,14 +85,11 @@ const CLAIM_WITHIN = nameParameters({ ...LANE_PARAMETERS, ...LIMIT_PARAMETERS },
   ),
 );
 
-/**
- * Throws `unique_violation` (23505) if another claimer started a run of the same thread first; the caller
- * tries again.
- */
+/** Throws `unique_violation` (23505) if another claimer started a run of the same thread first. */
 export const claim = async (queryable: Queryable, claim: Claim): Promise<ClaimedRunRow[]> =>
   openRuns(queryable, await CLAIM.query<ClaimedRunRow>(queryable, claim));
 
-/** Claims one run whose caller and graph are below their limits. Throws like `claim`. */
+/** One run, within the limits. Throws like `claim`. */
 export const claimWithin = async (
   database: Database,
   claim: Claim & { limits: RunningLimits },

@@ -16,9 +16,9 @@ import {
 } from "./create.ts";
 
 interface CreationBehindOthers extends Creation {
-  /** Pending runs of the thread that were ended in favour of this one. */
+  /** Pending runs that were ended in favour of this one. */
   replacedPending: number;
-  /** Pending runs that the thread may have, this one included; null: no limit. */
+  /** Includes this run; null: no limit. */
   pendingAtMost: number | null;
 }
 
@@ -50,9 +50,7 @@ ${insertRun(sql)}`,
   { ...ASSISTANT_VISIBLE, ...THREAD_VISIBLE },
 );
 
-/**
- * Returns undefined if the assistant is missing or hidden, or the thread has `pendingAtMost` pending runs.
- */
+/** Undefined if the assistant is missing or hidden, or the thread has `pendingAtMost` pending runs. */
 export const createBehindOthers = async (
   transaction: Queryable,
   rights: CreationRights,

@@ -12,10 +12,7 @@ import {
   type NewRun,
 } from "./create.ts";
 
-/*
- * Creates many pending runs in one statement. One statement per run took 2 s for 100 runs while the same
- * process executed runs.
- */
+/* One statement per run took 2 s for 100 runs while the same process executed runs. */
 
 /** For each parameter array: its type, its column name, and the value of each run. */
 const ASKED: readonly (readonly [
@@ -99,7 +96,6 @@ thread as (
       and (x.status = 'running' or (x.status = 'pending' and x.available_at <= now()))) as behind)
 ${INSERT}`;
 
-/** `encryptedMetadata`: bound to the run, or to the thread that is created for the run. */
 const valuesOf = (
   runs: readonly NewRun[],
   { cipher }: Queryable,
@@ -112,8 +108,8 @@ const valuesOf = (
   });
 
 /**
- * Creates runs on new threads; `ttl` applies to threads that outlive their run. Returns the stored runs: a
- * run of a missing or hidden assistant is left out.
+ * `ttl` applies to threads that outlive their run. Leaves out runs of a missing or hidden assistant, and
+ * returns the others.
  */
 export const createThreadless = async (
   transaction: Queryable,
@@ -131,10 +127,7 @@ export const createThreadless = async (
   return await transaction.query<RunSelector>(text, values);
 };
 
-/**
- * Creates runs on threads that the caller has locked, and whose visibility it has checked. Returns like
- * `createThreadless`.
- */
+/** The caller has locked the threads and checked their visibility. */
 export const createOnThreads = async (
   transaction: Queryable,
   { assistants }: CreationRights,

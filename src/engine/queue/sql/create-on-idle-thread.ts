@@ -22,11 +22,10 @@ const PARAMETERS = {
 } as const;
 
 /**
- * → running, or pending without a slot. One statement for the whole creation: 4,575/s against 1,848/s with
- * five statements, 385/s against 85/s at a round trip of 2.5 ms. The first update of the thread's row gets
- * the thread; a second one waits, reads the locked row again and sees `unfinished_runs = 1`. `before` is not
- * read again, so a rollback may restore metadata that miss a concurrent change. Indexes: threads_pkey,
- * assistants_pkey, checkpoints_pkey.
+ * → running, or pending without a slot. One statement: 4,575/s against 1,848/s with five, 385/s against 85/s
+ * at a round trip of 2.5 ms. The first update of the thread's row gets the thread; a second one waits, reads
+ * the locked row again and sees `unfinished_runs = 1`. `before` is not read again, so a rollback may restore
+ * metadata that miss a concurrent change. Indexes: threads_pkey, assistants_pkey, checkpoints_pkey.
  */
 const CREATE_ON_IDLE_THREAD = nameParameters(
   PARAMETERS,
@@ -45,8 +44,8 @@ ${insertRun(sql)}`,
 );
 
 /**
- * Returns undefined if the thread is missing, hidden, busy or past `turnsSeen`; if the assistant is missing
- * or hidden; or if the run would have to wait and `mayWait` is false.
+ * Undefined if the thread is missing, hidden, busy or past `turnsSeen`; if the assistant is missing or
+ * hidden; or if the run would have to wait and `mayWait` is false.
  */
 export const createOnIdleThread = async (
   queryable: Queryable,

@@ -17,7 +17,7 @@ import {
 } from "./create.ts";
 
 interface CreationOfThread extends Creation {
-  /** Of the thread; undefined: the thread never expires, or is deleted with its run. */
+  /** Undefined: the thread never expires, or is deleted with its run. */
   ttl: ThreadTtl | undefined;
 }
 
@@ -29,8 +29,8 @@ const PARAMETERS = {
 } as const;
 
 /**
- * → running, or pending without a slot: `createOnIdleThread` on a new thread, for threadless runs and
- * `if_not_exists: create`. Indexes: threads_pkey, assistants_pkey, checkpoints_pkey.
+ * → running, or pending without a slot: `createOnIdleThread` on a new thread. Indexes: threads_pkey,
+ * assistants_pkey, checkpoints_pkey.
  */
 const CREATE_WITH_THREAD = nameParameters(
   PARAMETERS,
@@ -47,8 +47,8 @@ ${insertRun(sql)}`,
 );
 
 /**
- * Returns undefined if the thread exists, if the assistant is missing or hidden, or if the run would have to
- * wait and `mayWait` is false. `ttl` applies to a thread that outlives its run.
+ * Undefined if the thread exists, if the assistant is missing or hidden, or if the run would have to wait and
+ * `mayWait` is false.
  */
 export const createWithThread = async (
   queryable: Queryable,

@@ -7,12 +7,8 @@ import type { JsonObject } from "../../../platform/lib/json.ts";
 import { EXECUTED_COLUMNS } from "../columns.ts";
 import { storedWebhook } from "../webhook-address.ts";
 
-/*
- * The common part of create-on-idle-thread.ts, create-with-thread.ts and create-behind-others.ts. Each
- * statement has three parts: `assistant`, `thread` and the insert.
- */
+/* The common part of the statements that create one run: `assistant`, `thread` and the insert. */
 
-/** A requested run; the caller makes the ids. */
 export interface NewRun {
   runId: string;
   threadId: string;
@@ -23,46 +19,40 @@ export interface NewRun {
    * thread.
    */
   metadata: JsonObject;
-  /** The user as the graph sees it; null if no user created the run. */
+  /** Null if no user created the run. */
   authUser: JsonObject | null;
-  /** The name that the run counts for while it is pending (counted-as.ts); null: not counted. */
+  /** Counts the run while it is pending (counted-as.ts); null: not counted. */
   caller: string | null;
-  /** The request's config alone; the statement merges it over those of the assistant and the thread. */
+  /** The request's alone; the statement merges it over those of the assistant and the thread. */
   config: JsonObject;
   context: JsonObject;
-  /** The request's `{configurable?, context?}` that the thread keeps for later runs and reads. */
+  /** `{configurable?, context?}` that the thread keeps for later runs and reads. */
   keptConfig: JsonObject | undefined;
   /** The rest of the request, as JSON text. */
   kwargs: string;
   resumable: boolean;
-  /** The thread exists for this run only and is deleted with it. */
   deleteThread: boolean;
   afterSeconds: number;
   /** Where the end is sent: a normalized address, or a path of this server. */
   webhook: string | null;
-  /** The process that streams the run to its creator, if any. */
+  /** The process that streams the run to its creator. */
   readerId: string | null;
-  /**
-   * `threads.turns` as the creator read it: the run is not created if another run was created since.
-   * Undefined: no check.
-   */
+  /** `threads.turns` as the creator read it: a later creation prevents this one. Undefined: no check. */
   turnsSeen?: number | undefined;
 }
 
-/** A worker with a free slot for the run, and the graphs that the worker hosts. */
 export interface ImmediateClaim {
   workerId: string;
   leaseSeconds: number;
   graphIds: readonly string[];
 }
 
-/** The threads on which the caller may create runs, and the assistants that it may read. */
 export interface CreationRights {
   threads: Visibility<"threads">;
   assistants: Visibility<"assistants">;
 }
 
-/** `claim`: undefined if there is no slot, so the run has to wait. */
+/** Undefined: no slot, so the run has to wait. */
 export interface Creation {
   rights: CreationRights;
   run: NewRun;
@@ -82,7 +72,7 @@ const encrypted =
     encrypt(run, cipher);
 
 export const ENCRYPTED = {
-  /** For a thread that is created with the run's metadata: bound to the thread's id. */
+  /** Bound to the id of the thread that is created with the run. */
   threadMetadata: encrypted(({ metadata, threadId }, cipher) =>
     THREAD_JSON.metadata.encrypted(cipher, metadata, { thread_id: threadId }),
   ),
@@ -145,7 +135,6 @@ export const THREAD_VISIBLE = {
 
 type Sql = Readonly<Record<keyof typeof CREATE_PARAMETERS | keyof typeof ASSISTANT_VISIBLE, string>>;
 
-/** A slot is free at a process that hosts the run's graph. */
 const starts = (sql: Sql): string => `${sql.workerId} is not null and graph_id = any(${sql.graphIds})`;
 
 /** Index: assistants_pkey. */
@@ -159,7 +148,6 @@ export const GRAPH = "jsonb_build_object('graph_id', a.graph_id, 'assistant_id',
 // compressed values byte by byte.
 export const WITH_GRAPH = `case when t.metadata @> ${GRAPH} then t.metadata else t.metadata || ${GRAPH} end`;
 
-/** One key of the thread's config, merged with the request's. */
 const withGiven = (
   sql: Pick<Sql, "keptConfig">,
   key: "configurable" | "context",
@@ -168,9 +156,8 @@ const withGiven = (
     else '{}' end`;
 
 /**
- * The thread's config merged with the request's. An unchanged value keeps its expression, so PostgreSQL does
- * not store a long value again with each run. If the merged value is too large, only the request's own values
- * are kept.
+ * An unchanged value keeps its expression, so PostgreSQL does not store a long value again with each run. If
+ * the merged value is too large, only the request's own values are kept.
  */
 export const keptConfig = (sql: Pick<Sql, "keptConfig">): string => {
   const kept = `t.config || ${withGiven(sql, "configurable")} || ${withGiven(sql, "context")}`;
@@ -178,10 +165,7 @@ export const keptConfig = (sql: Pick<Sql, "keptConfig">): string => {
     when ${hasRoomFor(kept)} then ${kept} else t.config - array['configurable', 'context'] || ${sql.keptConfig} end`;
 };
 
-/**
- * A run's `metadata`, `config` and `context`: the assistant's, overridden by the thread's, overridden by the
- * request's.
- */
+/** The request's override the thread's, which override the assistant's. */
 export const mergedColumns = (
   asked: Readonly<Record<"metadata" | "config" | "context", string>>,
 ): string => `a.metadata || t.metadata || ${asked.metadata},
@@ -191,10 +175,9 @@ export const mergedColumns = (
     a.context || coalesce(t.config -> 'context', '{}') || ${asked.context}`;
 
 /**
- * `thread`: the locked thread's metadata and config, now and before the statement. `settled`: the thread's
- * state has not changed since this statement's snapshot, which the check for checkpoints reads; a statement
- * that waited for the thread's row may have an older snapshot. `behind` and `turn`: see
- * engine/queue/README.md. Index: checkpoints_pkey.
+ * `settled`: the thread's state has not changed since this statement's snapshot, which the check for
+ * checkpoints reads; a statement that waited for the thread's row may have an older snapshot. `behind` and
+ * `turn`: see engine/queue/README.md. Index: checkpoints_pkey.
  */
 export const insertRun = (
   sql: Sql,

@@ -13,9 +13,9 @@ const storedError = ({ cipher }: Queryable, error: JsonObject, threadId: string 
 const FINAL_VALUES = { finalValues: "$4::bytea", valuesOmitted: "$5::boolean" };
 
 /**
- * Any status → the row is gone, with its thread. Runs and events are deleted by cascade, after the statement,
- * so `ended` still sees the runs. A running run loses its row and its lease, so later writes of its attempt
- * are rejected. Indexes: threads_pkey, runs_pending_of_thread, runs_one_running_per_thread.
+ * Any status → the row is gone, with its thread. The cascade follows the statement, so `ended` still sees the
+ * runs. A running run loses its lease, so later writes of its attempt are rejected. Indexes: threads_pkey,
+ * runs_pending_of_thread, runs_one_running_per_thread.
  */
 export const deletingThreads = (record: RecordEnds | undefined) => {
   const DELETE_THREADS = `with ended as (
@@ -23,10 +23,7 @@ export const deletingThreads = (record: RecordEnds | undefined) => {
     where r.thread_id = any($1::uuid[]) and r.status in ('pending', 'running'))${recorded(record, FINAL_VALUES)}
   delete from threadloom.threads where thread_id = any($1::uuid[])`;
 
-  /**
-   * Deletes threads and ends their runs. The caller holds the locks of the threads and of their unfinished
-   * runs.
-   */
+  /** The caller holds the locks of the threads and of their unfinished runs. */
   return async (
     transaction: Queryable,
     threadIds: readonly string[],

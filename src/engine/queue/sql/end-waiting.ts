@@ -3,7 +3,7 @@ import type { CancelReason } from "../../../platform/database/tables.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
-/** Gives each run of $1 that never began a turn for its end, and adds these turns to the thread. */
+/** Gives each run of $1 that never began a turn for its end. */
 const NUMBERED = `never_began as (
     select r.run_id, r.thread_id, row_number() over (partition by r.thread_id order by r.created_at, r.run_id)::int as place
     from threadloom.runs r where r.run_id = any($1::uuid[]) and r.attempt = 0),
@@ -14,8 +14,8 @@ const NUMBERED = `never_began as (
     returning t.thread_id, t.turns - added.turns - t.unfinished_runs + 1 as before)`;
 
 /**
- * Numbers the ends of runs that are about to be deleted, so that their ends have a place among the events of
- * the thread. The caller holds the locks. Returns run id -> turn. Indexes: runs_pkey, threads_pkey.
+ * Gives the ends of deleted runs a place among the events of the thread. The caller holds the locks. Returns
+ * run id -> turn. Indexes: runs_pkey, threads_pkey.
  */
 export const numberEnds = async (
   transaction: Queryable,

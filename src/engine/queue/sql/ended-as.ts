@@ -5,7 +5,7 @@ import type { AttemptSelector, RunOutcome } from "../attempts.ts";
 /** Index: runs_pkey. */
 const ENDED_AS = "select status, attempt from threadloom.runs where thread_id = $1 and run_id = $2";
 
-/** Returns whether this attempt ended the run with this status; `"gone"` if there is no row. */
+/** `"gone"` if there is no row. */
 export const endedAs = async (
   queryable: Queryable,
   { threadId, runId, attempt }: AttemptSelector,

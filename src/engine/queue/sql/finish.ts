@@ -28,7 +28,6 @@ const FINISH_PARAMETERS = {
     (finish: Finish) => storedError(undefined, finish),
     (finish: Finish, cipher: Cipher) => storedError(cipher, finish),
   ],
-  /** The same error, encrypted for the thread's row. */
   threadError: [
     "jsonb",
     () => null,
@@ -66,9 +65,9 @@ const VALUES_PARAMETERS = {
 } as const;
 
 /**
- * running → success, error, timeout or interrupted: ends the run and frees its thread. The thread is locked
- * first. `resting_status` is stored apart from `status`: while others wait the thread stays `busy`, and these
- * may be cancelled later, which makes this run the last. Indexes: threads_pkey, runs_pkey, checkpoints_pkey.
+ * running → success, error, timeout or interrupted. Locks the thread first. While others wait the thread
+ * stays `busy`; these may be cancelled later, so `resting_status` keeps the status for after them. Indexes:
+ * threads_pkey, runs_pkey, checkpoints_pkey.
  */
 const finishText = (
   sql: Readonly<Record<keyof typeof FINISH_PARAMETERS, string>>,
@@ -95,7 +94,7 @@ update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
 from ended where t.thread_id = ${sql.threadId}
 returning t.unfinished_runs`;
 
-/** For runs without a webhook, the majority: nothing is recorded. */
+/** Most runs have no webhook, so nothing is recorded. */
 const FINISH = nameParameters(FINISH_PARAMETERS, (sql) => finishText(sql, ""));
 
 export const finishing = (record: RecordEnds | undefined) => {
@@ -103,9 +102,8 @@ export const finishing = (record: RecordEnds | undefined) => {
     record && nameParameters(VALUES_PARAMETERS, (sql) => finishText(sql, recorded(record, sql)));
 
   /**
-   * Returns the number of runs that wait on the thread. Returns undefined if the attempt no longer holds the
-   * run, or if `lastCheckpoint` is missing because the database lost it in a crash: the run is not at its end
-   * then.
+   * `waiting`: pending runs of the thread. Undefined if the attempt no longer holds the run, or the database
+   * lost `lastCheckpoint` in a crash, so the run is not at its end.
    */
   return async (queryable: Queryable, finish: Finish): Promise<{ waiting: number } | undefined> => {
     const statement = finish.outcome.final === undefined ? FINISH : (finishWithValues ?? FINISH);

@@ -2,7 +2,7 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
-/** Deletes the logged events too. Index: run_events_pkey. */
+/** Index: run_events_pkey. */
 const ROLLED_BACK = `events as (
   delete from threadloom.run_events e using forgotten f where e.thread_id = f.thread_id and e.run_id = f.run_id),
 ended as (
@@ -11,9 +11,8 @@ ended as (
 /** pending or running → the row is gone: rollback. */
 export const forgetting = (record: RecordEnds | undefined) => {
   /**
-   * Restores the thread's metadata and config as they were before the run; the metadata only if they are
-   * still as the run set them. If a later run exists, it takes over the old values to restore. Indexes:
-   * runs_pkey, runs_by_thread.
+   * Restores the thread's metadata and config; the metadata only if they are still as the run set them. A
+   * later run takes over the old values instead. Indexes: runs_pkey, runs_by_thread.
    */
   const FORGET = `with forgotten as (
   delete from threadloom.runs r where r.run_id = $2 and r.thread_id = $1
@@ -48,7 +47,7 @@ where t.thread_id = $1 and (f.replaced_metadata is not null or f.replaced_config
 ${ROLLED_BACK}${recorded(record)}
 select run_id from forgotten`;
 
-  /** Removes a run without a trace. The caller holds the locks, and updates the thread's run count. */
+  /** The caller holds the locks, and updates the thread's run count. */
   const forgetRun = async (transaction: Queryable, threadId: string, runId: string): Promise<void> => {
     await transaction.query(FORGET, [threadId, runId]);
   };
@@ -56,7 +55,6 @@ select run_id from forgotten`;
   return {
     forgetRun,
 
-    /** One statement for all runs that replaced nothing, one statement for each other run. */
     async forgetRuns(
       transaction: Queryable,
       runs: readonly { run_id: string; thread_id: string }[],

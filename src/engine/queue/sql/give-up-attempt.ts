@@ -3,8 +3,8 @@ import type { RunRow } from "../../../platform/database/tables.ts";
 import type { AttemptSelector } from "../attempts.ts";
 
 /**
- * running → pending, if another attempt is allowed; locks the thread first. Indexes: threads_pkey, runs_pkey.
- * With 20,000 running runs: 25 buffers, 0.14 ms.
+ * running → pending; locks the thread first. Indexes: threads_pkey, runs_pkey. With 20,000 running runs: 25
+ * buffers, 0.14 ms.
  */
 const GIVE_UP = `with thread as (
   select thread_id from threadloom.threads where thread_id = $1 for no key update),
@@ -21,12 +21,11 @@ returning t.turns`;
 const KEPT = `select cancel_action, lost_attempts from threadloom.runs
   where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running'`;
 
-/** Why the run of an attempt can't be tried again. */
 export type KeptRunRow = Pick<RunRow, "cancel_action" | "lost_attempts">;
 
 /**
- * Puts the run of a lost attempt back into the queue, without waiting for the lease to end. If the run is to
- * be cancelled or has no attempts left, the attempt keeps the run and has to end it; returns the run's row.
+ * Requeues the run of a lost attempt before the lease ends. A run that is to be cancelled or has no attempts
+ * left stays with the attempt, which has to end it; returns the run's row.
  */
 export const giveUpAttempt = async (
   queryable: Queryable,

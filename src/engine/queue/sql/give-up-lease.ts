@@ -6,8 +6,8 @@ const GIVE_UP_LEASE = `update threadloom.runs set lease_until = now()
   where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running'`;
 
 /**
- * Ends an attempt's lease now, so that the recovery of any process counts the attempt as lost. Handing the
- * run back instead would move a run that kills its process from process to process without end.
+ * Lets the recovery of any process count the attempt as lost. Handing the run back instead would move a run
+ * that kills its process from process to process without end.
  */
 export const giveUpLease = async (
   queryable: Queryable,

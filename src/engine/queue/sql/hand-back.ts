@@ -17,9 +17,8 @@ const ASKED_FOR = `select cancel_action from threadloom.runs
   where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running'`;
 
 /**
- * Puts an attempt's run back into the queue; the next attempt continues from the last checkpoint. If the run
- * is to be cancelled, the attempt keeps the run, because no process cancels a queued run for it; returns the
- * requested action.
+ * If the run is to be cancelled, the attempt keeps it, because no process cancels a queued run for it;
+ * returns the requested action.
  */
 export const handBack = async (
   queryable: Queryable,

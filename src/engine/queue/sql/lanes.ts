@@ -1,42 +1,30 @@
-/*
- * Runs that may start wait in lanes, one per caller and graph, so that claims take turns between callers.
- * Each statement reads only the first rows of the index runs_claimable that it needs, whatever the statistics
- * say.
- */
+/* Runs that may start wait in lanes, one per caller and graph, so that claims take turns between callers. */
 
-/** Delayed runs share one lane per graph: in every other lane the first run may start at once. */
+/** Delayed runs share one lane per graph, so in every other lane the first run may start at once. */
 const LANE_OF_LATER_RUNS = 0;
 const LANE_OF_NO_CALLER = 1;
 
-/** The lane of a caller's runs. `caller`: SQL. */
+/** `caller`: SQL. */
 export const laneOfCaller = (caller: string): string => `coalesce(hashtext(${caller}), ${LANE_OF_NO_CALLER})`;
 
 /**
- * The lane of `threadloom.runs r`; null if the run may not start. This must be the exact expression of the
- * index runs_claimable: with plain `status = 'pending'` the planner may read another index and sort.
+ * Null if the run may not start. Must be the expression of the index runs_claimable: with plain `status =
+ * 'pending'` the planner may read another index and sort.
  */
 export const LANE = `(case when r.status = 'pending' and not r.behind
     then case when r.available_at > r.created_at then ${LANE_OF_LATER_RUNS} else ${laneOfCaller("r.caller")} end end)`;
 
-/** Whether `threadloom.runs r` waits in the lane of delayed runs. */
 export const IS_LATER = `${LANE} = ${LANE_OF_LATER_RUNS}`;
 
-/** Lanes that one claim reads, from a random lane on, of graphs in random order. */
+/** Lanes that one claim reads, in random order. */
 export const LANES_AT_MOST = 20;
-/**
- * Candidates beyond the limit, because other claimers may hold some, or an older run of their thread comes
- * first.
- */
+/** Other claimers may hold some, or an older run of their thread comes first. */
 const SPARE_CANDIDATES = 200;
 
-/**
- * Runs of callers at their limit that a claim skips in a lane: twice the default limit of pending runs per
- * caller.
- */
+/** Runs of callers at their limit that a claim skips in a lane. */
 const PASSED_AT_MOST = 2_000;
 
 const RUN_COLUMNS = "r.available_at, r.created_at, r.run_id, r.lost_attempts";
-/** The run of lane `lane` that follows the run `row`. */
 const runAfter = (
   lane: string,
   row = lane,
@@ -46,10 +34,7 @@ const runAfter = (
         and (r.available_at, r.created_at, r.run_id) > (${row}.available_at, ${row}.created_at, ${row}.run_id)
       order by r.available_at, r.created_at, r.run_id limit 1)`;
 
-/**
- * The first run after `lane` that may start. The lane of delayed runs mixes callers at their limit with
- * others.
- */
+/** The lane of delayed runs mixes callers at their limit with others. */
 const startableAfter = (lane: string, may: (run: string) => string): string => `(
     with recursive passed as (
       select first.*, 1 as looked_at from ${runAfter(lane, lane, `${RUN_COLUMNS}, r.caller`)} as first
@@ -59,7 +44,6 @@ const startableAfter = (lane: string, may: (run: string) => string): string => `
       where passed.looked_at < ${PASSED_AT_MOST} and not ${may("passed")})
     select ${RUN_COLUMNS} from passed r where ${may("r")} limit 1)`;
 
-/** The position before the first run of each lane. */
 const BEGINNINGS = `(select graph_id, lane, '-infinity'::timestamptz, '-infinity'::timestamptz,
     '00000000-0000-0000-0000-000000000000'::uuid, null::integer from lanes order by random())`;
 const PICKED = "(graph_id, lane, available_at, created_at, run_id, lost_attempts)";
@@ -68,15 +52,13 @@ const firstLane = (condition: string): string => `(select ${LANE} as lane from t
         where r.graph_id = hosted.graph_id and ${LANE} ${condition} order by ${LANE} limit 1)`;
 
 interface LaneSql {
-  /** Graphs that the process hosts; an array. */
+  /** An array. */
   graphIds: string;
-  /** The first lane to read. */
   fromLane: string;
   limit: string;
   suspectFrom: string;
 }
 
-/** SQL conditions on graphs, lanes and runs. */
 export interface LaneConditions {
   graph: string;
   lane: string;
@@ -86,10 +68,10 @@ export interface LaneConditions {
 const ALL_LANES: LaneConditions = { graph: "true", lane: "true" };
 
 /**
- * CTEs of a recursive `with`. `candidates` has run ids: the first run of each lane, lanes in random order,
- * then the second run of each lane, and so on; rows are read only as far as the reader asks. Every inner
- * `limit` is a literal: for `limit $n` the planner expects a tenth of all rows, and sorts them. The graphs
- * come from a subquery, or the planner makes a plan for each number of graphs.
+ * CTEs of a recursive `with`. `candidates`: the first run of each lane, lanes in random order, then the
+ * second of each, and so on; read lazily. Every inner `limit` is a literal: for `limit $n` the planner
+ * expects a tenth of all rows, and sorts them. The graphs come from a subquery, or the planner makes a plan
+ * for each number of graphs.
  */
 export const candidates = (sql: LaneSql, may: LaneConditions = ALL_LANES): string => `lanes as (
   select hosted.graph_id, walk.lane from (

@@ -6,13 +6,12 @@ import { HOSTED_GRAPHS } from "../hosting.ts";
 import { missesHeartbeats, MISSED_HEARTBEAT_PARAMETERS, type MissedHeartbeats } from "./missed-heartbeats.ts";
 
 interface Abandoned extends MissedHeartbeats {
-  /** Graphs that this process hosts. */
   graphIds: readonly string[];
 }
 
 /**
- * The CTE `silent` is materialized and comes first: `workers` is read whole, and beside that cost PostgreSQL
- * 17 and older prefer an ordered scan of all runs. Index: see `missesHeartbeats`.
+ * `silent` is materialized: otherwise PostgreSQL 17 and older prefer an ordered scan of all runs. Index: see
+ * `missesHeartbeats`.
  */
 const listStatement = (seesDeaths: boolean) =>
   nameParameters(
@@ -32,8 +31,8 @@ const LIST_ABANDONED = listStatement(true);
 const LIST_ABANDONED_BY_LEASE = listStatement(false);
 
 /**
- * Lists runs that lost their holder and must not be tried again. Ending them needs the run's graph, so a
- * process lists the runs of graphs that it hosts or that no live worker hosts.
+ * Runs that must not be tried again. Ending them needs the run's graph, so a process lists runs of graphs
+ * that it hosts or that no live worker hosts.
  */
 export const listAbandoned = async (
   queryable: Queryable,

@@ -12,7 +12,7 @@ const LIST_ENDED_THREADLESS = `select thread_id from threadloom.runs
     and updated_at < now() - make_interval(secs => $1::float8)
   order by updated_at limit ${THREADS_AT_MOST}`;
 
-/** Threads of threadless runs that ended more than `seconds` ago, oldest first. */
+/** Oldest first. */
 export const listEndedThreadless = async (queryable: Queryable, seconds: number): Promise<string[]> => {
   const rows = await queryable.query<{ thread_id: string }>(LIST_ENDED_THREADLESS, [seconds]);
   return rows.map((row) => row.thread_id);

@@ -15,7 +15,6 @@ type PageRow = PlaceRow & { visible: boolean };
 
 const selectorOf = (row: NamedRow): RunSelector => ({ threadId: row.thread_id, runId: row.run_id });
 
-/** Filters the runs by status and visibility. */
 export const listNamed = async (
   queryable: Queryable,
   visibility: Visibility<"threads">,
@@ -29,15 +28,12 @@ export const listNamed = async (
 
 const FIRST_ID = "00000000-0000-0000-0000-000000000000";
 
-/**
- * Threads per statement: the statement sorts the runs of all of them, by default up to 100 pending runs each.
- */
+/** The statement sorts the runs of all these threads, by default up to 100 pending runs each. */
 const THREADS_AT_ONCE = 100;
 
 /**
- * Runs after ($1, $2, $3) that were created before $4. The limit is a literal, because the planner can't
- * estimate a parameter. Hidden runs count towards the limit, so no statement reads more than a page. Indexes:
- * runs_pending_of_thread, runs_one_running_per_thread.
+ * The limit is a literal, because the planner can't estimate a parameter. Hidden runs count towards it, so no
+ * statement reads more than a page. Indexes: runs_pending_of_thread, runs_one_running_per_thread.
  */
 const pageStatement = (
   status: "pending" | "running",
@@ -75,7 +71,7 @@ async function* pagesOf(
   }
 }
 
-/** Yields the runs of one status, of the given threads or of all, ordered by thread, `limit` at a time. */
+/** Ordered by thread, `limit` at a time. */
 export async function* unfinishedPages(
   queryable: Queryable,
   visibility: Visibility<"threads">,

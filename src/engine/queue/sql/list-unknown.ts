@@ -8,8 +8,8 @@ const LIST_UNKNOWN = `select ${EXECUTED_COLUMNS} from threadloom.runs r where r.
   order by r.created_at, r.run_id`;
 
 /**
- * Lists runs that the worker holds without knowing: the claim was committed but its response was lost.
- * Excludes the last second, whose responses may still arrive.
+ * The claims of these runs were committed but their responses were lost. Excludes the last second, whose
+ * responses may still arrive.
  */
 export const listUnknown = async (
   queryable: Queryable,

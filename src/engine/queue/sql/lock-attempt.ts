@@ -6,8 +6,7 @@ const LOCK_ATTEMPT = `select reader_id from threadloom.runs
   where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running' for update`;
 
 /**
- * The fencing check inside a transaction. Locks the run; returns undefined if the attempt no longer holds it.
- * The caller holds the thread's lock.
+ * The fencing check; undefined if the attempt no longer holds the run. The caller holds the thread's lock.
  */
 export const lockAttempt = async (
   transaction: Queryable,

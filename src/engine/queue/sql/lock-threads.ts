@@ -14,7 +14,7 @@ const lockFreeOnesOf = (visible: string): string =>
    from threadloom.threads where thread_id = any($1::uuid[]) and ${visible}
    order by thread_id for no key update skip locked`;
 
-/** Blocks other changes to the thread's runs. Returns false if there is no such thread. */
+/** Returns false if there is no such thread. */
 export const lockThread = async (
   transaction: Queryable,
   threadId: string,
@@ -22,7 +22,7 @@ export const lockThread = async (
 ): Promise<boolean> =>
   (await transaction.query(forDeletion ? LOCK_THREAD_FOR_DELETION : LOCK_THREAD, [threadId])).length > 0;
 
-/** Locks the visible threads in the order of their ids, to avoid deadlocks. */
+/** Locks in the order of ids, to avoid deadlocks. */
 export const lockThreads = async (
   transaction: Queryable,
   visibility: Visibility<"threads">,
@@ -35,13 +35,12 @@ export const lockThreads = async (
   return new Set(rows.map((row) => row.thread_id));
 };
 
-/** `pending`: number of pending runs. */
 export interface LockedThread {
   isIdle: boolean;
   pending: number;
 }
 
-/** Never waits: skips threads that are locked already. Returns the state of each thread that it locked. */
+/** Skips threads that are locked already, instead of waiting. */
 export const lockFreeThreads = async (
   transaction: Queryable,
   visibility: Visibility<"threads">,

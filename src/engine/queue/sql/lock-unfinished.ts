@@ -18,21 +18,18 @@ const LOCK_UNFINISHED_OF = `select ${ENDED_COLUMNS} from threadloom.runs r
 const LOCK_RUNS = `select ${ENDED_COLUMNS}, r.status, r.delete_thread from threadloom.runs r
   where r.run_id = any($1::uuid[]) and r.thread_id = any($2::uuid[]) order by r.run_id for update`;
 
-/**
- * The thread's unfinished runs in order of creation, locked: no worker can claim one meanwhile. The caller
- * holds the thread's lock.
- */
+/** In order of creation, locked so that no worker can claim one. The caller holds the thread's lock. */
 export const lockUnfinished = async (transaction: Queryable, threadId: string): Promise<UnfinishedRunRow[]> =>
   await transaction.query<UnfinishedRunRow>(LOCK_UNFINISHED, [threadId]);
 
-/** The same for several threads, ordered by run id. */
+/** Ordered by run id. */
 export const lockUnfinishedOf = async (
   transaction: Queryable,
   threadIds: readonly string[],
 ): Promise<EndedRun[]> =>
   threadIds.length === 0 ? [] : await transaction.query<EndedRun>(LOCK_UNFINISHED_OF, [threadIds]);
 
-/** Locks runs of any status. The caller holds the threads' locks. */
+/** The caller holds the threads' locks. */
 export const lockRuns = async (
   transaction: Queryable,
   runIds: readonly string[],

@@ -11,10 +11,9 @@ export const MISSED_HEARTBEAT_PARAMETERS = {
 } as const;
 
 /**
- * Whether the holder of `threadloom.runs r` is dead: its lease is over, or half over and the advisory lock of
- * its LISTEN connection is free (platform/database/signals.ts). The lock alone is not enough: a live process
- * may lose that connection, but its heartbeats renew the lease. Index: runs_one_running_per_thread (all
- * running runs).
+ * The holder is dead: its lease is over, or half over and the advisory lock of its LISTEN connection is free
+ * (platform/database/signals.ts). The lock alone is not enough: a live process may lose that connection.
+ * Index: runs_one_running_per_thread (all running runs).
  */
 export const missesHeartbeats = (sql: { readonly leaseSeconds: string }, seesDeaths: boolean): string =>
   !seesDeaths

@@ -5,10 +5,7 @@ import type { AttemptSelector } from "../attempts.ts";
 const NOTE_UNLOGGED = `update threadloom.runs set unlogged_attempt = attempt
   where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running'`;
 
-/**
- * Records that the log refused events of an attempt, so that readers on other processes find out without a
- * signal.
- */
+/** Readers on other processes find this without a signal. */
 export const noteUnlogged = async (
   queryable: Queryable,
   { threadId, runId, attempt }: AttemptSelector,

@@ -6,9 +6,8 @@ import { IS_NEXT_OF_THREAD } from "./next-of-thread.ts";
 const RUNS_PER_POLL = 2_000;
 
 /**
- * Sets `behind` on delayed runs that are due but can't start, in the order of claims. `advanceForgotten`
- * finds a run that could start at this very moment. Indexes: runs_claimable, runs_pkey (claim.ts explains the
- * status expression).
+ * `advanceForgotten` finds a run that could start at this very moment. Indexes: runs_claimable, runs_pkey
+ * (claim.ts explains the status expression).
  */
 const PUT_BEHIND = `with blocked as (
   select r.run_id from threadloom.runs r

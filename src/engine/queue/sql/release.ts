@@ -9,7 +9,7 @@ const RELEASE = `update threadloom.threads t set unfinished_runs = t.unfinished_
     status = case when t.unfinished_runs > ended.runs then 'busy' else t.resting_status end
   from unnest($1::uuid[], $2::int[]) as ended(thread_id, runs) where t.thread_id = ended.thread_id`;
 
-/** Subtracts ended runs without a result from their threads; the caller holds the threads' locks. */
+/** The caller holds the threads' locks. */
 export const release = async (
   transaction: Queryable,
   runs: readonly { thread_id: string }[],

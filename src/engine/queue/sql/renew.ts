@@ -2,19 +2,17 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import type { CancelAction } from "../../../platform/database/tables.ts";
 import type { AttemptSelector } from "../attempts.ts";
 
-/** An attempt that still holds its run, and the requested cancellation. */
 export interface HeartbeatRow {
   run_id: string;
   attempt: number;
   cancel_action: CancelAction | null;
-  /** Another process reads the run's events. */
   read_elsewhere: boolean;
 }
 
 /**
- * Renews the leases of all attempts of a process; an attempt without a returned row is lost. Locks runs in
- * the order of their ids, to avoid deadlocks between renewals. The heartbeat thread sends this text itself
- * (engine/lease), so the parameters are positional: thread ids, run ids, attempts, seconds. Index: runs_pkey.
+ * An attempt without a returned row is lost. Locks runs in the order of their ids, to avoid deadlocks.
+ * Positional parameters, because the heartbeat thread sends this text (engine/lease): thread ids, run ids,
+ * attempts, seconds. Index: runs_pkey.
  */
 export const RENEW = `with mine as (
   select r.thread_id, r.run_id

@@ -9,12 +9,11 @@ const mayBeTriedAgain = (
 ): string =>
   `${missesHeartbeats(sql, seesDeaths)} and r.lost_attempts + 1 < ${sql.maxAttempts} and r.cancel_action is null`;
 
-/** `attempt`: the lost one. */
 export type LostRunRow = Pick<RunRow, "run_id" | "thread_id" | "graph_id" | "attempt" | "lost_attempts">;
 
 /**
- * running → pending. Locks threads before runs, as everywhere; a thread that is locked already waits for the
- * next sweep. Indexes: see `missesHeartbeats`, threads_pkey, runs_pkey.
+ * running → pending. Locks threads before runs, as everywhere; locked threads wait for the next sweep.
+ * Indexes: see `missesHeartbeats`, threads_pkey, runs_pkey.
  */
 const requeueStatement = (seesDeaths: boolean) =>
   nameParameters(
@@ -40,6 +39,6 @@ select * from requeued`,
 const REQUEUE = requeueStatement(true);
 const REQUEUE_BY_LEASE = requeueStatement(false);
 
-/** Puts runs of dead holders back into the queue, if they have attempts left and are not to be cancelled. */
+/** Skips runs without attempts left, and runs to be cancelled. */
 export const requeue = async (queryable: Queryable, missed: MissedHeartbeats): Promise<LostRunRow[]> =>
   await (missed.seesDeaths ? REQUEUE : REQUEUE_BY_LEASE).query<LostRunRow>(queryable, missed);

@@ -1,6 +1,6 @@
 import { laneOfCaller } from "./lanes.ts";
 
-/** Limits on concurrently running runs over all servers. */
+/** Over all servers. */
 export interface RunningLimits {
   /** Per user; 0: no limit. */
   perCaller: number;
@@ -20,8 +20,8 @@ export const LIMIT_PARAMETERS = {
 } as const;
 
 /**
- * CTEs: callers and graphs at their limit. They read all running runs, so only claims with a limit pay for
- * them. Index: runs_one_running_per_thread.
+ * Callers and graphs at their limit. Reads all running runs, so only claims with a limit pay for this. Index:
+ * runs_one_running_per_thread.
  */
 export const fullOnes = (
   sql: Readonly<Record<keyof typeof LIMIT_PARAMETERS, string>>,
@@ -34,7 +34,7 @@ full_graphs as materialized (
   select graph_id from unnest(${sql.limitedGraphs}, ${sql.graphLimits}) as limited(graph_id, at_most)
   where (select count(*) from running where running.graph_id = limited.graph_id) >= at_most)`;
 
-/** Conditions for `candidates` and for a run that is to start. `run`: its name in SQL. */
+/** `run`: its name in SQL. */
 export const MAY_START = {
   graph: "graph_id <> all (array(select graph_id from full_graphs))",
   lane: "lane <> all (array(select lane from full_callers))",
@@ -43,14 +43,14 @@ export const MAY_START = {
 } as const;
 
 /**
- * If a server vanishes between lock and commit, its connection would hold the lock until TCP gives up, after
- * hours. `lock_timeout` exceeds the idle timeout, so waiters outlast such a server.
+ * Without this the lock of a vanished server stays until TCP gives up, after hours. `lock_timeout` exceeds
+ * the idle timeout, so waiters outlast such a server.
  */
 export const BEGIN_COUNTING =
   "begin; set local idle_in_transaction_session_timeout = '5s'; set local lock_timeout = '10s'";
 
 /**
- * Held until the claim commits, so that no other claim counts meanwhile. A table lock, because not every
- * engine has advisory locks; this mode excludes itself but not the heartbeats written to the table.
+ * Held until the claim commits, so that no other claim counts meanwhile. Not every engine has advisory locks;
+ * this mode excludes itself but not heartbeats.
  */
 export const LOCK_FOR_COUNTING = "lock table threadloom.workers in share update exclusive mode";
