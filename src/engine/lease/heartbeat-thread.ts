@@ -70,7 +70,7 @@ export const startHeartbeatThread = ({
   thread.on("error", (error) => {
     failure = error instanceof Error ? error : new Error(String(error));
   });
-  const tell = (order: ThreadOrder): void => thread.postMessage(order);
+  const post = (order: ThreadOrder): void => thread.postMessage(order);
   const exited = new Promise<void>((resolve) => {
     thread.once("exit", (code) => {
       resolve();
@@ -78,10 +78,10 @@ export const startHeartbeatThread = ({
     });
   });
   return {
-    renew: () => tell("renew"),
+    renew: () => post("renew"),
     async close() {
       closing = true;
-      tell("close");
+      post("close");
       let timer: NodeJS.Timeout | undefined;
       const tooLong = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, CLOSE_MS);

@@ -75,8 +75,8 @@ export const createDeliveries = (database: Database) => ({
     failure: { status: number | null; reason: string; pauseSeconds: number; forGood: boolean },
   ): Promise<boolean | undefined> {
     const { status, reason, pauseSeconds, forGood } = failure;
-    const told = storedReason(database.cipher, reason, runId);
-    const values = [runId, attempt, status, told, pauseSeconds, forGood];
+    const stored = storedReason(database.cipher, reason, runId);
+    const values = [runId, attempt, status, stored, pauseSeconds, forGood];
     const [row] = await database.query<{ state: string }>(FAILED, values);
     return row && row.state === "failed";
   },

@@ -20,10 +20,10 @@ export const recordDeliveries: RecordEnds = (ended, { finalValues, valuesOmitted
     error, metadata, config, context, kwargs, multitask_strategy, run_created_at, run_started_at, final_values, values_omitted)
   select r.run_id, r.thread_id, r.assistant_id, r.graph_id, ${url},
     ${receiver}, coalesce(r.caller, ''),
-    e.status, e.error, r.metadata, case when asked.told then r.config else '{}' end,
-    case when asked.told then r.context else '{}' end, case when asked.told then r.kwargs end,
+    e.status, e.error, r.metadata, case when asked.is_deliverable then r.config else '{}' end,
+    case when asked.is_deliverable then r.context else '{}' end, case when asked.is_deliverable then r.kwargs end,
     r.multitask_strategy, r.created_at, r.started_at, ${finalValues}, ${valuesOmitted}
   from ${ended} e join threadloom.runs r on r.thread_id = e.thread_id and r.run_id = e.run_id
-    cross join lateral (select ${IS_DELIVERABLE} as told) as asked
+    cross join lateral (select ${IS_DELIVERABLE} as is_deliverable) as asked
   where r.webhook is not null
   on conflict (run_id) do nothing)`;

@@ -43,13 +43,13 @@ export const openStoredWebhook = (cipher: Cipher, stored: string, runId: string)
   isEncrypted(stored) ? cipher.decrypt(stored.split(" ", 1)[0] ?? "", webhookPlace(runId)) : stored;
 
 /** `last_error` may name the host. */
-interface Told {
+interface WebhookFields {
   run_id: string;
   url: string;
   last_error: string | null;
 }
 
-export const openWebhook = <Row extends Told>(cipher: Cipher | undefined, row: Row): Row => {
+export const openWebhook = <Row extends WebhookFields>(cipher: Cipher | undefined, row: Row): Row => {
   const { run_id: runId, url, last_error: error } = row;
   if (!isEncrypted(url) && (error === null || !isEncrypted(error))) return row;
   return {

@@ -74,7 +74,7 @@ test("a run that begins here is not read before those that have not been read ye
 
 test("who names an event of a turn that no run has had, comes from a thread that was deleted", async () => {
   const { reader } = aThread({ over: 1, running: null, createdAt: "2" }, beforeTurn(8));
-  expect(await reader.next()).toBe("anew");
+  expect(await reader.next()).toBe("recreated");
   expect(await reader.next()).toMatchObject({ runId: "run 1" });
   reader.close();
 });

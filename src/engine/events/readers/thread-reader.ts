@@ -17,10 +17,10 @@ export interface ThreadEvents {
 export interface ThreadReader {
   /**
    * Waits while no run executes. `"lost"`: drop the connection; the client resumes after its last
-   * `threadSeq`. `"ended"`: only after `close`. `"anew"`: the thread was recreated and ids start again; the
+   * `threadSeq`. `"ended"`: only after `close`. `"recreated"`: the thread was recreated and ids start again; the
    * reader continues with its first run.
    */
-  next(): Promise<ThreadEvents | "anew" | "ended" | "lost">;
+  next(): Promise<ThreadEvents | "recreated" | "ended" | "lost">;
   /** Continues after the `"lost"` run, which is gone. */
   skip(): void;
   close(): void;
@@ -101,14 +101,14 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
     return createdAt !== before && (before !== null || after > 0);
   };
 
-  const findRun = async (): Promise<BegunRun | "anew" | undefined> => {
+  const findRun = async (): Promise<BegunRun | "recreated" | undefined> => {
     if (begunHere?.turn === turn && turn > 0) return begunHere;
     const head = await turns.head(threadId);
     if (isRecreated(head)) {
       after = 0;
       turn = 0;
       begunHere = undefined;
-      return "anew";
+      return "recreated";
     }
     const seen = JSON.stringify(head ?? null);
     if (seen === seenHead) return undefined;
@@ -173,7 +173,7 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
           continue;
         }
         isWoken = false;
-        let found: BegunRun | "anew" | undefined;
+        let found: BegunRun | "recreated" | undefined;
         try {
           const isWanted = (): boolean => !done && !isStopped();
           found = await retryPassing(findRun, { forMs: PATIENCE_SECONDS * 1_000, isWanted });
@@ -184,7 +184,7 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
           return "lost";
         }
         if (done) return "ended";
-        if (found === "anew") return found;
+        if (found === "recreated") return found;
         const over = endOfGone(found);
         if (over !== undefined) return over;
         if (found === undefined) await waitForNews();

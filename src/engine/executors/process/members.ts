@@ -29,14 +29,14 @@ export interface MemberEvents {
 
 const createApiAddress = (members: ReadonlySet<Member>) => {
   let address: string | undefined;
-  const tell = ({ process }: Member): void => {
+  const send = ({ process }: Member): void => {
     if (address !== undefined) process.send({ kind: "listening", address });
   };
   return {
-    tell,
+    send,
     listening(at: string): void {
       address = at;
-      members.forEach(tell);
+      members.forEach(send);
     },
   };
 };
@@ -74,7 +74,7 @@ export const createMembers = (
       ...newMember(role),
     };
     members.add(member);
-    api.tell(member);
+    api.send(member);
     if (isReloading && role !== "spare") member.process.load();
     return member;
   };

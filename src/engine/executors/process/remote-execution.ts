@@ -117,9 +117,9 @@ export class RemoteExecution implements GraphExecution {
     if (this.#untaken < WINDOW_CHARACTERS / STEPS_OF_WINDOW) return;
     const characters = this.#untaken;
     this.#untaken = 0;
-    const tell = (): void => this.#place?.send({ kind: "taken", id: this.id, characters });
-    if (this.sink.needsPause) void this.sink.pause().then(tell);
-    else tell();
+    const acknowledge = (): void => this.#place?.send({ kind: "taken", id: this.id, characters });
+    if (this.sink.needsPause) void this.sink.pause().then(acknowledge);
+    else acknowledge();
   }
 
   log(): void {

@@ -28,7 +28,7 @@ export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
   const { runs, modes, after, newState, isStillSeen } = options;
   let last = after;
   let checkedTurn: number | undefined;
-  let pending: Promise<ThreadEvents | "anew" | "ended" | "lost"> | undefined;
+  let pending: Promise<ThreadEvents | "recreated" | "ended" | "lost"> | undefined;
   let isClosed = false;
   let wake: (() => void) | undefined;
 
@@ -45,7 +45,7 @@ export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
   };
 
   /** Undefined when it is time to poll for a new state. */
-  const nextNews = async (): Promise<ThreadEvents | "anew" | "ended" | "lost" | undefined> => {
+  const nextNews = async (): Promise<ThreadEvents | "recreated" | "ended" | "lost" | undefined> => {
     pending ??= runs.next();
     if (newState === undefined) return await pending;
     let timer: NodeJS.Timeout | undefined;
@@ -72,7 +72,7 @@ export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
           continue;
         }
         pending = undefined;
-        if (news === "anew") {
+        if (news === "recreated") {
           last = 0;
           checkedTurn = undefined;
           continue;

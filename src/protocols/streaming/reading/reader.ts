@@ -163,7 +163,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
         continue;
       }
       if (news === "ended") return news;
-      if (news === "anew") {
+      if (news === "recreated") {
         opening = NOTHING_YET;
         current = undefined;
         isRecreated = true;
