@@ -5,7 +5,6 @@ import type { JsonObject } from "../../platform/lib/json.ts";
 import { ASSISTANT_FIELDS } from "./schemas.ts";
 
 export const COLUMNS = ASSISTANT_FIELDS satisfies readonly (keyof AssistantRow)[];
-/** The columns that a version stores. */
 export const SNAPSHOT = [
   "assistant_id",
   "version",

@@ -10,7 +10,7 @@ export interface ReferencesParts {
   graphs: Pick<Graphs, "ids" | "has">;
 }
 
-/** A reference is an assistant's id or a graph id, which stands for the graph's system assistant. */
+/** A reference is an assistant's id, or a graph id for the graph's system assistant. */
 export const createReferences = ({ repository, graphs }: ReferencesParts) => ({
   /** Throws `assistantNotFound`. */
   async find(visibility: Visibility<"assistants">, reference: string): Promise<AssistantRow> {
@@ -24,7 +24,6 @@ export const createReferences = ({ repository, graphs }: ReferencesParts) => ({
     if (!graphs.has(graphId)) throw graphNotFound(graphId);
   },
 
-  /** The deployed graph whose system assistant this is. */
   graphStandingFor: (assistantId: string): string | undefined =>
     graphs.ids.find((graphId) => systemAssistantId(graphId) === assistantId.toLowerCase()),
 });

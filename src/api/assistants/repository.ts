@@ -15,7 +15,7 @@ export interface NewAssistant {
 
 const DEFAULT_NAME = "Untitled";
 
-/** Raw for its CTE: one statement creates the assistant and its version 1. */
+/** Raw for its CTE: one statement creates both. */
 const CREATE = `with assistant as (
   insert into threadloom.assistants (assistant_id, graph_id, name, description, config, context, metadata, version)
   values ($1, $2, $3, $4, $5::jsonb, $6::jsonb, $7::jsonb, 1)
@@ -25,7 +25,7 @@ first_version as (
   insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")}) select ${SNAPSHOT.join(", ")} from assistant)
 select ${COLUMNS.join(", ")} from assistant`;
 
-/** The SQL of assistants; each sub-room has its own. A hidden assistant is treated as missing. */
+/** A hidden assistant is treated as missing. */
 export const createAssistantRepository = (database: Database) => {
   const kysely = queriesOver(database);
   const { cipher } = database;
@@ -63,7 +63,7 @@ export const createAssistantRepository = (database: Database) => {
       return row && decryptRow(cipher, ASSISTANT_JSON, row);
     },
 
-    /** Deletes all versions, too. False if it is missing. */
+    /** Includes all versions. False if it is missing. */
     async remove(visibility: Visibility<"assistants">, assistantId: string): Promise<boolean> {
       const { numDeletedRows } = await kysely
         .deleteFrom("assistants")
@@ -74,8 +74,8 @@ export const createAssistantRepository = (database: Database) => {
     },
 
     /**
-     * Threads of an assistant in the order of their ids. Pages continue after an id, not an offset, because the caller
-     * may have deleted found threads. Index: threads_by_metadata.
+     * Pages continue after an id, not an offset, because the caller may have deleted found threads. Index:
+     * threads_by_metadata.
      */
     async threadsOf(
       visibility: Visibility<"threads">,

@@ -107,7 +107,7 @@ export const assistantCountBody = bodyOf(filter);
 
 export const assistantVersionsBody = bodyOf({ metadata: filter.metadata, ...page });
 
-/** The contract has the version in the query and in the body; clients send the body. */
+/** The contract has the version in both; clients send the body. */
 export const latestQuery = z.object({
   version: queryInteger(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
 });
@@ -119,7 +119,7 @@ export const deleteQuery = z.object({
   ),
 });
 
-/** `true` draws all subgraphs, a number so many levels; 0 is false, and so is an empty text. */
+/** `true` draws all subgraphs, a number so many levels. */
 const xray = z
   .string()
   .optional()

@@ -23,17 +23,12 @@ export interface AssistantServiceOptions {
   database: Database;
   authorize: Authorize;
   graphs: AssistantGraphs;
-  /** Deletes threads with their runs and checkpoints; missing ids are no error. */
+  /** Missing ids are no error. */
   deleteThreads: (caller: Caller, threadIds: string[]) => Promise<unknown>;
-  /** See Config; by default there is no limit. */
   recursionLimitMax?: number;
 }
 
-/**
- * Builds one service for each sub-room. A hidden assistant is treated as missing. A `reference` is an assistant's id or
- * a graph id, which stands for the graph's system assistant; methods with a reference throw `not_found` for a missing
- * assistant.
- */
+/** A hidden assistant is treated as missing. Methods with a reference (see references.ts) throw `not_found`. */
 export const createAssistantService = (options: AssistantServiceOptions) => {
   const { database, authorize, graphs, deleteThreads, recursionLimitMax = Infinity } = options;
   const repository = createAssistantRepository(database);

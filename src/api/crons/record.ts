@@ -3,12 +3,11 @@ import type { JsonObject } from "../../platform/lib/json.ts";
 import { timestamp } from "../../platform/lib/timestamps.ts";
 import type { CronExtract, CronRecord } from "./schemas.ts";
 
-/** A row with the database's time at the read. */
 export type CronRowNow = CronRow & { now: Date };
 
 const timeOrNull = (time: Date | null): string | null => (time === null ? null : timestamp(time));
 
-/** The hosted service shows the assistant and the schedule in the payload, too. */
+/** As in the hosted service. */
 const payloadOf = ({ payload, assistant_id, schedule }: CronRow): JsonObject => ({
   ...(JSON.parse(payload) as JsonObject),
   assistant_id,

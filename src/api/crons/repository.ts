@@ -26,16 +26,14 @@ export const COLUMNS = [
   "updated_at",
 ] as const satisfies (keyof CronRow)[];
 
-/** The fields that a request can change. */
 export type CronFields = Omit<
   CronRow,
   "cron_id" | "assistant_id" | "thread_id" | "user_id" | "created_at" | "updated_at"
 >;
-/** The user of a cron's runs. */
 export interface CronUser {
-  /** The run's user as graphs receive it; null if a key created the cron. */
+  /** Null if a key created the cron. */
   auth_user: JsonObject | null;
-  /** The name under which limits count the runs. */
+  /** Limits count the runs under this name. */
   caller: string | null;
 }
 
@@ -44,7 +42,7 @@ export type NewCron = CronFields &
   CronUser;
 
 export interface Surroundings {
-  /** The database's time, since the clocks of processes differ. */
+  /** The clocks of processes differ. */
   now: Date;
   assistantExists: boolean;
   threadExists: boolean;
@@ -53,7 +51,6 @@ export interface Surroundings {
 export const userPlace = (cronId: string): string => `cron-user ${cronId}`;
 export const payloadPlace = (cronId: string): string => `cron ${cronId}`;
 
-/** The encrypted columns as they are stored. */
 const stored = (
   { cipher }: Queryable,
   cronId: string,
@@ -76,7 +73,7 @@ export const openCron = <Row extends Pick<CronRow, "cron_id" | "payload" | "user
   user_id: row.user_id === null ? null : openText(cipher, row.user_id, userPlace(row.cron_id)),
 });
 
-/** The SQL of single crons. A hidden cron is treated as missing. */
+/** A hidden cron is treated as missing. */
 export const createCronRepository = (database: Database) => ({
   /** Indexes: assistants_pkey, threads_pkey. */
   async surroundings(
@@ -117,7 +114,7 @@ export const createCronRepository = (database: Database) => ({
     return openCron(database, row);
   },
 
-  /** The caller's crons; counts up to `atMost`. Index: crons_of_caller. */
+  /** Counts up to `atMost`. Index: crons_of_caller. */
   async countOf(caller: string, atMost: number): Promise<number> {
     const [row] = await database.query<{ crons: number }>(
       `select count(*)::int as crons from (select from threadloom.crons where caller = $1 limit ${Math.trunc(atMost)}) counted`,
@@ -136,7 +133,7 @@ export const createCronRepository = (database: Database) => ({
     return row && openCron(database, row);
   },
 
-  /** Locked, so that the cron does not fire before the transaction ends. */
+  /** The cron does not fire before the transaction ends. */
   async lock(
     transaction: Records,
     visibility: Visibility<"crons">,
@@ -152,7 +149,7 @@ export const createCronRepository = (database: Database) => ({
     return row && openCron(transaction, row);
   },
 
-  /** The caller holds the lock. `user`: the new user of its runs; undefined keeps the former. */
+  /** The caller holds the lock. `user`: undefined keeps the former. */
   async update(
     transaction: Records,
     visibility: Visibility<"crons">,

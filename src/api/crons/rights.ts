@@ -30,9 +30,8 @@ const askedOf = ({ metadata, payload }: Pick<CronRow, "metadata" | "payload">): 
 ];
 
 /**
- * Whether a change makes the caller the user of the cron's runs: if a user changes what they do, or enables them.
- * Otherwise those runs would act and count as the cron's creator. A key is the operator's access and takes no user's
- * place.
+ * A user who changes or enables runs becomes their user: otherwise they would act and count as the cron's creator. A
+ * key is the operator's access and takes no user's place.
  */
 export const takesOver = (
   caller: Caller,
@@ -42,7 +41,6 @@ export const takesOver = (
   caller.kind === "user" &&
   ((after.enabled && !before.enabled) || !isDeepStrictEqual(askedOf(after), askedOf(before)));
 
-/** Authorizes actions on crons; see `Permission`. */
 export const createCronRights = (authorize: Authorize) => ({
   create: async (
     caller: Caller,
@@ -67,10 +65,7 @@ export const createCronRights = (authorize: Authorize) => ({
   ): Promise<Visibility<"crons">> =>
     await authorize(caller, "crons", "search", { assistant_id, thread_id, metadata, limit, offset }),
 
-  /**
-   * Authorizes runs for the caller who creates the cron, changes its runs or enables it (`takesOver`). Returns the
-   * metadata of the runs, which a handler may have extended.
-   */
+  /** Returns the metadata of the runs, which a handler may have extended. */
   runs: async (
     caller: Caller,
     { assistantId, threadId, metadata, payload }: AskedRuns,

@@ -2,7 +2,7 @@ import { Cron } from "croner";
 import { invalid } from "../../platform/domain/errors.ts";
 
 export interface Schedule {
-  /** The first full minute after `after`; undefined if there is none. */
+  /** A full minute; undefined if there is none. */
   next(after: Date): Date | undefined;
 }
 
@@ -27,9 +27,9 @@ const isTimezone = (timezone: string): boolean => {
 };
 
 /**
- * Parses five fields, in UTC without a time zone. Six fields are refused, because some servers read the seconds first
- * and others last. A local time that a clock change skips moves to the next valid time; one that occurs twice counts
- * once, the first time. Throws `invalid`.
+ * In UTC without a time zone. Six fields are refused, because some servers read the seconds first and others last. A
+ * local time that a clock change skips moves to the next valid one; one that occurs twice counts once. Throws
+ * `invalid`.
  */
 export const readSchedule = (schedule: string, timezone: string | null): Schedule => {
   const text = schedule.trim();

@@ -66,12 +66,11 @@ const END_OF_9999_MS = 253_402_300_799_999;
 const moment = z.iso
   .datetime({ offset: true, local: true, error: "must be an ISO 8601 time" })
   .transform((text) => new Date(/(z|[+-]\d\d(:?\d\d)?)$/i.test(text) ? text : `${text}Z`))
-  // An offset can move a time beyond the years of four digits.
+  // An offset can move a time beyond four digits.
   .refine((time) => time.getTime() >= YEAR_1_MS && time.getTime() <= END_OF_9999_MS, {
     error: "must be a time of the years 1 to 9999",
   });
 
-/** Stored with the cron and used for each run. */
 const runFields = {
   input: jsonValue.describe("The input of the graph."),
   config: optional(storableConfig),
@@ -113,7 +112,7 @@ export const threadCronCreateBody = z.object(creationFields).meta({ id: "ThreadC
 export type CronCreate = z.output<typeof threadCronCreateBody> &
   Partial<Pick<z.output<typeof cronCreateBody>, "on_run_completed">>;
 
-/** Missing fields stay; `end_time: null` removes the end, metadata are merged. */
+/** Missing fields stay. */
 export const cronPatchBody = bodyOf({
   schedule: optional(schedule),
   timezone,

@@ -17,13 +17,12 @@ import type { CronFilter, CronSearch } from "./schemas.ts";
 
 export interface CronPage {
   rows: CronRowNow[];
-  /** Matches from the cursor on; undefined for an empty page. */
+  /** Undefined for an empty page. */
   total: number | undefined;
   /** The next page's cursor. */
   cursor: string | undefined;
 }
 
-/** Long columns are read only if selected. */
 const EMPTY = { metadata: "'{}'::jsonb", payload: "'{}'::text" } as const;
 
 const orderOf = ({ sort_by: key = "created_at", sort_order: direction = "desc" }: CronSearch): KeyOrder => ({
@@ -51,8 +50,8 @@ const conditionsOf = (
 };
 
 /**
- * Indexes: crons_by_assistant, crons_by_thread, crons_by_creation. Metadata have no index, which each firing would
- * update: there are thousands of crons at most, and a bounded read ends.
+ * Indexes: crons_by_assistant, crons_by_thread, crons_by_creation. Metadata have none, which each firing would update:
+ * there are thousands of crons at most.
  */
 export const createCronSearcher = (database: Database) => ({
   /** A page that would grow too large ends early. Rejects like `boundedRead`. */

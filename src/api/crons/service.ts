@@ -41,24 +41,23 @@ export interface CronServiceParts {
   repository: CronRepository;
   searcher: CronSearcher;
   recursionLimitMax: number;
-  /** Crons per user, and the factor for a key; 0: no limit. */
+  /** 0: no limit. */
   cronsPerCaller: number;
   keyFactor: number;
   /** Throws `invalid` for a forbidden webhook. */
   checkWebhook(webhook: string | undefined): void;
-  /** A cron was created or changed, and may be the next one due. */
   onChanged: () => void;
 }
 
 const FOREIGN_KEY_VIOLATION = "23503";
 
-/** Drops fields that a handler added and that a cron's request does not have. */
+/** Drops fields that a handler added. */
 const grantedPayload = (payload: Record<string, unknown>): JsonObject =>
   payloadOf(payload as Parameters<typeof payloadOf>[0]);
 
 type Timing = Pick<CronRow, "schedule" | "timezone" | "end_time" | "enabled" | "next_run_date">;
 
-/** The next due time. A time that is due but not fired yet stays, unless the schedule changes. Throws `invalid`. */
+/** A due time that is not fired yet stays, unless the schedule changes. Throws `invalid`. */
 const nextOf = (now: Date, timing: Timing, before?: Timing): Date | null => {
   const schedule = readSchedule(timing.schedule, timing.timezone);
   const isSame = before?.schedule === timing.schedule && before.timezone === timing.timezone;
@@ -69,8 +68,8 @@ const nextOf = (now: Date, timing: Timing, before?: Timing): Date | null => {
 };
 
 /**
- * The thread or the assistant may have been recreated under its id by another user since. Such a cron can be disabled
- * but not changed.
+ * Another user may have recreated the thread or the assistant under its id. Such a cron can be disabled but not
+ * changed.
  */
 const assertGoesOn = (
   cron: Pick<CronRow, "assistant_id" | "thread_id">,
@@ -85,7 +84,7 @@ const runsAs = (cipher: Cipher | undefined, caller: Caller): CronUser => ({
   caller: countedAs(cipher, caller),
 });
 
-/** Throws `tooManyCrons`. Concurrent creations are not counted. */
+/** Concurrent creations are not counted. */
 const assertRoom = async (
   { repository, cronsPerCaller, keyFactor }: CronServiceParts,
   { caller }: CronUser,
@@ -95,13 +94,13 @@ const assertRoom = async (
   if ((await repository.countOf(caller, atMost)) >= atMost) throw tooManyCrons(atMost);
 };
 
-/** Crons create runs on a schedule. A hidden cron is treated as missing. */
+/** A hidden cron is treated as missing. */
 export const createCronService = (parts: CronServiceParts) => {
   const { database, authorize, repository, searcher, recursionLimitMax, checkWebhook, onChanged } = parts;
   const may = createCronRights(authorize);
 
   return {
-    /** Throws `assistantNotFound`, `threadNotFound`, and `invalid` for a bad schedule. */
+    /** Throws `assistantNotFound`, `threadNotFound`, `invalid`. */
     async create(caller: Caller, body: CronCreate, threadId: string | null): Promise<CronRecord> {
       const assistantId = assistantIdOf(body.assistant_id);
       const cronId = newId();
@@ -166,8 +165,8 @@ export const createCronService = (parts: CronServiceParts) => {
     },
 
     /**
-     * May make the caller the runs' user (`takesOver`). Throws `cronNotFound`, `invalid`, and `threadNotFound` or
-     * `assistantNotFound` if an enabled cron's thread or assistant is no longer visible.
+     * The caller may become the runs' user (`takesOver`). Throws `cronNotFound`, `invalid`, and `threadNotFound` or
+     * `assistantNotFound` if an enabled cron's thread or assistant is hidden now.
      */
     async patch(caller: Caller, cronId: string, body: CronPatch): Promise<CronRecord> {
       const visibility = await may.update(caller, cronId, body);
@@ -224,7 +223,7 @@ export const createCronService = (parts: CronServiceParts) => {
       if (!removed) throw cronNotFound(cronId);
     },
 
-    /** A page that would grow too large ends early; `total` still counts all. */
+    /** A page that would grow too large ends early; `total` counts all. */
     async search(caller: Caller, search: CronSearch, signal?: AbortSignal): Promise<Page<CronExtract>> {
       const visibility = await may.search(caller, search);
       const fields = search.select === undefined || search.select.length === 0 ? CRON_FIELDS : search.select;

@@ -6,13 +6,11 @@ import type { RunEnd } from "../../engine/queue/attempts.ts";
 
 type RunKey = Pick<RunRow, "thread_id" | "run_id">;
 
-/** Announces changes of runs to this process and to the others. */
+/** Announces changes of runs to this process and the others. */
 export interface Announcements {
-  /** A caller asked a running run to stop. */
   stop(run: RunKey, action: CancelAction): void;
   /** A pending run ended. */
   ended(end: RunEnd): void;
-  /** A pending run may start in so many seconds. */
   available(run: RunKey, afterSeconds: number): void;
 }
 

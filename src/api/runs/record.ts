@@ -5,7 +5,7 @@ import type { RunSummaryRow } from "./records/search.ts";
 
 export const isTerminal = (status: RunRow["status"]): boolean => status !== "pending" && status !== "running";
 
-/** Clients read the word before the colon. `taken` copies the hosted service's word. */
+/** Clients read the word before the colon; `taken` is the hosted service's. */
 const CANCEL_REASONS: Readonly<Record<CancelReason, string>> = {
   requested: "requested: a request cancelled the run",
   taken: "taken: another run has taken over the input of this one",
@@ -13,11 +13,10 @@ const CANCEL_REASONS: Readonly<Record<CancelReason, string>> = {
   disconnected: "disconnected: its client left before the end",
 };
 
-/** A run that ended otherwise before it could stop was not cancelled. */
+/** Such a run reached another end before it could stop. */
 const cancelReasonOf = ({ status, cancel_reason: reason }: ShownRow<RunSummaryRow>): string | null =>
   status === "interrupted" && reason != null ? CANCEL_REASONS[reason] : null;
 
-/** The row of a new run has no `cancel_reason`. */
 type ShownRow<Row> = Row & { cancel_reason?: CancelReason | null };
 
 export const toRunSummary = (row: ShownRow<RunSummaryRow>): RunSummary => ({
@@ -40,7 +39,6 @@ export const toRunSummary = (row: ShownRow<RunSummaryRow>): RunSummary => ({
   multitask_strategy: row.multitask_strategy,
 });
 
-/** Omits the parts of `kwargs` that only the server uses. */
 export const shownKwargs = (row: Pick<RunRow, "kwargs" | "config" | "context">): RunRecord["kwargs"] => {
   const { event_streaming: _, headers: __, ...kwargs } = row.kwargs;
   return { ...kwargs, config: row.config, context: row.context };

@@ -11,16 +11,15 @@ import { runVisible } from "../../engine/queue/run-visible.ts";
 
 export type { RunSelector };
 
-/** `SHOWN_COLUMNS`, except that large `kwargs` (the input) are replaced by their length. */
+/** Large `kwargs` (the input) are replaced by their length. */
 const BOUNDED_COLUMNS = `${SHOWN_COLUMNS.replace(
   "r.kwargs",
   `case when octet_length(r.kwargs::text) <= ${LARGE_ANSWER_BYTES} then r.kwargs end as kwargs`,
 )}, octet_length(r.kwargs::text) as kwargs_bytes`;
 
-/** Waiters read this every second, so it leaves out the input, which may be large. */
+/** Waiters read this every second, so it omits the input. */
 export type AwaitedRunRow = Pick<RunRow, "status" | "error" | "worker_id" | "reader_id" | "delete_thread">;
 
-/** Reads of the runs' threads and assistants. */
 const createSurroundings = (database: Database) => ({
   async assistantExists(visibility: Visibility<"assistants">, assistantId: string): Promise<boolean> {
     const values: unknown[] = [assistantId];
@@ -46,7 +45,6 @@ const createSurroundings = (database: Database) => ({
     return rows.length > 0;
   },
 
-  /** Whether the thread exists but this caller can't see it. */
   async threadIsHidden(
     visibility: Visibility<"threads">,
     threadId: string,
@@ -62,7 +60,7 @@ const createSurroundings = (database: Database) => ({
     return rows.length > 0;
   },
 
-  /** The threads that the caller can see. Locks nothing. Index: threads_pkey. */
+  /** Locks nothing. Index: threads_pkey. */
   async threadsSeen(
     visibility: Visibility<"threads">,
     threadIds: readonly string[],
@@ -78,7 +76,7 @@ const createSurroundings = (database: Database) => ({
     return rows.map((row) => row.thread_id);
   },
 
-  /** The thread's interrupts: `{task_id: [{id, value}]}`. */
+  /** `{task_id: [{id, value}]}` */
   async interrupts(visibility: Visibility<"threads">, threadId: string): Promise<JsonObject> {
     const values: unknown[] = [threadId];
     const visible = visibility.condition("metadata", values);
@@ -93,8 +91,8 @@ const createSurroundings = (database: Database) => ({
 });
 
 /**
- * Reads single runs for callers of the API; a hidden run is treated as missing. engine/queue/sql has all writes of the
- * table `runs`. The statements are raw because most of them run for each run or for each second of waiting.
+ * A hidden run is treated as missing. engine/queue/sql has all writes of `runs`. Raw, because most statements run for
+ * each run or each second of waiting.
  */
 export const createRunRepository = (database: Database) => ({
   ...createSurroundings(database),
@@ -113,7 +111,6 @@ export const createRunRepository = (database: Database) => ({
     return openRuns(queryable, rows)[0];
   },
 
-  /** As `find`, with the columns that its execution needs. */
   async findToExecute(
     visibility: Visibility<"threads">,
     { threadId, runId }: RunSelector,
@@ -127,7 +124,7 @@ export const createRunRepository = (database: Database) => ({
     return openRuns(database, rows)[0];
   },
 
-  /** As `find`. A second statement reads an input over a megabyte after `whenLarge` has reserved room for it. */
+  /** A second statement reads a large input after `whenLarge`. */
   async findWithRoom(
     visibility: Visibility<"threads">,
     selector: RunSelector,
@@ -159,7 +156,7 @@ export const createRunRepository = (database: Database) => ({
     return row && decryptColumns(database.cipher, { error: RUN_JSON.error }, { run_id: runId }, row);
   },
 
-  /** In the order of the ids; deleted runs are missing. */
+  /** Deleted runs are missing. */
   async findAll(visibility: Visibility<"threads">, runIds: readonly string[]): Promise<RunRow[]> {
     const values: unknown[] = [runIds];
     const visible = runVisible(visibility, values);

@@ -7,7 +7,6 @@ import { createJoiningRoutes } from "./joining/routes.ts";
 import { createRecordRoutes } from "./records/routes.ts";
 import type { RunService } from "./service.ts";
 
-/** `room`: the budget for answers with a large state. */
 export const createRunRoutes =
   (service: RunService, room: ResponseBudget): RoutePlugin =>
   async (app) => {

@@ -41,7 +41,7 @@ const checkpoint = z.object({
   checkpoint_map: optional(jsonObject),
 });
 
-/** Accepts unknown modes, which emit nothing: clients can be newer than the server. */
+/** Unknown modes emit nothing: clients can be newer than the server. */
 const streamMode = z
   .union([storableText, z.array(storableText)])
   .nullish()
@@ -86,7 +86,6 @@ const threadFields = {
 export const runBody = z.object({ ...commonFields, ...threadFields }).meta({ id: "RunCreateStateful" });
 export type RunBody = z.output<typeof runBody>;
 
-/** A run on its own thread, or on the thread that the body names. */
 export const threadlessRunBody = z
   .object({
     ...commonFields,
@@ -150,7 +149,7 @@ export const runExtract = runSummary.partial().meta({ id: "RunExtract" });
 export type RunSummary = z.output<typeof runSummary>;
 
 const END_OF_9999_MS = 253_402_300_799_999;
-/** Limited to the times that PostgreSQL and the ids of runs can hold. */
+/** The times that PostgreSQL and the ids of runs can hold. */
 const moment = z.iso
   .datetime({ offset: true, error: "must be an ISO 8601 time with its offset from UTC" })
   .transform((text) => new Date(Math.min(END_OF_9999_MS, Math.max(0, Date.parse(text)))));
@@ -204,7 +203,6 @@ const namespace = queryTexts(NAMESPACES_AT_MOST).describe(
 );
 export const streamQuery = z.object({ namespace });
 
-/** Loose, because requests have other headers, too. */
 export const joinStreamHeaders = z.looseObject({
   "last-event-id": z.string().optional().describe("The last event that the client has; -1 for all."),
 });

@@ -24,7 +24,7 @@ import type { RunRepository } from "./repository.ts";
 export interface RunServiceParts {
   database: Database;
   authorize: Authorize;
-  /** The server's own visibility, for reads while it waits. */
+  /** For reads while it waits. */
   everyThread: Visibility<"threads">;
   repository: RunRepository;
   searcher: RunSearcher;
@@ -38,14 +38,14 @@ export interface RunServiceParts {
   threadTtl: RunCreationParts["threadTtl"];
   recursionLimitMax: RunCreationParts["recursionLimitMax"];
   checkWebhook: RunCreationParts["checkWebhook"];
-  /** Whether a caller may have another run of a cron now; see `CallerLimits`. */
+  /** See `CallerLimits`. */
   takesRun: ScheduledRunParts["takesRun"];
   pendingLimits: PendingLimitOptions;
   threads: RunResultsParts["threads"];
   checkpoints: RunCreationParts["checkpoints"];
 }
 
-/** Builds one service for each sub-room. A run is visible with its thread, and a hidden run is treated as missing. */
+/** A run is visible with its thread; a hidden run is treated as missing. */
 export const createRunService = (parts: RunServiceParts) => {
   const announcements = createAnnouncements(parts.worker, parts.signals, parts.endings);
   const limits = createPendingLimits(parts.pendingLimits);

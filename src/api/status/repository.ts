@@ -1,7 +1,7 @@
 import type { Database } from "../../platform/database/database.ts";
 import { isOutOfRoom } from "../../platform/database/passing-faults.ts";
 
-/** Two partial indexes of the queue answer this without ended runs. */
+/** Two partial indexes answer this without ended runs. */
 const COUNT_UNFINISHED = `select
   (select count(*) from threadloom.runs where status = 'pending')::int as pending,
   (select count(*) from threadloom.runs where status = 'running')::int as running`;
@@ -17,7 +17,7 @@ const COUNT_WEBHOOKS = `select pending.count::int as pending, failed.count::int 
     from threadloom.webhook_deliveries where state = 'pending') pending,
   (select count(*) from threadloom.webhook_deliveries where state = 'failed') failed`;
 
-/** Index: threads_by_expiry. The count reads rows, so it is limited. */
+/** Index: threads_by_expiry. The count reads rows. */
 const COUNTED_AT_MOST = 10_000;
 const COUNT_EXPIRED = `select count(*)::int as expired,
   coalesce(greatest(0, extract(epoch from now() - min(expires_at))), 0)::float8 as late_seconds
@@ -26,18 +26,17 @@ const COUNT_EXPIRED = `select count(*)::int as expired,
 
 /** Over all deployments that share the tables. */
 export interface ExpiredCounts {
-  /** Expired threads before their removal; at most 10,000 are counted. */
+  /** At most 10,000 are counted. */
   expired: number;
-  /** Since the first of them expired; 0 without expired threads. */
+  /** Since the first of them expired; else 0. */
   late_seconds: number;
 }
 
 /** Over all deployments that share the tables. */
 export interface WebhookCounts {
   pending: number;
-  /** Given up, and not removed yet. */
   failed: number;
-  /** Since the first run with an undelivered webhook ended; 0 without one. */
+  /** Since the first run with an undelivered webhook ended; else 0. */
   oldest_seconds: number;
 }
 
@@ -45,28 +44,28 @@ export interface WebhookCounts {
 export interface CronCounts {
   scheduled: number;
   due: number;
-  /** Since the first unfired cron was due; 0 without one. */
+  /** Since the first unfired cron was due; else 0. */
   late_seconds: number;
 }
 
-/** Also `on` in a standby. An empty update would wait for locks of the table, and so would the probe. */
+/** `on` in a standby. An empty update would wait for locks of the table. */
 const IS_WRITABLE = "select current_setting('transaction_read_only') = 'off' as writable";
 
 /**
- * Makes PostgreSQL write a temporary file of a megabyte, which fails on a full disk and leaves nothing behind. Needs no
- * right, write-ahead log or table; takes 10 ms. A written row could still find room in an existing page.
+ * Makes PostgreSQL write a temporary file of a megabyte, which fails on a full disk. Needs no right, write-ahead log or
+ * table; takes 10 ms. A written row could find room in an existing page.
  */
 const WRITE_BESIDE_TABLES = `with written as materialized (select repeat('x', 8000) as line from generate_series(1, 128))
   select max(length(line)) from written`;
 
 export const createStatusRepository = (database: Database) => ({
-  /** After a failover, a standby answers but takes no writes. Throws the database's error if the database is away. */
+  /** A standby answers but takes no writes. Throws the database's error. */
   async isWritable(): Promise<boolean> {
     const [row] = await database.query<{ writable: boolean }>(IS_WRITABLE);
     return row?.writable === true;
   },
 
-  /** Whether the disk has room. Throws the database's error if the database is away. */
+  /** Throws the database's error unless the disk is full. */
   async hasRoom(): Promise<boolean> {
     try {
       await database.transaction(async (transaction) => {

@@ -60,7 +60,7 @@ const metaRoutes =
         },
       },
       async (request, reply) => {
-        // The figures count all users' data, and a handler's filter can't apply to them.
+        // The figures count all users' data; no handler's filter can apply.
         if (request.caller.kind === "user")
           throw forbidden("The figures of this server count what everybody has: they need an API key.");
         const metrics = await service.metrics();
@@ -70,7 +70,6 @@ const metaRoutes =
     );
   };
 
-/** `/ok`, and with `meta` also `/info` and `/metrics`. */
 export const createStatusRoutes =
   (service: StatusService, { meta = true }: { meta?: boolean } = {}): RoutePlugin =>
   async (app) => {

@@ -43,7 +43,7 @@ export interface Metrics {
     resident_memory_bytes: number;
     heap_used_bytes: number;
     external_memory_bytes: number;
-    /** Delay of timers since the last read of the metrics. */
+    /** Since the last read. */
     event_loop_delay_p50_seconds: number;
     event_loop_delay_p99_seconds: number;
     event_loop_delay_max_seconds: number;
@@ -52,41 +52,34 @@ export interface Metrics {
     up: boolean;
     connections: number;
     idle_connections: number;
-    /** Statements that wait for a connection. */
     waiting: number;
   };
-  /** Unfinished runs of all processes; undefined while the database is away. */
+  /** Of all processes; undefined while the database is away. */
   queue:
     | {
         num_pending: number;
         num_running: number;
-        /** Pending runs whose graph no living worker hosts. */
+        /** No living worker hosts their graph. */
         num_unhosted: number;
-        /** Pending runs that may have ended their processes and wait to be executed alone. */
+        /** They may have ended their processes and wait to be executed alone. */
         num_suspects: number;
       }
     | undefined;
-  /**
-   * Of all processes; undefined while the database is away. Counts at most 10,000 expired threads. `late_seconds`:
-   * since the first of them expired.
-   */
+  /** As `queue`; counts at most 10,000. `late_seconds`: since the first of them expired. */
   threads: { num_expired: number; late_seconds: number } | undefined;
-  /** Of all processes; undefined while the database is away. `late_seconds`: since the first unfired cron was due. */
+  /** As `queue`. `late_seconds`: since the first unfired cron was due. */
   crons: { num_scheduled: number; num_due: number; late_seconds: number } | undefined;
-  /**
-   * Of all processes; undefined while the database is away. `oldest_seconds`: since the first run with an undelivered
-   * webhook ended.
-   */
+  /** As `queue`. `oldest_seconds`: since the first run with an undelivered webhook ended. */
   webhooks: { num_pending: number; num_failed: number; oldest_seconds: number } | undefined;
-  /** Tries of this process since its start, by result; undefined if it sends none. */
+  /** By result; undefined if this process sends none. */
   webhook_tries: Readonly<Record<string, number>> | undefined;
-  /** Open event streams of this process; a WebSocket has one for each subscription. */
+  /** A WebSocket has one stream for each subscription. */
   event_streaming: { streams: number; sockets: number } | undefined;
-  /** Open streams and waiting requests of this process, and requests refused since its start, by limit. */
+  /** Of this process; refusals by limit. */
   limits: { open_streams: number; refused: Readonly<Record<string, number>> } | undefined;
   /** Undefined if this process is no worker. */
   workers: { max: number; active: number; available: number } | undefined;
-  /** Graph processes of this server, and deaths by reason; undefined without WORKERS. */
+  /** Deaths by reason; undefined without WORKERS. */
   graph_processes:
     | { working: number; spare: number; starting: number; deaths: Readonly<Record<string, number>> }
     | undefined;

@@ -11,24 +11,21 @@ import type { Metrics, ServerInfo } from "./schemas.ts";
 export interface StatusServiceOptions {
   database: Database;
   repository: StatusRepository;
-  /** Why this process should get no requests, as the end of a sentence ("is stopping"); undefined if it may. */
+  /** Why this process should get no requests, as the end of a sentence ("is stopping"). */
   readiness?: () => string | undefined;
   workers?: () => { max: number; active: number };
   eventStreaming?: () => Metrics["event_streaming"];
   webhookTries?: () => Metrics["webhook_tries"];
   limits?: () => Metrics["limits"];
   graphProcesses?: () => Metrics["graph_processes"];
-  /** Pending runs, by graph, that no worker can execute. */
+  /** Pending runs that no worker can execute. */
   listUnhosted?: () => Promise<{ graph_id: string; runs: number }[]>;
-  /** Pending runs that may have ended their processes and wait to be executed alone. */
+  /** Pending runs that may have ended their processes. */
   countSuspects?: () => Promise<number>;
-  /** Flags beside those that every server has. */
   flags?: Record<string, boolean>;
 }
 
-/**
- * The least version that Studio accepts: it refuses 0.1.0. Clients split the text at its dots, so it is a number alone.
- */
+/** Studio refuses a lower version. Clients split it at its dots, so it is a number alone. */
 const API_VERSION = "0.4.35";
 
 const NO_ROOM = "The database has no room left on its disk.";
@@ -36,12 +33,12 @@ const NO_ROOM = "The database has no room left on its disk.";
 /** A probe must end before a pool gives up waiting for a connection. */
 const DATABASE_CHECK_MS = 2_000;
 
-/** A caller without a key may call /ok, and the check takes the database 10 ms. */
+/** /ok needs no key, and the check takes the database 10 ms. */
 const ROOM_LASTS_MS = 5_000;
 
 const EVENT_LOOP_SAMPLE_MS = 10;
 
-/** The names of the hosted service and the SDKs, missing abilities included. */
+/** The names of the hosted service and the SDKs. */
 const FLAGS = {
   assistants: true,
   crons: true,
@@ -55,8 +52,8 @@ const NANOSECONDS = 1e9;
 const MICROSECONDS = 1e6;
 
 /**
- * Lets callers share the work in progress: while the database does not answer, each probe would otherwise hold one more
- * connection of the pool.
+ * Callers share the work in progress: otherwise each probe would hold one more connection while the database does not
+ * answer.
  */
 const oneAtATime = <T>(work: () => Promise<T>): (() => Promise<T>) => {
   let underWay: Promise<T> | undefined;
@@ -66,7 +63,6 @@ const oneAtATime = <T>(work: () => Promise<T>): (() => Promise<T>) => {
     }));
 };
 
-/** Health, versions and metrics. `close()` stops the measurement of the event loop. */
 export const createStatusService = (options: StatusServiceOptions) => {
   const { database, repository, readiness, workers } = options;
   const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_SAMPLE_MS });
@@ -109,7 +105,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
     metadata: {},
   };
 
-  /** The histogram holds the whole time between two samples; the excess over the sample interval is the delay. */
+  /** The histogram holds the whole time between two samples. */
   const delaySeconds = (nanoseconds: number): number =>
     Math.max(0, nanoseconds / NANOSECONDS - EVENT_LOOP_SAMPLE_MS / 1000) || 0;
 
@@ -134,12 +130,12 @@ export const createStatusService = (options: StatusServiceOptions) => {
         if (isOutOfRoom(error)) throw unavailable(NO_ROOM, error);
         throw unavailable("The database does not answer.", error);
       }
-      // Every process writes: new runs, leases, the ends of runs.
+      // Every process writes: runs, leases, the ends of runs.
       if (!takesWrites) throw unavailable("The database takes no writes.");
       if (!room) throw unavailable(NO_ROOM);
     },
 
-    /** Pending runs of all processes, for a process's exit report; undefined if the database does not answer. */
+    /** For the exit report; undefined if the database does not answer. */
     async pendingRuns(): Promise<number | undefined> {
       const counted = repository.countUnfinishedRuns({ answerMs: DATABASE_CHECK_MS });
       return (await within(DATABASE_CHECK_MS, counted).catch(() => undefined))?.pending;

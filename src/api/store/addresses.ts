@@ -1,14 +1,13 @@
 import { storableText } from "../../platform/domain/json-schemas.ts";
 
-/** A path of labels, and a key that is unique under it. */
 export interface ItemAddress {
   namespace: string[];
   key: string;
 }
 
 /**
- * UTF-8 bytes of a key, and of a namespace with `BYTES_PER_LABEL` more per label. Together they are one btree entry,
- * which PostgreSQL limits to 2,704 bytes.
+ * Bytes of UTF-8; a namespace has `BYTES_PER_LABEL` more per label. Together they are one btree entry, which PostgreSQL
+ * limits to 2,704 bytes.
  */
 const KEY_BYTES_AT_MOST = 1_000;
 const NAMESPACE_BYTES_AT_MOST = 1_500;
@@ -28,7 +27,7 @@ export const textComplaint = (labels: readonly unknown[]): string | undefined =>
     : `label ${index + 1} is not a text`;
 };
 
-/** The same for LangGraph's rules for labels. */
+/** By LangGraph's rules. */
 export const labelsComplaint = (labels: readonly unknown[]): string | undefined => {
   const complaint = textComplaint(labels);
   if (complaint !== undefined) return complaint;
@@ -38,7 +37,7 @@ export const labelsComplaint = (labels: readonly unknown[]): string | undefined 
   return dotted === -1 ? undefined : `label ${dotted + 1} contains a period`;
 };
 
-/** Why this namespace can't hold items, as the rest of a sentence. */
+/** For storing. */
 export const namespaceComplaint = (namespace: readonly unknown[]): string | undefined => {
   if (namespace.length === 0) return "needs at least one label";
   const complaint = labelsComplaint(namespace);
@@ -53,7 +52,6 @@ export const namespaceComplaint = (namespace: readonly unknown[]): string | unde
     : undefined;
 };
 
-/** Why this key can't be stored, as the rest of a sentence. */
 export const keyComplaint = (key: unknown): string | undefined => {
   if (typeof key !== "string") return "is not a text";
   if (!isStorable(key)) return "holds a NUL character or half a surrogate pair";

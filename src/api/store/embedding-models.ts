@@ -3,7 +3,7 @@ import type { StoreIndexConfig } from "../../graphs/project/store-embedding.ts";
 import { createModuleLoader } from "../../graphs/modules.ts";
 import { createEmbedder, type Embedder, type EmbeddingModel } from "./embedding.ts";
 
-/** LangChain's packages of embedding models. The project installs them. */
+/** Packages that the project installs. */
 const PROVIDERS: Readonly<Record<string, { package: string; className: string }>> = {
   openai: { package: "@langchain/openai", className: "OpenAIEmbeddings" },
   azure_openai: { package: "@langchain/openai", className: "AzureOpenAIEmbeddings" },
@@ -58,8 +58,8 @@ const ofProvider = async (embed: string): Promise<EmbeddingModel> => {
 };
 
 /**
- * Loads `store.index.embed`: an export of the project (a function of texts, or LangChain's `Embeddings` of any copy of
- * the library, or a promise of one), or a provider's model. @throws GraphLoadError if loading fails
+ * `store.index.embed` is an export of the project (a function of texts, LangChain's `Embeddings` of any copy of the
+ * library, or a promise of one), or a provider's model. Throws `GraphLoadError`.
  */
 export const loadEmbedder = async ({ embed, module, dims }: StoreIndexConfig): Promise<Embedder> => {
   if (module === undefined) {

@@ -6,17 +6,16 @@ export interface EmbeddingModel {
   embedQuery(text: string): Promise<number[]>;
 }
 
-/** Vectors in pgvector's text form, with the right length. A fault of the model is `unavailable`. */
+/** Vectors are pgvector's text. A fault of the model is `unavailable`. */
 export interface Embedder {
-  /** One vector per text, in order. */
   documents(texts: readonly string[]): Promise<string[]>;
   query(text: string): Promise<string>;
 }
 
-/** Each text needs a vector, often for money; more in one item are a mistake. */
+/** Each text needs a vector, often for money. */
 const TEXTS_PER_ITEM_AT_MOST = 1_000;
 
-/** A part of a path: `[0]`, `[*]`, `{a,b}` or a name. */
+/** `[0]`, `[*]`, `{a,b}` or a name. */
 const PART = /\[[^\]]*\]|\{[^}]*\}|[^.[\]{}]+/g;
 
 const partOf = (value: unknown, part: string): unknown[] => {
@@ -48,9 +47,9 @@ const textOf = (value: unknown): string[] => {
 };
 
 /**
- * The texts of an item's value at `paths`, without duplicates and blank texts, which providers refuse. Supports all of
- * LangGraph's documented paths, of which its JavaScript library knows half: `$`, `title`, `meta.title`, `list[0]`,
- * `list[-1]`, `list[*].text`, `*.text`, `{title,text}`. Other values become JSON. Throws `invalid` for too many texts.
+ * Distinct texts of a value at `paths`, without blank ones, which providers refuse. LangGraph's documented paths, of
+ * which its JavaScript library knows half: `$`, `title`, `meta.title`, `list[0]`, `list[-1]`, `list[*].text`, `*.text`,
+ * `{title,text}`. Throws `invalid` for too many texts.
  */
 export const textsOf = (value: unknown, paths: readonly string[]): string[] => {
   const texts = new Set(
@@ -67,7 +66,7 @@ export const textsOf = (value: unknown, paths: readonly string[]): string[] => {
 /** As many bytes of SHA-256 as a UUID has. */
 const HASH_BYTES = 16;
 
-/** The hash (hex) includes the model, since each model makes other vectors. */
+/** Includes the model, since each model makes other vectors. */
 export const hashOf = (embed: string, text: string): string =>
   createHash("sha256")
     .update(`${embed}\0${text}`)
@@ -77,7 +76,6 @@ export const hashOf = (embed: string, text: string): string =>
 const isFloat32 = (value: unknown): boolean =>
   typeof value === "number" && Number.isFinite(Math.fround(value));
 
-/** Checks a model's results and separates its failures from the server's. */
 export const createEmbedder = (model: EmbeddingModel, dims: number): Embedder => {
   const written = (vector: unknown): string => {
     if (!Array.isArray(vector) || vector.length !== dims) {
@@ -96,7 +94,7 @@ export const createEmbedder = (model: EmbeddingModel, dims: number): Embedder =>
     try {
       return await work();
     } catch (cause) {
-      // A provider's error may hold parts of its key: it goes to the log as the cause, not to the caller.
+      // A provider's error may hold parts of its key, so the caller does not see it.
       throw unavailable(
         "The embedding model of 'store.index' failed; nothing was stored or searched.",
         cause,

@@ -11,13 +11,12 @@ export interface ItemExpiryOptions {
   logger: Logger;
 }
 
-/** Sweeps are frequent and small, so that they stay short beside live traffic. */
+/** Frequent and small, to stay short beside live traffic. */
 const SWEEP_MS = 10_000;
 const EXPIRED_PER_SWEEP = 5_000;
-/** Rarer sweeps would gain nothing, because expired items are invisible anyway. */
+/** Rarer sweeps gain nothing, because expired items are invisible. */
 const SWEEP_AT_MOST_MS = 24 * 3_600_000;
 
-/** Removes expired items of the store until it is closed. */
 export const startItemExpiry = (options: ItemExpiryOptions): { close(): Promise<void> } => {
   const { store, sweepIntervalMinutes: minutes, logger } = options;
   return startPeriodic({

@@ -1,12 +1,11 @@
 import { invalid } from "../../platform/domain/errors.ts";
 import { storableObject } from "../../platform/domain/json-schemas.ts";
 
-/** One condition on a field; an item must meet all of them. */
 export interface FilterCondition {
   field: string;
   operator: "$eq" | "$ne" | "$in" | "$nin" | "$gt" | "$gte" | "$lt" | "$lte";
   /**
-   * The operand in a list, because SQL can't tell JSON's null from a missing value. An empty list is `undefined`, which
+   * In a list, because SQL can't tell JSON's null from a missing value. An empty list stands for `undefined`, which
    * equals an absent field.
    */
   operand: [] | [unknown];
@@ -30,15 +29,15 @@ const operandOf = (field: string, operator: Operator, value: unknown): [] | [unk
       return [value];
     default: {
       const number = Number(value);
-      // As text for SQL's numeric, because JSON has no infinity. No value is greater or less than NaN.
+      // As text for SQL's numeric, because JSON has no infinity.
       return Number.isNaN(number) ? [] : [String(number)];
     }
   }
 };
 
 /**
- * The conditions of a LangGraph filter: `{field: value}` or `{field: {"$gt": 1, "$lt": 5}}`. Objects and lists are
- * compared whole. Throws `invalid` for an unknown operator; LangGraph's own store would silently find nothing.
+ * `{field: value}` or `{field: {"$gt": 1, "$lt": 5}}`; objects and lists are compared whole. Throws `invalid` for an
+ * unknown operator, for which LangGraph's own store silently finds nothing.
  */
 export const filterConditions = (filter: Record<string, unknown> | undefined): FilterCondition[] => {
   if (filter === undefined) return [];

@@ -11,7 +11,7 @@ export interface StoredItem extends Pick<
 export interface ItemExpiry {
   /** Minutes without a read or write. */
   ttlMinutes: number;
-  /** At the time of the read; a read that refreshes the item moves it. */
+  /** At the time of the read, which may move it. */
   expiresAt: Date;
 }
 
@@ -22,7 +22,7 @@ export interface FoundItem extends StoredItem {
 
 export interface FoundRow extends Omit<FoundItem, "expiry"> {
   ordinal: number;
-  /** Either both are null or none. */
+  /** Both null or none. */
   ttl_minutes: number | null;
   expires_at: Date | null;
 }

@@ -10,7 +10,7 @@ export interface SemanticIndex {
   /** The model's name in langgraph.json. */
   embed: string;
   embedder: Embedder;
-  /** The default paths of texts in a value. */
+  /** Default paths of texts. */
   fields: readonly string[];
 }
 
@@ -26,25 +26,23 @@ export interface ItemsOptions {
 export interface ItemToStore extends NewItem {
   /** Parses `valueJson`; called only to index the item. */
   value: () => unknown;
-  /** Paths of the texts to index; false for none, undefined for the defaults. */
+  /** Paths of texts; false for none, undefined for the defaults. */
   index: readonly string[] | false | undefined;
 }
 
 export interface ItemQuery extends Omit<ItemSearch, "near"> {
-  /** The text of a semantic search. */
   query: string | undefined;
 }
 
-/** Stores and finds items for clients and graphs, with semantic search if it is configured. */
 export interface Items {
-  /** Stores whole items and their vectors. Throws `unavailable` if the embedding model fails. */
+  /** Throws `unavailable` if the embedding model fails. */
   put(visibility: Visibility<"store">, items: readonly ItemToStore[]): Promise<void>;
   /**
-   * The items of each search. With a query: indexed items, the most similar first, with scores. Otherwise, or without
-   * semantic search: the last updated first. Throws `unavailable` if the embedding model fails.
+   * With a query: indexed items, the most similar first, with scores. Otherwise, or without semantic search: the last
+   * updated first. Throws `unavailable` if the embedding model fails.
    */
   search(visibility: Visibility<"store">, searches: readonly ItemQuery[]): Promise<FoundItem[][]>;
-  /** One search of a client, whose page may be cut; see `StoreRepository`. */
+  /** For clients; see `StoreRepository`. */
   searchPage(
     visibility: Visibility<"store">,
     search: ItemQuery,
@@ -52,10 +50,10 @@ export interface Items {
   ): Promise<{ items: FoundItem[]; isCut: boolean }>;
 }
 
-/** Calls the embedding model outside of transactions, because it is a request to another server. */
+/** Calls the embedding model, a request to another server, only outside of transactions. */
 export const createItems = ({ repository, vectors, index, logger }: ItemsOptions): Items => {
   const logged = new Set<string>();
-  /** The hosted service and LangGraph's stores ignore it, too. Items then have no `score`. */
+  /** The hosted service and LangGraph's stores ignore it, too. */
   const logIgnored = (what: string): void => {
     if (!logged.has(what)) logger.warn(`${what}, which is ignored: 'store.index' is not configured`);
     logged.add(what);

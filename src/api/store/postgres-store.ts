@@ -42,10 +42,9 @@ const searchItemOf = (item: FoundItem): SearchItem =>
 const SEARCHED_BY_DEFAULT = 10;
 
 /**
- * LangGraph's store on PostgreSQL, which nodes see as `config.store` and `runtime.store`, with the same items as over
- * HTTP. As in LangGraph's store, the reads of a batch see the state before it, and the last of several puts to one
- * address wins. One invalid operation refuses the whole batch. `stop()` closes nothing, because the server owns the
- * database.
+ * LangGraph's store for nodes (`config.store`, `runtime.store`). As in LangGraph's own, the reads of a batch see the
+ * state before it, and the last of several puts to one address wins. One invalid operation refuses the whole batch.
+ * `stop()` closes nothing, because the server owns the database.
  */
 export class PostgresStore extends BaseStore {
   readonly #visibility: Visibility<"store">;
@@ -62,11 +61,9 @@ export class PostgresStore extends BaseStore {
   }
 
   /**
-   * One statement for all gets, at most two for all searches, one per semantic search, one for all puts, one for all
-   * deletes, one per listing of namespaces, and one to refresh items. With semantic search, puts are a transaction with
-   * one request to the embedding model. Throws `InvalidNamespaceError` by LangGraph's rules, `invalid` for text that
-   * PostgreSQL can't store and for an unknown operator, `unavailable` if the embedding model fails, TypeError for a
-   * value without JSON.
+   * Operations of a kind share a statement. With semantic search, puts are a transaction with one request to the
+   * embedding model. Throws `InvalidNamespaceError` by LangGraph's rules, `invalid` for text that PostgreSQL can't
+   * store and for an unknown operator, `unavailable` if the model fails, TypeError for a value without JSON.
    */
   override async batch<Operations extends Operation[]>(
     operations: Operations,
@@ -146,7 +143,6 @@ export class PostgresStore extends BaseStore {
     const valueJson = toWireJson(value);
     assertStorable(key, valueJson);
     const ttlMinutes = this.#expiry.defaultMinutes;
-    // Indexes the stored JSON, not the graph's objects.
     return { namespace, key, valueJson, ttlMinutes, value: () => JSON.parse(valueJson) as unknown, index };
   }
 }

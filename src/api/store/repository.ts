@@ -21,14 +21,14 @@ import {
 } from "./statements.ts";
 
 export interface NewItem extends ItemAddress {
-  /** JSON text that PostgreSQL can store. */
+  /** PostgreSQL must be able to store it. */
   valueJson: string;
-  /** Minutes without a read or write; undefined: never expires. */
+  /** Undefined: never expires. */
   ttlMinutes: number | undefined;
 }
 
 export interface ItemRead extends ItemAddress {
-  /** Whether the read restarts an item's time to live. */
+  /** Whether the read restarts the time to live. */
   refreshTtl: boolean;
 }
 
@@ -38,11 +38,11 @@ export interface ItemSearch {
   limit: number;
   offset: number;
   refreshTtl: boolean;
-  /** A semantic search; needs the table of vectors. */
+  /** Needs the table of vectors. */
   near?: {
     /** In pgvector's text form. */
     vector: string;
-    /** The model; only its own vectors can be compared. */
+    /** Only vectors of one model can be compared. */
     embeddedBy: string;
   };
 }
@@ -55,7 +55,7 @@ export interface NamespaceMatch {
 
 export interface NamespaceSearch {
   matches: NamespaceMatch[];
-  /** Labels to keep of each namespace; undefined means all. */
+  /** Labels to keep; undefined means all. */
   maxDepth: number | undefined;
   limit: number;
   offset: number;
@@ -64,21 +64,19 @@ export interface NamespaceSearch {
 /** The visibility's condition applies to the item: see `filterable`. */
 export interface StoreRepository {
   /**
-   * The items in the order of the addresses; undefined for a missing one. One statement, or two if values are large:
-   * `whenLarge` is awaited before those are read.
+   * In the order of the addresses. One statement, or two if values are large: `whenLarge` is awaited before those are
+   * read.
    */
   get(
     visibility: Visibility<"store">,
     reads: readonly ItemRead[],
     whenLarge?: WhenLarge,
   ): Promise<(StoredItem | undefined)[]>;
-  /**
-   * The items of each search: the nearest first, or the last updated first. At most two statements, and one per vector.
-   */
+  /** The nearest first, or the last updated first. At most two statements, and one per vector. */
   search(visibility: Visibility<"store">, searches: readonly ItemSearch[]): Promise<FoundItem[][]>;
   /**
-   * One search of a client, as a bounded read (platform/database/bounded-reads.ts). A page that would grow too large
-   * ends early; `isCut`: more items match within the limit.
+   * A bounded read (platform/database/bounded-reads.ts). A page that would grow too large ends early; `isCut`: more
+   * items match within the limit.
    */
   searchPage(
     visibility: Visibility<"store">,
@@ -86,21 +84,21 @@ export interface StoreRepository {
     signal?: AbortSignal,
   ): Promise<{ items: FoundItem[]; isCut: boolean }>;
   /**
-   * Stores whole items in one statement. Addresses must be unique. Throws `forbidden` if the filter excludes an item,
-   * or the stored item that it would replace.
+   * One statement. Addresses must be unique. Throws `forbidden` if the filter excludes an item or the one that it would
+   * replace.
    */
   put(visibility: Visibility<"store">, items: readonly NewItem[]): Promise<void>;
-  /** One statement; missing items are no error. */
+  /** Missing items are no error. */
   delete(visibility: Visibility<"store">, addresses: readonly ItemAddress[]): Promise<void>;
-  /** The distinct namespaces with items, in byte order of their labels. */
+  /** In byte order of their labels. */
   listNamespaces(visibility: Visibility<"store">, query: NamespaceSearch): Promise<string[][]>;
-  /** The same as a bounded read, for clients. */
+  /** The same as a bounded read. */
   listNamespacesFor(
     visibility: Visibility<"store">,
     query: NamespaceSearch,
     signal: AbortSignal | undefined,
   ): Promise<string[][]>;
-  /** Removes up to `limit` expired items, the longest expired first, and returns how many. */
+  /** The longest expired first; returns how many. */
   deleteExpired(visibility: Visibility<"store">, limit: number): Promise<number>;
 }
 
@@ -108,11 +106,11 @@ export interface StoreRepository {
 const ANY_DEPTH = 2_147_483_647;
 const BIGINT_SAFE_AT_MOST = Number.MAX_SAFE_INTEGER / 4;
 
-/** A whole, non-negative count for SQL. Callers within the process may pass Infinity. */
+/** Callers within the process may pass Infinity. */
 const wholeCount = (value: number): number =>
   Number.isNaN(value) ? 0 : Math.trunc(Math.min(Math.max(value, 0), BIGINT_SAFE_AT_MOST));
 
-/** The range of namespaces that begin with these labels; `upper` is exclusive. */
+/** `upper` is exclusive. */
 const rangeOf = (
   prefix: readonly string[],
 ): { lower: readonly string[]; upper: readonly string[] | null } => ({
@@ -120,7 +118,7 @@ const rangeOf = (
   upper: prefix.length === 0 ? null : [...prefix.slice(0, -1), `${prefix.at(-1)}\u0001`],
 });
 
-/** Labels that every match begins with: those of the longest prefix condition up to its first `*`. */
+/** Labels that every match begins with. */
 const leadingLabels = (matches: readonly NamespaceMatch[]): string[] =>
   matches
     .filter(({ matchType }) => matchType === "prefix")
@@ -163,7 +161,7 @@ const wantedOf = ({ namespacePrefix, conditions, limit, offset, near }: ItemSear
 
 /**
  * Every method takes a list, because LangGraph passes all operations of a tick at once. The list is one JSON parameter,
- * so that one prepared statement serves any length.
+ * so one prepared statement serves any length.
  */
 export const createStoreRepository = (database: Queryable, reads: BoundedReads): StoreRepository => {
   const { cipher } = database;
@@ -255,7 +253,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
 
     async put(visibility, items) {
       if (items.length === 0) return;
-      // Joined by hand, because the values are JSON text already and may be large.
+      // The values are JSON text already, and may be large.
       const rows = items.map(({ namespace, key, valueJson, ttlMinutes }) => {
         const address = JSON.stringify({ namespace, key, ttl_minutes: ttlMinutes ?? null });
         const value =

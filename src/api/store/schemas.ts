@@ -17,7 +17,7 @@ const labelsThat = (complaintOf: (labels: string[]) => string | undefined) =>
     if (complaint !== undefined) context.addIssue({ code: "custom", message: complaint });
   });
 
-/** Labels of a read, which need not name a valid place for items. */
+/** A read may name a place where nothing can be stored. */
 const labels = labelsThat(labelsComplaint);
 
 const itemKey = z.string().superRefine((key, context) => {
@@ -25,7 +25,7 @@ const itemKey = z.string().superRefine((key, context) => {
   if (complaint !== undefined) context.addIssue({ code: "custom", message: complaint });
 });
 
-/** A hundred years. PostgreSQL's time ends in the year 294276, which a larger number could exceed. */
+/** A hundred years. PostgreSQL's time ends in the year 294276. */
 const TTL_MINUTES_AT_MOST = 100 * 366 * 24 * 60;
 
 export const itemPutBody = z

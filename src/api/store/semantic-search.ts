@@ -10,20 +10,19 @@ import { hasVectorTable, prepareVectorTable } from "./vector-table.ts";
 export interface OpenItemsOptions {
   database: Database;
   repository: StoreRepository;
-  /** `store.index` of langgraph.json; undefined without semantic search. */
+  /** Undefined without semantic search. */
   index: StoreIndexConfig | undefined;
-  /** Whether the database supports advisory locks; by default true. */
+  /** By default true. */
   advisoryLocks?: boolean;
   logger: Logger;
 }
 
-/** Whether another model has indexed items. */
 const OTHERS = "select exists (select from threadloom.store_vectors where embedded_by <> $1) as found";
 
 /**
- * Opens the store's items. With `index`: loads the embedding model and creates the table. Without it, puts delete the
- * vectors of a former configuration, so that a later semantic search never finds an item by a text that it no longer
- * has. Throws `GraphLoadError` if the model can't be loaded, `StartError` if the database can't hold vectors.
+ * Without `index`, puts delete the vectors of a former configuration: a later semantic search must not find an item by
+ * a text that it no longer has. Throws `GraphLoadError` if the model can't be loaded, `StartError` if the database
+ * can't hold vectors.
  */
 export const openItems = async (options: OpenItemsOptions): Promise<Items> => {
   const { database, repository, index, logger } = options;

@@ -28,26 +28,22 @@ export interface StoreServiceOptions {
 
 export interface ItemPage {
   items: ItemRecord[];
-  /** The next offset if the page was cut; otherwise undefined. */
+  /** Undefined unless the page was cut. */
   next: number | undefined;
 }
 
 export interface StoreService {
-  /**
-   * Stores or replaces an item with its time to live. `index` is ignored without semantic search. Throws `unavailable`
-   * if its texts can't be embedded.
-   */
+  /** `index` is ignored without semantic search. Throws `unavailable` if the texts can't be embedded. */
   put(caller: Caller, request: ItemPut): Promise<void>;
-  /** `whenLarge` is awaited before a large item is read. */
   get(caller: Caller, request: ItemGet, whenLarge?: WhenLarge): Promise<ItemRecord | undefined>;
   delete(caller: Caller, request: ItemDelete): Promise<void>;
   /**
-   * The last updated items first, or the most similar to `query`, which is ignored without semantic search. Throws
-   * `invalid` for an unknown operator, `unavailable` if the query can't be embedded.
+   * The last updated first, or the most similar to `query`, which is ignored without semantic search. Throws `invalid`
+   * for an unknown operator, `unavailable` if the query can't be embedded.
    */
   search(caller: Caller, request: ItemSearchRequest, signal?: AbortSignal): Promise<ItemPage>;
   listNamespaces(caller: Caller, request: NamespacesRequest, signal?: AbortSignal): Promise<string[][]>;
-  /** Removes up to `limit` expired items and returns how many. */
+  /** Returns how many were removed. */
   deleteExpired(caller: Caller, limit: number): Promise<number>;
 }
 
@@ -65,10 +61,7 @@ const recordOf = (item: FoundItem): ItemRecord => ({
 
 const EXPIRED = { namespace: [], key: "" };
 
-/**
- * The granted request: a handler may have moved the caller's items under a namespace of their own. Throws `invalid` if
- * the result breaks the rules for clients.
- */
+/** A handler may have moved the request to another namespace. Throws `invalid` if that breaks the rules for clients. */
 const granted = <Value extends { namespace: string[]; key?: string }>({
   value,
 }: Visibility<"store", Value>): Value => {
@@ -80,7 +73,7 @@ const granted = <Value extends { namespace: string[]; key?: string }>({
   return value;
 };
 
-/** The store for HTTP clients. Graphs use the same items through `PostgresStore`. */
+/** Graphs use the same items through `PostgresStore`. */
 export const createStoreService = ({
   repository,
   authorize,

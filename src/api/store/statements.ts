@@ -1,17 +1,16 @@
 /**
- * The store's statements. Each takes its operations as one JSON parameter; raw for the lateral joins, CTEs and locks by
- * `ctid`. Puts and deletes lock in the order of the primary key and refreshes never wait for a lock, so batches can't
- * deadlock.
+ * Each statement takes its operations as one JSON parameter; raw for lateral joins, CTEs and locks by `ctid`. Puts and
+ * deletes lock in the order of the primary key and refreshes never wait for a lock, so batches can't deadlock.
  */
 
 import { LARGE_ANSWER_BYTES } from "../../platform/lib/large-answers.ts";
 
 const ADDRESSES = `jsonb_to_recordset($1::jsonb) as wanted (namespace text[] collate "C", key text collate "C")`;
 
-/** Expired items are invisible even before the sweep. */
+/** Expired items are invisible before the sweep, too. */
 const ALIVE = "(item.expires_at is null or item.expires_at > now())";
 
-/** What filters of `Auth` apply to: the fields of the value, `namespace` and `key`. Encrypted values have no fields. */
+/** Filters of `Auth` apply to the fields of the value, `namespace` and `key`. Encrypted values have no fields. */
 export const filterable = (item: "item" | "wanted", isEncrypted: boolean): string => {
   const address = `jsonb_build_object('namespace', ${item}.namespace, 'key', ${item}.key)`;
   // A graph may store a list, to which `||` would append.
@@ -28,9 +27,9 @@ const get = (value: string, visible: string): string => `
   join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
   where ${ALIVE} and ${visible}`;
 
-/** `visible`, here and below: a visibility's condition on `filterable`. */
+/** `visible`: a visibility's condition on `filterable`. */
 export const getItems = (visible: string): string => get("item.value", visible);
-/** As `getItems`, but with only the size of large values. */
+/** Large values are replaced by their size. */
 export const getWeighed = (visible: string): string =>
   get(
     `case when octet_length(item.value::text) <= ${LARGE_ANSWER_BYTES} then item.value end as value,
@@ -38,7 +37,7 @@ export const getWeighed = (visible: string): string =>
     visible,
   );
 
-/** Whether an item's value meets all conditions; filters.ts says why operands are lists. */
+/** filters.ts says why operands are lists. */
 const MEETS_CONDITIONS = `
   (wanted.conditions is null or not exists (
     select from jsonb_to_recordset(wanted.conditions) as condition (field text, operator text, operand jsonb)
@@ -73,10 +72,10 @@ export const search = (everywhere: boolean, visible: string): string => `
   order by wanted.ordinal, found.updated_at desc, found.namespace, found.key`;
 
 /**
- * Items by the distance of their nearest text, exact: an approximate index finds its nearest vectors first and filters
- * later, so a namespace or a filter could leave too few. One search at a time: for a list, PostgreSQL expects a hundred
- * rows and compiles the statement (JIT), 0.9 s of 1.1. `materialized` reads the query once, `offset 0` keeps vectors
- * out of sorts, and values are read only for found items. A zero vector has no distance (NaN) and counts as unrelated.
+ * Exact, by the nearest text of each item: an approximate index filters its nearest vectors later, so a namespace or a
+ * filter could leave too few. One search at a time: for a list, PostgreSQL expects a hundred rows and compiles the
+ * statement (JIT), 0.9 s of 1.1. `materialized` reads the query once, and `offset 0` keeps vectors out of sorts. A zero
+ * vector has no distance (NaN) and counts as unrelated.
  */
 export const searchByMeaning = (everywhere: boolean, visible: string): string => `
   with wanted as materialized (
@@ -115,8 +114,8 @@ export const searchByMeaning = (everywhere: boolean, visible: string): string =>
   order by wanted.ordinal, found.distance, found.namespace, found.key`;
 
 /**
- * Recreates an expired item instead of updating it. Returns one row per stored item. The filter of `Auth` must hold for
- * the stored item (`visible`) and for the new one (`allowed`).
+ * Recreates an expired item. Returns one row per stored item: the filter of `Auth` must hold for the stored item
+ * (`visible`) and the new one (`allowed`).
  */
 export const putItems = (visible: string, allowed: string): string => `
   insert into threadloom.store_items as item (namespace, key, value, ttl_minutes, expires_at)
@@ -147,10 +146,10 @@ export const deleteItems = (visible: string): string => `
   where item.namespace = locked.namespace and item.key = locked.key`;
 
 /**
- * A locked item is being written, refreshed or removed, so the refresh skips it. Rows are found again by `ctid`: by the
- * primary key, outdated statistics made PostgreSQL lock the inner rows for each outer one, and 10,000 of 110,000
- * expired items took minutes. A row that changed since the snapshot has another `ctid` and is left out, which is right
- * for refreshes and the sweep but would be wrong in DELETE.
+ * A locked item is being written, refreshed or removed, and needs no refresh. Rows are found by `ctid`: by the primary
+ * key, outdated statistics made PostgreSQL lock the inner rows for each outer one, and 10,000 of 110,000 expired items
+ * took minutes. A row that changed since the snapshot has another `ctid` and is left out, which is right for refreshes
+ * and the sweep but would be wrong in DELETE.
  */
 export const REFRESH_EXPIRY = `
   update threadloom.store_items
@@ -181,10 +180,10 @@ const MATCHES_ALL = `
         place::integer + case when suffix then cardinality(item.namespace) - cardinality(path) else 0 end]))`;
 
 /**
- * Walks from one namespace to the next in the primary key: the cost depends on the namespaces, not on the items
- * (`select distinct` with a depth reads all items). The next namespace lies behind all with the same first labels if
- * the depth cuts there, else it may be a child, the smallest of which has one more, empty label. $1 first possible
- * namespace, $2 conditions, $3 depth, $4 offset, $5 offset and limit, $6 end of the range.
+ * Walks from one namespace to the next in the primary key, because `select distinct` with a depth reads all items. The
+ * next one lies behind all with the same first labels if the depth cuts there, else it may be a child, the smallest of
+ * which has one more, empty label. $1 first possible namespace, $2 conditions, $3 depth, $4 offset, $5 offset and
+ * limit, $6 end of the range.
  */
 export const listNamespaces = (everywhere: boolean, visible: string): string => {
   const first = (lower: string): string => `

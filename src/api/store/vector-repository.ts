@@ -4,13 +4,12 @@ import type { ItemAddress } from "./addresses.ts";
 import { createStoreRepository, type NewItem } from "./repository.ts";
 import { ADD_VECTORS, FORGET_OTHER_TEXTS, KNOWN_TEXTS } from "./vector-statements.ts";
 
-/** A text of an item, by its hash (hex). */
+/** `hash`: hex. */
 export interface TextOfItem extends ItemAddress {
   hash: string;
 }
 
 export interface VectorRepository {
-  /** The texts of these items with stored vectors. One statement. */
   knownTexts(visibility: Visibility<"store">, addresses: readonly ItemAddress[]): Promise<TextOfItem[]>;
   /**
    * Stores items as `StoreRepository.put` does and makes `texts` their indexed texts; vectors of other texts are
@@ -44,7 +43,7 @@ export const createVectorRepository = (database: Database): VectorRepository => 
     if (items.length === 0) return true;
     try {
       await database.transaction(async (transaction) => {
-        // The put locks the items, so that no other transaction changes their vectors from here on.
+        // The put locks the items and so their vectors.
         await createStoreRepository(transaction, database).put(visibility, items);
         const missing = await transaction.query<TextOfItem>(FORGET_OTHER_TEXTS, [
           addressJson(items),

@@ -2,7 +2,7 @@ import { againIfOthersWereFirst } from "../../platform/database/accelerators.ts"
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import { sqlState, StartError } from "../../platform/domain/errors.ts";
 
-/** The advisory lock with which one of several starting replicas creates the table. */
+/** Lets one of several starting replicas create the table. */
 const VECTOR_TABLE_LOCK = 7_448_120_265;
 const INSUFFICIENT_PRIVILEGE = "42501";
 
@@ -43,7 +43,7 @@ const ensureExtension = async (transaction: Queryable): Promise<void> => {
   });
 };
 
-/** Also true for vectors of a former configuration. */
+/** Also true for a former configuration. */
 export const hasVectorTable = async (database: Queryable): Promise<boolean> => {
   const [row] = await database.query<{ found: boolean }>(
     "select to_regclass('threadloom.store_vectors') is not null as found",
@@ -52,9 +52,9 @@ export const hasVectorTable = async (database: Queryable): Promise<boolean> => {
 };
 
 /**
- * Creates the extension and the table for vectors of `dims` numbers. Not a migration, since migrations must run without
- * pgvector. Several processes may call it at once. `advisoryLocks`: see accelerators.ts. Throws StartError if pgvector
- * is missing or may not be created, and if stored vectors have another length.
+ * Not a migration, since migrations must run without pgvector. Several processes may call it at once. `advisoryLocks`:
+ * see accelerators.ts. Throws StartError if pgvector is missing or may not be created, and if stored vectors have
+ * another length.
  */
 export const prepareVectorTable = async (
   database: Database,

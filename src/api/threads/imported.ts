@@ -9,13 +9,13 @@ export interface ImportedThread {
   metadata: JsonObject;
   /** JSON text of `{task_id: [{id, value}]}`. */
   interrupts: string;
-  /** ISO 8601 times of the first and the last checkpoint; null means now. */
+  /** ISO 8601, of the first and the last checkpoint; null means now. */
   firstTime: string | null;
   lastTime: string | null;
 }
 
-// The conversation's own times keep lists of threads in order. A thread with equal times counts as untouched, hence the
-// extra millisecond.
+// The conversation's own times keep lists in order. Equal times would mean an untouched thread, hence the extra
+// millisecond.
 const STORE = `
   with times as (
     select coalesce($5::timestamptz, now()) as first,
@@ -30,7 +30,7 @@ const STORE = `
 const MERGE = `update threadloom.threads set metadata = metadata || $2::jsonb, version = version + 1
   where thread_id = $1 and unfinished_runs = 0`;
 
-/** Inserts the thread or updates the existing one, unless a run is on it. */
+/** Changes nothing while a run is on the thread. */
 export const storeImported = async (queryable: Queryable, thread: ImportedThread): Promise<void> => {
   const { cipher } = queryable;
   const key = { thread_id: thread.threadId };
@@ -44,7 +44,7 @@ export const storeImported = async (queryable: Queryable, thread: ImportedThread
   ]);
 };
 
-/** Merges metadata into an existing thread, unless a run is on it. */
+/** Changes nothing while a run is on the thread. */
 export const mergeImported = async (
   queryable: Queryable,
   threadId: string,

@@ -7,13 +7,13 @@ export const NO_CONTENT = 204;
 export const sendJson = (reply: FastifyReply, text: string): FastifyReply =>
   reply.type("application/json; charset=utf-8").send(text);
 
-/** Reserves room for a large answer to a read. The budget may refuse it. */
+/** The budget may refuse a large answer to a read. */
 export const roomToRead =
   (room: ResponseBudget, { raw }: FastifyReply): WhenLarge =>
   (bytes) =>
     room.reserve(raw, bytes, { isRefusable: true });
 
-/** Reserves room for a large answer to a change. The change has happened, so the budget does not refuse it. */
+/** The change has happened, so the budget does not refuse its answer. */
 export const roomAfterChange =
   (room: ResponseBudget, { raw }: FastifyReply): WhenLarge =>
   (bytes) =>

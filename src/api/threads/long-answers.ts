@@ -8,26 +8,25 @@ import { createGate } from "../../platform/lib/gate.ts";
 import type { WhenLarge } from "../../platform/lib/large-answers.ts";
 import { createYieldPoint, type TimeSlicer } from "../../platform/lib/time-slicer.ts";
 
-/** Longer answers are sent in pieces, and only `AT_ONCE` of them are made at a time. */
+/** Longer answers are sent in pieces, `AT_ONCE` at a time. */
 export const LONG_ANSWER_BYTES = 1024 * 1024;
 const AT_ONCE = 4;
 const PATIENCE_MS = 30_000;
-/** The server keeps at most one unsent piece in memory: a megabyte, or one item that is longer. */
+/** Bounds how long an unsent piece stays in memory. */
 const PATIENCE: TakersPatience = { stalledMs: 60_000 };
 const JSON_TYPE = "application/json; charset=utf-8";
 
-/** Sends answers of any length in bounded memory. The next piece is made only after the previous one was sent. */
+/** The next piece is made after the previous one was sent, which bounds memory. */
 export interface LongAnswers {
   /**
-   * Waits for a place among the long answers and holds it until the response ends. A second call for the same response
-   * returns the same place. Throws `unavailable` after `PATIENCE_MS`.
+   * Holds a place among the long answers until the response ends; repeated calls return the same place. Throws
+   * `unavailable` after `PATIENCE_MS`.
    */
   begin(reply: FastifyReply, signal: AbortSignal): Promise<void>;
   sendPieces(reply: FastifyReply, pieces: readonly string[]): FastifyReply;
   /**
-   * Sends a JSON array while its items are made. An error within the first megabyte is answered as usual; later the
-   * connection is cut, because a partial array must not pass for a complete one. `items` must await `whenLarge` before
-   * it makes a large item: without that, 120 callers made 14 MB each.
+   * An error after the first megabyte cuts the connection, because a partial array must not pass for a complete one.
+   * `items` must await `whenLarge` before a large item: 120 callers made 14 MB each.
    */
   sendItems(
     reply: FastifyReply,
@@ -85,10 +84,7 @@ export const createLongAnswers = (slicer: TimeSlicer, patience = PATIENCE): Long
   };
 };
 
-/**
- * Yields the text of a JSON array in pieces of a megabyte, or of one item that is longer. `whenLong` is awaited before
- * the second piece.
- */
+/** Pieces of a megabyte, or of one longer item. `whenLong` is awaited before the second. */
 async function* inPieces(
   items: AsyncIterable<string>,
   yieldPoint: () => Promise<void>,

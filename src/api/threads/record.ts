@@ -6,46 +6,41 @@ import type { Cipher } from "../../platform/encryption/cipher.ts";
 import type { ThreadField } from "./schemas.ts";
 
 /**
- * A thread as the repository reads it. PostgreSQL writes the record's JSON: a page of ten is ten texts instead of 120
- * columns. The values are not in it, since they live in a checkpoint.
+ * PostgreSQL writes the record's JSON: a page of ten is ten texts instead of 120 columns. The values live in a
+ * checkpoint.
  */
 export interface ThreadRecordRow {
   thread_id: string;
-  /** `metadata.graph_id`, which the first run sets; null if the metadata were not read. */
+  /** The first run sets it in `metadata`; null if the metadata were not read. */
   graph_id: string | null;
-  /** True if nothing has touched the thread since its creation: it can't have values. */
+  /** Nothing has touched the thread since its creation, so it has no values. */
   untouched: boolean;
-  /** JSON text of the record without `values` and `ttl`; `error` is in it only if there is one. */
+  /** JSON text without `values` and `ttl`; has `error` only if there is one. */
   record: string;
-  /** JSON text of the time to live, or null. */
   ttl: string | null;
 }
 
-/** The same format as `timestamp` of platform/lib/timestamps.ts. */
+/** The format of `timestamp` in platform/lib/timestamps.ts. */
 const wireTime = (column: string): string =>
   `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')`;
 
 const GRAPH_ID = "metadata ->> 'graph_id'";
 const UNTOUCHED = "status = 'idle' and updated_at = created_at and state_updated_at = created_at";
 
-/** The columns of a candidate, in a statement over `threads`. */
 export const CANDIDATE_COLUMNS = `thread_id, ${GRAPH_ID} as graph_id, ${UNTOUCHED} as untouched`;
 
-/** The columns whose length their writers decide. */
+/** Columns of any length. */
 export const LONG_COLUMNS = ["metadata", "config", "interrupts", "error"] as const;
 export type LongColumn = (typeof LONG_COLUMNS)[number];
 
-/** The long columns that a statement reads. */
 export interface LongParts {
-  /** The columns in the JSON text of the record. */
   shown: readonly LongColumn[];
-  /** `shown`, and `metadata` if the statement needs the thread's graph. */
+  /** `shown`, and `metadata` if the thread's graph is needed. */
   read: readonly LongColumn[];
 }
 
 export const EVERY_LONG_PART: LongParts = { shown: LONG_COLUMNS, read: LONG_COLUMNS };
 
-/** The columns of `threads` from which a `ThreadRecordRow` is made. */
 export const storedColumns = ({ read }: LongParts): string =>
   [
     "thread_id",
@@ -78,13 +73,12 @@ const TTL = `case when ttl_minutes is not null then
       case when expires_at is not null then concat(',"expires_at":"', ${wireTime("expires_at")}, '"') end, '}')
   end`;
 
-/** The columns of a `ThreadRecordRow`, in a raw statement over `threads` or over `storedColumns`. */
+/** Over `threads` or `storedColumns`. */
 export const recordColumns = (parts: LongParts): string => {
   const graphId = parts.read.includes("metadata") ? GRAPH_ID : "null";
   return `thread_id, ${graphId} as graph_id, ${UNTOUCHED} as untouched, ${recordText(parts)} as record, ${TTL} as ttl`;
 };
 
-/** The same for a Kysely query over `threads`. */
 export const RECORD_SELECTION = [
   "thread_id",
   sql.raw<string | null>(GRAPH_ID).as("graph_id"),
@@ -93,14 +87,10 @@ export const RECORD_SELECTION = [
   sql.raw<string | null>(TTL).as("ttl"),
 ] as const;
 
-/**
- * Matches the start of a long column in a record. `jsonb` has a space behind its colons and texts escape their quotes,
- * so no content can match.
- */
+/** No content matches: `jsonb` has a space behind its colons, and texts escape their quotes. */
 const LONG_PART = /(?=,"(?:metadata|config|interrupts|error)":)/;
 const NAME_OF_PART = /^,"(metadata|config|interrupts|error)":/;
 
-/** The text of a record, each of its long columns opened where it was sealed. */
 const openRecord = (cipher: Cipher, { thread_id, record }: ThreadRecordRow): string =>
   record
     .split(LONG_PART)
@@ -112,17 +102,16 @@ const openRecord = (cipher: Cipher, { thread_id, record }: ThreadRecordRow): str
     })
     .join("");
 
-/** Decrypts the encrypted values of records, which are JSON texts. */
+/** Decrypts records, which are JSON texts. */
 export const openRecords = <Row extends ThreadRecordRow>({ cipher }: Queryable, rows: Row[]): Row[] =>
   cipher === undefined
     ? rows
     : rows.map((row) => (row.record.includes("enc1:") ? { ...row, record: openRecord(cipher, row) } : row));
 
 export interface RecordOptions {
-  /** JSON text of the newest checkpoint's values; null for a thread that never ran. */
+  /** JSON text; null for a thread that never ran. */
   values: string | null;
   includeTtl?: boolean;
-  /** The fields to write; undefined means all. */
   select?: ReadonlySet<ThreadField>;
   extracted?: string;
 }

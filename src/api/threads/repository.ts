@@ -29,7 +29,7 @@ export interface NewThread {
 
 const RECORD_COLUMNS = recordColumns(EVERY_LONG_PART);
 
-/** Raw because it names `$2` five times: Kysely would send metadata of up to 1 MB each time. */
+/** Raw because it names `$2` five times: Kysely would send up to 1 MB each time. */
 const patch = (visible: string, removable: string): string => `
   update threadloom.threads
      set metadata = metadata || $2::jsonb,
@@ -41,8 +41,8 @@ const patch = (visible: string, removable: string): string => `
   returning ${RECORD_COLUMNS}`;
 
 /**
- * Raw because it inserts what it selects. A copy of a busy thread has no run and stops at the last checkpoint; the
- * caller then sets the status, which depends on the graph.
+ * Raw because it inserts what it selects. A copy of a busy thread has no run; the caller sets its status, which depends
+ * on the graph.
  */
 const insertCopy = (visible: string): string => `
   insert into threadloom.threads (thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes, expires_at,
@@ -59,7 +59,7 @@ const READ_COPIED = `select metadata::text, config::text, interrupts::text, erro
 const STORE_REENCRYPTED = `update threadloom.threads set metadata = $2::jsonb, config = $3::jsonb, interrupts = $4::jsonb,
     error = $5::jsonb where thread_id = $1 returning ${RECORD_COLUMNS}`;
 
-/** Encrypted values are bound to the row of their thread, so a copy needs them re-encrypted. */
+/** Encryption is bound to the thread's row. */
 const reencryptCopy = async (
   transaction: Queryable,
   cipher: Cipher,
@@ -76,10 +76,7 @@ const reencryptCopy = async (
   return (await transaction.query<ThreadRecordRow>(STORE_REENCRYPTED, [copyId, ...reencrypted]))[0];
 };
 
-/**
- * The SQL of thread records. upkeep/ has that of their removal, state/ that of their states. A hidden thread is treated
- * as missing.
- */
+/** A hidden thread is treated as missing. */
 export const createThreadRepository = (database: Database) => {
   const kysely = queriesOver(database);
   const open = <Row extends ThreadRecordRow>(rows: Row[]) => openRecords(database, rows);
@@ -123,8 +120,8 @@ export const createThreadRepository = (database: Database) => {
 
   return {
     /**
-     * Undefined if a thread with this id exists; it stays unchanged. One statement without a read before it: concurrent
-     * creators of one id meet at the primary key.
+     * Undefined if the id is taken. One statement without a read before it: concurrent creators meet at the primary
+     * key.
      */
     async insert(
       permission: Permission<"threads", "create">,
@@ -144,8 +141,8 @@ export const createThreadRepository = (database: Database) => {
     },
 
     /**
-     * Merges the granted metadata into the thread's. Undefined if there is no such thread, if the metadata would grow
-     * too large (see platform/database/merging.ts), or if `removable` hides the thread: a time to live removes it.
+     * Undefined if the thread is missing, its metadata would grow too large (platform/database/merging.ts), or
+     * `removable` hides it: a time to live removes the thread.
      */
     async patch(
       visibility: Permission<"threads", "update">,
@@ -167,9 +164,7 @@ export const createThreadRepository = (database: Database) => {
       return open(await database.query<ThreadRecordRow>(text, values))[0];
     },
 
-    /**
-     * Inserts a copy with the granted metadata merged in; undefined if the original is missing or `readable` hides it.
-     */
+    /** Undefined if the original is missing or `readable` hides it. */
     async insertCopy(
       transaction: Queryable,
       readable: Visibility<"threads">,

@@ -7,7 +7,6 @@ import type { ThreadService } from "./service.ts";
 import { createStateRoutes } from "./state/routes.ts";
 import { createUpkeepRoutes } from "./upkeep/routes.ts";
 
-/** `room`: the budget for answers with a large state. */
 export const createThreadRoutes =
   (service: ThreadService, room: ResponseBudget): RoutePlugin =>
   async (app) => {

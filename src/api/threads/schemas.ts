@@ -50,7 +50,7 @@ const ttl = z
       : { minutes: value.ttl, strategy: value.strategy ?? ("delete" as const) },
   );
 
-/** An address within a thread. Its `thread_id` is ignored, because the path names the thread. */
+/** `thread_id` is ignored, because the path names the thread. */
 const checkpoint = z.object({
   checkpoint_ns: optional(checkpointNs),
   checkpoint_id: optional(uuid),
@@ -69,7 +69,7 @@ const superstepUpdate = z.object({
   as_node: nodeName.min(1),
 });
 
-/** LangGraph applies updates in turn, and each superstep takes 5 to 30 ms. */
+/** LangGraph applies updates in turn, 5 to 30 ms per superstep. */
 const UPDATES_AT_MOST = 500;
 export const updatesIn = (supersteps: readonly { updates: readonly unknown[] }[]): number =>
   supersteps.reduce((count, { updates }) => count + updates.length, 0);
@@ -95,7 +95,6 @@ export const threadPatchBody = bodyOf({ metadata: optional(storableMetadata), tt
 
 export const threadReadQuery = z.object({ include: queryList });
 
-/** As many as a page of a search can have. */
 const IDS_AT_MOST = 1_000;
 
 const filter = {
@@ -111,7 +110,7 @@ export const threadSearchBody = bodyOf({
   cursor,
   sort_by: optional(z.enum(["thread_id", "status", "created_at", "updated_at", "state_updated_at"])),
   sort_order: sortOrder,
-  // The SDK's list of fields has `context`, though no thread has one: it is accepted and ignored.
+  // The SDK's list has `context`, though no thread has one: it is ignored.
   select: optional(z.array(z.enum([...THREAD_FIELDS, "context"]))),
   extract: optional(z.record(storableText, storableText)),
 });
@@ -123,9 +122,7 @@ export const threadPruneBody = z.object({
   strategy: optional(z.enum(["delete", "keep_latest"])),
 });
 
-/**
- * Names of fields of a state, or `values.<key>`. Unknown names select nothing: clients can be newer than the server.
- */
+/** Fields of a state, or `values.<key>`. Unknown names select nothing: clients can be newer than the server. */
 const selectList = optional(z.array(storableText));
 
 export const stateQuery = z.object({ subgraphs: queryBoolean, select: queryList });
@@ -173,7 +170,7 @@ export const historyBody = bodyOf({
   select: selectList,
 });
 
-// The services write answers as text; these schemas only describe them.
+// Answers are written as text; these schemas only describe them.
 
 const timestamp = z.string().meta({ format: "date-time" });
 const interrupt = z
@@ -260,7 +257,7 @@ export const stateAnswer: z.ZodType = z
   .partial()
   .meta({ id: "ThreadState" });
 
-/** The new state's address in the three forms that clients read. */
+/** The same address in three forms, for different clients. */
 export const stateUpdateAnswer = z
   .object({ checkpoint: checkpointAddress, configurable: checkpointAddress, checkpoint_id: uuid })
   .meta({ id: "ThreadStateUpdate" });

@@ -24,13 +24,12 @@ export interface ThreadServiceOptions {
   ends: Pick<RunEnds, "deleteThreads">;
   graphs: Graphs;
   logger: Logger;
-  /** For threads created without a time to live; undefined: they never expire. */
+  /** Undefined: new threads never expire. */
   defaultTtl?: ThreadTtl | undefined;
-  /** Receives the ids of deleted threads, so that their runs stop, and the runs that ended with them. */
+  /** Receives deleted threads, so that their runs stop, and the runs that ended with them. */
   onThreadsDeleted?: (threadIds: readonly string[], ended: readonly RunEnd[]) => void;
 }
 
-/** Builds one service for each sub-room over one repository. */
 export const createThreadService = (options: ThreadServiceOptions) => {
   const { database, authorize, checkpoints, ends, graphs, logger, defaultTtl, onThreadsDeleted } = options;
   const repository = createThreadRepository(database);

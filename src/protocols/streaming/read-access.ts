@@ -4,16 +4,16 @@ import type { Caller } from "../../access/caller.ts";
 import { threadNotFound } from "../../platform/domain/errors.ts";
 import type { StreamingRepository } from "./repository.ts";
 
-/** A connection's access to a thread, by its caller and the thread's current metadata. */
+/** By the caller and the thread's current metadata. */
 export interface ReadAccess {
   readonly threadId: string;
   readonly caller: Caller;
   readonly hidesNothing: boolean;
-  /** Whether the thread is visible. `once` shares the query with readers of the same visibility. */
+  /** `once` shares the query with readers of the same visibility. */
   exists(once?: Once): Promise<boolean>;
-  /** As `exists`, for a thread that was visible: false if it is deleted. Rejects if it is hidden now. */
+  /** For a thread that was visible: false if it is deleted. Rejects if it is hidden now. */
   stillExists(): Promise<boolean>;
-  /** Rejects if the caller may read no threads any more, or if a thread that was visible is hidden now. */
+  /** Rejects if the caller may read no threads, or a thread that was visible is hidden now. */
   reauthorize(caller: Caller, once: Once): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export const openReadAccess = async (
   const mayRead = async (caller: Caller) =>
     await authorize(caller, "threads", "read", { thread_id: threadId });
   let seen = { caller, visibility: await mayRead(caller) };
-  /** A thread that was never visible is waited for, and a deleted one may be recreated. */
+  /** A missing thread is waited for, and a deleted one may be recreated. */
   let existed = seen.visibility.hidesNothing;
   const readAccess: ReadAccess = {
     threadId,

@@ -12,11 +12,11 @@ export interface ThreadStanding {
   interrupts: JsonObject;
   /** Grows with each created run. */
   turns: number;
-  /** The newest turn that has begun; 0 without one. */
+  /** 0: none has begun. */
   begun: number;
 }
 
-/** The run that began last, else the last one that was cancelled before it began. */
+/** The run that began last, else the last one cancelled before it began. */
 export interface NewestRun {
   runId: string;
   assistantId: string;
@@ -26,13 +26,12 @@ export interface NewestRun {
   error: JsonObject | null;
   /** Milliseconds since 1970. */
   endedAt: number;
-  /** Milliseconds since then, by the database's clock. */
+  /** By the database's clock. */
   endedAgo: number;
   /** Whether the thread is interrupted. */
   waits: boolean;
-  /** Unfinished runs of the thread at the same moment. */
   unfinished: number;
-  /** The newest turn, which may be that of a later run that was cancelled before it began. */
+  /** May be that of a run cancelled before it began. */
   lastTurn: number;
 }
 
@@ -42,7 +41,7 @@ export interface EndedRow {
   error: JsonObject | null;
   /** Milliseconds since 1970. */
   endedAt: number;
-  /** The thread's interrupts if it stopped with this run; null otherwise, or if another run has begun since. */
+  /** Null if the thread did not stop with this run, or another has begun since. */
   waiting: JsonObject | null;
 }
 
@@ -56,7 +55,7 @@ const STATE_CHANGED_AT = `select extract(epoch from state_updated_at)::text as a
 
 const ENDED_AT = `extract(epoch from r.updated_at)::float8 * 1000 as "endedAt"`;
 
-/** Reads all runs of the thread by runs_by_thread, as turns.ts does (8 ms for 10,000). Also threads_pkey. */
+/** Reads all runs of the thread (8 ms for 10,000). Indexes: runs_by_thread, threads_pkey. */
 const NEWEST = `select r.run_id as "runId", r.assistant_id as "assistantId", r.graph_id as "graphId", r.turn, r.status, r.error, ${ENDED_AT},
     extract(epoch from now() - r.updated_at)::float8 * 1000 as "endedAgo",
     t.status = 'interrupted' and t.unfinished_runs = 0 as waits, t.unfinished_runs as unfinished, max(r.turn) over () as "lastTurn"
@@ -71,13 +70,13 @@ const ENDED = `select r.status, r.turn, r.error, ${ENDED_AT},
   from threadloom.runs r join threadloom.threads t on t.thread_id = r.thread_id
   where r.thread_id = $1 and r.run_id = $2`;
 
-/** Limits of a replay, in runs and events per run, so that a long conversation costs no more. */
+/** A long conversation costs no more than this. */
 const REPLAYED_RUNS = 20;
 const MEASURED_EVENTS = 5_000;
 
 /**
- * The first event of the newest runs that together have at most $2 bytes in the log, and at least of the newest run.
- * Reads only the length of values. Indexes: runs_by_thread, run_events_pkey.
+ * The first event of the newest runs that have at most $2 bytes in the log, or of the newest run. Reads only the length
+ * of values. Indexes: runs_by_thread, run_events_pkey.
  */
 const REPLAY_START = `select min(first)::float8 as first from (
   select first, sum(bytes) over newest_first as bytes, row_number() over newest_first as place
@@ -93,7 +92,6 @@ where bytes <= $2 or place = 1`;
 const FIRST_SEQ = `select thread_seq::float8 as seq from threadloom.run_events
   where thread_id = $1 and run_id = $2 and seq >= $3 and seq < $4 order by seq limit 1`;
 
-/** The reads of event streaming; it writes nothing. */
 export const createStreamingRepository = (database: Database) => ({
   async exists(visibility: Visibility<"threads">, threadId: string): Promise<boolean> {
     const values: unknown[] = [threadId];
@@ -102,7 +100,6 @@ export const createStreamingRepository = (database: Database) => ({
     return (await database.query(text, values)).length > 0;
   },
 
-  /** Whether the thread exists but this caller can't see it. */
   async isHidden(visibility: Visibility<"threads">, threadId: string): Promise<boolean> {
     if (visibility.hidesNothing) return false;
     const values: unknown[] = [threadId];
@@ -111,7 +108,7 @@ export const createStreamingRepository = (database: Database) => ({
     return (await database.query(text, values)).length > 0;
   },
 
-  /** The time of the last change of the state, for a caller who sees the thread; undefined if it is deleted. */
+  /** For a caller who sees the thread; undefined if it is deleted. */
   async stateChangedAt(threadId: string): Promise<string | undefined> {
     const [row] = await database.query<{ at: string }>(STATE_CHANGED_AT, [threadId]);
     return row?.at;
@@ -139,13 +136,12 @@ export const createStreamingRepository = (database: Database) => ({
     return decryptColumns(cipher, { waiting: THREAD_JSON.interrupts }, { thread_id: threadId }, opened);
   },
 
-  /** The first event of the replay; undefined if the log has none. */
+  /** Undefined if the log is empty. */
   async replayStart(threadId: string, bytesAtMost: number): Promise<number | undefined> {
     const [row] = await database.query<{ first: number | null }>(REPLAY_START, [threadId, bytesAtMost]);
     return row?.first ?? undefined;
   },
 
-  /** An attempt's first event in the log. */
   async firstSeq(threadId: string, runId: string, attempt: number): Promise<number | undefined> {
     const [row] = await database.query<{ seq: number | null }>(FIRST_SEQ, [
       threadId,

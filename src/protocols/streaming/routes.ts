@@ -86,14 +86,14 @@ const streamRoutes =
             { err: error, thread_id: request.params.thread_id },
             "a stream was cut off: the events of its thread could not be sent",
           );
-        // This wire has no event for a lost access: the client reconnects and gets a status.
+        // This wire has no event for lost access: the client reconnects and gets a status.
         const access = request.holdAccess((caller, once) => readAccess.reauthorize(caller, once));
         await deliver(merged, createEventStream(reply, {}), onFault, access).finally(access.release);
       },
     );
   };
 
-/** Application codes of a WebSocket begin here; the HTTP status is added. */
+/** The HTTP status is added. */
 const REFUSED = 4_000;
 
 const socketRoutes =
@@ -105,7 +105,7 @@ const socketRoutes =
       config: { webSocket: true },
       schema: { hide: true },
       handler: (request, reply) => answerUnknownRoute(request, reply),
-      // Errors are codes of the socket, because browsers hide the HTTP status from the page.
+      // Browsers hide the HTTP status from the page, so errors are codes of the socket.
       wsHandler: async (socket, request) => {
         const onFault = (error: unknown): void =>
           request.log.error({ err: error, thread_id: threadId }, "a WebSocket of event streaming failed");
@@ -137,7 +137,7 @@ const socketRoutes =
     });
   };
 
-/** `room`: the budget for answers with a large state; `elementsAtMost`: of a socket's message. */
+/** `elementsAtMost`: JSON elements of a socket's message. */
 export const createStreamingRoutes =
   (service: StreamingService, room: ResponseBudget, elementsAtMost: number): RoutePlugin =>
   async (app) => {

@@ -9,11 +9,10 @@ import {
 } from "../../platform/domain/json-schemas.ts";
 import { checkpointNs } from "../../platform/domain/json-schemas.ts";
 
-/** Event streaming's commands and subscriptions. See `@langchain/protocol`. */
+/** See `@langchain/protocol`. */
 
 export const threadPath = z.object({ thread_id: uuid });
 
-/** A channel, a segment of a namespace or an id. */
 const name = z.string().max(1_000);
 const CHANNELS_AT_MOST = 100;
 const NAMESPACES_AT_MOST = 1_000;
@@ -39,7 +38,6 @@ export const eventStreamBody = z
   .meta({ id: "EventStreamRequest" });
 export type EventStream = z.output<typeof eventStreamBody>;
 
-/** The method decides the form of `params`. */
 export const commandEnvelope = z
   .object({
     id: z.int(),
@@ -51,7 +49,7 @@ export type CommandEnvelope = z.output<typeof commandEnvelope>;
 
 const answer = { interrupt_id: storableText.min(1), namespace: optional(namespace), response: jsonValue };
 
-/** One answer or several; other fields go to the resuming run. */
+/** One answer or several; other fields go to the run. */
 export const respondParams = z.union([
   z.object({ responses: z.array(z.object(answer)).min(1).max(1_000) }),
   z.object(answer).transform((one) => ({ responses: [one] })),
@@ -67,7 +65,6 @@ export const forkParams = z.object({
 
 export const treeParams = z.object({ run_id: optional(uuid) });
 
-/** A checkpoint's namespace from its graph's path. */
 const path = optional(namespace)
   .transform((segments) => (segments ?? []).join("|"))
   .pipe(checkpointNs);
@@ -102,7 +99,7 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 
 const meta = z.object({ thread_id: uuid, applied_through_seq: z.int().optional() });
 
-/** The answer to a command, always with status 200. */
+/** Always has status 200. */
 export const commandAnswer = z
   .discriminatedUnion("type", [
     z.object({ type: z.literal("success"), id: z.int(), result: jsonObject, meta: meta.optional() }),

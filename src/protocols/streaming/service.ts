@@ -21,11 +21,11 @@ export interface StreamingServiceParts {
   threads: Pick<ThreadService, "states">;
 }
 
-/** Event streaming: commands to a thread, and its events. It has no tables; runs and threads do the work. */
+/** Has no tables; runs and threads do the work. */
 export const createStreamingService = (parts: StreamingServiceParts) => {
   const repository = createStreamingRepository(parts.database);
   const reading = createReadingService({ ...parts, repository });
-  /** For each WebSocket: a promise that resolves when its commands are answered. */
+  /** Resolve when a WebSocket's commands are answered. */
   const sockets = new Set<() => Promise<void>>();
   return {
     commands: createCommandService({
@@ -36,12 +36,12 @@ export const createStreamingService = (parts: StreamingServiceParts) => {
       states: parts.threads.states,
     }),
     reading,
-    /** Registers a WebSocket; call the returned function when it closes. `settled`: its commands are answered. */
+    /** Call the returned function when the WebSocket closes. `settled`: its commands are answered. */
     addSocket(settled: () => Promise<void>): () => void {
       sockets.add(settled);
       return () => void sockets.delete(settled);
     },
-    /** Resolves when all commands received over WebSockets so far are answered. */
+    /** Waits for commands received over WebSockets so far. */
     async settled(): Promise<void> {
       await Promise.all([...sockets].map((settled) => settled()));
     },

@@ -5,42 +5,41 @@ import type { UiConfig, UiEntry } from "../../graphs/project/ui.ts";
 import { namesOfComponents } from "./component-names.ts";
 import { tailwindAdvice, tailwindOf } from "./tailwind.ts";
 
-/** A file that a page loads. */
 export interface UiFile {
-  /** Changes with the contents, so that pages may cache the file for ever. */
+  /** Changes with the contents: pages may cache the file for ever. */
   name: string;
   contents: Buffer;
   contentType: string;
 }
 
 export interface UiBundle {
-  /** The script's global variable in the page; it has a function `render(name, shadowRootId)`. */
+  /** The script's global variable; it has a function `render(name, shadowRootId)`. */
   globalName: string;
   script: UiFile;
   styles: readonly UiFile[];
-  /** Undefined if only a page can tell them. */
+  /** Undefined if only a page can tell. */
   componentNames: ReadonlySet<string> | undefined;
-  /** A hint for the developer; undefined if all is well. */
+  /** A hint for the developer. */
   advice: string | undefined;
 }
 
 type UiSurroundings = Pick<UiConfig, "shared" | "folder">;
 
-/** Components could not be bundled. The message names files, so it is for the log. */
+/** The message names files, so it is for the log. */
 export class UiBuildError extends Error {
   override readonly name = "UiBuildError";
 }
 
 /**
- * Packages that the SDK's loader (`@langchain/langgraph-sdk/react-ui`) provides in the page. Hooks only work with the
- * page's own React.
+ * The SDK's loader (`@langchain/langgraph-sdk/react-ui`) provides these in the page. Hooks only work with the page's
+ * own React.
  */
 const OF_THE_PAGE = ["react", "react-dom", "@langchain/langgraph-sdk"];
 
 const isOf = (name: string, packages: readonly string[]): boolean =>
   packages.some((one) => name === one || name.startsWith(`${one}/`));
 
-/** Resolves those packages in the page. `LGUI_REQUIRE` is the loader's function for them. */
+/** `LGUI_REQUIRE` is the loader's function for them. */
 const sharing = (packages: readonly string[]): Plugin => ({
   name: "packages-of-the-page",
   setup(build) {
@@ -55,8 +54,8 @@ const sharing = (packages: readonly string[]): Plugin => ({
 });
 
 /**
- * The script that the loader expects: `render` adds an element to the loader's shadow root and passes it with the
- * component to the loader's store. Only this server reads `names`.
+ * The loader's `render` adds an element to its shadow root and passes it with the component to its store. Only this
+ * server reads `names`.
  */
 const entryOf = (file: string): string => `
 import components from ${JSON.stringify(`./${basename(file)}`)};
@@ -75,7 +74,7 @@ export const render = (name, shadowRootId) => {
 /** The browsers that the loader supports. */
 const TARGET = "es2022";
 
-/** Pictures and fonts are inlined, because a relative address in a script would be one of the page. */
+/** A relative address in a script would be one of the page. */
 const AS_DATA = Object.fromEntries(
   [".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg", ".woff", ".woff2", ".ttf", ".otf"].map(
     (extension) => [extension, "dataurl" as const],
@@ -124,16 +123,13 @@ const pluginsOf = (entry: UiEntry, { shared, folder }: UiSurroundings): Plugin[]
   }
 };
 
-/**
- * Bundles the components of an entry with their imports and styles. esbuild runs in its own process and does not block
- * the event loop. Throws UiBuildError.
- */
+/** esbuild runs in its own process. Throws UiBuildError. */
 export const bundleUi = async (entry: UiEntry, surroundings: UiSurroundings): Promise<UiBundle> => {
   const { name, file } = entry;
   // Two names may differ only in characters that an identifier can't have.
   const globalName = `__LGUI_${name.replace(/\W/g, "_")}_${digest(name, DIGITS_OF_GLOBAL_NAME)}`;
   const plugins = pluginsOf(entry, surroundings);
-  // Loaded here, so that projects without components do not pay for it.
+  // Projects without components do not pay for it.
   const { build } = await import("esbuild");
   const result = await build({
     stdin: { contents: entryOf(file), resolveDir: dirname(file), sourcefile: "ui-entry.js" },

@@ -2,13 +2,13 @@ import { Worker } from "node:worker_threads";
 
 const ENTRY = new URL("./component-names-thread.js", import.meta.url);
 
-/** A script that takes longer is no module of components; its names stay unknown. */
+/** A slower script is no module of components. */
 const ANSWER_MS = 5_000;
 const MEMORY_MEGABYTES = 128;
 
 /**
- * The names of a bundle's components; undefined if it needs a page (for example `document`) to load. A thread runs it
- * in a context with only the language: no files, no network.
+ * Undefined if the bundle needs a page (for example `document`) to load. It runs in a thread and a context with only
+ * the language: no files, no network.
  */
 export const namesOfComponents = async (
   script: string,

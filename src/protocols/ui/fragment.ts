@@ -6,7 +6,7 @@ const LOOPBACK_HOST = /^(?:localhost|[\w-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1
 const HOST = /^[\w.-]+(?::\d+)?$|^\[[0-9a-f:]+\](?::\d+)?$/i;
 const PREFIX = /^(?:\/[\w.~-]+)+$/;
 
-/** The first value of a proxy's header, if it has the right form. */
+/** The first value, if it has the right form. */
 const forwarded = (headers: Headers, name: string, pattern: RegExp): string | undefined => {
   const value = headers[`x-forwarded-${name}`];
   const first = typeof value === "string" ? value.split(",")[0]?.trim() : undefined;
@@ -14,8 +14,8 @@ const forwarded = (headers: Headers, name: string, pattern: RegExp): string | un
 };
 
 /**
- * The address of this server from the client's view, with a proxy's `X-Forwarded-*`. A caller that forges them only
- * harms itself. Undefined without a host.
+ * This server's address for the client, with a proxy's `X-Forwarded-*`. A caller that forges them only harms itself.
+ * Undefined without a host.
  */
 export const addressFor = (headers: Headers): string | undefined => {
   const host = forwarded(headers, "host", HOST) ?? headers.host;
@@ -39,13 +39,10 @@ const attribute = (text: string): string =>
 const literal = (text: string): string =>
   JSON.stringify(text).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 
-/** The loader replaces the first occurrence by the id of the component's element. */
+/** The loader replaces the first occurrence by an element's id. */
 const SHADOW_ROOT_ID = "{{shadowRootId}}";
 
-/**
- * The HTML for the SDK's loader: styles, and a script that renders the component after loading. `crossorigin` sends the
- * page's origin, since this server may restrict origins.
- */
+/** `crossorigin` sends the page's origin, since this server may restrict origins. */
 export const uiFragment = (
   { globalName, script, styles }: UiBundle,
   { folder, component }: { folder: string; component: string },

@@ -13,7 +13,6 @@ const fileText = z.custom<Buffer>().meta({ type: "string" });
 /** A file's name changes with its contents. */
 const FOR_EVER = "public, max-age=31536000, immutable";
 
-/** Components of generative user interfaces (`ui` of langgraph.json), for the loader of the SDK. */
 export const createUiRoutes =
   (service: UiService): RoutePlugin =>
   async (app) => {

@@ -9,17 +9,17 @@ import { uiFragment } from "./fragment.ts";
 export interface UiServiceParts {
   config: UiConfig;
   authorize: Authorize;
-  /** The graph of an assistant; throws `assistantNotFound`. */
+  /** Throws `assistantNotFound`. */
   graphOf(caller: Caller, reference: string): Promise<string>;
   logger: Logger;
 }
 
-/** Components of generative user interfaces, bundled on first need and kept in memory. */
+/** Bundles components on first need and keeps them in memory. */
 export const createUiService = ({ config, authorize, graphOf, logger }: UiServiceParts) => {
   const entries = new Map(config.entries.map((entry) => [entry.name, entry]));
   const bundles = new Map<string, Promise<UiBundle>>();
 
-  /** Undefined for an unknown name. A failed bundle is tried again, because its files may have been fixed. */
+  /** Undefined for an unknown name. Tries a failed bundle again, because its files may have been fixed. */
   const bundleOf = (name: string): Promise<UiBundle> | undefined => {
     const entry = entries.get(name);
     if (entry === undefined) return undefined;
@@ -34,7 +34,7 @@ export const createUiService = ({ config, authorize, graphOf, logger }: UiServic
       },
       (error: unknown) => {
         bundles.delete(name);
-        // The message has the fault; the stack would be esbuild's.
+        // The stack would be esbuild's.
         const why = error instanceof UiBuildError ? { text: error.message } : { err: error };
         logger.error({ ui: name, file: entry.file, ...why }, "components could not be bundled");
       },
@@ -42,7 +42,6 @@ export const createUiService = ({ config, authorize, graphOf, logger }: UiServic
     return made;
   };
 
-  /** The name of an entry, or the graph of an assistant. */
   const nameFor = async (caller: Caller, reference: string): Promise<string> => {
     if (!entries.has(reference)) return await graphOf(caller, reference);
     await authorize(caller, "assistants", "read", { assistant_id: reference });
@@ -50,15 +49,12 @@ export const createUiService = ({ config, authorize, graphOf, logger }: UiServic
   };
 
   return {
-    /** Bundles everything at the start, so that faults are logged early. No request waits for it. */
+    /** Bundles at the start, to log faults early. */
     prepare(): void {
       for (const name of entries.keys()) bundleOf(name)?.catch(() => undefined);
     },
 
-    /**
-     * HTML that shows a component in a page. `address`: this server's address in the page. Throws `not_found` for an
-     * unknown assistant or component.
-     */
+    /** `address`: this server's address in the page. Throws `not_found`. */
     async fragment(
       caller: Caller,
       reference: string,
@@ -73,8 +69,8 @@ export const createUiService = ({ config, authorize, graphOf, logger }: UiServic
     },
 
     /**
-     * A file of a bundle. Pages load it without a key, so it never starts a bundle: otherwise a stranger could trigger
-     * failing bundles again and again. Throws `not_found`.
+     * Pages load files without a key, so this never starts a bundle: a stranger could trigger failing bundles again and
+     * again. Throws `not_found`.
      */
     async file(name: string, fileName: string): Promise<UiFile> {
       const bundle = await bundles.get(name)?.catch(() => undefined);

@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import type { Plugin } from "esbuild";
 
-/** Tailwind's package for bundlers; it depends on `postcss`. */
+/** It depends on `postcss`. */
 const PACKAGE = "@tailwindcss/postcss";
 
 const NEEDS_TAILWIND = /@(?:tailwind|apply|theme|utility)\b|@import\s+["']tailwindcss/;
@@ -14,9 +14,8 @@ type Postcss = (plugins: unknown[]) => {
 };
 
 /**
- * Compiles Tailwind styles with the project's package. This server brings none, since Tailwind's native parts are
- * missing on some platforms. `folder`: where Tailwind looks for classes; the plugin `esbuild-plugin-tailwindcss` would
- * use the process's working directory.
+ * Uses the project's package, since Tailwind's native parts are missing on some platforms. `folder`: where Tailwind
+ * looks for classes; the plugin `esbuild-plugin-tailwindcss` uses the process's working directory.
  */
 export const tailwindOf = (file: string, folder: string): Plugin[] => {
   let path: string;
@@ -44,7 +43,6 @@ export const tailwindOf = (file: string, folder: string): Plugin[] => {
   ];
 };
 
-/** A hint for uncompiled styles; undefined if there are none. */
 export const tailwindAdvice = (styles: string): string | undefined =>
   NEEDS_TAILWIND.test(styles)
     ? `the styles need Tailwind: install tailwindcss and ${PACKAGE} in the project, or make them before`

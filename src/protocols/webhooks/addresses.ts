@@ -1,12 +1,11 @@
 import ipaddr from "ipaddr.js";
 import type { WebhookConfig } from "../../graphs/project/webhooks.ts";
 
-/** Networks that may be called beside public addresses. */
 export type AllowedNetworks = Pick<WebhookConfig, "allowsLoopback" | "allowsPrivate">;
 
 /**
- * Metadata services of clouds, which give virtual machines their keys, beside the link-local ones. A public address
- * (Azure), and private ones that stay refused if private networks are allowed. In the form of `ipaddr.js`.
+ * Metadata services, which give virtual machines their keys, as `ipaddr.js` writes them. One address is public (Azure);
+ * the private ones stay refused if private networks are allowed.
  */
 const HOSTS_OF_CLOUDS: ReadonlySet<string> = new Set([
   "168.63.129.16", // Azure
@@ -17,17 +16,17 @@ const HOSTS_OF_CLOUDS: ReadonlySet<string> = new Set([
   "fd00:42::42", // Scaleway
 ]);
 const PRIVATE = new Set(["private", "uniqueLocal", "carrierGradeNat"]);
-/** All assigned IPv6 addresses. Ranges that map to IPv4 lie outside or have their own name. */
+/** All assigned IPv6 addresses; ranges that map to IPv4 have their own name. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /**
- * Why an address is refused, as the end of "… is"; undefined if it is allowed. `address` is in its usual form without
- * brackets. Only public ranges are allowed, so unknown ranges are refused, too.
+ * As the end of "… is"; undefined if the address is allowed. Only public ranges are allowed, so unknown ones are
+ * refused, too.
  */
 export const refusalOf = (address: string, allowed: AllowedNetworks): string | undefined => {
   const bare = address.split("%")[0] ?? "";
   if (!ipaddr.isValid(bare)) return "no address";
-  // Converts IPv4 in IPv6 form (::ffff:127.0.0.1).
+  // Converts ::ffff:127.0.0.1.
   const parsed = ipaddr.process(bare);
   const range: string = parsed.range();
   if (HOSTS_OF_CLOUDS.has(parsed.toString())) return "an address of the machine's host";

@@ -6,14 +6,14 @@ export interface ResolvedAddress {
   family: 4 | 6;
 }
 
-/** All addresses of a name; rejects if there are none. */
+/** Rejects without addresses. */
 export type ResolveName = (name: string) => Promise<ResolvedAddress[]>;
 
 const DNS_TIMEOUT_MS = 2_000;
 const DNS_TRIES = 2;
 /**
- * The operating system's resolver occupies the process's four threads, which files and compression share; slow DNS
- * servers must not hold them all.
+ * The operating system's resolver takes the process's four threads, which files and compression share: slow DNS servers
+ * must not hold all.
  */
 const SYSTEM_AT_ONCE = 2;
 const SYSTEM_PATIENCE_MS = 10_000;
@@ -48,8 +48,5 @@ const bySystem = (): ResolveName => {
   };
 };
 
-/**
- * `internal`: the private network is allowed, whose names only /etc/hosts and search domains know. Otherwise plain DNS,
- * which takes no thread.
- */
+/** `internal`: only /etc/hosts and search domains know names of the private network. Plain DNS takes no thread. */
 export const createResolveName = (internal: boolean): ResolveName => (internal ? bySystem() : byDns());

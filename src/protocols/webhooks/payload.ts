@@ -4,10 +4,10 @@ import type { SentDelivery } from "../../engine/outbox/deliveries.ts";
 import { fromFinalValues } from "../../engine/queue/final-values.ts";
 import { shownKwargs } from "../../api/runs/record.ts";
 
-/** The status of a run's record. Runs without a record have the hosted service's word, or this server's own. */
+/** The hosted service's word for a run without a record. */
 export const shownStatus = (status: string): string => (status === "rolled-back" ? "rollback" : status);
 
-/** Longer inputs are omitted. engine/outbox/record.ts does not even read much longer ones. */
+/** engine/outbox/record.ts does not even read much longer inputs. */
 const KWARGS_CHARACTERS_AT_MOST = 4_000_000;
 
 const kwargsOf = ({ kwargs: asked, ...row }: SentDelivery): { kwargs: JsonObject; omitted: string[] } => {
@@ -18,8 +18,8 @@ const kwargsOf = ({ kwargs: asked, ...row }: SentDelivery): { kwargs: JsonObject
 };
 
 /**
- * The JSON for the receiver: the run's record with `values` and `interrupts`, named as in the hosted service
- * (docs/decisions/037-webhooks.md). `omitted` names fields that were too large.
+ * Fields are named as in the hosted service (docs/decisions/037-webhooks.md). `omitted` names fields that were too
+ * large.
  */
 export const payloadOf = (
   row: SentDelivery,
@@ -49,7 +49,7 @@ export const payloadOf = (
   const texts = Object.entries(fields)
     .filter(([field]) => isWanted(field))
     .map(([field, value]) => `${JSON.stringify(field)}:${JSON.stringify(value)}`);
-  // Appended as stored text, since values may be megabytes.
+  // The stored text, which may be megabytes.
   if (isWanted("values")) texts.push(`"values":${values ?? "null"}`);
   if (interrupts !== undefined && isWanted("interrupts")) texts.push(`"interrupts":${interrupts}`);
   return Buffer.from(`{${texts.join(",")}}`, "utf8");

@@ -27,24 +27,19 @@ const SHOWN = [
 export type DeliveryRow = Pick<WebhookDeliveryRow, (typeof SHOWN)[number]>;
 const COLUMNS = SHOWN.map((column) => `d.${column}`).join(", ");
 
-/**
- * The thread of the delivery `d`; excludes a later thread with the same id, which another caller may have created.
- * Index: threads_pkey.
- */
+/** Another caller may have created a later thread with the same id. Index: threads_pkey. */
 const ITS_THREAD = `from threadloom.threads thread where thread.thread_id = d.thread_id
         and thread.created_at <= d.run_created_at`;
 
-/** The caller and the caller's visibility of threads. */
 export interface DeliveryView {
   visibility: Visibility<"threads">;
   caller: Caller;
 }
 
-/** The deliveries that callers may see and send again. */
 export const createDeliveryRepository = (database: Database, deliveries: Pick<Deliveries, "replay">) => {
   /**
-   * A delivery is visible with its run's thread. Without the thread (threadless runs), the run's user sees it, and a
-   * caller who sees all threads. An existing thread alone decides, because it may belong to another user by now.
+   * A delivery is visible with its thread. Without the thread, the run's user sees it, and a caller who sees all
+   * threads. An existing thread alone decides, because it may belong to another user by now.
    */
   const deliveryVisible = ({ visibility, caller }: DeliveryView, values: unknown[]): string =>
     visibility.condition("thread.metadata", values, (condition) => {
@@ -65,8 +60,8 @@ export const createDeliveryRepository = (database: Database, deliveries: Pick<De
     },
 
     /**
-     * In the order of the runs' ids, which is that of their creation; reads one row more than `limit`. Indexes:
-     * webhook_deliveries_pkey, webhook_deliveries_failed, webhook_deliveries_of_thread. Rejects like `boundedRead`.
+     * Reads one row more than `limit`. Indexes: webhook_deliveries_pkey, webhook_deliveries_failed,
+     * webhook_deliveries_of_thread. Rejects like `boundedRead`.
      */
     async page(
       view: DeliveryView,
@@ -87,7 +82,6 @@ export const createDeliveryRepository = (database: Database, deliveries: Pick<De
       return rows.map((row) => openWebhook(database.cipher, row));
     },
 
-    /** False if it is missing or hidden. */
     async replay(view: DeliveryView, runId: string): Promise<boolean> {
       const values: unknown[] = [runId];
       const where = `d.run_id = $1 and ${deliveryVisible(view, values)}`;

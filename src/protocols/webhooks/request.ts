@@ -11,17 +11,14 @@ import { LATE_ANSWER } from "../../engine/outbox/tries.ts";
 import { hostOf } from "./url-rules.ts";
 import type { ResolveName } from "./names.ts";
 
-/** A POST to a foreign server. */
 export interface Post {
   url: URL;
   headers: Readonly<Record<string, string>>;
   body: Buffer;
-  /**
-   * Why an address is forbidden, see addresses.ts; undefined for the server's own address, which callers can't choose.
-   */
+  /** See addresses.ts; undefined for the server's own address, which callers can't choose. */
   refusalOf?: ((address: string) => string | undefined) | undefined;
   resolveName: ResolveName;
-  /** For resolving, connecting, sending and the answer together. */
+  /** For all steps together. */
   timeoutMs: number;
   signal: AbortSignal;
 }
@@ -32,12 +29,12 @@ export type PostResult =
   | { kind: "unanswered"; reason: string }
   | { kind: "aborted" };
 
-/** The answer's body is ignored. This many bytes are read so that it can end, then the connection is cut. */
+/** More of the answer's body is not read. */
 const BODY_BYTES_AT_MOST = 16_384;
 /** For the rest of an answer after its status. */
 const BODY_MS_AT_MOST = 2_000;
 
-/** The address is forbidden; no connection was opened. */
+/** No connection was opened. */
 class RefusedAddressError extends Error {}
 
 const REASONS: ReadonlyMap<string, string> = new Map([
@@ -72,8 +69,8 @@ const retryAfterOf = ({ headers }: IncomingMessage): number | undefined => {
 };
 
 /**
- * Resolves a name once and connects only to a checked address, so a name that changes its answer after the check gains
- * nothing. One forbidden address refuses the name.
+ * Connects only to a checked address, so a name that changes its answer after the check gains nothing. One forbidden
+ * address refuses the name.
  */
 const checkedLookup =
   (resolveName: ResolveName, refusalOf: NonNullable<Post["refusalOf"]>): LookupFunction =>
@@ -109,7 +106,7 @@ const open = ({ url, headers, body, refusalOf, resolveName }: Post): ClientReque
   return secure ? httpsRequest(url, { ...options, rejectUnauthorized: true }) : httpRequest(url, options);
 };
 
-/** Sends a POST without following redirects. Never rejects; ends after `timeoutMs` or when `signal` aborts. */
+/** Follows no redirects. Never rejects. */
 export const post = (options: Post): Promise<PostResult> =>
   new Promise((resolve) => {
     const { body, timeoutMs, signal } = options;

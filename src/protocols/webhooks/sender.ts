@@ -13,33 +13,33 @@ import { ownRouteOf, webhookRefusal } from "./url-rules.ts";
 
 export interface WebhookSenderParts {
   config: WebhookConfig;
-  /** Headers of requests to foreign servers, with their templates filled in. */
+  /** For foreign servers. */
   headers: Readonly<Record<string, string>>;
   /** Each secret adds a signature. */
   secrets: readonly string[];
   resolveName: ResolveName;
-  /** The server's own address, for example `http://127.0.0.1:8123`; undefined while it does not listen. */
+  /** Undefined while the server does not listen. */
   ownAddress: () => string | undefined;
-  /** The prefix of the server's routes; a webhook's path may include or omit it. */
+  /** A webhook's path may omit it. */
   mountPrefix: string;
   timeoutMs?: number | undefined;
 }
 
 const TIMEOUT_MS = SEND_SECONDS_AT_MOST * 1_000;
-/** HTTP 410: the receiver wants no more requests. */
+/** The receiver wants no more requests. */
 const GONE = 410;
 
 const failed = (reason: string) => ({ kind: "failed", status: null, reason }) as const;
 
 /**
- * Sends deliveries as signed requests. A request to an own route gets no configured headers: callers choose the path,
- * and a key in the headers would give them its rights.
+ * An own route gets no configured headers: callers choose the path, and a key in the headers would give them its
+ * rights.
  */
 export const createWebhookSender = (parts: WebhookSenderParts) => {
   const { config, headers, secrets, resolveName, ownAddress, mountPrefix, timeoutMs = TIMEOUT_MS } = parts;
 
   return async (row: SentDelivery, signal: AbortSignal): Promise<SendResult> => {
-    // Checked again, because the rules may have changed since the run's creation.
+    // The rules may have changed since the run's creation.
     const refusal = webhookRefusal(row.url, config);
     if (refusal !== undefined) return { ...failed(`'webhook' ${refusal}.`), isOurs: true };
     const path = ownRouteOf(row.url);

@@ -13,8 +13,8 @@ export interface WebhookServiceParts {
 }
 
 /**
- * Deliveries of webhooks. Readers of a thread see the deliveries of its runs, and a caller who may change the thread
- * may send them again. After the thread's deletion they belong to the run's user.
+ * Readers of a thread see the deliveries of its runs; a caller who may change it may send them again. After its
+ * deletion they belong to the run's user.
  */
 export const createWebhookService = ({ authorize, repository, onReplayed }: WebhookServiceParts) => {
   const get = async (caller: Caller, runId: string): Promise<WebhookDelivery> => {
@@ -43,7 +43,7 @@ export const createWebhookService = ({ authorize, repository, onReplayed }: Webh
       };
     },
 
-    /** Sends a delivery again with the same id, whatever its state. Throws `deliveryNotFound`. */
+    /** Keeps the id, whatever the delivery's state. Throws `deliveryNotFound`. */
     async replay(caller: Caller, runId: string): Promise<WebhookDelivery> {
       const visibility = await authorize(caller, "threads", "update", { metadata: {} });
       const view = { visibility, caller };

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 
-/** The prefix of a base64 secret in Standard Webhooks. */
+/** Standard Webhooks' prefix of a base64 secret. */
 const ENCODED = "whsec_";
 
 const keyOf = (secret: string): Buffer =>
@@ -9,8 +9,8 @@ const keyOf = (secret: string): Buffer =>
     : Buffer.from(secret, "utf8");
 
 /**
- * Signs by Standard Webhooks 1.0: `v1,` and base64 of HMAC-SHA256 over id, seconds and body, joined by dots. One
- * signature per secret, so that receivers can rotate theirs. Undefined without secrets.
+ * Standard Webhooks 1.0: `v1,` and base64 of HMAC-SHA256 over id, seconds and body, joined by dots. One signature per
+ * secret, so that receivers can rotate theirs.
  */
 export const signatureOf = (
   secrets: readonly string[],

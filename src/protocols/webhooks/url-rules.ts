@@ -3,10 +3,9 @@ import { invalid } from "../../platform/domain/errors.ts";
 import type { WebhookConfig } from "../../graphs/project/webhooks.ts";
 import { refusalOf } from "./addresses.ts";
 
-/** A base for paths of this server. */
 const OWN = "http://own.invalid";
 
-/** Path and query of an own route; undefined for another host or for no path. */
+/** Undefined for another host or for no path. */
 export const ownRouteOf = (text: string): string | undefined => {
   // `//host` and `/\host` name other hosts; the URL parser knows all such spellings.
   if (!text.startsWith("/") || !URL.canParse(text, OWN)) return undefined;
@@ -14,7 +13,7 @@ export const ownRouteOf = (text: string): string | undefined => {
   return origin === OWN ? `${pathname}${search}` : undefined;
 };
 
-/** The host without the brackets of an IPv6 address. */
+/** An IPv6 address without its brackets. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
 
 const isLocalName = (host: string): boolean => /^(.+\.)?localhost\.?$/.test(host);
@@ -26,7 +25,7 @@ const isAllowedDomain = (host: string, domains: readonly string[]): boolean => {
   );
 };
 
-/** Why an absolute address is refused by its text, as the end of a sentence. */
+/** As the end of a sentence. */
 const urlRefusal = (url: URL, config: WebhookConfig): string | undefined => {
   const { requireHttps, allowedDomains, allowedPorts } = config;
   if (url.protocol !== "https:" && url.protocol !== "http:") return "must be an http or https address";
@@ -42,10 +41,7 @@ const urlRefusal = (url: URL, config: WebhookConfig): string | undefined => {
   return refusal === undefined ? undefined : `names '${host}', which is ${refusal}`;
 };
 
-/**
- * Why a webhook is refused by its text, as the end of "'webhook' …"; undefined if it is allowed. request.ts checks the
- * addresses of names at the call.
- */
+/** As the end of "'webhook' …". request.ts checks the addresses of names at the call. */
 export const webhookRefusal = (text: string, config: WebhookConfig): string | undefined => {
   if (config.disabled) return "can't be used: webhooks are disabled on this server";
   if (text.length > config.maxUrlLength) return `is longer than ${config.maxUrlLength} characters`;
@@ -58,7 +54,7 @@ export const webhookRefusal = (text: string, config: WebhookConfig): string | un
   return urlRefusal(new URL(text), config);
 };
 
-/** Throws `invalid` for a forbidden webhook. */
+/** Throws `invalid`. */
 export const createWebhookCheck =
   (config: WebhookConfig) =>
   (webhook: string | undefined): void => {

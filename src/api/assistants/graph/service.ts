@@ -35,7 +35,7 @@ export const createGraphService = ({ authorize, references, graphs }: GraphServi
       return await graphs.schemas(graphId, configuration);
     },
 
-    /** By namespace; empty for an unknown one. */
+    /** Empty for an unknown namespace. */
     async subgraphs(
       caller: Caller,
       reference: string,

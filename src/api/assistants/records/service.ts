@@ -13,12 +13,12 @@ export interface RecordServiceParts {
   authorize: Authorize;
   repository: AssistantRepository;
   references: References;
-  /** Deletes threads with their runs and checkpoints; missing ids are no error. */
+  /** Missing ids are no error. */
   deleteThreads: (caller: Caller, threadIds: string[]) => Promise<unknown>;
   recursionLimitMax: number;
 }
 
-/** Batches bound the locks of one statement. */
+/** Bounds the locks of one statement. */
 const THREADS_PER_BATCH = 200;
 
 export const createRecordService = (parts: RecordServiceParts) => {
@@ -36,8 +36,7 @@ export const createRecordService = (parts: RecordServiceParts) => {
 
   return {
     /**
-     * Throws `not_found` for a graph that is not deployed, `conflict` if the id is taken, unless `if_exists` is
-     * `do_nothing`.
+     * Throws `not_found` if the graph is not deployed, `conflict` for a taken id, unless `if_exists` is `do_nothing`.
      */
     async create(caller: Caller, body: AssistantCreate): Promise<Assistant> {
       const { metadata = {}, config, context, name, description, if_exists } = body;
@@ -65,8 +64,8 @@ export const createRecordService = (parts: RecordServiceParts) => {
     },
 
     /**
-     * Deletes all versions. Threads go first, so that a repeated request continues after a failure. Throws `invalid`
-     * for the assistant of a deployed graph, since the graph's id refers to it.
+     * Threads go first, so that a repeated request continues after a failure. Throws `invalid` for a system assistant,
+     * since its graph's id refers to it.
      */
     async remove(
       caller: Caller,

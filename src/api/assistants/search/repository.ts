@@ -47,7 +47,7 @@ const matches =
 export const createSearchRepository = (database: Database) => {
   const kysely = queriesOver(database);
   const { cipher } = database;
-  /** Decryption needs the row's id, so it is read even if it was not selected. */
+  /** Decryption needs the row's id. */
   const withId = (fields: readonly AssistantField[]): readonly AssistantField[] =>
     cipher === undefined || fields.includes("assistant_id") ? fields : [...fields, "assistant_id"];
   const opened = (row: Partial<AssistantRow>, fields: readonly AssistantField[]): Partial<AssistantRow> => {
@@ -60,7 +60,7 @@ export const createSearchRepository = (database: Database) => {
   };
 
   return {
-    /** A page with the total of all matches in one round trip; undefined for an empty page. */
+    /** Undefined for an empty page. */
     async search(
       visibility: Visibility<"assistants">,
       search: AssistantSearch,

@@ -19,7 +19,7 @@ export const createSearchService = ({ authorize, repository }: SearchServicePart
     await authorize(caller, "assistants", "search", { graph_id, metadata, limit, offset });
 
   return {
-    /** A page that would grow too large ends early; `total` still counts all. */
+    /** A page that would grow too large ends early; `total` counts all. */
     async search(
       caller: Caller,
       search: AssistantSearch,

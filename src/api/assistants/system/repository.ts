@@ -11,7 +11,7 @@ export interface SystemAssistant {
   context: JsonObject;
 }
 
-/** `defaults` is stored for the comparison at the next start. */
+/** For the comparison at the next start. */
 const WISHED = `wished as (
   select *, jsonb_build_object('description', description, 'config', config, 'context', context) as defaults
   from unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[], $5::jsonb[])
@@ -29,7 +29,7 @@ const COLUMNS_OF_NEW = [
   "defaults",
 ];
 
-/** Raw for its CTE and lists. Ordered by id, so that replicas that start at once do not deadlock. */
+/** Raw for its CTE and lists. Ordered, so that replicas that start at once do not deadlock. */
 const ENSURE_SYSTEM_ASSISTANTS = `with ${WISHED},
 assistant as (
   insert into threadloom.assistants (${COLUMNS_OF_NEW.join(", ")})
@@ -39,14 +39,13 @@ assistant as (
   returning ${COLUMNS.join(", ")})
 insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")}) select ${SNAPSHOT.join(", ")} from assistant`;
 
-/** System assistants whose defaults have changed. */
 const lockOthers = (visible: string): string => `with ${WISHED}
 select a.assistant_id from threadloom.assistants a
 join wished using (assistant_id)
 where wished.defaults is distinct from a.defaults and ${visible}
 order by a.assistant_id for update of a`;
 
-/** Adds version max + 1 and activates it. Runs after `lockOthers`, so that it sees all versions. */
+/** Runs after `lockOthers`, so that it sees all versions. */
 const REVISE = `with ${WISHED},
 snapshot as (
   insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")})
@@ -75,8 +74,8 @@ export const createSystemAssistantRepository = (database: Database) => ({
   },
 
   /**
-   * Adds a version where the defaults have changed. Other assistants stay, since a user may have added a later version.
-   * Returns the graphs of changed assistants.
+   * Unchanged defaults add no version, since a user may have added a later one. Returns the graphs of changed
+   * assistants.
    */
   async revise(
     visibility: Visibility<"assistants">,

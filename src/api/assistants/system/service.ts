@@ -20,9 +20,8 @@ export interface AssistantDefaults {
 /** The system assistants of graphs. */
 export const createSystemAssistants = ({ authorize, repository, graphs }: SystemAssistantsParts) => ({
   /**
-   * Called at the start. Creates one assistant per graph, with an id that clients can compute from the graph id. If the
-   * deployment's description or defaults changed since the last start, the assistant gets a new active version. Returns
-   * the graphs of changed assistants.
+   * Called at the start. Clients can compute the assistants' ids from the graph ids. Changed defaults become a new
+   * active version. Returns the graphs of changed assistants.
    */
   async ensure(
     caller: Caller,

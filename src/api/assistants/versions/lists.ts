@@ -11,7 +11,7 @@ import type { JsonObject } from "../../../platform/lib/json.ts";
 import { contains, LONG_COLUMNS, SNAPSHOT, toRow, weightOf, type CountedRow } from "../columns.ts";
 import type { AssistantVersionsSearch } from "../schemas.ts";
 
-/** The assistant's metadata decide who sees a version, not the version's own. */
+/** The assistant's metadata decide, not the version's own. */
 const versionVisible = (visibility: Visibility<"assistants">) =>
   whereVisible(
     visibility,
@@ -24,7 +24,7 @@ export const createVersionLists = (database: Database) => {
   const kysely = queriesOver(database);
 
   return {
-    /** Newest first, with the total. An assistant has few versions, so counting costs no more than sorting. */
+    /** Counts all: an assistant has few versions. */
     async page(
       visibility: Visibility<"assistants">,
       assistantId: string,

@@ -14,8 +14,7 @@ export interface NewVersion {
 }
 
 /**
- * Raw for its CTE. Runs after `lock`: only a statement that starts after the wait sees another transaction's new
- * version.
+ * Raw for its CTE. Runs after `lock`: only a statement that starts after the wait sees another transaction's version.
  */
 const addVersion = (visible: string): string => `with snapshot as (
   insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")})
@@ -34,7 +33,7 @@ export const createVersionRepository = (database: Database) => {
   const kysely = queriesOver(database);
 
   return {
-    /** False if it is missing. Held until the transaction ends. */
+    /** False if it is missing. */
     async lock(
       transaction: Records,
       visibility: Visibility<"assistants">,
@@ -50,9 +49,7 @@ export const createVersionRepository = (database: Database) => {
       return row !== undefined;
     },
 
-    /**
-     * Adds and activates version max + 1; the caller holds the lock. Undefined if the metadata would grow too large.
-     */
+    /** The caller holds the lock. Undefined if the metadata would grow too large. */
     async addVersion(
       transaction: Records,
       visibility: Permission<"assistants", "update">,
@@ -76,9 +73,7 @@ export const createVersionRepository = (database: Database) => {
       return row && decryptRow(cipher, ASSISTANT_JSON, row);
     },
 
-    /**
-     * Undefined if the version or the assistant is missing. Versions never change, so the update's own lock is enough.
-     */
+    /** Versions never change, so the update's own lock is enough. */
     async activate(
       visibility: Visibility<"assistants">,
       assistantId: string,
@@ -99,7 +94,7 @@ export const createVersionRepository = (database: Database) => {
         }))
         .where("a.assistant_id", "=", assistantId)
         .where("v.assistant_id", "=", assistantId)
-        // A client may send a number that the column's integer can't hold.
+        // A client's number may exceed the column's integer.
         .where("v.version", "=", sql<number>`${version}::bigint`)
         .where(whereVisible(visibility, "a.metadata"))
         .returning(COLUMNS.map((column) => `a.${column}` as const))

@@ -27,9 +27,8 @@ export const createVersionService = (parts: VersionServiceParts) => {
 
   return {
     /**
-     * Adds and activates the next version. `config` and `context` come from the body alone; name, description and graph
-     * stay unless given; metadata are merged. Throws `invalid` for too large metadata, and if a system assistant would
-     * get another graph.
+     * `config` and `context` come from the body alone; name, description and graph stay unless given; metadata are
+     * merged. Throws `invalid` for too large metadata, and if a system assistant would get another graph.
      */
     async update(caller: Caller, reference: string, body: AssistantPatch): Promise<Assistant> {
       const assistantId = assistantIdOf(reference);
@@ -59,7 +58,6 @@ export const createVersionService = (parts: VersionServiceParts) => {
       return toAssistant(row);
     },
 
-    /** Activates an existing version with all its fields. */
     async setLatest(caller: Caller, reference: string, version: number | undefined): Promise<Assistant> {
       const assistantId = assistantIdOf(reference);
       const asked = { assistant_id: assistantId, metadata: {}, version };

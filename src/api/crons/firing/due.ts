@@ -6,20 +6,19 @@ import { COLUMNS, openCron } from "../repository.ts";
 export interface DueTime {
   /** The database's time. */
   now: Date;
-  /** The first due time of a hosted graph's cron, possibly past; null without one. */
+  /** Possibly past; null without a cron of a hosted graph. */
   due: Date | null;
 }
 
-/** A due cron, locked until the transaction ends. */
+/** Locked until the transaction ends. */
 export type DueCron = CronRow & {
-  /** The user of its runs; null if a key created the cron. */
+  /** Null if a key created the cron. */
   auth_user: JsonObject | null;
-  /** The name under which limits count its runs. */
+  /** Limits count the runs under this name. */
   caller: string | null;
   next_run_date: Date;
   now: Date;
   assistant_is_there: boolean;
-  /** An earlier run of the cron is still pending on its thread. */
   former_run_waits: boolean;
 };
 
@@ -27,11 +26,11 @@ export interface Advance {
   cronId: string;
   /** Null: never due again. */
   next: Date | null;
-  /** Why the cron is disabled; null: it stays enabled. */
+  /** Null: it stays enabled. */
   error: string | null;
 }
 
-/** The payloads of one claim are in memory together. */
+/** All are in memory together. */
 const CLAIMED_BYTES_AT_MOST = 16 * 1024 * 1024;
 
 /**
@@ -43,15 +42,14 @@ const HOSTED =
 const isHosted = (graphIds: string): string =>
   `(a.graph_id is null or a.graph_id = any(${graphIds}::text[]))`;
 
-/** Index: crons_due. It passes over crons that no process hosts, those of a stopped deployment. */
+/** Index: crons_due. Passes over crons of a stopped deployment. */
 const POLL = `select clock_timestamp() as now, (
   select c.next_run_date from threadloom.crons c ${HOSTED}
   where c.next_run_date is not null and ${isHosted("$1")} order by c.next_run_date limit 1) as due`;
 
 /**
- * Skips crons that another process has locked. PostgreSQL rereads a row that was advanced since the snapshot, and finds
- * it no longer due. The limit is a literal, since the planner would otherwise sort all due crons. Indexes: crons_due,
- * runs_pending_of_thread.
+ * A row that was advanced since the snapshot is reread, and no longer due. A literal limit, since the planner would
+ * otherwise sort all due crons. Indexes: crons_due, runs_pending_of_thread.
  */
 const claiming = (limit: number): string => `with due as materialized (
   select ${COLUMNS.map((column) => `c.${column}`).join(", ")}, c.auth_user, c.caller, now() as now,
@@ -75,14 +73,12 @@ const ADVANCE = `update threadloom.crons c
   where c.cron_id = advanced.cron_id`;
 
 export interface ClaimOptions {
-  /** Crons that can't fire at this moment. */
   except: readonly string[];
   /** Undefined: all due crons. */
   only: readonly string[] | undefined;
   limit: number;
 }
 
-/** The SQL of due crons, for the graphs of this process. */
 export const createDueCrons = (database: Database, graphIds: readonly string[]) => ({
   async poll(): Promise<DueTime> {
     const [poll] = await database.query<DueTime>(POLL, [graphIds]);

@@ -1,16 +1,16 @@
 import type { Logger } from "../../../platform/lib/logger.ts";
 import type { CronRow } from "../../../platform/database/tables.ts";
 
-/** A run that is this late makes up for times without a server. */
+/** Such a run makes up for times without a server. */
 const MISSED_SECONDS = 60;
-/** Crons that ran nothing the last time. When the map is full it is cleared, and they are logged again. */
+/** Crons that ran nothing the last time; a full map is cleared. */
 const REMEMBERED_AT_MOST = 10_000;
 
 export interface Outcome {
   cron: Pick<CronRow, "cron_id"> & { next_run_date: Date; now: Date };
-  /** Why the cron is disabled; null: it stays enabled. */
+  /** Null: it stays enabled. */
   error: string | null;
-  /** Why no run was created; undefined if one was, or if the cron has ended. */
+  /** Undefined if a run was created, or if the cron has ended. */
   leftOut: "busy" | "waits" | "full" | "too often" | undefined;
   isRun: boolean;
 }
@@ -24,8 +24,8 @@ const WHY_LEFT_OUT = {
 };
 
 /**
- * Logs due times. A cron of every minute on a busy thread would fill the log, so a skipped run is logged once until the
- * cron runs again.
+ * A cron of every minute on a busy thread would fill the log, so a skipped run is logged once until the cron runs
+ * again.
  */
 export const createFiringLog = (logger: Logger) => {
   const leavingOut = new Map<string, Outcome["leftOut"]>();

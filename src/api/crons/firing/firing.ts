@@ -17,29 +17,24 @@ export interface FiringParts {
   database: Database;
   due: DueCrons;
   storeRuns: StoreScheduledRuns;
-  /** Keeps pending runs from starting in this process until the returned function is called. */
+  /** Holds pending runs of this process until the returned function is called. */
   holdRuns: () => () => void;
-  /** The server's rights: the creators of crons were authorized before. */
+  /** The creators of crons were authorized before. */
   rights: CreationRights;
   faults: Faults;
   logger: Logger;
 }
 
-/** Few enough to hold locks for about 50 ms, and to share due crons among processes. */
+/** Holds locks for about 50 ms, and shares due crons among processes. */
 const CRONS_AT_ONCE = 200;
-/**
- * Another process holds its due crons for about 50 ms. If it dies, they are due again and must not wait for a busy
- * processor.
- */
+/** If another process dies while it holds due crons, they must not wait for a busy processor. */
 const HELD_ELSEWHERE_MS = 50;
 const POLLS_FOR_HELD = 5;
-/** Pending runs must not wait for a long queue of crons. */
 const HOLD_AT_MOST_MS = 1_000;
 
 interface Plan {
   cron: DueCron;
   requested: RequestedRun | undefined;
-  /** An earlier run is still pending: another one would only queue behind it. */
   waits: boolean;
   next: Date | null;
   error: string | null;
@@ -48,14 +43,14 @@ interface Plan {
 interface Fired {
   /** How many crons were due. */
   held: number;
-  /** Crons whose threads are locked by other transactions. */
+  /** Other transactions lock their threads. */
   notNow: string[];
   announce(): void;
 }
 
 const NOTHING: Fired = { held: 0, notNow: [], announce: () => undefined };
 
-/** Computes the next time once per schedule. Throws for a schedule that can't be parsed any more. */
+/** Once per schedule. Throws for a schedule that can't be parsed any more. */
 const createTimes = () => {
   const known = new Map<string, Date | null>();
   return ({ schedule, timezone, end_time, now }: DueCron): Date | null => {
@@ -75,7 +70,7 @@ const planOf = (cron: DueCron, nextOf: (cron: DueCron) => Date | null): Plan => 
     const waits = cron.former_run_waits && requested.run.multitaskStrategy === "enqueue";
     return { cron, requested: waits ? undefined : requested, waits, next: nextOf(cron), error: null };
   } catch (error) {
-    // Another version has stored the request. Other errors are the server's fault: see `skip`.
+    // Another version has stored the request.
     if (error instanceof ThreadloomError) return { ...nothing, error: error.message };
     if (error instanceof ZodError)
       return { ...nothing, error: `'payload': ${error.issues[0]?.message ?? ""}.` };
@@ -84,15 +79,15 @@ const planOf = (cron: DueCron, nextOf: (cron: DueCron) => Date | null): Plan => 
 };
 
 /**
- * Fires due crons. One transaction locks a cron, stores its run and advances it: if the process dies before the commit,
- * the cron stays due for another process.
+ * One transaction locks a cron, stores its run and advances it: if the process dies before the commit, the cron stays
+ * due for another process.
  */
 export const createFiring = (parts: FiringParts) => {
   const { database, due, storeRuns, holdRuns, rights, faults, logger } = parts;
 
   const log = createFiringLog(logger);
 
-  /** `onHeld` receives the ids of the due crons before any of them can fail. */
+  /** `onHeld` receives the ids before any of them can fail. */
   const fireSome = async (options: ClaimOptions, onHeld: (ids: string[]) => void): Promise<Fired> => {
     const nextOf = createTimes();
     const done = await database.transaction(async (transaction) => {
@@ -155,7 +150,7 @@ export const createFiring = (parts: FiringParts) => {
     );
   };
 
-  /** As `fireSome`, but a failing cron does not block the others. */
+  /** A failing cron does not block the others. */
   const fireBatch = async (except: readonly string[]): Promise<Fired> => {
     let ids: string[] = [];
     try {
@@ -189,14 +184,13 @@ export const createFiring = (parts: FiringParts) => {
     poll: () => due.poll(),
 
     /**
-     * Fires all due crons that no other process holds, until `isClosed`. Then waits briefly for the crons of other
-     * processes, which may die. Returns whether there were any. Throws the database's error if the database is away.
+     * Until `isClosed`. Then waits briefly for crons of other processes, which may die. Returns whether there were any.
      */
     async fire(isClosed: () => boolean): Promise<boolean> {
       const except: string[] = [];
       const announcements: (() => void)[] = [];
       let isSome = false;
-      // The first runs would otherwise take the processor from the crons still to fire.
+      // The first runs would take the processor from the crons still to fire.
       const release = holdRuns();
       const releasing = setTimeout(release, HOLD_AT_MOST_MS);
       try {

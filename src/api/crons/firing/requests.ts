@@ -5,8 +5,8 @@ import { requestedRun, type Placement, type RequestedRun } from "../../runs/crea
 import { runBody, threadlessRunBody } from "../../runs/schemas.ts";
 
 /**
- * The run of a cron. It has the cron's metadata and `cron_id`, as in the hosted service. Throws a `ZodError` if the
- * stored request is no longer valid.
+ * It has the cron's metadata and `cron_id`, as in the hosted service. Throws a `ZodError` if the stored request is no
+ * longer valid.
  */
 export const requestOf = (cron: DueCron): RequestedRun => {
   const asked = {

@@ -10,24 +10,22 @@ export interface SchedulerParts {
 
 export interface Scheduler {
   open(): void;
-  /** A cron was created or changed here. */
   wake(): void;
-  /** Waits for crons that are firing. */
   close(): Promise<void>;
 }
 
 /**
- * Polls the database's clock, because it may be corrected, this machine may have slept, or a process with due crons may
- * have died. Each makes a cron late by this at most.
+ * The database's clock may be corrected, this machine may have slept, or a process with due crons may have died. Each
+ * makes a cron late by this at most.
  */
 const POLL_EVERY_MS = 1_000;
 const MINUTE_MS = 60_000;
-/** Another process fires the crons that it holds in about 50 ms, or dies. */
+/** Another process fires its crons in about 50 ms, or dies. */
 const HELD_ELSEWHERE_MS = 50;
 
 /**
- * Sleeps until a cron is due. There is no signal for crons of other processes: schedules have full minutes only, so a
- * poll at each full minute is in time. Without crons that poll is the only cost.
+ * There is no signal for crons of other processes: schedules have full minutes only, so a poll at each full minute is
+ * in time. Without crons that poll is the only cost.
  */
 export const createScheduler = ({ firing, logger }: SchedulerParts): Scheduler => {
   const failed = logFailure(logger, "crons could not be run");
@@ -39,7 +37,7 @@ export const createScheduler = ({ firing, logger }: SchedulerParts): Scheduler =
   let working: Promise<void> | undefined;
   let wanted = false;
 
-  /** Returns the milliseconds until the next poll. */
+  /** The milliseconds until the next poll. */
   const work = async (): Promise<number> => {
     const { now, due } = await firing.poll();
     if (due !== null && due <= now) {

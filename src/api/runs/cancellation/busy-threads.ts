@@ -7,9 +7,8 @@ import { matchesMany } from "../../threads/search/estimate.ts";
 const THREADS_AT_MOST = 20_000;
 
 /**
- * The visible threads with unfinished runs, so that a caller with few threads does not read the runs of all others.
- * Undefined: all threads, too many threads, or a refused bounded read, since the caller has no filter to narrow. Index:
- * threads_by_metadata.
+ * Saves a caller with few threads from reading the runs of all others. Undefined: all threads, too many, or a refused
+ * bounded read, since the caller has no filter to narrow. Index: threads_by_metadata.
  */
 export const busyThreads = async (
   database: Pick<BoundedReads, "boundedReads">,

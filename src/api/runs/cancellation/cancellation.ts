@@ -17,19 +17,18 @@ export interface CancellationParts {
   ends: Pick<RunEnds, "cancelWaiting">;
 }
 
-/** Selects unfinished runs by thread, by ids or by status. */
 export interface UnfinishedFilter {
   threadId?: string | undefined;
   runIds?: string[] | undefined;
   status: "pending" | "running" | "all";
 }
 
-/** Runs per transaction: 15 ms if all are of one thread, so its locks are held only briefly. */
+/** 15 ms on one thread, so that locks are held only briefly. */
 const RUNS_PER_BATCH = 500;
 
-/** Asks running runs to stop. Ends pending runs, or removes them for a rollback. */
+/** Running runs are asked to stop. Pending ones end, or are removed for a rollback. */
 export const createCancellation = ({ database, ends, announcements }: CancellationParts) => {
-  /** Cancels the unfinished ones and returns how many of these runs exist. */
+  /** Returns how many of these runs exist. */
   const cancelBatch = async (
     visibility: Visibility<"threads">,
     selectors: readonly RunSelector[],
@@ -52,7 +51,7 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
   };
 
   return {
-    /** Throws `runNotFound`. Does nothing to an ended run. `visibility`: of the runs that may be cancelled. */
+    /** Throws `runNotFound`. Does nothing to an ended run. */
     async cancel(
       visibility: Visibility<"threads">,
       selector: RunSelector,
@@ -63,7 +62,7 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
         throw runNotFound(selector.runId);
     },
 
-    /** Returns how many runs were found. Works in batches, to bound memory and locks. */
+    /** Batches bound memory and locks. */
     async cancelMany(
       visibility: Visibility<"threads">,
       { threadId, runIds, status }: UnfinishedFilter,
@@ -85,7 +84,7 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
         return found;
       }
       const threadIds = threadId === undefined ? await busyThreads(database, visibility) : [threadId];
-      // Pending runs first: the end of a running one would start the next.
+      // Ending a running one first would start the next.
       for (const each of ["pending", "running"] as const) {
         if (status !== "all" && status !== each) continue;
         const pages = unfinishedPages(database, visibility, each, threadIds, RUNS_PER_BATCH);

@@ -8,7 +8,7 @@ import type { Cancellation, UnfinishedFilter } from "./cancellation.ts";
 
 export interface CancellationServiceParts {
   authorize: Authorize;
-  /** The server's own visibility, for runs that the server ends itself. */
+  /** For runs that the server ends itself. */
   everyThread: Visibility<"threads">;
   cancellation: Cancellation;
   waitForEnd(selector: RunSelector, options: { signal: AbortSignal }): Promise<unknown>;
@@ -18,7 +18,7 @@ export const createCancellationService = (parts: CancellationServiceParts) => {
   const { authorize, everyThread, cancellation } = parts;
 
   return {
-    /** Does nothing to an ended run. `wait`: resolves after the run has ended. */
+    /** `wait`: resolves after the run has ended. */
     async cancel(
       caller: Caller,
       selector: RunSelector,
@@ -35,7 +35,7 @@ export const createCancellationService = (parts: CancellationServiceParts) => {
       if (wait !== undefined) await parts.waitForEnd(selector, wait);
     },
 
-    /** Ends a run whose creator has disconnected. The creator's request asked for that. */
+    /** The creator's request asked for that on disconnect. */
     async abandon({ row }: CreatedRun): Promise<void> {
       await cancellation.cancel(
         everyThread,

@@ -23,19 +23,19 @@ export interface BatchParts {
   announcements: Announcements;
   behindOthers: BehindOthersStore;
   limits: PendingLimits;
-  /** The server's own visibility, for locks. */
+  /** For locks. */
   everyThread: Visibility<"threads">;
-  /** The time to live of threads that a run creates and keeps. */
+  /** Of threads that a run creates and keeps. */
   threadTtl: ThreadTtl | undefined;
 }
 
-/** Characters that a batch's runs may copy from their assistants and threads. */
+/** Characters that the runs copy from assistants and threads. */
 const TAKEN_OVER_AT_MOST = 16_000_000;
 
 const takenOver = ({ config, context, metadata }: RunRow): number =>
   JSON.stringify([config, context, metadata]).length;
 
-/** Another caller has created a thread that a batch was about to create. */
+/** Another caller has created one of the batch's threads. */
 export class ThreadAppeared extends Error {}
 
 const batchTooLarge = () =>
@@ -44,13 +44,13 @@ const batchTooLarge = () =>
       "in all, with what they take over from their assistants and threads: send fewer at a time.",
   );
 
-/** Stores several runs in one transaction: all or none. */
+/** All or none. */
 export const createBatches = (parts: BatchParts) => {
   const { database, repository, announcements, behindOthers, limits, everyThread, threadTtl } = parts;
 
   /**
-   * The named threads that the creators of the runs may see. Hidden threads are not locked: a lock would delay their
-   * runs and reveal that they exist. One statement for each filter; nearly always there is one.
+   * Locking hidden threads would delay their runs and reveal that they exist. One statement per filter; nearly always
+   * there is one.
    */
   const seenThreads = async (transaction: Queryable, named: readonly GrantedRequest[]): Promise<string[]> => {
     const byFilter = new Map<string, { filter: Visibility<"threads">; threadIds: string[] }>();
@@ -66,7 +66,7 @@ export const createBatches = (parts: BatchParts) => {
     return seen;
   };
 
-  /** `threads`: the locked existing threads. A thread that is created for a run is added. */
+  /** `threads`: the locked existing threads, and those created for a run. */
   const storeOne = async (
     transaction: Queryable,
     { rights, run, placement }: GrantedRequest,
@@ -88,8 +88,8 @@ export const createBatches = (parts: BatchParts) => {
   };
 
   /**
-   * Throws `ThreadAppeared` with nothing stored, so the caller can retry; `invalid` if the runs are too large together,
-   * `tooMany` if too many would be pending.
+   * After `ThreadAppeared` nothing is stored and the caller can retry. Throws `invalid` if the runs are too large
+   * together, `tooMany` if too many would be pending.
    */
   const storeAll = async (requested: readonly GrantedRequest[]): Promise<RunRow[]> => {
     const replaced: Replaced[] = [];
@@ -97,7 +97,7 @@ export const createBatches = (parts: BatchParts) => {
       const named = requested.filter(({ placement }) => placement.kind === "thread");
       const threads = await lockThreads(
         transaction,
-        // Locks all threads in one order, whatever each creator may see.
+        // One order, whatever each creator may see.
         everyThread,
         await seenThreads(transaction, named),
       );
@@ -112,7 +112,7 @@ export const createBatches = (parts: BatchParts) => {
       if (first !== undefined) await limits.assertRoomOfCaller(transaction, first.run, requested.length);
       const created = new Map<string, RunRow>();
       let characters = 0;
-      // In the order of the threads, because another batch may be creating the same ones.
+      // Another batch may be creating the same threads.
       for (const one of requested.toSorted((a, b) => (a.run.threadId < b.run.threadId ? -1 : 1))) {
         const stored = await storeOne(transaction, one, threads);
         if (stored.row === undefined) throw assistantNotFound(one.assistant);

@@ -12,7 +12,6 @@ import { turnsOfThread } from "../../../engine/queue/sql/turns-of-thread.ts";
 import { decideMultitask } from "./multitask.ts";
 import type { PendingLimits } from "./pending-limits.ts";
 
-/** The unfinished runs that a new run replaced. */
 export interface Replaced {
   ended: readonly RunEnd[];
   askedToStop: readonly { run: UnfinishedRunRow; action: CancelAction }[];
@@ -26,17 +25,17 @@ export interface BehindOthers {
   replaced: Replaced;
 }
 
-/** The slow way to create a run, for a thread that may be busy; multitask.ts decides. */
+/** Creates a run on a thread that may be busy. */
 export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">, limits: PendingLimits) => ({
   /**
-   * The caller holds the thread's lock. Throws `threadBusy` if the strategy is `reject`, ThreadChangedError if another
-   * run was created since `turnsSeen`, `tooMany` if too many runs are pending.
+   * The caller holds the thread's lock. Throws `threadBusy` for `reject`, ThreadChangedError if a run was created since
+   * `turnsSeen`, `tooMany` if too many are pending.
    */
   async store(transaction: Queryable, rights: CreationRights, run: NewRun): Promise<BehindOthers> {
     const { turnsSeen } = run;
     if (turnsSeen !== undefined && (await turnsOfThread(transaction, run.threadId)) !== turnsSeen)
       throw new ThreadChangedError(run.threadId);
-    // `enqueue` does not need the other runs, of which there may be 20,000.
+    // There may be 20,000 runs, which `enqueue` does not need.
     const unfinished =
       run.multitaskStrategy === "enqueue" ? [] : await lockUnfinished(transaction, run.threadId);
     const decision = decideMultitask(

@@ -22,9 +22,9 @@ export interface RunCreationParts {
   worker: Worker;
   announcements: Announcements;
   processId: string;
-  /** For reads of stored runs of any caller. */
+  /** For reads of any caller's stored runs. */
   everyThread: Visibility<"threads">;
-  /** The time to live of threads that a run creates and keeps. */
+  /** Of threads that a run creates and keeps. */
   threadTtl: ThreadTtl | undefined;
   /** See Config. */
   recursionLimitMax: number;
@@ -38,10 +38,9 @@ export interface RunCreationParts {
   };
 }
 
-/** Tries, each after another caller has created one of the batch's threads. */
+/** Tries after another caller created one of the batch's threads. */
 const APPEARANCES_AT_MOST = 10;
 
-/** Stores runs under the multitask rule and starts them, here at once if there is a free slot. */
 export const createRunCreation = (parts: RunCreationParts) => {
   const { repository, worker, announcements, processId, recursionLimitMax, checkpoints, everyThread } = parts;
   const { checkWebhook } = parts;
@@ -52,7 +51,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
     assertRecursionLimit(run.config, recursionLimitMax);
     if (run.webhook !== null) checkWebhook(run.webhook);
     if (checkpointId === undefined) return;
-    // Checkpoints have no visibility, so hidden threads are refused here.
+    // Checkpoints have no visibility of their own.
     if (await repository.threadIsHidden(rights.threads, run.threadId)) throw checkpointNotFound(checkpointId);
     await checkpoints.assertExists(run.threadId, "", checkpointId);
   };
@@ -69,10 +68,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
       return await storeOnce(find, (isRetry) => place(rights, requested, isRetry));
     },
 
-    /**
-     * Creates runs on their named threads or on their own ones: all or none. They wait in the queue, because a lease
-     * must not begin before the last of them is stored.
-     */
+    /** All or none. They wait in the queue, because a lease must not begin before the last one is stored. */
     async createAll(requested: readonly GrantedRequest[]): Promise<RunRow[]> {
       for (const one of requested) await assertStart(one.rights, one);
       const runIds = requested.map(({ run }) => run.runId);
@@ -92,7 +88,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
           }
         }
       });
-      // By id, because runs that were found after a lost answer may be deleted by now.
+      // Some of the runs may be deleted after a lost answer.
       const delays = new Map(requested.map(({ run }) => [run.runId, run.afterSeconds]));
       for (const row of rows) announcements.available(row, delays.get(row.run_id) ?? 0);
       return rows;

@@ -14,15 +14,14 @@ import { runBody, threadlessRunBody, type RunBody, type ThreadlessRunBody } from
 
 type AskedRun = ValueOf<"threads", "create_run">;
 
-/** A run that the caller may create. */
 export interface GrantedRun<Body> {
   rights: CreationRights;
-  /** The requested body, with the changes of the project's handler. */
+  /** With the changes of the project's handler. */
   body: Body;
   runId: string;
-  /** The user who owns the run; null if no user creates it. */
+  /** Null if no user creates the run. */
   authUser: JsonObject | null;
-  /** The name under which limits count the run, see engine/queue/counted-as.ts. */
+  /** Limits count the run under this name, see engine/queue/counted-as.ts. */
   caller: string | null;
 }
 
@@ -50,8 +49,8 @@ const revalidated = <Body extends RunBody | ThreadlessRunBody>(body: Body, given
 };
 
 /**
- * Most handlers only set metadata, which are validated already. Validating the whole request again would take as long
- * as all handlers.
+ * Most handlers only set metadata, which are valid already. Validating the whole request again takes as long as all
+ * handlers.
  */
 const bodyOf = <Body extends RunBody | ThreadlessRunBody>(
   body: Body,
@@ -67,10 +66,7 @@ const bodyOf = <Body extends RunBody | ThreadlessRunBody>(
   return revalidated(body, { ...kwargs, metadata, ...others });
 };
 
-/**
- * Authorizes the creation of a run. The caller must be able to read the assistant, since the run would reveal what it
- * does.
- */
+/** The caller must be able to read the assistant, since the run would reveal it. */
 export const createRunGrants =
   (authorize: Authorize, cipher: Cipher | undefined) =>
   async <Body extends RunBody | ThreadlessRunBody>(

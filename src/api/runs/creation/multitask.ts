@@ -6,14 +6,13 @@ export interface UnfinishedRun {
 }
 
 export type MultitaskDecision =
-  /** Nothing is stored; the caller gets 409. */
   | { kind: "reject" }
-  /** The run is stored as pending; the runs of `cancel` are ended first. */
+  /** The runs of `cancel` are ended before the new one starts. */
   | { kind: "accept"; cancel: { runId: string; status: "pending" | "running"; action: CancelAction }[] };
 
 /**
- * The multitask rule of the hosted service. It is pure: the caller reads `unfinished` under the thread's lock.
- * `interrupt` and `rollback` also end pending runs, as the hosted service does.
+ * The multitask rule of the hosted service, which also ends pending runs for `interrupt` and `rollback`. The caller
+ * reads `unfinished` under the thread's lock.
  */
 export const decideMultitask = (
   strategy: MultitaskStrategy,

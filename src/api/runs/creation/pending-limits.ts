@@ -5,31 +5,31 @@ import { pendingOfCallers, pendingOfThread } from "../../../engine/queue/sql/cou
 import type { NewRun } from "../../../engine/queue/sql/create.ts";
 
 export interface PendingLimitOptions {
-  /** Pending runs of one user on one thread and in all; 0: no limit. */
+  /** Pending runs of one user; 0: no limit. */
   perThread: number;
   perCaller: number;
-  /** Multiplies the limits of a key and of a caller without a name, since they may stand for many users. */
+  /** Multiplies the limits of keys and callers without a name, who may stand for many users. */
   keyFactor: number;
-  /** A run was refused. `caller`: the name under which limits count it. */
+  /** `caller`: the name under which limits count it. */
   onRefused?: (caller: string | null) => void;
 }
 
 type Counted = Pick<NewRun, "caller">;
 
-/** Limits pending runs. Runs that start at once are not counted. */
+/** Runs that start at once are not counted. */
 export interface PendingLimits {
-  /** The limit for the run's thread; null: no limit. */
+  /** Null: no limit. */
   onThread(run: Counted): number | null;
-  /** The limit for the run's caller; null: no limit. */
+  /** Null: no limit. */
   ofCaller(run: Counted): number | null;
-  /** Throws `tooMany` if the thread is full. */
+  /** Throws `tooMany`. */
   assertRoomOnThread(transaction: Queryable, run: Pick<NewRun, "caller" | "threadId">): Promise<void>;
   /**
-   * Throws `tooMany` if the caller would have too many, over all servers. After a count, a tenth of the remaining room
-   * is given out without counting again, so ten servers together hardly exceed the limit.
+   * Throws `tooMany` over all servers. After a count, a tenth of the room is given out without counting, so ten servers
+   * together hardly exceed the limit.
    */
   assertRoomOfCaller(queryable: Queryable, run: Counted, runs?: number): Promise<void>;
-  /** The remaining room of each limited caller of these runs. */
+  /** By limited caller. */
   roomOfCallers(transaction: Queryable, runs: readonly Counted[]): Promise<Map<string, number>>;
 }
 
@@ -53,7 +53,7 @@ export const createPendingLimits = (
   { perThread, perCaller, keyFactor, onRefused }: PendingLimitOptions,
   now: () => number = () => performance.now(),
 ): PendingLimits => {
-  /** How many more runs each caller may create before the next count. */
+  /** The runs that a caller may create before the next count. */
   const known = new Map<string, { free: number; until: number }>();
 
   const timesOf = (caller: string | null): number => (caller !== null && isUser(caller) ? 1 : keyFactor);

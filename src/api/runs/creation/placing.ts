@@ -23,20 +23,19 @@ export interface PlacingParts {
   announcements: Announcements;
   behindOthers: BehindOthersStore;
   limits: PendingLimits;
-  /** For reads of stored runs of any caller. */
+  /** For reads of any caller's stored runs. */
   everyThread: Visibility<"threads">;
-  /** The time to live of threads that a run creates and keeps. */
+  /** Of threads that a run creates and keeps. */
   threadTtl: ThreadTtl | undefined;
 }
 
 /**
- * Stores one run, and starts it if its thread is idle and this process has a free slot. `isRetry`: an earlier try may
- * have stored the run.
+ * Starts the run if its thread is idle and this process has a free slot. `isRetry`: an earlier try may have stored it.
  */
 export const createPlacing = (parts: PlacingParts) => {
   const { database, repository, worker, announcements, behindOthers, limits, everyThread, threadTtl } = parts;
 
-  /** Undefined if the thread became idle or appeared meanwhile: the caller retries the fast way. */
+  /** Undefined if the thread became idle or appeared: the caller retries the fast way. */
   const placeBehindOthers = async (
     rights: CreationRights,
     run: NewRun,
@@ -56,7 +55,7 @@ export const createPlacing = (parts: PlacingParts) => {
       const stored = isRetry ? await repository.find(everyThread, run, transaction) : undefined;
       if (stored !== undefined) return stored;
       const created = await behindOthers.store(transaction, rights, run);
-      // The assistant was deleted at this moment. Rolling back restores the runs that were ended for the new one.
+      // The assistant was deleted at this moment. Rolling back restores the runs that were ended.
       if (created.row === undefined) throw assistantNotFound(run.assistantId);
       ({ replaced } = created);
       return created.row;
@@ -70,7 +69,7 @@ export const createPlacing = (parts: PlacingParts) => {
     { run, placement, assistant }: RequestedRun,
     isRetry: boolean,
   ): Promise<CreatedRun> => {
-    // Counting is a statement of its own, so runs that start at once skip it. An earlier try has counted.
+    // Counting is another statement, so runs that start at once skip it. An earlier try has counted.
     let mayWait = isRetry || limits.ofCaller(run) === null;
     const assertMayWait = async (): Promise<void> => {
       if (!mayWait) await limits.assertRoomOfCaller(database, run);

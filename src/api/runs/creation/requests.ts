@@ -12,14 +12,13 @@ import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { CreationRights, NewRun } from "../../../engine/queue/sql/create.ts";
 import type { RunBody, ThreadlessRunBody } from "../schemas.ts";
 
-/** On a thread, on a thread that may have to be created, or on the run's own thread. */
 export type Placement =
   { kind: "thread"; threadId: string; createIfMissing: boolean } | { kind: "threadless"; keep: boolean };
 
 export interface RequestedRun {
   run: NewRun;
   placement: Placement;
-  /** The assistant's id or its graph's id, as the caller wrote it. */
+  /** As the caller wrote it: an assistant's or a graph's id. */
   assistant: string;
   /** Undefined: the run starts at the newest state. */
   checkpointId: string | undefined;
@@ -37,10 +36,7 @@ const checkpointIdIn = (config: JsonObject | undefined): string | undefined => {
   return typeof id === "string" ? id : undefined;
 };
 
-/**
- * The root graph's checkpoint. A subgraph's checkpoint names it in its map; the run starts at the root and includes the
- * subgraph.
- */
+/** A subgraph's checkpoint names the root's in its map; the run starts at the root. */
 const rootCheckpointId = (checkpoint: RunBody["checkpoint"]): string | undefined => {
   if (checkpoint === undefined || !checkpoint.checkpoint_ns) return checkpoint?.checkpoint_id;
   const root = checkpoint.checkpoint_map?.[""];
@@ -64,7 +60,7 @@ const toKwargs = (
     (isOnThread ? body.checkpoint_id : undefined) ??
     checkpointIdIn(body.config);
   return {
-    // The command wins over an input: chat front ends send `input: {}` along.
+    // Chat front ends send `input: {}` along with a command.
     ...(body.command === undefined
       ? { input: body.input }
       : { command: body.command as RunKwargs["command"] }),
@@ -85,10 +81,7 @@ const toKwargs = (
   };
 };
 
-/**
- * The part of a run's configuration that the thread keeps, since its graph may be built from it. Tags, limits and the
- * start checkpoint belong to one run.
- */
+/** The thread keeps only what its graph may be built from. Tags, limits and the start belong to one run. */
 const keptOf = ({ config, context }: RunBody | ThreadlessRunBody): NewRun["keptConfig"] => {
   const configurable = withoutServerOwned((config?.configurable as JsonObject | undefined) ?? {});
   const kept = {
@@ -98,24 +91,24 @@ const keptOf = ({ config, context }: RunBody | ThreadlessRunBody): NewRun["keptC
   return isEmpty(kept) ? undefined : (kept as JsonObject);
 };
 
-/** Normalizes equal addresses, for example `http://127.1` and `http://2130706433`. */
+/** Equal addresses get one form, for example `http://127.1` and `http://2130706433`. */
 const usualSpelling = (webhook: string): string =>
   !webhook.startsWith("/") && URL.canParse(webhook) ? new URL(webhook).href : webhook;
 
-/** The properties of a run that its body does not have. */
+/** Properties of a run outside its body. */
 export interface BesideBody {
   runId: string;
-  /** The user who owns the run; null if no user creates it. */
+  /** Null if no user creates the run. */
   authUser: JsonObject | null;
   /** See NewRun. */
   caller: string | null;
-  /** The process that streams the run to its creator (streams of runs); null if none does. */
+  /** The process that streams the run to its creator; null if none does. */
   readerId: string | null;
-  /** A run of event streaming: that wire gets its events, too, and all of them are logged. */
+  /** A run of event streaming: that wire gets its events, and all are logged. */
   eventStreaming?: boolean;
   /** See NewRun. */
   turnsSeen?: number | undefined;
-  /** Request headers that the graph finds in its configuration. */
+  /** Headers for the graph's configuration. */
   headers?: Readonly<Record<string, string>> | undefined;
 }
 

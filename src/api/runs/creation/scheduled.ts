@@ -14,21 +14,19 @@ export interface ScheduledRunParts {
   announcements: Announcements;
   behindOthers: BehindOthersStore;
   limits: PendingLimits;
-  /** Counts a run against the caller's runs per minute; false if the limit is reached. */
+  /** False if the caller's runs per minute are used up. */
   takesRun(caller: string | null): boolean;
-  /** The time to live of threads that a run creates and keeps. */
+  /** Of threads that a run creates and keeps. */
   threadTtl: ThreadTtl | undefined;
 }
 
 export type Scheduled =
   | "stored"
-  /** The thread is busy and the strategy is `reject`. */
   | "rejected"
   /** Too many runs are pending on the thread or for the caller. */
   | "full"
-  /** The caller has reached its runs per minute. */
   | "too often"
-  /** The thread is locked at this moment, or deleted. */
+  /** The thread is locked or deleted. */
   | "not now"
   | "no assistant";
 
@@ -39,7 +37,7 @@ export interface ScheduledRuns {
   announce(): void;
 }
 
-/** Stores many runs without a waiting request in the caller's transaction, as pending. */
+/** Stores many runs as pending, in the caller's transaction. */
 export const createScheduledRuns = ({
   announcements,
   behindOthers,
@@ -60,7 +58,7 @@ export const createScheduledRuns = ({
       replaced.push(stored.replaced);
       return "stored";
     } catch (error) {
-      // A conflict of the thread, thrown before any write.
+      // Thrown before any write.
       if (error instanceof ThreadloomError && error.kind === "conflict") return "rejected";
       // Only `enqueue` can exceed the limit, so no run was ended.
       if (error instanceof ThreadloomError && error.kind === "too_many") return "full";
@@ -68,7 +66,7 @@ export const createScheduledRuns = ({
     }
   };
 
-  /** Stores in one statement the first run of each thread that needs no decision. Returns the rest in order. */
+  /** Stores in one statement the first run of each thread that needs no decision. Returns the others. */
   const storeManyOnThreads = async (
     transaction: Queryable,
     rights: CreationRights,
@@ -93,8 +91,8 @@ export const createScheduledRuns = ({
   };
 
   /**
-   * Never waits for a thread's lock, because its holder may wait for locks of this transaction. Throws
-   * `assistantNotFound` if a run that replaces others can't be stored: the caller rolls back.
+   * Never waits for a thread's lock, because its holder may wait for this transaction. `assistantNotFound`: the caller
+   * must roll back.
    */
   return async (
     transaction: Queryable,
@@ -139,7 +137,7 @@ export const createScheduledRuns = ({
     for (const one of others)
       outcomes.set(one.run.runId, await storeOnThread(transaction, rights, one, replaced));
 
-    // Keeps only the ids, because the caller may store thousands before it announces them.
+    // The caller may store thousands before it announces them.
     const stored = requested
       .filter(({ run }) => outcomes.get(run.runId) === "stored")
       .map(({ run }) => ({ run_id: run.runId, thread_id: run.threadId }));

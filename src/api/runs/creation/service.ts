@@ -17,7 +17,7 @@ export interface CreationServiceParts {
 
 export interface CreationManner {
   streamed?: boolean;
-  /** Request headers that the run's graph finds in its configuration. */
+  /** Headers for the graph's configuration. */
   headers?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -26,10 +26,7 @@ const placementOf = (body: ThreadlessRunBody): Placement =>
     ? { kind: "threadless", keep: body.on_completion === "keep" }
     : { kind: "thread", threadId: body.thread_id, createIfMissing: body.if_not_exists === "create" };
 
-/**
- * `streamed`: the creator reads the events from the first on. `eventStreaming`: a command of event streaming created
- * the run. `turnsSeen`: see NewRun; a changed thread is a conflict.
- */
+/** `streamed`: the creator reads all events. `eventStreaming`: a command created the run. `turnsSeen`: see NewRun. */
 export const createCreationService = ({ authorize, database, creation, processId }: CreationServiceParts) => {
   const grant = createRunGrants(authorize, database.cipher);
 

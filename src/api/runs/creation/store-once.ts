@@ -6,13 +6,12 @@ import {
 } from "../../../platform/database/passing-faults.ts";
 import { sqlState, UNIQUE_VIOLATION } from "../../../platform/domain/errors.ts";
 
-/** How long a request waits for the database to learn whether its run was stored. */
 const UNCERTAIN_SECONDS = 10;
 
 /**
- * If a connection dies between commit and answer, the run may or may not be stored. A 503 would make the client repeat
- * the request and store the run twice, so this reads until the database answers, and stores the run if it is missing.
- * If the database certainly took nothing, the answer is a 503 at once, except after a conflict with other transactions.
+ * If a connection dies between commit and answer, the run may be stored. A 503 would make the client repeat the request
+ * and store it twice, so this reads until the database answers. If the database certainly took nothing, the 503 comes
+ * at once, except after a conflict of transactions.
  */
 export const storeOnce = async <Stored>(
   find: () => Promise<Stored | undefined>,

@@ -19,7 +19,7 @@ const selectorOf = ({ row }: CreatedRun): RunSelector => ({ threadId: row.thread
 const runAddress = ({ server }: FastifyReply, { threadId, runId }: RunSelector): string =>
   `${server.mountPrefix}/threads/${threadId}/runs/${runId}`;
 
-/** The events that a client asked for: those behind `after`; `checkpointId`: see JoiningService. */
+/** `checkpointId`: see JoiningService. */
 interface Asked {
   modes?: string[] | undefined;
   namespaces: string[] | undefined;
@@ -27,7 +27,6 @@ interface Asked {
   checkpointId?: string | undefined;
 }
 
-/** Reauthorizes the caller of a request while it reads a run. */
 const holdFor = ({ request }: FastifyReply, selector: RunSelector, joining: JoiningService): HeldAccess =>
   request.holdAccess(async (caller, once) => await joining.assertStill(caller, selector, once));
 
@@ -38,8 +37,7 @@ const sendEvents = async (
   joining: JoiningService,
   { modes, namespaces, after, checkpointId }: Asked,
 ): Promise<Awaited<ReturnType<typeof sendRunEvents>>> => {
-  // A client that loses the connection before its first event has no Last-Event-ID, so the address carries the
-  // parameters.
+  // A client that disconnects before its first event has no Last-Event-ID, so the address carries the parameters.
   const parameters = new URLSearchParams();
   for (const mode of modes ?? []) parameters.append("stream_mode", mode);
   for (const namespace of namespaces ?? []) parameters.append("namespace", namespace);
@@ -65,7 +63,6 @@ interface CancelsRuns {
 
 const LEFT = { action: "interrupt", reason: "disconnected" } as const;
 
-/** Answers runs as a record, as a result or as a stream, each with the run's address. */
 export const createRunAnswers = (
   app: Pick<FastifyInstance, "addHook">,
   { joining, cancellation }: { joining: JoiningService; cancellation: CancelsRuns },
@@ -77,7 +74,7 @@ export const createRunAnswers = (
     done();
   });
 
-  /** Calls `end` if the client disconnects before the answer, but not if the server closes the connection. */
+  /** Not called if the server closes the connection. */
   const endOnDisconnect = (reply: FastifyReply, runId: string, end: () => Promise<void>): void => {
     const onClose = (): void => {
       if (stopping || reply.raw.writableFinished || wasDropped(reply)) return;
@@ -93,7 +90,7 @@ export const createRunAnswers = (
   const abandonOnDisconnect = (reply: FastifyReply, created: CreatedRun): void =>
     endOnDisconnect(reply, created.row.run_id, () => cancellation.abandon(created));
 
-  /** Cancels with the caller's rights, because a caller who joins a run may not be allowed to cancel it. */
+  /** With the caller's rights, because a reader may not be allowed to cancel. */
   const cancelOnDisconnect = (reply: FastifyReply, selector: RunSelector): void =>
     endOnDisconnect(reply, selector.runId, () =>
       cancellation.cancel(reply.request.caller, selector, LEFT, undefined),
@@ -127,20 +124,17 @@ export const createRunAnswers = (
       return toRunRecord(created.row);
     },
 
-    /** The result of a new run. */
     wait(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): FastifyReply {
       if (onDisconnect === "cancel") abandonOnDisconnect(reply, created);
       return sendResult(reply, selectorOf(created), (options) => joining.result(created, options));
     },
 
-    /** The result of an existing run. */
     join(reply: FastifyReply, selector: RunSelector, onDisconnect: OnDisconnect): FastifyReply {
       if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
       const { caller } = reply.request;
       return sendResult(reply, selector, (options) => joining.join(caller, selector, options));
     },
 
-    /** The events of a new run. */
     async stream(
       reply: FastifyReply,
       created: CreatedRun,
@@ -153,7 +147,6 @@ export const createRunAnswers = (
       if (end === "ended") await joining.forget(created);
     },
 
-    /** The events of an existing run. */
     async joinStream(
       reply: FastifyReply,
       selector: RunSelector,

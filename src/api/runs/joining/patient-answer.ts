@@ -9,10 +9,10 @@ import { isLossOfAccess } from "../../../access/auth/refusals.ts";
 import { CallerGoneError } from "../../../platform/domain/errors.ts";
 import { lossOf } from "../../../engine/events/transports/closing-event.ts";
 
-/** Proxies and clients close a connection without traffic after a minute or more; line breaks keep it open. */
+/** Proxies and clients close a silent connection after a minute or more. */
 const WARMTH_MS = 5_000;
 
-/** The stream for the answer's body. Piping a stream to the response would cost a short run 3 % more. */
+/** Piping a stream to the response would cost a short run 3 % more. */
 const bodyOf = (reply: FastifyReply): Writable => {
   // The application around the API may read the answer first.
   if (reply.request.isWrapped === true) {
@@ -25,9 +25,8 @@ const bodyOf = (reply: FastifyReply): Writable => {
 };
 
 /**
- * Answers JSON that may take long. The head goes out at once with white space, which JSON allows: a client that is cut
- * off uses the run's address instead of repeating its request. The status is always 200, so a failure becomes
- * `__error__`.
+ * The head goes out at once with white space, which JSON allows: a client that is cut off uses the run's address
+ * instead of repeating its request. The status is always 200, so a failure becomes `__error__`.
  */
 export const answerPatiently = (
   reply: FastifyReply,

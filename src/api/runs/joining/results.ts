@@ -16,7 +16,7 @@ import { announceReader } from "../../../engine/queue/sql/announce-reader.ts";
 import { isTerminal } from "../record.ts";
 import type { AwaitedRunRow, RunRepository, RunSelector } from "../repository.ts";
 
-/** A created run, and its execution if it started in this process. */
+/** `execution`: if the run started in this process. */
 export interface CreatedRun {
   row: RunRow;
   execution: Execution | undefined;
@@ -29,9 +29,7 @@ export interface RunResultsParts {
   endings: Endings;
   signals: Signals;
   processId: string;
-  /**
-   * For waiting: an awaited run was visible at the request and must not seem deleted when its thread becomes hidden.
-   */
+  /** An awaited run was visible at the request and must not seem deleted when its thread becomes hidden. */
   everyThread: Visibility<"threads">;
   threads: {
     states: Pick<ThreadService["states"], "valuesOfRun">;
@@ -40,9 +38,7 @@ export interface RunResultsParts {
 }
 
 export interface ResultReadOptions {
-  /** Aborts when the caller has gone. */
   signal: AbortSignal;
-  /** Awaited before a large result is read from the thread's state. */
   whenLarge: WhenLarge;
 }
 
@@ -52,16 +48,14 @@ interface WaitOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** A JSON list of all tasks' interrupts; undefined if there are none. */
 const listOf = (interrupts: JsonObject): string | undefined => {
   const all = Object.values(interrupts).flat();
   return all.length === 0 ? undefined : toWireJson(all);
 };
 
-/** How long an ended run's result waits for the database; longer than a failover. */
+/** Longer than a failover of the database. */
 const RESULT_SECONDS = 60;
 
-/** Waits for the end of runs in any process, and makes the answers of wait and join. */
 export const createRunResults = ({
   database,
   repository,
@@ -74,8 +68,7 @@ export const createRunResults = ({
 }: RunResultsParts) => {
   /**
    * Undefined if the run's row is gone (rolled back, deleted or threadless). `known`: the current row, which saves a
-   * read. Rejects with the signal's reason: a run may wait for months, and a caller who has gone must not read it every
-   * second.
+   * read. Rejects with the signal's reason: a caller who has gone must not read the row every second for months.
    */
   const waitForEnd = async (
     selector: RunSelector,
@@ -88,7 +81,7 @@ export const createRunResults = ({
       signal?.throwIfAborted();
       const wait = endings.wait(selector.runId);
       try {
-        // The run is stored: an error while the database is away would make the client create another run.
+        // The run is stored: an error would make the client create another run.
         const row = first ?? (await repository.findAwaited(everyThread, selector));
         if (row === undefined || isTerminal(row.status)) return row;
         const isElsewhere = row.status === "running" && row.worker_id !== processId;
@@ -122,7 +115,7 @@ export const createRunResults = ({
     if (values === undefined) {
       const left = await threads.states.valuesOfRun(everyThread, selector, whenLarge);
       values = left.values ?? "{}";
-      // On a thread with newer runs, the interrupts are another run's.
+      // Otherwise the interrupts are a later run's.
       if (here === undefined && left.isHead)
         interrupts = listOf(await repository.interrupts(everyThread, selector.threadId));
     }
@@ -131,7 +124,7 @@ export const createRunResults = ({
     return `${fields}"__interrupt__":${interrupts}}`;
   };
 
-  /** The JSON body of wait and join. Retries, because an error would make old clients create the run again. */
+  /** Retries, because an error would make old clients create the run again. */
   const answer = (
     selector: RunSelector,
     ended: RunEnding | AwaitedRunRow | undefined,
@@ -140,8 +133,8 @@ export const createRunResults = ({
     retryPassing(() => makeAnswer(selector, ended, whenLarge), { forMs: RESULT_SECONDS * 1_000 });
 
   /**
-   * Removes an ended threadless run that waited in the queue and was kept for its creator. The sweep removes one that
-   * another process reads; one that started at once has removed itself.
+   * Removes an ended threadless run that waited in the queue. The sweep removes one that another process reads; one
+   * that started at once has removed itself.
    */
   const forget = async ({ row, execution }: CreatedRun): Promise<void> => {
     if (!row.delete_thread || execution !== undefined) return;
@@ -151,7 +144,7 @@ export const createRunResults = ({
       if (left.reader_id !== null && left.reader_id !== processId) return;
       await threads.upkeep.prune(THE_SERVER, { thread_ids: [row.thread_id], strategy: "delete" });
     } catch {
-      // The sweep removes it. An error now would make the client repeat a successful run.
+      // The sweep removes it. An error would make the client repeat a successful run.
     }
   };
 

@@ -20,7 +20,7 @@ import type { CreatedRun, ResultReadOptions, RunResults } from "./results.ts";
 export interface JoiningServiceParts {
   database: Database;
   authorize: Authorize;
-  /** The server's own visibility, for reads while it waits. */
+  /** For reads while it waits. */
   everyThread: Visibility<"threads">;
   repository: RunRepository;
   results: RunResults;
@@ -29,14 +29,14 @@ export interface JoiningServiceParts {
   processId: string;
 }
 
-/** How long the end of a stream waits for the database before its connection is cut. */
+/** Then the stream's connection is cut. */
 const PATIENCE_MS = 60_000;
 
 export const createJoiningService = (parts: JoiningServiceParts) => {
   const { database, authorize, everyThread, repository, results, hub, eventLog, processId } = parts;
   const { waitForEnd, answer, forget } = results;
 
-  /** The error event of a failed run. Its id is above all other ids of the run. */
+  /** Its id is above all other ids of the run. */
   const failureOf = async (selector: RunSelector): Promise<RunEvent | undefined> => {
     const row = await repository.find(everyThread, selector);
     if (!row?.error || !isTerminal(row.status)) return undefined;
@@ -55,8 +55,8 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
     await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });
 
   /**
-   * Whether a deleted run has left events for the caller. Its thread's owner is no longer known and its id may be
-   * reused, so a limited caller gets only events of the caller's own runs.
+   * Whether a deleted run has left events for the caller. Its thread's owner is unknown and its id may be reused, so a
+   * limited caller gets only events of the caller's own runs.
    */
   const isLeftFor = (
     caller: Caller,
@@ -69,8 +69,8 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
 
   return {
     /**
-     * Reauthorizes a caller who reads a run or waits for it, its creator included. Rejects if the caller lost the right
-     * or the thread is hidden now; a deleted thread hides nothing.
+     * Reauthorizes a caller who reads a run or waits for it. Rejects if the right is lost or the thread is hidden now;
+     * a deleted thread hides nothing.
      */
     async assertStill(caller: Caller, selector: RunSelector, once: Once): Promise<void> {
       const { threadId, runId } = selector;
@@ -80,7 +80,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       });
     },
 
-    /** Throws `runNotFound` if the caller sees no such run. */
+    /** Throws `runNotFound`. */
     async assertExists(caller: Caller, selector: RunSelector): Promise<void> {
       const visibility = await mayRead(caller, selector);
       if ((await repository.findAwaited(visibility, selector)) === undefined)
@@ -95,7 +95,6 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       return { threadId, runId };
     },
 
-    /** The result of a new run, for its creator. */
     async result(created: CreatedRun, { signal, whenLarge }: ResultReadOptions): Promise<string> {
       const { row, execution } = created;
       const selector = { threadId: row.thread_id, runId: row.run_id };
@@ -107,7 +106,6 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
 
     forget,
 
-    /** The result of a run, now or after its end. */
     async join(
       caller: Caller,
       selector: RunSelector,
@@ -118,15 +116,14 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       return await answer(selector, await waitForEnd(selector, { signal }), whenLarge);
     },
 
-    /** Reads from the first event, for the run's creator. */
     readCreated({ row }: CreatedRun): RunReader {
       const { thread_id: threadId, run_id: runId, resumable } = row;
       return hub.read({ threadId, runId, after: -1, resumable, cameBeforeEnd: true });
     },
 
     /**
-     * `after`: see ReadOptions. `checkpointId` counts if no event is named: the events behind this checkpoint's state,
-     * or all if the run has not shown that state. A threadless run's events outlive its row for a moment.
+     * `after`: see ReadOptions. Without an event, `checkpointId` selects those behind its state, or all if the run has
+     * not shown that state. A threadless run's events outlive its row for a moment.
      */
     async read(
       caller: Caller,
@@ -136,7 +133,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       const visibility = await mayRead(caller, selector);
       const { threadId, runId } = selector;
       let row = await repository.find(visibility, selector);
-      // Must come before the reading: from then on the process that executes the run logs its events.
+      // Before the reading: from then on the executing process logs the run's events.
       if (row !== undefined && !isTerminal(row.status) && row.worker_id !== processId) {
         const isAnnounced = await announceReader(database, selector, processId);
         // The run has ended, or this process has claimed it.
@@ -154,8 +151,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
           after < 0 ? (await eventLog.lastSeq(selector)) >= 0 : await eventLog.hasAllAfter(selector, after);
         if (!kept) throw eventNotKept(row.run_id, after);
       }
-      // Set here, because a short run may have ended before a later read of the log, which would then skip all its
-      // events.
+      // Set here, because a short run may have ended before a later read of the log, which would skip all its events.
       const begin = row?.status === "pending" ? row.attempt * SEQ_PER_ATTEMPT - 1 : undefined;
       const reader = hub.read({
         ...selector,
@@ -163,7 +159,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
         resumable: row?.resumable ?? false,
         cameBeforeEnd: row !== undefined && !isTerminal(row.status),
       });
-      // A client that names an event of a complete log receives the error from the log.
+      // Such a client receives the error from the log.
       if (after !== undefined && (held || row?.resumable)) return reader;
       return withFailure(reader, () => retryPassing(() => failureOf(selector), { forMs: PATIENCE_MS }));
     },

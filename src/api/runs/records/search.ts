@@ -29,34 +29,32 @@ export interface RunListOptions {
 
 /** Empty on the last page. */
 export interface NextPage {
-  /** The next offset; undefined behind a cursor. */
   next: number | undefined;
   cursor: string | undefined;
 }
 
 export interface RunPage extends NextPage {
   rows: RunSummaryRow[];
-  /** Matching runs; undefined if there are too many, if counting takes too long, and behind a cursor. */
+  /** Undefined if too many match, if counting takes too long, and behind a cursor. */
   total: number | undefined;
 }
 
-/** Metadata and errors of one page; a larger page ends early. */
+/** A larger page ends early. */
 const SUMMARIES_BYTES_AT_MOST = 4 * 1024 * 1024;
 const SUMMARY_WEIGHT: PageWeight = { columns: ["metadata", "error"], bytesAtMost: SUMMARIES_BYTES_AT_MOST };
-/** `kwargs` is text, so its length is known without reading it. */
+/** `kwargs` is text, whose length is known without reading it. */
 const WEIGHT: PageWeight = {
   columns: ["metadata", "error", "config", "context"],
   octets: "octet_length(kwargs::text)",
   sent: `page.*, ${microsecondsOf("created_at")} as created_us`,
 };
-/** The names of the lists, for their cursors. */
 const RUNS_OF_THREAD = "runs of a thread";
 const runsBy = (order: "asc" | "desc"): string => `runs ${order}`;
-/** A count reads every matching run, which may be millions. */
+/** A count reads every match, possibly millions. */
 const COUNTED_AT_MOST = 10_000;
 /**
- * A run's id has the time of the process, `created_at` that of the database. The clocks differ, and the database may
- * have been away between the two.
+ * A run's id has the time of its process, `created_at` that of the database. Their clocks differ, and the database may
+ * have been away between.
  */
 const CLOCKS_DIFFER_AT_MOST_MS = 600_000;
 
@@ -91,7 +89,7 @@ const conditions = (
   if (search.created_after !== undefined) {
     const from = search.created_after;
     add("run_id >= ?::uuid", idAt(from.getTime() - CLOCKS_DIFFER_AT_MOST_MS, "0"));
-    // Whole milliseconds, as answers show them, so that the time of a shown run includes that run.
+    // Whole milliseconds, as in answers, so that a shown time includes its run.
     add("created_at >= ?::timestamptz", from.toISOString());
   }
   if (search.created_before !== undefined) {
@@ -103,7 +101,7 @@ const conditions = (
   return { where: `where ${clauses.join(" and ")}`, values };
 };
 
-/** `found`: the page with one row more than asked for, as far as there was room. */
+/** `found` has one row more than asked for, if there was room. */
 const nextOf = <Row extends PageColumns>(
   rows: readonly Row[],
   found: readonly Row[],
@@ -117,12 +115,12 @@ const nextOf = <Row extends PageColumns>(
 };
 
 /**
- * Runs in the order of their ids, which is that of their creation (UUIDv7). An index for another order would cost each
- * run three entries. Indexes: runs_pkey, runs_failed (failed runs), runs_pending_of_thread, runs_by_thread. A search
- * for a rare graph or rare metadata ends with the time of a bounded read.
+ * The ids are in the order of creation (UUIDv7); an index for another order would cost each run three entries. Indexes:
+ * runs_pkey, runs_failed, runs_pending_of_thread, runs_by_thread. A search for rare metadata ends with the time of a
+ * bounded read.
  */
 export const createRunSearcher = (database: Database) => {
-  /** Undefined if too many match or counting takes too long: the page is answered anyway. */
+  /** Without a count the page is still answered. */
   const count = async (
     where: string,
     values: readonly unknown[],
@@ -143,10 +141,7 @@ export const createRunSearcher = (database: Database) => {
   };
 
   return {
-    /**
-     * Runs of a thread with their inputs, the newest first. A page ends early at 16 MiB. Rejects like `boundedRead`.
-     * Index: runs_by_thread.
-     */
+    /** A page ends early at 16 MiB. Rejects like `boundedRead`. Index: runs_by_thread. */
     async list(
       visibility: Visibility<"threads">,
       threadId: string,

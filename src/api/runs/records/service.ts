@@ -30,7 +30,6 @@ export const createRecordService = (parts: RecordServiceParts) => {
     await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });
 
   return {
-    /** `whenLarge` is awaited before a large input is read. */
     async get(caller: Caller, selector: RunSelector, whenLarge: WhenLarge): Promise<RunRecord> {
       const visibility = await mayRead(caller, selector);
       const row = await repository.findWithRoom(visibility, selector, whenLarge);
@@ -52,7 +51,6 @@ export const createRecordService = (parts: RecordServiceParts) => {
       return { runs: rows.map(toRunRecord), ...next };
     },
 
-    /** `total`: undefined if too many match, and behind a cursor. */
     async search(
       caller: Caller,
       search: RunSearch,

@@ -1,7 +1,7 @@
 import type { Database } from "../../../platform/database/database.ts";
 import { HOSTED_GRAPHS, SILENT_SECONDS } from "../../../engine/queue/hosting.ts";
 
-/** Bounds the time of the read: 100,000 pending runs took 0.4 to 1.4 s on two busy cores. */
+/** 100,000 pending runs took 0.4 to 1.4 s on two busy cores. */
 const RUNS_CHECKED_AT_MOST = 50_000;
 const GRAPHS_AT_MOST = 100;
 const THREADS_AT_MOST = 50;
@@ -42,8 +42,8 @@ export interface WorkingServer {
 const OLDEST = "max(seconds) filter (where seconds >= 0)";
 
 /**
- * Reads each unfinished run once. Indexes: runs_pending_of_thread, runs_one_running_per_thread. `seconds`: since the
- * run could start; negative for a scheduled run.
+ * Indexes: runs_pending_of_thread, runs_one_running_per_thread. `seconds`: since the run could start; negative for a
+ * scheduled run.
  */
 const WAITING = `with waiting as materialized (
   select graph_id, thread_id, extract(epoch from now() - greatest(created_at, available_at))::float8 as seconds
@@ -69,8 +69,7 @@ select (select count(*)::int from waiting) as num_pending,
     'oldest_seconds', oldest) order by pending desc, oldest desc nulls last, thread_id), '[]') from threads) as threads`;
 
 /**
- * Shows a silent server as long as it holds runs, which another server will take over. Index:
- * runs_one_running_per_thread.
+ * A silent server is listed while it holds runs, which another one will take over. Index: runs_one_running_per_thread.
  */
 const SERVERS = `select server_id, coalesce(running, 0) as num_running, seen_at, coalesce(graph_ids, '{}') as graph_ids
   from (select worker_id as server_id, count(*)::int as running from threadloom.runs

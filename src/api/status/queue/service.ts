@@ -6,15 +6,13 @@ import type { QueueRecord } from "./schemas.ts";
 
 export interface QueueServiceParts {
   repository: QueueRepository;
-  /** Pending runs that wait to be executed alone. */
   countSuspects(): Promise<number>;
-  /** The server that answers; undefined if it executes no runs. */
+  /** Undefined if this server executes no runs. */
   slots(): { server_id: string; max: number; active: number } | undefined;
 }
 
 export const createQueueService = ({ repository, countSuspects, slots }: QueueServiceParts) => ({
   async read(caller: Caller, signal?: AbortSignal): Promise<QueueRecord> {
-    // The figures count all users' runs, like those of /metrics.
     if (caller.kind === "user")
       throw forbidden("The queue of this server shows what everybody has: it needs an API key.");
     const waiting = await repository.waiting(signal);

@@ -6,7 +6,7 @@ import { NO_CONTENT, roomAfterChange, roomToRead, sendJson } from "../json-answe
 import * as schemas from "../schemas.ts";
 import type { RecordService } from "./service.ts";
 
-/** `Prefer: return=minimal` (RFC 7240): the caller doesn't want the record back. */
+/** RFC 7240: the caller doesn't want the record back. */
 const prefersMinimal = (prefer: string | string[] | undefined): boolean =>
   String(prefer ?? "")
     .split(",")

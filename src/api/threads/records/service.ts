@@ -23,7 +23,7 @@ export interface RecordServiceOptions {
   graphs: Pick<Graphs, "has">;
   states: StateService;
   upkeep: UpkeepService;
-  /** For threads created without a time to live; undefined: they never expire. */
+  /** Undefined: new threads never expire. */
   defaultTtl: ThreadTtl | undefined;
 }
 
@@ -34,15 +34,14 @@ const assertGraphOfStates = (graphs: Pick<Graphs, "has">, graphId: unknown): voi
   if (!graphs.has(graphId)) throw graphNotFound(graphId);
 };
 
-/** The form that authorization handlers receive. */
 const toValue = (ttl: ThreadTtl | undefined): TtlValue | undefined =>
   ttl && { strategy: ttl.strategy, ttl: ttl.minutes };
 const toTtl = (value: TtlValue | undefined): ThreadTtl | undefined =>
   value && { strategy: value.strategy, minutes: value.ttl };
 
 /**
- * The records of threads, as JSON text. `whenLarge` is awaited before a large state is read. Methods with a thread's id
- * throw `threadNotFound` if the caller can't see that thread.
+ * Methods throw `threadNotFound` for a thread that the caller can't see. `whenLarge` is awaited before a large state is
+ * read.
  */
 export const createRecordService = (options: RecordServiceOptions) => {
   const { database, authorize, repository, checkpoints, graphs, states, upkeep, defaultTtl } = options;
@@ -54,7 +53,7 @@ export const createRecordService = (options: RecordServiceOptions) => {
   ): Promise<string> =>
     writeRecord(row, { values: await states.valuesOf(visibility, row, whenLarge), includeTtl });
 
-  /** Writes the first states of a new thread. Removes the thread if the graph refuses one of them. */
+  /** Removes the new thread if the graph refuses one of its states. */
   const giveStates = async (
     visibility: Visibility<"threads">,
     { thread_id: threadId, graph_id: graphId }: ThreadRecordRow,
@@ -70,7 +69,7 @@ export const createRecordService = (options: RecordServiceOptions) => {
   };
 
   return {
-    /** Throws `conflict` if the id is taken, unless `if_exists` is `do_nothing`, which returns the existing thread. */
+    /** Throws `conflict` for a taken id, unless `if_exists` is `do_nothing`. */
     async create(caller: Caller, thread: ThreadCreate, whenLarge?: WhenLarge): Promise<string> {
       const { supersteps = [], thread_id, metadata = {}, if_exists } = thread;
       const ttl = toValue(thread.ttl);
@@ -103,8 +102,8 @@ export const createRecordService = (options: RecordServiceOptions) => {
     },
 
     /**
-     * Merges metadata and restarts the time to live. A time to live removes the thread or its old states, so setting
-     * one needs the right to delete. Throws `invalid` for metadata that would grow too large.
+     * Restarts the time to live. Setting one needs the right to delete, because it removes the thread or its states
+     * later.
      */
     async patch(
       caller: Caller,
@@ -121,15 +120,13 @@ export const createRecordService = (options: RecordServiceOptions) => {
       if (row === undefined) {
         await repository.get(visibility, threadId);
         if (removable !== undefined) await repository.get(removable, threadId);
-        // While the first try waited, the thread may have been deleted and created again; the first try then saw
-        // neither row.
+        // While the first try waited, the thread may have been deleted and created again; that try saw neither row.
         row = await repository.patch(visibility, threadId, granted, removable);
         if (row === undefined) throw metadataTooLarge();
       }
       return await write(visibility, row, { whenLarge, includeTtl: granted !== undefined });
     },
 
-    /** Copies a thread with its record, states and history. */
     async copy(caller: Caller, threadId: string, whenLarge?: WhenLarge): Promise<string> {
       const readable = await authorize(caller, "threads", "read", { thread_id: threadId });
       const creatable = await authorize(caller, "threads", "create", { metadata: {} });

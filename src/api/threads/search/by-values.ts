@@ -7,23 +7,21 @@ import type { OrderedFilter } from "./conditions.ts";
 import type { Candidate, PlacedCandidate, ThreadSearcher } from "./search.ts";
 
 export interface PageReadOptions {
-  /** Aborts when the caller has gone; the search then rejects with its reason. */
   signal?: AbortSignal;
   /** Awaited before the rest of a long page is read, and before a large state is read. */
   whenLong?: (() => Promise<void>) | undefined;
 }
 
-/** Threads read per batch. No index holds values. */
 const VALUES_BATCH = 250;
-/** More threads can't be read within the time of a search, so such a search is refused at once. */
+/** More can't be read within the time of a search. */
 const THREADS_READ_AT_MOST = 50_000;
 
 export interface ValueFinderOptions {
   searcher: ThreadSearcher;
   slicer: TimeSlicer;
   /**
-   * JSON texts of the newest values, in the order of the rows, each made on demand. Threads that never ran are missing.
-   * `keys`: the only keys that matter. `whenLarge` is awaited before a large state is read.
+   * JSON texts of the newest values, in order, each made on demand. Threads that never ran are missing. `keys`: the
+   * only keys that matter.
    */
   valuesOf(
     visibility: Visibility<"threads">,
@@ -33,10 +31,7 @@ export interface ValueFinderOptions {
 }
 
 export const createValueFinder = ({ searcher, slicer, valuesOf }: ValueFinderOptions) => {
-  /**
-   * All threads whose newest values contain `part`, in order. Indexed filters list the candidates once, so a thread
-   * that changes meanwhile is still found once.
-   */
+  /** Lists the candidates once, so that a thread that changes meanwhile is found once. */
   const find = async (
     visibility: Visibility<"threads">,
     search: OrderedFilter,

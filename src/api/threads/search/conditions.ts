@@ -14,8 +14,8 @@ export interface OrderedFilter extends RowFilter, RowOrder {
 }
 
 /**
- * `status` has no index, since every run would have to update it. These conditions follow from the rarer statuses and
- * have an index: runs_pending_of_thread, runs_one_running_per_thread, threads_by_resting_status.
+ * `status` has no index, since every run would update it. These conditions follow from the status and have one:
+ * runs_pending_of_thread, runs_one_running_per_thread, threads_by_resting_status.
  */
 const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
   busy: `thread_id in (select thread_id from threadloom.runs where status = 'pending'
@@ -26,8 +26,7 @@ const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
 
 /**
  * Parameters must stand where the planner sees their values: behind a sub-select it read all of 200,000 threads for a
- * page of 200. The texts depend only on which filters, order and columns are used, never on a client's input, so there
- * are at most some thousand variants.
+ * page of 200. No text depends on a client's input, so there are at most some thousand variants.
  */
 export const conditions = (
   { cipher }: Database,
@@ -41,7 +40,7 @@ export const conditions = (
   const add = (clause: (parameter: string) => string, value: unknown): void => {
     clauses.push(clause(parameterFor(value)));
   };
-  // One jsonb for the whole filter, so that threads_by_metadata (gin, jsonb_path_ops) answers it.
+  // One jsonb for the filter, for threads_by_metadata (gin, jsonb_path_ops).
   if (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0) {
     assertSearchable(cipher, filter.metadata);
     add((parameter) => `metadata @> ${parameter}::jsonb`, JSON.stringify(filter.metadata));

@@ -1,18 +1,18 @@
 import { isObject } from "../../../platform/lib/json.ts";
 
 /**
- * The containment of `jsonb @>` for values, which live in checkpoints and not in a `jsonb` column: every key of an
- * object, any element for each of a list, equality for the rest.
+ * The containment of `jsonb @>` for values in checkpoints: every key of an object, any element for each of a list,
+ * equality for the rest.
  */
 
 export type Matcher = (value: unknown) => boolean;
 
-/** Called with the number of comparisons before they are made; throws if there are too many. */
+/** Called before comparisons with their number; throws if there are too many. */
 export type Spend = (comparisons: number) => void;
 
 /**
- * Prepares the part once for all values. Plain elements of a list are found in one pass; each nested element needs a
- * pass of its own, as in PostgreSQL, and `spend` bounds those.
+ * Prepares the part once for all values. Each nested element of a list needs its own pass, as in PostgreSQL; `spend`
+ * bounds those.
  */
 export const matcherOf = (part: unknown, spend: Spend): Matcher => {
   if (Array.isArray(part)) return listMatcher(part, spend);

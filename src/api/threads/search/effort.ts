@@ -2,27 +2,26 @@ import { createYieldPoint, type TimeSlicer } from "../../../platform/lib/time-sl
 import { invalid, unavailable } from "../../../platform/domain/errors.ts";
 import type { Spend } from "./containment.ts";
 
-/** Work of one search, without pauses: a search by values is answered within about a second or refused. */
+/** Without pauses: a search by values is answered within about a second or refused. */
 const VALUES_SEARCH_MS = 900;
 /** A search waits at most this long for other searches. */
 const WAITING_MS = 5_000;
-/** Comparisons of list elements with elements of the filter; about 0.2 s. */
+/** About 0.2 s. */
 const COMPARISONS_AT_MOST = 10_000_000;
 
-/** Limits the work of one search by values, which must read every candidate because no index holds values. */
+/** Limits one search by values. No index holds values, so it must read every candidate. */
 export interface Effort {
   /** Throws `invalid` after too many comparisons. */
   spend: Spend;
   /**
-   * Yields between two threads; the pause is not counted. Rejects with `invalid` when the search's time is over, with
-   * `unavailable` when it has waited too long, and with the signal's reason.
+   * Yields between two threads; the pause is not counted. Rejects with `invalid` after the search's time, with
+   * `unavailable` after `WAITING_MS`, and with the signal's reason.
    */
   goOn(): Promise<void>;
   /** Waits without counting the time. */
   wait(waiting: Promise<void> | undefined): Promise<void>;
 }
 
-/** The error names filters that reduce the work. */
 export const tooManyThreadsToRead = (why: string): Error =>
   invalid(`'values': ${why}; narrow the search with 'metadata', 'status' or 'ids'.`);
 

@@ -1,11 +1,11 @@
 import type { BoundedRead } from "../../../platform/database/bounded-reads.ts";
 
-/** A count reads every matching thread. Pages of more threads have no total. */
+/** A count reads every match, so larger results have no total. */
 export const COUNTED_AT_MOST = 10_000;
 
 /**
- * If PostgreSQL estimates more, nothing is counted: counting up to the bound would take five times as long as the page.
- * Estimates come from a sample, hence the factor.
+ * Above this estimate nothing is counted: counting up to the bound takes five times as long as the page. Estimates come
+ * from a sample, hence the factor.
  */
 const MANY = 2 * COUNTED_AT_MOST;
 
@@ -13,10 +13,7 @@ interface Estimate {
   "QUERY PLAN": [{ Plan: { "Node Type": string; "Plan Rows": number } }];
 }
 
-/**
- * Whether too many threads match to count them. Reads only the planner's statistics. `where` and `values` come from
- * `conditions`.
- */
+/** Reads only the planner's statistics. */
 export const matchesMany = async (
   read: BoundedRead,
   { where, values }: { where: string; values: unknown[] },
@@ -26,7 +23,7 @@ export const matchesMany = async (
     values,
   );
   const plan = estimate?.["QUERY PLAN"][0].Plan;
-  // Citus puts its own node above a distributed table and always estimates the same number of rows.
+  // Citus puts its own node above a distributed table and estimates the same number for all.
   if (plan === undefined || plan["Node Type"] === "Custom Scan") return false;
   return plan["Plan Rows"] > MANY;
 };

@@ -10,17 +10,14 @@ export type Extractable = (typeof EXTRACTABLE)[number];
 export interface ExtractPath {
   alias: string;
   root: Extractable;
-  /** Keys of objects or positions in lists; negative positions count from the end. */
+  /** Negative positions count from the end. */
   steps: (string | number)[];
 }
 
 /** `.key` or `[3]`, `[-1]`, `["any key"]`. */
 const STEP = /\.([^.[\]]+)|\[(-?\d{1,9})\]|\["([^"\\]*)"\]/y;
 
-/**
- * Parses `extract` of a search, for example `values.messages[-1].content`. Throws `invalid` with the alias of an
- * invalid path.
- */
+/** Throws `invalid` with the alias of an invalid path. */
 export const parseExtract = (extract: Record<string, string>): ExtractPath[] => {
   const entries = Object.entries(extract);
   if (entries.length > PATHS_AT_MOST) throw invalid(`'extract': at most ${PATHS_AT_MOST} paths are allowed.`);
@@ -47,7 +44,6 @@ const parsePath = (alias: string, path: string): ExtractPath => {
   return { alias, root, steps };
 };
 
-/** The value at the path, or null. */
 export const extractFrom = (value: unknown, steps: readonly (string | number)[]): unknown => {
   let current = value;
   for (const step of steps) {

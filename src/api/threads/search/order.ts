@@ -17,12 +17,11 @@ export interface RowOrder {
   sortOrder: "asc" | "desc";
 }
 
-/** A thread's position in the order of a search. The next page begins behind it. */
+/** The next page begins behind it. */
 export interface Place {
   threadId: string;
-  /** The sort time as a `timestamptz` in UTC; undefined in an order by id. */
+  /** A `timestamptz` in UTC; undefined in an order by id. */
   at: string | undefined;
-  /** Undefined unless the order is by status. */
   status: ThreadStatus | undefined;
 }
 
@@ -30,8 +29,8 @@ export interface Place {
 export const STATUSES: readonly ThreadStatus[] = ["busy", "error", "idle", "interrupted"];
 
 /**
- * The columns of each order. Indexed `_bin` columns order times by ten minutes, and PostgreSQL sorts within them. No
- * index holds `status`: see `inOrder` in search.ts.
+ * `_bin` columns index times by ten minutes, and PostgreSQL sorts within them. No index holds `status`: see `inOrder`
+ * in search.ts.
  */
 const SORT_KEYS: Record<SortKey, readonly string[]> = {
   thread_id: ["thread_id"],
@@ -43,18 +42,18 @@ const SORT_KEYS: Record<SortKey, readonly string[]> = {
 
 export const sortKeys = (sortBy: SortKey): string => SORT_KEYS[sortBy].join(", ");
 
-/** `table`: the name of the relation that has the keys. */
+/** `table`: the relation that has the keys. */
 export const orderBy = ({ sortBy, sortOrder }: RowOrder, table = "threads"): string =>
   SORT_KEYS[sortBy].map((key) => `${table}.${key} ${sortOrder}`).join(", ");
 
 export interface PlaceColumn {
-  /** The keys of the order without the id, as a cursor stores them. */
+  /** Without the id. */
   place: string[];
 }
 
 const TIMES = { status: "created_at", created_at: "created_at", updated_at: "updated_at" } as const;
 
-/** SQL for `PlaceColumn`, over `threads` or over `storedColumns`. */
+/** Over `threads` or `storedColumns`. */
 export const placeColumn = (sortBy: SortKey): string => {
   if (sortBy === "thread_id") return "array[]::text[] as place";
   const time = microsecondsOf(sortBy === "state_updated_at" ? sortBy : TIMES[sortBy]);
@@ -81,10 +80,7 @@ export const placeOf = (order: RowOrder, cursor: string): Place => {
   };
 };
 
-/**
- * SQL for the rows behind a place. A row comparison can use the index of the first key. `parameter` adds a parameter
- * and returns its name.
- */
+/** A row comparison can use the index of the first key. `parameter` adds a parameter and returns its name. */
 export const isBehind = (
   { sortBy, sortOrder }: RowOrder,
   { at, threadId, status }: Place,
@@ -101,7 +97,7 @@ export const isBehind = (
   return `(${sortKeys(sortBy)}) ${sortOrder === "asc" ? ">" : "<"} (${SORT_KEYS[sortBy].map(valueOf).join(", ")})`;
 };
 
-/** The same among the threads of one status. If the place has another status, all of them or none are behind it. */
+/** If the place has another status, all or none of the threads are behind it. */
 export const isBehindWithin = (
   status: ThreadStatus,
   { sortOrder }: RowOrder,

@@ -10,16 +10,12 @@ import { LONG_COLUMNS, writeRecord, type LongParts, type ThreadRecordRow } from 
 import type { ThreadField, ThreadFilter, ThreadSearch } from "../schemas.ts";
 
 export interface ThreadPage {
-  /** JSON text of the records, in pieces. */
   pieces: string[];
-  /** Matching threads on all pages; undefined if too many match to count, or behind a cursor. */
+  /** Undefined if too many match to count, or behind a cursor. */
   total: number | undefined;
-  /**
-   * Offset of the next page; undefined on the last page and behind a cursor. A page that would grow too large ends
-   * early.
-   */
+  /** The next offset; undefined on the last page and behind a cursor. A page that would grow too large ends early. */
   next: number | undefined;
-  /** The next page's cursor; undefined on the last page. */
+  /** Undefined on the last page. */
   cursor: string | undefined;
 }
 
@@ -35,7 +31,6 @@ export interface ThreadPages {
 export const createThreadPages = ({ searcher, slicer, valuesOf }: ValueFinderOptions): ThreadPages => {
   const finder = createValueFinder({ searcher, slicer, valuesOf });
 
-  /** The records until the page is full. `rows` are all that the search found. */
   const recordsOf = async (
     visibility: Visibility<"threads">,
     rows: readonly ThreadRecordRow[],
@@ -84,7 +79,7 @@ export const createThreadPages = ({ searcher, slicer, valuesOf }: ValueFinderOpt
       const behind = cursor === undefined ? undefined : placeOf(order, cursor);
       const wanted = { metadata, status, ids, ...order, behind };
       let rows: readonly ThreadRecordRow[];
-      /** As `rows`, but some of these may be deleted by now. */
+      /** As `rows`, but some may be deleted by now. */
       let places: readonly (PlaceColumn & { thread_id: string })[];
       let total: number | undefined;
       let isLast: boolean;
@@ -104,8 +99,7 @@ export const createThreadPages = ({ searcher, slicer, valuesOf }: ValueFinderOpt
       const records = await recordsOf(visibility, rows, fields, options);
       const hasMore = records.length < rows.length || !isLast;
       const last = rows[records.length - 1]?.thread_id;
-      // In a search by values all rows may be deleted by now while later threads remain, so the cursor comes from
-      // `places`.
+      // All rows of a search by values may be deleted by now while later threads remain.
       const place = last === undefined ? places.at(-1) : places.find(({ thread_id }) => thread_id === last);
       return {
         pieces: piecesOf(records),
@@ -125,7 +119,6 @@ export const createThreadPages = ({ searcher, slicer, valuesOf }: ValueFinderOpt
   };
 };
 
-/** The fields of each thread in the answer. */
 interface Fields {
   select: ReadonlySet<ThreadField> | undefined;
   extract: readonly ExtractPath[] | undefined;
@@ -141,7 +134,7 @@ const fieldsOf = (search: ThreadSearch): Fields => {
     select === undefined || select.has(field) || isExtracted(field);
   const shown = LONG_COLUMNS.filter(isNeeded);
   const needsValues = isNeeded("values");
-  // `metadata` names the graph, which is needed to read the values.
+  // `metadata` names the graph, which decides how values are read.
   const read = LONG_COLUMNS.filter(
     (column) => shown.includes(column) || (column === "metadata" && needsValues),
   );

@@ -26,47 +26,42 @@ import {
   type SortKey,
 } from "./order.ts";
 
-/** A record and its position in the order of the search. */
 export type PlacedRow = ThreadRecordRow & PlaceColumn;
 
 export interface RowSearch extends OrderedFilter {
-  /** The long columns in the answer. Other long columns are neither measured nor read. */
+  /** Other long columns are neither measured nor read. */
   parts: LongParts;
   limit: number;
   offset: number;
 }
 
 export interface RowPage {
-  /** As many as a page has room for (see `roomyPage`); the others were not read. */
+  /** Only those that a page has room for, see `roomyPage`. */
   rows: PlacedRow[];
-  /** Matching threads on all pages or behind the place; undefined if too many match to count. */
+  /** Undefined if too many match to count. */
   total: number | undefined;
   /** Whether no matching thread follows. */
   isLast: boolean;
 }
 
-/** The columns that a search by values needs before it reads a thread's values. */
 export type Candidate = Pick<ThreadRecordRow, "thread_id" | "graph_id" | "untouched">;
 export type PlacedCandidate = Candidate & PlaceColumn;
 
 /**
- * Hidden threads are neither returned nor counted. All methods are bounded reads (platform/database/bounded-reads.ts):
- * they reject with `invalid` if they take too long, and with the signal's reason.
+ * All methods are bounded reads (platform/database/bounded-reads.ts): they reject with `invalid` after their time, and
+ * with the signal's reason.
  */
 export interface ThreadSearcher {
   page(visibility: Visibility<"threads">, search: RowSearch, signal?: AbortSignal): Promise<RowPage>;
   count(visibility: Visibility<"threads">, filter: RowFilter, signal?: AbortSignal): Promise<number>;
-  /**
-   * All threads in this order, without their records, in one statement. Undefined if there are more than `limit`;
-   * PostgreSQL then stops counting.
-   */
+  /** All threads in order, without records. Undefined if there are more than `limit`. */
   candidates(
     visibility: Visibility<"threads">,
     filter: OrderedFilter,
     limit: number,
     signal?: AbortSignal,
   ): Promise<PlacedCandidate[] | undefined>;
-  /** The records in the order of the ids, as many as a page has room for. Deleted threads are missing. */
+  /** In the order of the ids, as many as a page has room for. Deleted threads are missing. */
   records(
     visibility: Visibility<"threads">,
     ids: readonly string[],
@@ -96,7 +91,7 @@ const recordsOf = (parts: LongParts, visible: string): string =>
 const limitAndOffset = (parametersBefore: number): string =>
   `limit $${parametersBefore + 1}::bigint offset $${parametersBefore + 2}::bigint`;
 
-/** Threads in the order of the sort key's index (threads_by_creation, _by_update, _by_state_update, threads_pkey). */
+/** Indexes: threads_by_creation, _by_update, _by_state_update, threads_pkey. */
 const inOrder = (
   database: Database,
   visibility: Visibility<"threads">,
@@ -111,7 +106,7 @@ const inOrder = (
       values,
     };
   }
-  // Each status has its own index for the order within it. All parts share their parameters, except for the place.
+  // Each status has its own index for the order within it. The parts share all parameters but the place.
   const statuses = STATUSES.filter((status) => search.status === undefined || search.status === status);
   const ofStatus = statuses.map((status) => ({
     status,
@@ -164,8 +159,8 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
   };
 
   /**
-   * Finds all matches by one index (threads_by_metadata) and sorts their ids. Undefined if more than `COUNTED_AT_MOST`
-   * match; then any index in the order finds a page soon.
+   * Finds all matches by threads_by_metadata and sorts their ids. Undefined if many match: then any index in the order
+   * finds a page soon.
    */
   const pageOfFew = async (
     read: BoundedRead,
@@ -191,7 +186,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     );
     const total = Number(found[0]?.total ?? 0);
     if (total > COUNTED_AT_MOST) return undefined;
-    // A row without a thread carries the total of a page without threads.
+    // An empty page has one row without a thread, for the total.
     const rows = openRecords(
       database,
       found.filter((row) => row.thread_id !== null),
@@ -199,10 +194,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     return { rows, total, isLast: search.offset + rows.length >= total };
   };
 
-  /**
-   * Reads one row more than asked for to learn whether the page is the last. Otherwise counts the matches up to a
-   * bound.
-   */
+  /** Reads one row more than asked for, to learn whether the page is the last. */
   const orderedPage = async (
     read: BoundedRead,
     visibility: Visibility<"threads">,
@@ -256,7 +248,6 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
         [...values, limit],
         signal,
       );
-      // A row of nulls means that there are more than `limit`.
       return rows.some((row) => row.thread_id === null) ? undefined : (rows as PlacedCandidate[]);
     },
     async records(visibility, ids, parts, signal) {

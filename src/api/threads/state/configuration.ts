@@ -7,11 +7,11 @@ import { ASSISTANT_JSON, decryptRow, THREAD_JSON } from "../../../platform/encry
 import type { JsonObject } from "../../../platform/lib/json.ts";
 
 /**
- * The configuration for building a thread's graph outside a run: the runs' configuration, which is kept with the
- * thread, over that of the last assistant's active version.
+ * The configuration for building a thread's graph outside a run: the runs' configuration, kept with the thread, over
+ * the last assistant's.
  */
 export interface ThreadConfigurations {
-  /** By thread, in one statement. Deleted threads are missing. */
+  /** Deleted threads are missing. */
   of(
     visibility: Visibility<"threads">,
     threadIds: readonly string[],
@@ -29,9 +29,8 @@ interface ConfigurationRow {
 }
 
 /**
- * Raw for the cast in the join: users can write any text into `assistant_id` of the metadata. Indexes: threads_pkey,
- * assistants_pkey. The assistant needs no authorization of the reader: the thread's runs took this configuration from
- * it, and the graph can't be built without it.
+ * Raw for the cast: users can write any text into `metadata.assistant_id`. Indexes: threads_pkey, assistants_pkey.
+ * Readers need no right to the assistant, because the thread's runs took this configuration from it.
  */
 const configurations = (visible: string): string => `
   select t.thread_id, t.metadata, t.config, a.assistant_id, a.metadata as assistant_metadata, a.config as assistant_config,
@@ -47,7 +46,7 @@ const textIn = (metadata: JsonObject, key: "graph_id" | "assistant_id"): Record<
   return typeof text === "string" ? { [key]: text } : {};
 };
 
-/** Decrypts the assistant's columns under their own names, to which their encryption is bound. */
+/** Encryption is bound to the assistant's column names. */
 const opened = (cipher: Cipher | undefined, row: ConfigurationRow): ConfigurationRow => {
   if (cipher === undefined) return row;
   const {
@@ -67,7 +66,7 @@ const opened = (cipher: Cipher | undefined, row: ConfigurationRow): Configuratio
   };
 };
 
-/** `user`: the reader. A factory receives the reader as it receives a run's user. */
+/** A factory receives the reader as it receives a run's user. */
 const toConfiguration = (row: ConfigurationRow, user: JsonObject | undefined): GraphConfiguration => {
   const { thread_id, metadata, config, assistant_config, assistant_context, assistant_metadata } = row;
   const ids = { thread_id, ...textIn(metadata, "graph_id"), ...textIn(metadata, "assistant_id") };

@@ -19,12 +19,12 @@ import { snapshotFields, type Snapshot, type StateFields } from "./state-json.ts
 import type { ThreadGraphs, ThreadOfGraph } from "./thread-graphs.ts";
 import { byGraphCode } from "./graph-code.ts";
 
-/** The task id of writes without a task: a command's updates and destinations, and resume values. */
+/** The task id of a command's updates and destinations, and of resume values. */
 const NO_TASK = "00000000-0000-0000-0000-000000000000";
 /** Not a channel: only the interrupted node reads it. */
 const RESUME = "__resume__";
 
-/** Makes the fields of a state from a stored checkpoint in one of the three ways that state.ts describes. */
+/** In one of the three ways that state.ts describes. */
 export const createStateFields = (
   checkpoints: Pick<CheckpointStorage, "saver" | "saverForRead">,
   { planFor, resolverOf }: ThreadGraphs,
@@ -43,7 +43,7 @@ export const createStateFields = (
       return await through(checkpoints.saver);
     } catch (error) {
       if (error instanceof StateStorageError || isPassing(error)) throw error;
-      // A reducer may refuse what a failed run has written. The state without those writes is the last good one.
+      // A reducer may refuse the writes of a failed run. The state without them is the last good one.
       return await byGraphCode(`The graph '${thread.graphId ?? ""}' could not read its state.`, async () => {
         const graph = await resolve();
         return await through(checkpoints.saverForRead((tuple, read) => withErrors(graph, tuple, read)));
@@ -52,10 +52,7 @@ export const createStateFields = (
   };
 
   return {
-    /**
-     * The fields of a stored checkpoint. `isHead`: the caller wants the newest state, so the writes of an unfinished
-     * step count.
-     */
+    /** `isHead`: the newest state, in which the writes of an unfinished step count. */
     async fieldsOf(
       thread: ThreadOfGraph,
       graph: RunnableGraph | undefined,

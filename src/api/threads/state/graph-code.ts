@@ -7,7 +7,7 @@ import {
   ThreadloomError,
 } from "../../../platform/domain/errors.ts";
 
-/** Errors of this server and of the database. Their messages may be logged. */
+/** Errors whose messages may be logged. */
 const isOurs = (error: unknown): boolean =>
   error instanceof ThreadloomError ||
   error instanceof StateStorageError ||
@@ -15,7 +15,7 @@ const isOurs = (error: unknown): boolean =>
   isPassing(error) ||
   (sqlState(error) !== undefined && "severity" in (error as Error));
 
-/** Calls code of a graph. Its errors become `ProjectCodeError`, so that the log omits their messages. */
+/** Errors of the graph become `ProjectCodeError`, so that the log omits their messages. */
 export const byGraphCode = async <Result>(what: string, work: () => Promise<Result>): Promise<Result> => {
   try {
     return await work();

@@ -4,7 +4,6 @@ import { ownField } from "../../../platform/lib/names.ts";
 /** LangGraph's channel of pending `Send`s. */
 export const TASKS_CHANNEL = "__pregel_tasks";
 
-/** The part of LangGraph's channels that this room uses. */
 export interface Channel {
   readonly lg_is_channel: true;
   readonly lc_graph_name: string;
@@ -14,8 +13,7 @@ export interface Channel {
 }
 
 /**
- * These channels return a value unchanged. A state can be read with JSON text in the value's place, so that messages
- * are not revived only to be written again.
+ * These channels return a value unchanged, so JSON text can take the value's place and messages need not be revived.
  */
 const OPAQUE_CHANNELS = new Set([
   "LastValue",
@@ -24,18 +22,17 @@ const OPAQUE_CHANNELS = new Set([
   "AnyValue",
   "UntrackedValue",
 ]);
-/** These channels drive the graph, have their own stored form, and are not part of the values. */
+/** These channels drive the graph, have their own stored form, and are no values. */
 const CONTROL_CHANNELS = new Set([
   "NamedBarrierValue",
   "NamedBarrierValueAfterFinish",
   "LastValueAfterFinish",
 ]);
 
-/** The properties of a graph that decide how its checkpoints are read. */
+/** Decides how a graph's checkpoints are read. */
 export interface GraphPlan {
-  /** The channel whose value is the whole state; undefined if the state is an object of channels. */
+  /** Its value is the whole state; undefined if the state is an object of channels. */
   readonly onlyChannel: string | undefined;
-  /** The channels of the values, in the graph's order. */
   readonly valueChannels: readonly { name: string; jsonName: string; channel: Channel }[];
   readonly triggersOf: readonly (readonly [node: string, triggers: readonly string[]])[];
   /** Channels whose text must be parsed before LangGraph can read it. */
@@ -46,13 +43,12 @@ const isChannel = (value: unknown): value is Channel =>
   typeof value === "object" && value !== null && "lg_is_channel" in value && value.lg_is_channel === true;
 
 /**
- * Undefined for a graph with other channels (delta channels, topics, a user's own). LangGraph itself must read the
- * states of those.
+ * Undefined for a graph with other channels (delta channels, topics, a user's own), whose states LangGraph must read.
  */
 export const planOf = (graph: RunnableGraph): GraphPlan | undefined => {
   const controlChannels = new Set<string>([TASKS_CHANNEL]);
   for (const [name, channel] of Object.entries(graph.channels)) {
-    // Managed values (`isLastStep`) are listed among the channels but are not in checkpoints.
+    // Managed values (`isLastStep`) are not in checkpoints.
     if (!isChannel(channel) || name === TASKS_CHANNEL) continue;
     if (CONTROL_CHANNELS.has(channel.lc_graph_name)) controlChannels.add(name);
     else if (!OPAQUE_CHANNELS.has(channel.lc_graph_name)) return undefined;

@@ -1,6 +1,6 @@
 /** Serializes work per key, within this process. */
 export interface KeyedMutex {
-  /** Does `work` when all earlier work for the key has ended, even if that failed. */
+  /** Waits for all earlier work of the key, even if that failed. */
   take<Result>(key: string, work: () => Promise<Result>): Promise<Result>;
 }
 

@@ -7,22 +7,19 @@ import { compileOnce } from "../../../platform/database/compile-once.ts";
 import { threadBusy, threadNotFound } from "../../../platform/domain/errors.ts";
 import { THREAD_JSON } from "../../../platform/encryption/columns.ts";
 
-/** The columns of a thread that reads and updates of its state need. */
 export interface ThreadStanding {
   graphId: string | null;
   busy: boolean;
-  /** Changes with every change of the thread's row. */
   version: string;
 }
 
-/** The thread's row according to the newest checkpoint. */
 export interface StateOutcome {
   status: "idle" | "interrupted";
   /** JSON text of `{task_id: [{id, value}]}`. */
   interrupts: string;
 }
 
-/** The SQL of the columns that describe a thread's state. A hidden thread is treated as missing. */
+/** A hidden thread is treated as missing. */
 export const createStateRepository = (database: Records) => {
   const kysely = queriesOver(database);
   const readStanding = compileOnce(
@@ -47,10 +44,7 @@ export const createStateRepository = (database: Records) => {
       return standing;
     },
 
-    /**
-     * Writes the outcome of an update of the state. An unfinished run writes its own outcome at its end, so its thread
-     * stays unchanged.
-     */
+    /** An unfinished run writes its own outcome, so its thread stays unchanged. */
     async recordOutcome(
       visibility: Visibility<"threads">,
       threadId: string,
@@ -73,7 +67,7 @@ export const createStateRepository = (database: Records) => {
         .execute();
     },
 
-    /** Throws `threadBusy` if a run is pending or running. This only refuses early: the saver's `put` decides. */
+    /** Only refuses early: the saver's `put` decides. */
     assertIdle(threadId: string, standing: ThreadStanding): void {
       if (standing.busy) throw threadBusy(threadId);
     },

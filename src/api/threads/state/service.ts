@@ -23,15 +23,13 @@ export interface StateServiceOptions {
 }
 
 /**
- * The states of threads, as JSON text, because the database returns text. `whenLarge` is awaited before a large state
- * is read. Methods with a thread's id throw `threadNotFound` if the caller can't see that thread. Methods with a
- * visibility are for other rooms, which have authorized their caller.
+ * Methods with a thread's id throw `threadNotFound` for a thread that the caller can't see; those with a visibility are
+ * for other rooms, which have authorized. `whenLarge` is awaited before a large state is read.
  */
 export const createStateService = (options: StateServiceOptions) => {
   const { authorize, repository, states, checkpoints, reader, writer } = options;
   const updates = createStateUpdates({ states, reader, writer });
 
-  /** JSON text of the newest values; null for a thread that never ran. */
   const valuesOf = async (
     visibility: Visibility<"threads">,
     { thread_id: threadId, graph_id: graphId, untouched }: ThreadRecordRow,
@@ -48,7 +46,7 @@ export const createStateService = (options: StateServiceOptions) => {
     replay: updates.replay,
     valuesOf,
 
-    /** JSON text of the values at the end of a run; see `StateReader`. */
+    /** See `StateReader`. */
     async valuesOfRun(
       visibility: Visibility<"threads">,
       { threadId, runId }: { threadId: string; runId: string },
@@ -70,7 +68,7 @@ export const createStateService = (options: StateServiceOptions) => {
       return await reader.read({ visibility, threadId, graphId }, stateOptions, whenLarge);
     },
 
-    /** JSON texts of states, the newest first, each made on demand. */
+    /** The newest first, each made on demand. */
     async *history(
       caller: Caller,
       threadId: string,
@@ -82,12 +80,12 @@ export const createStateService = (options: StateServiceOptions) => {
       yield* reader.history({ visibility, threadId, graphId }, historyOptions, whenLarge);
     },
 
-    /** Writes a new checkpoint as a node would. Throws like `StateUpdates.update`. */
+    /** Throws like `StateUpdates.update`. */
     async update(caller: Caller, threadId: string, update: StateUpdate): Promise<UpdatedState> {
       return await updates.update(await mayUpdate(caller, threadId), threadId, update);
     },
 
-    /** Merges metadata into the newest checkpoint's. Throws `invalid` for a thread that never ran. */
+    /** Throws `invalid` for a thread that never ran. */
     async patchMetadata(caller: Caller, threadId: string, metadata: JsonObject): Promise<UpdatedState> {
       await states.standing(await mayUpdate(caller, threadId), threadId);
       const checkpointId = await checkpoints.mergeHeadMetadata(threadId, metadata);

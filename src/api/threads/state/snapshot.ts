@@ -1,5 +1,3 @@
-/** Makes the fields of a state from a stored checkpoint without reviving its values. See state.ts. */
-
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { StoredCheckpoint } from "../../../state/checkpoints/types.ts";
 import type { SnapshotMaker } from "../../../graphs/runnable-graph.ts";
@@ -16,7 +14,7 @@ import {
   type StateFields,
 } from "./state-json.ts";
 
-/** Pending writes that describe a task and do not update a channel. */
+/** Pending writes that describe a task and update no channel. */
 export const TASK_NOTES: ReadonlySet<string> = new Set(["__error__", "__interrupt__", "__scheduled__"]);
 
 export const configOf = (
@@ -32,8 +30,8 @@ export const configOf = (
 });
 
 /**
- * Whether no node runs next, by LangGraph's rule for a checkpoint without writes of no task. A consumed channel is
- * empty, though its version is newer than the node has seen.
+ * LangGraph's rule for a checkpoint without writes of no task. A consumed channel is empty, though its version is newer
+ * than the node has seen.
  */
 export const isQuiet = (stored: StoredCheckpoint, plan: GraphPlan): boolean => {
   const { channelVersions, versionsSeen, values } = stored;
@@ -59,7 +57,7 @@ export const isQuiet = (stored: StoredCheckpoint, plan: GraphPlan): boolean => {
 const writeMetadata = ({ metadata, threadId }: StoredCheckpoint): string =>
   JSON.stringify({ ...metadata, thread_id: threadId });
 
-/** LangGraph's `patchCheckpointMap`: a subgraph's checkpoint among those of its parent graphs. */
+/** LangGraph's `patchCheckpointMap`. */
 const mapOf = ({ metadata, checkpointNs, checkpointId }: StoredCheckpoint): JsonObject | null => {
   const parents = metadata.parents as JsonObject | undefined;
   return parents === undefined || Object.keys(parents).length === 0
@@ -67,7 +65,6 @@ const mapOf = ({ metadata, checkpointNs, checkpointId }: StoredCheckpoint): Json
     : { ...parents, [checkpointNs]: checkpointId };
 };
 
-/** The state of a checkpoint without due nodes. */
 export const quietFields = (stored: StoredCheckpoint, values: string): StateFields => {
   const { threadId, checkpointNs, checkpointId, parentCheckpointId } = stored;
   return {
@@ -85,7 +82,6 @@ export const quietFields = (stored: StoredCheckpoint, values: string): StateFiel
   };
 };
 
-/** Stands for an unreadable state in a list with readable ones. */
 export const unreadableFields = (stored: StoredCheckpoint): StateFields => ({
   ...quietFields(stored, "{}"),
   tasks: `[${writeTask({
@@ -95,7 +91,7 @@ export const unreadableFields = (stored: StoredCheckpoint): StateFields => ({
   })}]`,
 });
 
-/** The graph's stream channels. A channel without a stored value has its default. */
+/** A channel without a stored value has its default. */
 export const writePlannedValues = ({ values }: StoredCheckpoint, plan: GraphPlan): string => {
   const texts: string[] = [];
   for (const { name, jsonName, channel } of plan.valueChannels) {
@@ -110,10 +106,9 @@ export const writePlannedValues = ({ values }: StoredCheckpoint, plan: GraphPlan
   return plan.onlyChannel === undefined ? `{${texts.join(",")}}` : "null";
 };
 
-/** Channels by which LangGraph drives a graph; not part of a state. */
 const INTERNAL_CHANNEL = /^(__|branch:|join:)/;
 
-/** The values without a graph that names the channels of the state: all channels that a graph could show. */
+/** No graph tells which channels are the state, so all that could be are written. */
 export const writeAllValues = ({ values }: StoredCheckpoint): string =>
   `{${[...values]
     .filter(([name]) => !INTERNAL_CHANNEL.test(name))
@@ -122,7 +117,7 @@ export const writeAllValues = ({ values }: StoredCheckpoint): string =>
 
 const parsed = (text: string | undefined): unknown => (text === undefined ? undefined : JSON.parse(text));
 
-/** LangGraph's snapshot of the checkpoint with texts for values; undefined if LangGraph read a value. */
+/** Undefined if LangGraph read a value. */
 export const snapshotOfTexts = async (
   graph: SnapshotMaker,
   stored: StoredCheckpoint,
@@ -160,7 +155,7 @@ export const snapshotOfTexts = async (
     const snapshot = await graph._prepareStateSnapshot({ config, saved, applyPendingWrites: false });
     return snapshotFields(snapshot as Snapshot);
   } catch {
-    // A user's cache key or an unknown version of LangGraph read a value, so LangGraph needs the real values.
+    // A user's cache key or an unknown version of LangGraph read a value, so it needs the real ones.
     return undefined;
   }
 };

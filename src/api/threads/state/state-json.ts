@@ -2,7 +2,7 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { toWireJson } from "../../../state/values/wire-json.ts";
 
-/** The JSON text of a channel's value, in the place of a value that is not read. */
+/** JSON text in the place of a value that is not read. */
 export class ValueText {
   constructor(readonly json: string) {}
 }
@@ -28,10 +28,10 @@ interface SnapshotTask {
   state?: unknown;
 }
 
-/** A task's result can hold value texts in `{channel: {$writes: [value]}}`. */
+/** `{channel: {$writes: [value]}}` may hold value texts. */
 const RESULT_DEPTH = 3;
 
-/** JSON of a value that holds value texts only down to this depth. Omits undefined, like JSON.stringify. */
+/** Value texts lie only down to `depth`. Omits undefined, like JSON.stringify. */
 const writeMixed = (value: unknown, depth: number): string => {
   if (value instanceof ValueText) return value.json;
   if (depth > 0 && Array.isArray(value)) {
@@ -56,11 +56,11 @@ export interface CheckpointPlace {
   threadId: string;
   checkpointNs: string;
   checkpointId: string;
-  /** Checkpoints of the parent graphs and of the subgraph itself, by namespace; null in the root graph. */
+  /** Checkpoints of the parent graphs and this one, by namespace; null in the root graph. */
   map: JsonObject | null;
 }
 
-/** `{thread_id, checkpoint_ns, checkpoint_id, checkpoint_map}`, which clients send back unchanged. */
+/** Clients send this form back. */
 export const writeCheckpoint = (place: CheckpointPlace): string =>
   `{"thread_id":"${place.threadId}","checkpoint_ns":${JSON.stringify(place.checkpointNs)},` +
   `"checkpoint_id":${JSON.stringify(place.checkpointId)},"checkpoint_map":${JSON.stringify(place.map)}}`;
@@ -85,7 +85,7 @@ const writePlace = (config: RunnableConfig | undefined): string => {
   return place === undefined ? "null" : writeCheckpoint(place);
 };
 
-/** LangGraph stores a task's error as `{name, message}`; clients receive the message. */
+/** Clients receive the message of `{name, message}`. */
 const writeError = (error: unknown): string => {
   if (error === undefined || error === null) return "null";
   if (typeof error === "object" && "message" in error && typeof error.message === "string") {
@@ -97,7 +97,6 @@ const writeError = (error: unknown): string => {
 const isSnapshot = (state: unknown): state is Snapshot =>
   typeof state === "object" && state !== null && "values" in state && "next" in state;
 
-/** A task of a subgraph has the address of the subgraph's state, or the state itself if the caller asked for it. */
 const writeSubgraph = (state: unknown): { checkpoint: string; state: string } => {
   if (isSnapshot(state)) return { checkpoint: "null", state: writeState(snapshotFields(state)) };
   if (typeof state === "object" && state !== null && "configurable" in state) {
@@ -116,7 +115,6 @@ export const writeTask = (task: SnapshotTask): string => {
   );
 };
 
-/** The fields of a state, each as JSON text. */
 export interface StateFields {
   values: string;
   next: string;
@@ -156,7 +154,7 @@ export const writeState = (fields: StateFields): string =>
   `"created_at":${fields.created_at},"checkpoint":${fields.checkpoint},` +
   `"parent_checkpoint":${fields.parent_checkpoint},"interrupts":${fields.interrupts}}`;
 
-/** Writes the selected fields: their names, or `values.<key>` for single keys. Unknown names select nothing. */
+/** `values.<key>` selects a single key. Unknown names select nothing. */
 export const writeSelected = (fields: StateFields, select: readonly string[]): string => {
   const written: string[] = [];
   for (const [name, json] of Object.entries(fields) as [keyof StateFields, string][]) {

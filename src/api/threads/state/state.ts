@@ -30,7 +30,6 @@ import { createThreadGraphs, type ThreadOfGraph } from "./thread-graphs.ts";
 
 export interface StateOptions {
   checkpoint?: { checkpoint_ns?: string; checkpoint_id?: string; checkpoint_map?: JsonObject };
-  /** Whether tasks of subgraphs carry the subgraphs' states. */
   subgraphs?: boolean;
   select?: readonly string[];
 }
@@ -45,24 +44,22 @@ export interface HistoryOptions {
 }
 
 export interface StateReader {
-  /** JSON text of a state. Throws `checkpointNotFound` if a named checkpoint is missing. */
+  /** Throws `checkpointNotFound`. */
   read(thread: ThreadOfGraph, options: StateOptions, whenLarge?: WhenLarge): Promise<string>;
-  /** JSON text of the newest values; null for a thread that never ran, and for unreadable values, which are logged. */
+  /** The newest values; null for a thread that never ran, and for unreadable values, which are logged. */
   values(thread: ThreadOfGraph, whenLarge?: WhenLarge): Promise<string | null>;
-  /** The same for the end of a run, even if the thread has newer states. */
+  /** The same for the end of a run, whatever came after it. */
   valuesOfRun(thread: ThreadOfGraph, runId: string, whenLarge?: WhenLarge): Promise<ValuesOfRun>;
-  /** The newest state; undefined for a thread that never ran. */
   head(thread: ThreadOfGraph): Promise<StateFields | undefined>;
-  /** JSON texts of states, the newest first, each made on demand. */
+  /** The newest first, each made on demand. */
   history(
     thread: ThreadOfGraph,
     options: HistoryOptions,
     whenLarge?: WhenLarge,
   ): AsyncGenerator<string, void, undefined>;
   /**
-   * JSON texts of the newest values, in the order of the threads, each made on demand. Threads that never ran are
-   * missing. Unreadable values are logged and missing too, because they must not fail a page. One visibility has found
-   * all the threads.
+   * The newest values in the order of the threads, each made on demand. Threads that never ran are missing, and so are
+   * unreadable values, which are logged: they must not fail a page. One visibility has found all the threads.
    */
   headValues(
     threads: readonly ThreadOfGraph[],
@@ -72,12 +69,12 @@ export interface StateReader {
 
 export interface ValuesOfRun {
   values: string | null;
-  /** True if the run's values are the thread's newest, its interrupts included. */
+  /** The values are the thread's newest, and its interrupts are the run's. */
   isHead: boolean;
 }
 
 export interface HeadValuesOptions {
-  /** For a caller that reads only these keys of many threads: other keys may be missing. */
+  /** The only keys that matter; others may be missing. */
   keys?: ReadonlySet<string> | undefined;
   whenLarge?: WhenLarge | undefined;
 }
@@ -102,8 +99,8 @@ export const createStateReader = ({
   const { fieldsOf, valuesOf } = createStateFields(checkpoints, threadGraphs);
 
   /**
-   * Replaces the thread's graph by the one that wrote the checkpoint. The thread names the graph of its last created
-   * run, which can be another one and may not have started. An imported state may name a graph that this server lacks.
+   * The thread names the graph of its last created run, which may not have started. An imported state may name a graph
+   * that this server lacks.
    */
   const asWritten = (thread: ThreadOfGraph, { metadata }: StoredCheckpoint): ThreadOfGraph => {
     const writer = metadata.graph_id;
@@ -112,7 +109,6 @@ export const createStateReader = ({
       : thread;
   };
 
-  /** Null, and a line in the log, if the values can't be read. */
   const readValues = async (
     thread: ThreadOfGraph,
     find: (whenLarge: WhenLarge) => Promise<StoredCheckpoint | undefined>,

@@ -20,15 +20,11 @@ export interface ThreadGraphsOptions {
 
 export type KnownConfigurations = ReadonlyMap<string, GraphConfiguration>;
 
-/** Resolves the graphs of threads as their runs do, with their plans. */
 export const createThreadGraphs = ({ graphs, configurations }: ThreadGraphsOptions) => {
-  /** Weak, because a factory makes new graphs each time: they are collected together with their plans. */
+  /** A factory makes new graphs each time, which must be collected with their plans. */
   const plans = new WeakMap<RunnableGraph, { plan: GraphPlan | undefined }>();
 
-  /**
-   * Configurations for the factories among the graphs; other graphs need no query. One visibility has found all the
-   * threads.
-   */
+  /** Only factories need a query. One visibility has found all the threads. */
   const configurationsOf = async (threads: readonly ThreadOfGraph[]): Promise<KnownConfigurations> => {
     const ofFactories = threads.filter(
       ({ graphId }) => graphId !== null && graphs.has(graphId) && graphs.isFactory(graphId),
@@ -42,8 +38,8 @@ export const createThreadGraphs = ({ graphs, configurations }: ThreadGraphsOptio
   };
 
   /**
-   * Undefined for a thread that never ran, a graph that is no longer deployed, and a factory that fails: one such
-   * thread must not fail a search. `known`: configurations that were read for several threads at once.
+   * Undefined for a thread that never ran, a graph that is not deployed, and a failing factory: one thread must not
+   * fail a search.
    */
   const graphOf = async (
     thread: ThreadOfGraph,
@@ -66,7 +62,7 @@ export const createThreadGraphs = ({ graphs, configurations }: ThreadGraphsOptio
     graphOf,
     planFor,
 
-    /** The thread's graph with another checkpointer; rejects if the graph can't be built. */
+    /** Rejects if the graph can't be built. */
     async resolverOf(
       thread: ThreadOfGraph,
     ): Promise<(saver?: BaseCheckpointSaver) => Promise<RunnableGraph>> {
@@ -79,7 +75,7 @@ export const createThreadGraphs = ({ graphs, configurations }: ThreadGraphsOptio
         );
     },
 
-    /** Whether each key of the values is a channel of the same name in all these threads. */
+    /** Whether the keys of all values are channels of the same name. */
     async areKeysChannels(threads: readonly ThreadOfGraph[], known: KnownConfigurations): Promise<boolean> {
       for (const thread of threads) {
         const graph = await graphOf(thread, known);

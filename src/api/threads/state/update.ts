@@ -21,7 +21,6 @@ import { placeOf, type CheckpointPlace, type StateFields } from "./state-json.ts
 import type { ValueClasses } from "../../../state/values/classes.ts";
 import { byGraphCode } from "./graph-code.ts";
 
-/** A thread as it was before its state was read. */
 export interface StandingThread {
   /** The visibility that found the thread. */
   visibility: Visibility<"threads">;
@@ -32,11 +31,11 @@ export interface StandingThread {
 
 export interface StateWriter {
   /**
-   * Writes a new checkpoint as if a node had returned these values. Throws `invalid` with LangGraph's message if the
-   * graph refuses the update, `checkpointNotFound`, and `ThreadChangedError` if the thread has changed since.
+   * Writes a checkpoint as a node would. Throws `invalid` with LangGraph's message if the graph refuses the update,
+   * `checkpointNotFound`, and `ThreadChangedError` if the thread has changed since.
    */
   update(thread: StandingThread, update: StateUpdate): Promise<UpdatedState>;
-  /** Writes one checkpoint per superstep on a thread without checkpoints. Throws like `update`. */
+  /** One checkpoint per superstep. Throws like `update`. */
   replay(thread: StandingThread, supersteps: readonly Superstep[]): Promise<void>;
 }
 
@@ -46,13 +45,10 @@ export interface StateWriterOptions {
   configurations: ThreadConfigurations;
 }
 
-/** Enough for a sentence; the rest of LangGraph's message is a link to its documentation. */
+/** A sentence; the rest of LangGraph's message is a link. */
 const SENTENCE_LENGTH_AT_MOST = 500;
 
-/**
- * A caller may see the first sentence of an error that the graph throws over the caller's values, and nothing else.
- * Errors of the server stay as they are.
- */
+/** The caller may see the first sentence of an error that the graph throws over the caller's values. */
 const asRefusal = (error: unknown): unknown => {
   const isRefusal = error instanceof ThreadloomError;
   const isOurFault = error instanceof StateStorageError || sqlState(error) !== undefined;
@@ -82,7 +78,6 @@ export const createStateWriter = ({
     );
     saver.filter = (tuple, read) => withoutRefused(graph, tuple, read);
     try {
-      // Code that decides the next node may read the configuration.
       const configured = {
         ...config,
         configurable: { ...configuration?.configurable, ...config.configurable },
@@ -163,7 +158,6 @@ const commandOfUpdate = ({ update, resume, goto }: CommandFields, classes: Value
   });
 };
 
-/** The thread is `interrupted` while a node is due, else `idle`. */
 export const outcomeOf = (fields: StateFields | undefined): StateOutcome => {
   if (fields === undefined) return { status: "idle", interrupts: "{}" };
   const next = JSON.parse(fields.next) as string[];

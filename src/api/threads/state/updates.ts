@@ -12,10 +12,9 @@ export interface StateUpdatesOptions {
   writer: StateWriter;
 }
 
-/** An update is repeated if a prune or a finished run changed the thread meanwhile. */
+/** A prune or a finished run may change the thread during an update. */
 const UPDATE_TRIES_AT_MOST = 10;
 
-/** Updates states, then the thread's row. */
 export const createStateUpdates = ({ states, reader, writer }: StateUpdatesOptions) => {
   const updateMutex = createKeyedMutex();
 
@@ -49,7 +48,7 @@ export const createStateUpdates = ({ states, reader, writer }: StateUpdatesOptio
   return {
     recordOutcome,
 
-    /** Writes the first states of a thread. Throws like `StateWriter.replay`. */
+    /** Throws like `StateWriter.replay`. */
     async replay(
       visibility: Visibility<"threads">,
       threadId: string,
@@ -62,8 +61,8 @@ export const createStateUpdates = ({ states, reader, writer }: StateUpdatesOptio
     },
 
     /**
-     * Writes a new checkpoint as a node would. Throws `threadBusy` while a run is unfinished, `invalid` for a thread
-     * without a graph and for a refused update, `ThreadChangedError` after `UPDATE_TRIES_AT_MOST` tries.
+     * Throws `threadBusy` while a run is unfinished, `invalid` without a graph and for a refused update,
+     * `ThreadChangedError` after all tries.
      */
     async update(
       visibility: Visibility<"threads">,

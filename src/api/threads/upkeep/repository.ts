@@ -5,12 +5,9 @@ import { whereVisible } from "../../../access/where-visible.ts";
 import type { Queryable, Records } from "../../../platform/database/database.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
 
-/*
- * The SQL that deletes and prunes threads, each statement in its caller's transaction. A hidden thread is treated as
- * missing.
- */
+/* A hidden thread is treated as missing. */
 
-/** Raw for its CTE. Ordered by id, so that two deletions of the same threads do not deadlock. */
+/** Raw for its CTE. Ordered, so that two deletions of the same threads do not deadlock. */
 const deletingIdle = (visible: string): string => `
   with idle as (
     select thread_id from threadloom.threads
@@ -18,14 +15,14 @@ const deletingIdle = (visible: string): string => `
   delete from threadloom.threads using idle where threads.thread_id = idle.thread_id
   returning threads.thread_id`;
 
-/** `expires_bin` is never later than `expires_at`, and is indexed. */
+/** `expires_bin` is indexed and never later than `expires_at`. */
 const isExpired = (strategy: ThreadTtl["strategy"], visible: string): string =>
   `expires_bin <= now() and expires_at <= now() and unfinished_runs = 0 and ttl_strategy = '${strategy}'
      and not thread_id = any($1::uuid[]) and ${visible}`;
 
 /**
- * Raw for its CTE. The limit is a literal: with a parameter the planner expects a tenth of all expired threads and may
- * sort them. Index: threads_by_expiry. Runs and events are deleted by cascade.
+ * Raw for its CTE. A literal limit: with a parameter the planner expects a tenth of all expired threads and may sort
+ * them. Index: threads_by_expiry.
  */
 const deletingExpired = (visible: string, limit: number): string => `
   with expired as (
@@ -41,7 +38,7 @@ const lockingExpired = (visible: string): string => `
 
 type ThreadRow = { thread_id: string };
 
-/** Deletes the idle ones of these threads and returns their ids. No run ends by it. */
+/** Returns the ids of the deleted threads. */
 export async function deleteIdle(
   transaction: Queryable,
   visibility: Visibility<"threads">,
@@ -53,7 +50,7 @@ export async function deleteIdle(
   return rows.map((row) => row.thread_id);
 }
 
-/** Locks the existing ones of these threads in the order of their ids, as `deleteIdle` does, and returns their ids. */
+/** In the order of the ids, as in `deleteIdle`. */
 export async function lockForDeletion(
   transaction: Records,
   visibility: Visibility<"threads">,
@@ -71,9 +68,8 @@ export async function lockForDeletion(
 }
 
 /**
- * Locks a thread for pruning; false if it is missing or has an unfinished run. New runs and updates wait for the
- * transaction, and an update that had read before finds a new version. `expires_at` is cleared until the state changes
- * again; `updated_at` stays, because the user changed nothing.
+ * False if the thread is missing or has an unfinished run. New runs and updates wait; an update that had read before
+ * finds a new version. `expires_at` is cleared until the state changes again.
  */
 export async function lockForPrune(
   transaction: Records,
@@ -106,7 +102,6 @@ export async function deleteExpired(
   return (await transaction.query<ThreadRow>(text, values)).map((row) => row.thread_id);
 }
 
-/** Locks one thread to prune until the transaction ends, and returns its id. */
 export async function lockExpired(
   transaction: Queryable,
   visibility: Visibility<"threads">,
@@ -118,8 +113,8 @@ export async function lockExpired(
 }
 
 /**
- * Clears `expires_at` until the state changes again; `updated_at` stays, because the user changed nothing. The new
- * version tells an update that the checkpoint it read may be gone.
+ * Clears `expires_at` until the state changes again; `updated_at` is for users' changes. The new version tells an
+ * update that the checkpoint it read may be gone.
  */
 export async function markPruned(
   transaction: Records,

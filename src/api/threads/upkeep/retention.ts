@@ -10,16 +10,14 @@ import type { ThreadExpiry } from "../../../graphs/project/thread-expiry.ts";
 import { deleteExpired, lockExpired, markPruned } from "./repository.ts";
 
 /*
- * Removes expired threads, see docs/decisions/007-retention.md. The first to lock a thread's row has it: processes pass
- * each other by `skip locked`. A run that is being created waits some milliseconds for the prune, or comes first and
- * keeps the thread.
+ * See docs/decisions/007-retention.md. Processes pass each other by `skip locked`. A run that is being created waits
+ * some milliseconds for a prune, or comes first and keeps the thread.
  */
 
 export interface RetentionOptions {
   database: Database;
   authorize: Authorize;
   checkpoints: Pick<CheckpointStorage, "deleteThread" | "keepLatest">;
-  /** Receives the ids of deleted threads. */
   onThreadsDeleted?: (threadIds: readonly string[]) => void;
   /** Monotonic milliseconds. */
   now?: () => number;
@@ -30,21 +28,20 @@ export interface RetentionOptions {
 export interface SweptThreads {
   deleted: number;
   pruned: number;
-  /** Left to the next sweep after a logged error. */
   failed: number;
 }
 
 export interface Retention {
-  /** Deletes and prunes expired threads, at most `limit`, until none are left or `signal` aborts. */
+  /** Until no thread is left or `signal` aborts. */
   sweep(limit?: number, signal?: AbortSignal): Promise<SweptThreads>;
 }
 
-/** The first batch's size; large enough that the cost of the commit does not matter. */
+/** Large enough that the cost of the commit does not matter. */
 const FIRST_BATCH = 50;
 const BATCH_AT_MOST = 800;
 /** Longer transactions halve the next batch, so that locks are not held for seconds. */
 const BATCH_MS = 250;
-/** Ends the sweep: so many failures are not the fault of single threads. */
+/** So many failures are not the fault of single threads. */
 const FAILED_AT_MOST = 1_000;
 
 const nextBatch = (size: number, tookMs: number): number =>
@@ -54,10 +51,7 @@ const nextBatch = (size: number, tookMs: number): number =>
       ? Math.min(BATCH_AT_MOST, size * 2)
       : size;
 
-/**
- * The first sweep comes this soon even if sweeps are rare, because a server may restart before a full interval has
- * passed.
- */
+/** A server may restart before a full interval has passed. */
 const FIRST_SWEEP_WITHIN_MS = 60_000;
 const MS_PER_MINUTE = 60_000;
 
@@ -81,7 +75,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
     if (picked.length > 0) onThreadsDeleted?.(picked);
   };
 
-  /** One thread at a time, because the cost of a prune depends on the thread. */
+  /** The cost of a prune depends on the thread. */
   const pruneOne = async (except: readonly string[], picked: string[]): Promise<void> => {
     const visibility = await authorize(THE_SERVER, "threads", "delete", {});
     await database.transaction(async (transaction) => {
@@ -96,7 +90,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
   return {
     async sweep(limit = Number.POSITIVE_INFINITY, signal) {
       const swept: SweptThreads = { deleted: 0, pruned: 0, failed: 0 };
-      // Excluded from this sweep, so that a thread that always fails does not block the others.
+      // A thread that always fails must not block the others.
       const failed: string[] = [];
       let batch = FIRST_BATCH;
       const steps = [
@@ -121,7 +115,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
             await work(picked, left);
             swept[what] += picked.length;
           } catch (error) {
-            // The batch was rolled back. If no thread was picked, the database is at fault.
+            // The batch was rolled back. Without a picked thread the database is at fault.
             if (picked.length === 0) throw error;
             logger.warn(
               { err: error, threads: picked },
@@ -132,7 +126,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
             swept.failed += picked.length;
           }
           if (picked.length === 0) break;
-          // Pauses as long as it worked, to leave the database to other callers.
+          // Leaves the database to other callers.
           await delay(performance.now() - startedAt, undefined, { signal }).catch(() => undefined);
         }
       }
@@ -141,7 +135,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
   };
 };
 
-/** Sweeps by the intervals of `expiry`. `close` waits for the batch in progress. */
+/** `close` waits for the batch in progress. */
 export const startRetention = (
   options: RetentionOptions & { expiry: ThreadExpiry },
 ): { close(): Promise<void> } => {
@@ -156,7 +150,7 @@ export const startRetention = (
       if (performance.now() < nextAt) return;
       const startedAt = performance.now();
       const swept = await retention.sweep(expiry.threadsPerSweep, closing.signal);
-      // Half a tick early, so that the due tick is not missed by a millisecond. A failed sweep stays due.
+      // Half a tick early, so that the due tick is not missed. A failed sweep stays due.
       nextAt = startedAt + everyMs - FIRST_SWEEP_WITHIN_MS / 2;
       if (swept.deleted + swept.pruned + swept.failed > 0) logger.info(swept, "expired threads were removed");
     },

@@ -16,15 +16,15 @@ export interface UpkeepServiceOptions {
   states: Pick<StateRepository, "standing">;
   checkpoints: Pick<CheckpointStorage, "deleteThread" | "keepLatest" | "storage">;
   ends: Pick<RunEnds, "deleteThreads">;
-  /** Receives the ids of deleted threads, so that their runs stop, and the runs that ended with them. */
+  /** Receives deleted threads, so that their runs stop, and the runs that ended with them. */
   onThreadsDeleted?: ((threadIds: readonly string[], ended: readonly RunEnd[]) => void) | undefined;
 }
 
-/** Deletes and prunes threads on request. retention.ts removes expired ones. */
+/** retention.ts removes expired threads. */
 export const createUpkeepService = (options: UpkeepServiceOptions) => {
   const { database, authorize, states, checkpoints, ends, onThreadsDeleted } = options;
 
-  /** Deletes the threads with their runs, even running ones. */
+  /** Includes running runs. */
   const remove = async (
     visibility: Visibility<"threads">,
     threadIds: readonly string[],
@@ -37,7 +37,7 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
     return gone;
   };
 
-  /** Deletes the threads without an unfinished run. The row goes first, then its checkpoints. */
+  /** The row goes first, then its checkpoints. */
   const removeIdle = async (
     visibility: Visibility<"threads">,
     threadIds: readonly string[],
@@ -52,25 +52,25 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
   };
 
   return {
-    /** Deletes a thread with its runs. The attempt of a running one can write nothing any more. */
+    /** Ends its runs; a running attempt can write nothing any more. */
     async delete(caller: Caller, threadId: string): Promise<void> {
       const visibility = await authorize(caller, "threads", "delete", { thread_id: threadId });
       if ((await remove(visibility, [threadId])).length === 0) throw threadNotFound(threadId);
     },
 
-    /** Deletes threads and returns the ids of those that existed. */
+    /** Returns the ids of those that existed. */
     async deleteMany(caller: Caller, threadIds: readonly string[]): Promise<string[]> {
       const visibility = await authorize(caller, "threads", "delete", { thread_ids: threadIds });
       return await remove(visibility, threadIds);
     },
 
-    /** Removes a new thread, even if its creator has no right to delete it. */
+    /** The creator may have no right to delete it. */
     async takeBack(threadId: string): Promise<void> {
       const visibility = await authorize(THE_SERVER, "threads", "delete", { thread_id: threadId });
       await remove(visibility, [threadId]);
     },
 
-    /** Returns how many threads were deleted or reduced to their latest state. Threads with an unfinished run stay. */
+    /** Returns how many threads changed. Threads with an unfinished run stay. */
     async prune(
       caller: Caller,
       { thread_ids: threadIds, strategy = "delete" }: ThreadPrune,
@@ -78,7 +78,7 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
       const visibility = await authorize(caller, "threads", "delete", { thread_ids: threadIds });
       if (strategy === "delete") return (await removeIdle(visibility, threadIds)).length;
       let pruned = 0;
-      // One transaction per thread, because the cost of a prune depends on the thread.
+      // The cost of a prune depends on the thread.
       for (const threadId of new Set(threadIds)) {
         await database.transaction(async (transaction) => {
           if (!(await lockForPrune(transaction, visibility, threadId))) return;

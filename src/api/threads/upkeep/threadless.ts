@@ -12,10 +12,9 @@ export interface ThreadlessSweepOptions {
   logger: Logger;
 }
 
-/** Time for readers on other processes to receive the end of a threadless run. */
+/** Readers on other processes may still be reading the end. */
 const LINGER_SECONDS = 60;
 
-/** Removes threadless runs that were kept for readers on other processes. */
 export const startThreadlessSweep = (options: ThreadlessSweepOptions): { close(): Promise<void> } => {
   const { queue, upkeep, sweepSeconds, logger } = options;
   return startPeriodic({

@@ -2,7 +2,7 @@ import type { RunEvent } from "../../../engine/events/log.ts";
 import type { ProtocolParams } from "../../../engine/events/protocol/events.ts";
 import { isObject, type JsonObject } from "../../../platform/lib/json.ts";
 
-/** A graph with the graphs that it has called: `AgentTreeNode` of `@langchain/protocol`. */
+/** `AgentTreeNode` of `@langchain/protocol`. */
 export interface AgentNode extends JsonObject {
   namespace: string[];
   status: string;
@@ -12,7 +12,7 @@ export interface AgentNode extends JsonObject {
 
 const keyOf = (path: readonly string[]): string => path.join("|");
 
-/** Adds the graphs that a run has called to its root, from their lifecycle events in order. */
+/** Adds the graphs of lifecycle events below the root. */
 export const growTree = (root: AgentNode, events: readonly Pick<RunEvent, "data">[]): AgentNode => {
   const nodes = new Map([["", root]]);
   const around = (path: readonly string[]): AgentNode => {

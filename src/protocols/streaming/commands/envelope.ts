@@ -9,10 +9,9 @@ import { refusalOf as refusalOverHttp } from "../../../http/errors.ts";
 import type { CommandAnswer, CommandEnvelope, ErrorCode } from "../schemas.ts";
 
 const CREATING_RUNS = new Set(["run.start", "input.respond", "state.fork"]);
-/** Whether a command counts as a run for the caller's limits. */
 export const createsRun = ({ method }: CommandEnvelope): boolean => CREATING_RUNS.has(method);
 
-/** A refusal in the protocol's words, answered with status 200. */
+/** Answered with status 200. */
 export class CommandError extends Error {
   constructor(
     readonly code: ErrorCode,
@@ -46,7 +45,7 @@ const codeOf = ({ kind, missing }: ThreadloomError): ErrorCode => {
   }
 };
 
-/** Errors that HTTP answers with a status: clients may repeat the request or authenticate first. */
+/** Clients may repeat the request or authenticate first. */
 export const isForHttp = (error: unknown): boolean =>
   error instanceof CallerGoneError ||
   error instanceof HandlerRefusal ||
@@ -56,7 +55,7 @@ export const isForHttp = (error: unknown): boolean =>
       error.missing === "assistant" ||
       error.missing === "graph"));
 
-/** The answer to a refused command. `onFault` receives faults of the server, whose details the answer hides. */
+/** `onFault` receives faults of the server, whose details the answer hides. */
 export const refusalOf = (id: number, error: unknown, onFault: (error: unknown) => void): CommandAnswer => {
   if (error instanceof CommandError) return { type: "error", id, error: error.code, message: error.message };
   if (error instanceof ThreadloomError) {
@@ -65,8 +64,7 @@ export const refusalOf = (id: number, error: unknown, onFault: (error: unknown) 
   if (error instanceof HandlerRefusal) {
     return { type: "error", id, error: "permission_denied", message: error.message };
   }
-  // The database module logs its own outage, and a value that can't be stored is the caller's fault: neither goes to
-  // `onFault`.
+  // The database module logs its own outage, and a value that can't be stored is the caller's fault.
   const refusal = refusalOverHttp(error);
   if (refusal !== undefined) {
     const code = refusal.status === 503 ? "unknown_error" : "invalid_argument";

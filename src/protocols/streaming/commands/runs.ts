@@ -23,14 +23,14 @@ export interface Starting {
   headers: Readonly<Record<string, string>> | undefined;
 }
 
-/** The result, and the id of the thread before the command's first event. */
+/** `appliedThroughSeq`: the thread's id before the command's first event. */
 export interface Done {
   result: JsonObject;
   appliedThroughSeq?: number;
 }
 
 const PARAMS = "The params";
-/** Tries, each after another run was created on the thread. */
+/** Tries after another run was created on the thread. */
 const TRIES_AT_MOST = 10;
 
 const interruptsOf = ({ interrupts }: ThreadStanding): Interrupt[] =>
@@ -41,7 +41,7 @@ const namesCheckpoint = ({ config, checkpoint, checkpoint_id }: RunBody): boolea
   checkpoint_id !== undefined ||
   (config?.configurable as JsonObject | undefined)?.checkpoint_id !== undefined;
 
-/** JavaScript's RemoteGraph sends a LangGraph `Command` as the input. */
+/** JavaScript's RemoteGraph sends a `Command` as the input. */
 const commandIn = (input: JsonValue | undefined): JsonObject | undefined => {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return undefined;
   const { lg_name: className, ...command } = input;
@@ -57,7 +57,6 @@ const startBody = (params: JsonObject): RunBody => {
   return validated(runBody, body, PARAMS);
 };
 
-/** Commands that create runs in the same way as POST /runs, and commit before the answer. */
 export const createRunCommands = ({ authorize, repository, creation }: RunCommandParts) => {
   const standingOf = async (caller: Caller, threadId: string): Promise<ThreadStanding | undefined> =>
     await repository.standing(await authorize(caller, "threads", "read", { thread_id: threadId }), threadId);
@@ -74,7 +73,6 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
     return { runId: row.run_id, appliedThroughSeq: before === 0 ? 0 : beforeTurn(before + 1) };
   };
 
-  /** The thread of a run to resume or fork. */
   const knownThread = async (
     caller: Caller,
     threadId: string,
@@ -86,10 +84,7 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
     return { standing, newest };
   };
 
-  /**
-   * An interrupt is answered once: the second answer is refused and starts no run, even if the first one's run has
-   * ended already.
-   */
+  /** The second answer to an interrupt is refused, even if the first one's run has ended already. */
   const createAnswering = async (
     starting: Starting,
     body: RunBody,
@@ -109,7 +104,7 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
   };
 
   return {
-    /** `run.start`. On an interrupted thread the input answers the interrupt, unless the run names a checkpoint. */
+    /** `run.start`. On an interrupted thread the input answers the interrupt, unless it names a checkpoint. */
     async start(starting: Starting, params: JsonObject): Promise<Done> {
       const { caller, threadId } = starting;
       const body = startBody(params);
@@ -123,7 +118,7 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
           const made = await create(starting, asked as RunBody, standing, turnsSeen);
           return { result: { run_id: made.runId }, appliedThroughSeq: made.appliedThroughSeq };
         } catch (error) {
-          // Another caller has answered the interrupt, so this input starts an ordinary run.
+          // Another caller has answered, so this input starts an ordinary run.
           const isMoved = isAnswer && error instanceof ThreadloomError && error.kind === "conflict";
           if (!isMoved || tries === TRIES_AT_MOST) throw error;
         }
@@ -131,8 +126,8 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
     },
 
     /**
-     * `input.respond`: answers one or several interrupts with the interrupted run's assistant. With `strict_resume`, an
-     * answer without an interrupt becomes a failing run: SDK 1.15 reads the refusal from the run's end.
+     * `input.respond`, with the interrupted run's assistant. With `strict_resume`, an answer without an interrupt
+     * becomes a failing run: SDK 1.15 reads the refusal from the run's end.
      */
     async respond(starting: Starting, params: JsonObject): Promise<Done> {
       const { caller, threadId } = starting;
@@ -159,7 +154,7 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
       return await createAnswering(starting, validated(runBody, body, PARAMS), standing);
     },
 
-    /** `state.fork`: starts a run at an earlier checkpoint. */
+    /** `state.fork` */
     async fork(starting: Starting, params: JsonObject): Promise<Done> {
       const { caller, threadId } = starting;
       const { checkpoint_id, input, config } = validated(forkParams, params, PARAMS);

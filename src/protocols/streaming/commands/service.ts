@@ -9,11 +9,10 @@ import { createStateCommands, type StateCommandParts } from "./states.ts";
 export interface Commanding {
   caller: Caller;
   threadId: string;
-  /** Request headers that a run finds in its configuration. */
+  /** Headers for the configuration of runs. */
   headers: Readonly<Record<string, string>> | undefined;
-  /** Awaited before a large state is read for the answer. */
   whenLarge: WhenLarge;
-  /** Receives faults of the server, whose details the caller does not see. */
+  /** The caller does not see these details. */
   onFault: (error: unknown) => void;
 }
 
@@ -25,7 +24,6 @@ const notSupported =
     throw new CommandError("not_supported", why);
   };
 
-/** The commands of event streaming, by method. */
 export const createCommandService = (parts: RunCommandParts & StateCommandParts) => {
   const runs = createRunCommands(parts);
   const states = createStateCommands(parts);
@@ -66,7 +64,7 @@ export const createCommandService = (parts: RunCommandParts & StateCommandParts)
   };
 
   return {
-    /** Throws errors that have an HTTP status: access, a missing assistant, a database that is away. */
+    /** Throws errors that have an HTTP status. */
     async overHttp(commanding: Commanding, envelope: CommandEnvelope): Promise<CommandAnswer> {
       try {
         return await perform(commanding, envelope);
@@ -76,7 +74,6 @@ export const createCommandService = (parts: RunCommandParts & StateCommandParts)
       }
     },
 
-    /** A socket has no status, so every error is an answer. */
     async overSocket(commanding: Commanding, envelope: CommandEnvelope): Promise<CommandAnswer> {
       try {
         return await perform(commanding, envelope);

@@ -29,10 +29,8 @@ interface StateText {
 
 const PARAMS = "The params";
 const LIFECYCLE = `${PROTOCOL_EVENT_PREFIX}lifecycle`;
-/** Limits the tree of a run that calls thousands of graphs. */
 const LIFECYCLE_EVENTS_AT_MOST = 2_000;
 
-/** The protocol's words for the status of a thread. */
 const STATUS = { busy: "running", idle: "completed", interrupted: "interrupted", error: "failed" } as const;
 
 const referenceOf = ({ checkpoint }: StateText): JsonObject | undefined =>
@@ -43,9 +41,8 @@ const referenceOf = ({ checkpoint }: StateText): JsonObject | undefined =>
         ...(checkpoint.checkpoint_ns ? { ns: checkpoint.checkpoint_ns } : {}),
       };
 
-/** Commands that only read a thread. */
 export const createStateCommands = ({ authorize, repository, eventLog, states }: StateCommandParts) => ({
-  /** `state.get`: all or some values of a graph. */
+  /** `state.get` */
   async get(caller: Caller, threadId: string, params: JsonObject, whenLarge: WhenLarge): Promise<Done> {
     const { namespace, keys } = validated(stateParams, params, PARAMS);
     const select = ["checkpoint", ...(keys?.map((key) => `values.${key}`) ?? ["values"])];
@@ -60,7 +57,7 @@ export const createStateCommands = ({ authorize, repository, eventLog, states }:
     return { result: { values, ...(reference === undefined ? {} : { checkpoint: reference }) } };
   },
 
-  /** `state.listCheckpoints`: the newest first. */
+  /** `state.listCheckpoints` */
   async listCheckpoints(
     caller: Caller,
     threadId: string,
@@ -92,7 +89,7 @@ export const createStateCommands = ({ authorize, repository, eventLog, states }:
     return { result: { checkpoints } };
   },
 
-  /** `agent.getTree`: the thread's root graph and the graphs that a run has called, as far as its events are kept. */
+  /** `agent.getTree`, as far as the run's events are kept. */
   async tree(caller: Caller, threadId: string, params: JsonObject): Promise<Done> {
     const { run_id: runId } = validated(treeParams, params, PARAMS);
     const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });

@@ -6,24 +6,17 @@ import type { ThreadStreamMode } from "./schemas.ts";
 export interface ThreadStreamOptions {
   runs: ThreadReader;
   modes: ReadonlySet<ThreadStreamMode>;
-  /** Events after this id are sent. */
   after: number;
-  /**
-   * The data of an event for an updated state since the last call; undefined without one. Undefined: states are not
-   * sent.
-   */
+  /** The data of an event, or undefined without an update since the last call. */
   newState: (() => Promise<string | undefined>) | undefined;
-  /**
-   * Called before each run's events: false for a deleted thread; rejects if the caller lost access, which ends the
-   * stream.
-   */
+  /** False for a deleted thread; rejects if the caller lost access. */
   isStillSeen: () => Promise<boolean>;
 }
 
-/** Updates of a state send no signal, so they are polled. */
+/** Updates of a state send no signal. */
 const POLL_MS = 500;
 
-/** The events of a thread's stream, with ids that rise over its runs. */
+/** The ids rise over the runs. */
 export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
   const { runs, modes, after, newState, isStillSeen } = options;
   let last = after;
@@ -34,7 +27,7 @@ export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
 
   const toSent = ({ runId, run, events, isOver }: ThreadEvents): SentEvent[] => {
     if (isOver) {
-      // No event of the run has this id, and all later runs have higher ones.
+      // No event of the run has this id, and later runs have higher ones.
       const seq = beforeTurn(run.turn + 1);
       if (seq <= last || !(modes.has("run_modes") || modes.has("lifecycle"))) return [];
       return [{ seq, event: "metadata", data: JSON.stringify({ status: "run_done", run_id: runId }) }];
@@ -44,7 +37,7 @@ export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
       .map(({ threadSeq = 0, event, data }) => ({ seq: threadSeq, event, data }));
   };
 
-  /** Undefined when it is time to poll for a new state. */
+  /** Undefined when a poll is due. */
   const nextNews = async (): Promise<ThreadEvents | "recreated" | "ended" | "lost" | undefined> => {
     pending ??= runs.next();
     if (newState === undefined) return await pending;
@@ -67,7 +60,7 @@ export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
         if (isClosed) return "ended";
         if (news === undefined) {
           const data = await newState?.();
-          // The last run's id, so that a client that reconnects with it misses no event.
+          // With the last run's id a client misses no event.
           if (data !== undefined) return [{ seq: last, event: "state_update", data }];
           continue;
         }

@@ -9,7 +9,7 @@ const modes = queryList.describe(
   "run_modes (what its runs tell; the default), lifecycle (that they begin and end), state_update (states that were written by hand). Others tell nothing.",
 );
 
-/** The published contract has `stream_modes`; clients send `stream_mode`. */
+/** The contract has `stream_modes`; clients send `stream_mode`. */
 export const threadStreamQuery = z.object({
   stream_modes: modes,
   stream_mode: modes,

@@ -23,18 +23,17 @@ interface StateText {
   metadata?: { source?: string } | null;
 }
 
-/** A state over 1 MiB: all connections of a thread would hold one at the same moment. */
+/** All connections of a thread would hold such a state at the same moment. */
 class LargeStateError extends Error {}
 
 const whenLarge = async (): Promise<never> => {
   throw new LargeStateError();
 };
 
-/** The stream of a thread over its runs (streams of runs). */
 export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
   const { authorize, repository, turns, hub, states } = parts;
 
-  /** Finds states that an update wrote; of several since the last poll only the newest. */
+  /** Of several updates since the last poll, finds only the newest. */
   const createStateWatch = async (readAccess: ReadAccess) => {
     const { threadId } = readAccess;
     let seen = await repository.stateChangedAt(threadId);
@@ -46,7 +45,7 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
         throw error;
       });
       seen = changedAt;
-      // Only the state names its writer. The client reads the large state if it needs to know.
+      // Only the state names its writer. The client reads a large one if it needs to.
       if (text === undefined) return `{"state":null,"thread_id":${JSON.stringify(threadId)}}`;
       const { metadata } = JSON.parse(text) as StateText;
       if (metadata?.source !== "update") return undefined;
@@ -56,12 +55,12 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
 
   return {
     /**
-     * Reads a thread after the event `after`, else from now on, its later runs included. `from`: the id to reconnect
-     * with before the first event. Throws `threadNotFound`.
+     * Reads after the event `after`, else from now on. `from`: the id to reconnect with before the first event. Throws
+     * `threadNotFound`.
      *
-     * `run_modes`: all events of the runs, and `metadata {status: "run_done", run_id}` at the end of each. `lifecycle`:
-     * only `metadata`, which begins each attempt with `{run_id, attempt}`. `state_update`: `state_update {state,
-     * thread_id}` after an update of the state; `state` is null above 1 MiB, where a run may have written it.
+     * `run_modes`: all events, and `metadata {status: "run_done", run_id}` at the end of each run. `lifecycle`: only
+     * `metadata`, which begins each attempt with `{run_id, attempt}`. `state_update`: `{state, thread_id}` after an
+     * update; `state` is null above 1 MiB, where a run may have written it.
      */
     async read(
       caller: Caller,

@@ -3,30 +3,22 @@ import type { Signals } from "../../../platform/database/signals.ts";
 import { createBackOff, type BackOff } from "../../../platform/lib/back-off.ts";
 import type { ReadAccess } from "../read-access.ts";
 
-/**
- * Polls in case a signal was lost: often while a client is about to create its thread, rarely for a page that stays
- * open.
- */
+/** In case a signal was lost: often for a client that is creating its thread, rarely for a page that stays open. */
 const POLLS = { firstMs: 500, longestMs: 5_000 };
-/**
- * The delay after a signal. It starts short for a new thread and grows for another user's thread, which may send a
- * hundred signals a second.
- */
+/** Short for a new thread; longer for another user's, which may send a hundred signals a second. */
 const AFTER_SIGNALS = { firstMs: 10, longestMs: 5_000 };
 
 interface Waiting {
   readAccess: ReadAccess;
-  /** Called when the thread exists or the reader has gone. */
   end(): void;
   fail(error: unknown): void;
 }
 
-/** The readers that wait for one thread. */
 interface Room {
   waiting: Set<Waiting>;
   polls: BackOff;
   afterSignals: BackOff;
-  /** A signal came during the poll; the delay of the next poll in milliseconds. */
+  /** The delay of the next poll, after a signal during a poll. */
   signalled: number | undefined;
   isPolling: boolean;
   timer: NodeJS.Timeout | undefined;
@@ -35,7 +27,7 @@ interface Room {
   unsubscribe(): void;
 }
 
-/** Shares one query among readers with the same visibility. */
+/** Readers with the same visibility share a query. */
 const onceAmongReaders = (): Once => {
   const answers = new Map<string, Promise<unknown>>();
   return (subject, ask) => {
@@ -71,10 +63,7 @@ const pollWithin = (room: Room, milliseconds: number): void => {
   room.timer = setTimeout(() => void poll(room), milliseconds);
 };
 
-/**
- * Waits for threads that do not exist or are hidden. The readers of one thread share its polls, with one statement per
- * distinct visibility.
- */
+/** Waits for missing and hidden threads. Readers of one thread share its polls, with one statement per visibility. */
 export const createArrivals = (signals: Pick<Signals, "subscribeToThread">) => {
   const rooms = new Map<string, Room>();
 
@@ -90,7 +79,7 @@ export const createArrivals = (signals: Pick<Signals, "subscribeToThread">) => {
       timer: undefined,
       dueAt: Infinity,
       unsubscribe: signals.subscribeToThread(threadId, ({ kind }) => {
-        // Readers repeat these signals every few seconds; they are no news.
+        // Readers repeat these signals every few seconds.
         if (kind === "follow" || kind === "follow-protocol") return;
         room.signalled ??= room.afterSignals.next();
         pollWithin(room, room.signalled);
@@ -109,10 +98,7 @@ export const createArrivals = (signals: Pick<Signals, "subscribeToThread">) => {
   };
 
   return {
-    /**
-     * Treats a hidden thread as missing, so its reader waits and learns nothing. Resolves when the thread is visible or
-     * the signal aborts; rejects if the database is away.
-     */
+    /** A reader of a hidden thread waits and learns nothing. Rejects if the database is away. */
     async untilExists(readAccess: ReadAccess, signal: AbortSignal): Promise<void> {
       if (readAccess.hidesNothing || signal.aborted) return;
       const { threadId } = readAccess;
@@ -132,7 +118,7 @@ export const createArrivals = (signals: Pick<Signals, "subscribeToThread">) => {
         };
         room.waiting.add(waiting);
         signal.addEventListener("abort", waiting.end);
-        // At once, because nearly always the thread exists.
+        // Nearly always the thread exists.
         void pollFor(waiting);
       });
     },

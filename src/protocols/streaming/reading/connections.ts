@@ -1,39 +1,36 @@
-/** After a run begins, its client opens the connection for data within this time. */
+/** A client opens its connection for data within this time after its run began. */
 const OPENED_WITHIN_MS = 2_000;
-/** An interrupt is held back this long for connections that have not yet received the events before it. */
+/** An interrupt waits this long for connections without the events before it. */
 const TAKEN_WITHIN_MS = 2_000;
-/** A client may read two sockets in any order. The head start is the time that it took to open the other connection. */
+/** A client may read two sockets in any order. It took this long to open the other one. */
 const HEAD_START_MS = { least: 25, most: 1_000 };
-/** The interval for checking whether a socket has sent its data. */
 const FLUSH_POLL_MS = 5;
-/** A run that ended earlier was not started by a client that connects now. */
+/** A client that connects now did not start an earlier run. */
 export const JUST_NOW_MS = 2_000;
 
-/** A connection as the others of its thread see it. */
 export interface Attendance {
   /** Other connections carry the data. */
   isWatcher: boolean;
-  /** The operating system has taken all written data. */
+  /** The operating system has taken all data. */
   hasFlushed(): boolean;
-  /** When the client opened the connection, by `performance.now()`; it may have joined later. */
+  /** By `performance.now()`; the connection may have joined later. */
   openedAt: number;
 }
 
-/** A connection among those of its thread. */
 export interface Place {
-  /** The connection reads the first event of this turn's run. */
+  /** The connection reads this turn's first event. */
   began(turn: number): void;
-  /** The connection has received all events of this turn's run. */
+  /** The connection has received this turn's events. */
   reached(turn: number): void;
-  /** The connection is about to receive the end of this turn's run. */
+  /** The connection is about to receive this turn's end. */
   endSent(turn: number): void;
   /**
-   * Whether no connection has received this run's end yet, so that its own client may come for it. Another open
-   * connection is no sign, since it may belong to an earlier session.
+   * Whether no connection has received this end yet, so that its own client may come for it. Another open connection
+   * may belong to an earlier session.
    */
   awaitsEnd(turn: number): boolean;
   /**
-   * For a watcher: resolves when the thread's other connections have had time to take the run's data. See
+   * For a watcher: waits until the other connections have had time to take the data. See
    * docs/decisions/040-when-a-question-is-told.md.
    */
   whenDataTaken(turn: number, signal: AbortSignal): Promise<void>;
@@ -42,18 +39,16 @@ export interface Place {
 
 interface Member extends Attendance {
   turn: number;
-  /** The time between a run's beginning and this connection, if the run was its reason. */
+  /** Since the beginning of the run that was its reason. */
   openingMs: number;
 }
 
 interface ThreadConnections {
   members: Set<Member>;
   wakers: Set<() => void>;
-  /** When the first member read of the newest run. */
   begun: { turn: number; at: number };
 }
 
-/** Resolves when `subscribe` calls back, after `waitMs`, or when `signal` aborts. */
 const change = async (
   subscribe: (wake: () => void) => () => void,
   waitMs: number,
@@ -74,7 +69,6 @@ const change = async (
 
 const NEVER = (): (() => void) => () => undefined;
 
-/** The turns of recently sent ends, by thread. */
 const createSentEnds = () => {
   const sent = new Map<string, { turn: number; until: number }>();
   return {
@@ -95,8 +89,8 @@ const createSentEnds = () => {
 };
 
 /**
- * The connections of each thread in this process. Python stops reading when its lifecycle connection receives an
- * interrupt, though data before it come by another connection: 7 of 100 turns lost messages.
+ * Python stops reading when its lifecycle connection receives an interrupt, though data before it come by another
+ * connection: 7 of 100 turns lost messages.
  */
 export const createAudiences = () => {
   const audiences = new Map<string, ThreadConnections>();
@@ -130,7 +124,6 @@ export const createAudiences = () => {
       };
       wake();
 
-      /** The longest time that a client took to open its connection for data after a run's beginning. */
       const headStart = (): number =>
         Math.min(
           Math.max(HEAD_START_MS.least, ...others().map((other) => other.openingMs)),

@@ -6,41 +6,38 @@ import type { EventFilter } from "./filter.ts";
 import type { ThreadEvent } from "./frames.ts";
 import type { Opening } from "./opening.ts";
 
-/** During a replay, the end of the last run waits this long for the client to start a run. */
+/** A replayed end waits this long for the client to start a run. */
 const RUN_STARTED_WITHIN_MS = 1_000;
 
 export interface EndPublisherParts {
   filter: EventFilter;
   place: Place;
-  /** Resolves when the thread has further events. */
   ahead(): Promise<void>;
   newestRun(): Promise<NewestRun | undefined>;
-  /** Aborts when the connection is closed. */
   signal: AbortSignal;
 }
 
-/** Whether a run had ended before the connection and its end is replayed to readers of data. */
+/** Whether the run's end is replayed to readers of data. */
 const isSentAgain = (turn: number, { endedTurn, newestTurn }: Opening): boolean =>
   newestTurn !== undefined && turn >= newestTurn && turn <= endedTurn;
 
-/** Whether a run's beginning and end are sent; its data always are. */
+/** A run's data are always sent. */
 export const isSent = (
   turn: number,
   opening: Opening,
   { isWatcher }: Pick<EventFilter, "isWatcher">,
 ): boolean => turn > opening.endedTurn || (!isWatcher && isSentAgain(turn, opening));
 
-/** Decides when a subscription gets the ends of runs: docs/decisions/027 and 040. */
+/** See docs/decisions/027 and 040. */
 export const createEndPublisher = ({ filter, place, ahead, newestRun, signal }: EndPublisherParts) => {
-  /** The end events of a run, without waiting. */
   const of = (run: EndedRun, opening: Opening): ThreadEvent[] => {
     const waits = run.interrupts !== undefined && run.interrupts.length > 0;
-    // A watcher would take an earlier run's end for its own run's end. An interrupt that still waits is sent anyway.
+    // A watcher would take an earlier run's end for its own run's. A waiting interrupt is sent anyway.
     if (!isSent(run.turn, opening, filter) && !(run.runId === opening.waitingRunId && waits)) return [];
     return endEventsOf(run).filter((event) => event.seq > opening.since && filter.matches(event));
   };
 
-  /** Whether another run was created since, or begins while its client is waited for. */
+  /** Whether another run was created, or begins while its client is waited for. */
   const isFollowed = async (turn: number, opening: Opening): Promise<boolean> => {
     if (opening.hasEndedJustNow && place.awaitsEnd(turn)) return false;
     await Promise.race([ahead(), delay(RUN_STARTED_WITHIN_MS, undefined, { signal })]);
@@ -50,7 +47,7 @@ export const createEndPublisher = ({ filter, place, ahead, newestRun, signal }: 
 
   /**
    * The JavaScript SDK subscribes before it starts a run and takes the first end for that run's. So an earlier run's
-   * end waits for a new run to begin; waiting interrupts are sent at once.
+   * end waits for a new run; waiting interrupts are sent at once.
    */
   async function* publish(run: EndedRun, opening: Opening): AsyncGenerator<ThreadEvent[], void, undefined> {
     let events = of(run, opening);

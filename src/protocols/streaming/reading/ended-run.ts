@@ -7,10 +7,7 @@ const interruptsOf = (sent: string | undefined, { waiting }: EndedRow): Interrup
   return waiting === null ? undefined : (Object.values(waiting).flat() as Interrupt[]);
 };
 
-/**
- * A run at its end; for a deleted run, from what its reader knows. `sent`: the interrupts that the run sent, as JSON.
- * For a run without them on this wire, the thread's interrupts count.
- */
+/** `sent`: the interrupts that the run sent on this wire, as JSON; else the thread's count. */
 export const endedRun = (
   { runId, graphId, turn }: BegunRun,
   row: EndedRow | undefined,

@@ -11,29 +11,29 @@ export interface Interrupt {
 
 export interface EndedRun {
   runId: string;
-  /** Empty for a run that was rolled back before it began. */
+  /** Empty if the run was rolled back before it began. */
   graphId: string;
-  /** The turn of its newest attempt. */
+  /** Of the newest attempt. */
   turn: number;
   /** `gone`: rolled back, or deleted with its thread. */
   status: Exclude<RunStatus, "pending" | "running"> | "gone";
   error: JsonObject | null;
   /** Milliseconds since 1970. */
   endedAt: number;
-  /** Empty if the run stopped before or after a node; undefined if it was not interrupted. */
+  /** Empty if the run stopped before or after a node. */
   interrupts: readonly Interrupt[] | undefined;
 }
 
-/** The id of an event that the server adds. SDKs (1.12.9 and later) read the run's id from it. */
+/** SDKs (1.12.9 and later) read the run's id from such an id. */
 export const synthesizedId = (runId: string, what: string): string => `synth:${runId}:${what}`;
 
 const RUNNING = "running";
 
-/** Each attempt has its own id, because clients drop events with a known id, whatever their `seq`. */
+/** One per attempt, because clients drop events with a known id, whatever their `seq`. */
 export const runningId = (runId: string, attempt: number): string =>
   synthesizedId(runId, attempt === 1 ? RUNNING : `${RUNNING}:${attempt}`);
 
-/** The attempt in such an id; undefined for another event. */
+/** Undefined for another event. */
 export const attemptRunning = (what: string): number | undefined => {
   const [name, attempt = "1", ...more] = what.split(":");
   return name === RUNNING && more.length === 0 && /^[1-9]\d{0,6}$/.test(attempt)
@@ -41,10 +41,9 @@ export const attemptRunning = (what: string): number | undefined => {
     : undefined;
 };
 
-/** The id of the last event of a run's end. */
 export const lastSeqOf = (turn: number): number => beforeTurn(turn + 1);
 
-/** More events than an end can have. The last ids of a turn are reserved for them. */
+/** The last ids of a turn are reserved for its end. */
 export const END_EVENTS_AT_MOST = 10_000;
 
 interface End {
@@ -69,18 +68,16 @@ const request = (interrupt: Interrupt, index: number): End => {
   };
 };
 
-/**
- * Also passes on the fields of a refused strict resume that the SDK reads: `reason`, `interrupt_ids`, `pending_ids`.
- */
+/** The SDK reads `reason`, `interrupt_ids` and `pending_ids` of a refused strict resume. */
 const failure = ({ error, message, ...more }: JsonObject): object => {
   const name = typeof error === "string" ? error : "Error";
   return { error: typeof message === "string" && message !== "" ? message : name, ...more };
 };
 
 /**
- * The events of a run's end. Two ends have two events, since the SDKs differ: for Python `interrupted` ends nothing,
- * and JavaScript shows `failed` as an error, even of a run that the user stopped. JavaScript uses the first event,
- * Python only the second. See docs/decisions/027-replay-and-ends-of-event-streaming.md.
+ * Two ends have two events, since the SDKs differ: for Python `interrupted` ends nothing, and JavaScript shows `failed`
+ * as an error, even of a run that the user stopped. JavaScript uses the first, Python the second. See
+ * docs/decisions/027-replay-and-ends-of-event-streaming.md.
  */
 const endsIn = ({ status, error, interrupts, graphId }: EndedRun): End[] => {
   const lifecycle = (event: string, more: object = {}): End => ({
@@ -108,7 +105,7 @@ const endsIn = ({ status, error, interrupts, graphId }: EndedRun): End[] => {
   }
 };
 
-/** The ordered events of a run's end, the same on every connection and server. */
+/** The same on every connection and server. */
 export const endEventsOf = (run: EndedRun): ThreadEvent[] => {
   const ends = endsIn(run);
   const first = lastSeqOf(run.turn) - ends.length + 1;

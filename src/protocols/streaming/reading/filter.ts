@@ -1,24 +1,21 @@
 import type { EventStream } from "../schemas.ts";
 import { customNameOf, type ThreadEvent } from "./frames.ts";
 
-/** The events that a connection or a subscription of a socket wants. */
 export interface EventFilter {
   matches(event: ThreadEvent): boolean;
-  /**
-   * Wants only the beginnings, ends and interrupts of runs. Both SDKs open such a connection beside the one for data.
-   */
+  /** Wants only beginnings, ends and interrupts. Both SDKs have such a connection beside the one for data. */
   readonly isWatcher: boolean;
 }
 
 const CHANNELS_OF_WATCHERS: ReadonlySet<string> = new Set(["lifecycle", "input"]);
 
-/** The segment's name, without the part that LangGraph adds for one execution. */
+/** Without the part that LangGraph adds for one execution. */
 const nameOf = (segment: string): string => {
   const end = segment.indexOf(":");
   return end === -1 ? segment : segment.slice(0, end);
 };
 
-/** As both SDKs compare: a segment without `:` matches all executions of that name. */
+/** As in both SDKs: a segment without `:` matches all executions of that name. */
 const isPrefix = (prefix: readonly string[], namespace: readonly string[]): boolean =>
   prefix.length <= namespace.length &&
   prefix.every((segment, index) => {
@@ -28,13 +25,10 @@ const isPrefix = (prefix: readonly string[], namespace: readonly string[]): bool
 
 const channelOf = (method: string): string => (method.startsWith("input.") ? "input" : method);
 
-/** The `User-Agent` of the official Python client. */
+/** The official Python client. */
 const PYTHON = /^langgraph-sdk-py\//;
 
-/**
- * On a connection with exactly these channels, Python's SDK takes the `completed` of any graph for its run's end. A
- * subgraph would end it with half the state.
- */
+/** On a connection with these channels, Python's SDK takes the `completed` of any graph for its run's end. */
 const wantsRootLifecycleOnly = ({ channels, namespaces = [] }: EventStream, userAgent: string): boolean =>
   PYTHON.test(userAgent) &&
   namespaces.length === 0 &&

@@ -1,10 +1,10 @@
 import type { SentEvent } from "../../../engine/events/transports/event-sink.ts";
 
-/** An event of event streaming; see `@langchain/protocol`. */
+/** See `@langchain/protocol`. */
 export interface ThreadEvent {
   /** Its position in the thread. */
   seq: number;
-  /** Unique in the thread and the same on every connection, so that clients detect duplicates. */
+  /** The same on every connection: clients detect duplicates by it. */
   eventId: string;
   method: string;
   namespace: readonly string[];
@@ -22,7 +22,7 @@ export const toFrame = ({ seq, eventId, method, params }: ThreadEvent): SentEven
 
 const NAMESPACE = '{"namespace":';
 
-/** The end of the JSON list at `start`; ignores brackets within strings. */
+/** Ignores brackets within strings. */
 const endOfList = (json: string, start: number): number => {
   let isText = false;
   for (let index = start; index < json.length; index += 1) {
@@ -38,23 +38,20 @@ const endOfList = (json: string, start: number): number => {
 const endOfNamespace = (params: string): number =>
   params.startsWith(`${NAMESPACE}[`) ? endOfList(params, NAMESPACE.length) : -1;
 
-/**
- * The namespace at the start of `params` (engine/events/protocol/events.ts). The rest may be megabytes and is not
- * parsed.
- */
+/** The namespace comes first (engine/events/protocol/events.ts). The rest may be megabytes and is not parsed. */
 export const namespaceOf = (params: string): readonly string[] => {
   if (params.startsWith(`${NAMESPACE}[]`)) return [];
   const end = endOfNamespace(params);
   return end === -1 ? [] : (JSON.parse(params.slice(NAMESPACE.length, end)) as string[]);
 };
 
-/** Enough for the longest channel name in escapes of six characters, and for the fields before it. */
+/** The longest channel name in escapes of six characters, and the fields before it. */
 const HEAD_CHARACTERS = 20_000;
 const NAMED = /^,"timestamp":\d+(?:,"node":"(?:[^"\\]|\\.)*")?,"data":\{"name":("(?:[^"\\]|\\.)*")/;
 
 /**
- * The name at the start of a `custom` event's data (engine/events/protocol/states.ts). The rest is not parsed: 200
- * subscriptions took half a second for an event of 2 MB.
+ * The name comes first (engine/events/protocol/states.ts). Parsing the rest for 200 subscriptions took half a second
+ * for an event of 2 MB.
  */
 export const customNameOf = (params: string): string | undefined => {
   const end = endOfNamespace(params);

@@ -1,11 +1,10 @@
 import type { EventReader } from "../../../engine/events/transports/event-sink.ts";
 import { toFrame, type ThreadEvent } from "./frames.ts";
 
-/** The next step of a subscription. */
 export interface Sent {
-  /** In order; empty if no event matched. */
+  /** In order. */
   events: readonly ThreadEvent[];
-  /** No event up to this id of the thread follows. Infinity: the position is unknown. */
+  /** No event up to this id follows. Infinity: unknown. */
   upTo: number;
 }
 
@@ -17,23 +16,23 @@ export interface SubscriptionReader {
 
 export interface MergedReader extends EventReader {
   /**
-   * Adds a subscription, which first catches up with the others. Returns a function that ends it. Closing the merged
-   * reader closes all its readers.
+   * The subscription first catches up with the others. Returns a function that ends it. Closing the merged reader
+   * closes all.
    */
   add(reader: SubscriptionReader): () => void;
 }
 
 interface Source {
   reader: SubscriptionReader;
-  /** Read from the subscription and not sent yet. */
+  /** Not sent yet. */
   heads: ThreadEvent[];
   upTo: number;
   isReading: boolean;
-  /** It has blocked the others once, and blocks no more until it has an event. */
+  /** It has blocked the others once, and does so no more until it has an event. */
   isLate: boolean;
 }
 
-/** Limits the wait for a silent subscription (its thread may be hidden now) and for `settled`. */
+/** For a silent subscription (its thread may be hidden now) and for `settled`. */
 const HELD_BACK_MS = 5_000;
 
 const orLate = async (awaited: Promise<void> | undefined): Promise<void> => {
@@ -45,9 +44,9 @@ const orLate = async (awaited: Promise<void> | undefined): Promise<void> => {
 };
 
 /**
- * Merges the subscriptions of a connection in the order of the thread, each event once. A client gives an event to all
- * of its matching subscriptions: the end of a run, read by one, ended another before the run's values had arrived.
- * Holds one batch per subscription. `settled`: awaited before each step.
+ * Merges a connection's subscriptions in the order of the thread. A client gives an event to all matching
+ * subscriptions: the end of a run, read by one, ended another before the run's values had arrived. Holds one batch per
+ * subscription.
  */
 export const mergeReaders = (settled: () => Promise<void> | undefined = () => undefined): MergedReader => {
   const sources = new Set<Source>();
@@ -81,7 +80,6 @@ export const mergeReaders = (settled: () => Promise<void> | undefined = () => un
       });
   };
 
-  /** The subscription with the lowest next event. */
   const first = (): Source | undefined => {
     let found: Source | undefined;
     for (const source of sources) {
@@ -91,13 +89,12 @@ export const mergeReaders = (settled: () => Promise<void> | undefined = () => un
     return found;
   };
 
-  /** Subscriptions that may still have an event before this id. */
   const behind = (seq: number): Source[] =>
     [...sources].filter(({ heads, upTo, isLate }) => heads.length === 0 && upTo < seq && !isLate);
 
   const takeReady = (): ThreadEvent[] => {
     const [only, another] = sources;
-    // Nearly every connection has one subscription, and nothing to order.
+    // Nearly every connection has one subscription.
     if (only !== undefined && another === undefined) return only.heads.splice(0);
     const ready: ThreadEvent[] = [];
     for (;;) {

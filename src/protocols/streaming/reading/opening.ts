@@ -3,26 +3,25 @@ import type { StreamingRepository } from "../repository.ts";
 import { JUST_NOW_MS } from "./connections.ts";
 import { attemptRunning, END_EVENTS_AT_MOST, lastSeqOf } from "./ends.ts";
 
-/** Where a connection begins, and which earlier runs it receives. */
 export interface Opening {
-  /** Events are read after this id of the thread. */
+  /** An id of the thread. */
   after: number;
   /** Nothing is sent up to this id. */
   since: number;
-  /** Runs up to this turn had ended before the connection. 0: all events after `since` are sent. */
+  /** Runs up to this turn had ended. 0: all events after `since` are sent. */
   endedTurn: number;
   /**
-   * The last ended run that began, if no run is unfinished: its beginning and end are sent, and so are the ends of
-   * later runs that were cancelled before they began.
+   * The last ended run that began, if none is unfinished: its beginning and end are sent, and the ends of later runs
+   * that were cancelled before they began.
    */
   newestTurn: number | undefined;
-  /** That run ended so recently that this client may have started it. */
+  /** This client may have started that run. */
   hasEndedJustNow: boolean;
-  /** The newest run if it is interrupted: its interrupt is sent even if its events can't be read. */
+  /** The newest run's interrupt is sent even if its events can't be read. */
   waitingRunId: string | undefined;
 }
 
-/** For a thread without runs: all events are sent. */
+/** For a thread without runs. */
 export const NOTHING_YET: Opening = {
   after: 0,
   since: 0,
@@ -32,20 +31,20 @@ export const NOTHING_YET: Opening = {
   waitingRunId: undefined,
 };
 
-/** The size of a replay to a client that names no event. */
+/** For a client that names no event. */
 const REPLAYED_BYTES = 2 * 1024 * 1024;
 
 const SYNTHESIZED = /^synth:([0-9a-f-]{36}):(.+)$/;
 
 /**
  * The rule of the replay: docs/decisions/027-replay-and-ends-of-event-streaming.md. It needs no server's memory, so
- * every replica gives the same replay, also after a restart.
+ * every replica gives the same replay.
  */
 export const createOpenings = (repository: StreamingRepository) => {
   const afterSeq = async (threadId: string, since: number): Promise<Opening> => {
     const newest = await repository.newestRun(threadId);
     const last = lastSeqOf(turnOf(since));
-    // Within a run's end: its interrupts are among the run's events, so those are read again.
+    // The interrupts are among the run's events, so those are read again.
     const isWithinEnd = since < last && since > last - END_EVENTS_AT_MOST;
     const after = isWithinEnd ? beforeTurn(turnOf(since)) : since;
     return { ...NOTHING_YET, after, since, waitingRunId: newest?.waits ? newest.runId : undefined };
@@ -54,7 +53,7 @@ export const createOpenings = (repository: StreamingRepository) => {
   return {
     afterSeq,
 
-    /** After the event with this id; undefined for an unknown event. */
+    /** Undefined for an unknown event. */
     async afterEvent(threadId: string, eventId: string): Promise<Opening | undefined> {
       if (/^\d{1,16}$/.test(eventId)) return await afterSeq(threadId, Number(eventId));
       const [, runId, what] = SYNTHESIZED.exec(eventId) ?? [];
@@ -67,19 +66,18 @@ export const createOpenings = (repository: StreamingRepository) => {
       const row = await repository.ended(threadId, runId);
       if (row === undefined) return undefined;
       const last = lastSeqOf(row.turn);
-      // No event follows these two. Events before them may be sent twice, which clients detect by the ids.
+      // No event follows these. Earlier ones may be sent twice, which clients detect by the ids.
       const isLast = what === "completed" || what === "failed";
       return await afterSeq(threadId, isLast ? last : last - END_EVENTS_AT_MOST + 1);
     },
 
-    /** From the first event of the replay. */
     async fromBeginning(threadId: string): Promise<Opening> {
       const [newest, first] = await Promise.all([
         repository.newestRun(threadId),
         repository.replayStart(threadId, REPLAYED_BYTES),
       ]);
       const isOver = newest !== undefined && newest.status !== "pending" && newest.status !== "running";
-      // While the newest run is unfinished, its end is still to come.
+      // An unfinished run's end is still to come.
       const endedTurn = newest === undefined ? 0 : isOver ? newest.lastTurn : newest.turn - 1;
       const isSent = isOver && newest.unfinished === 0;
       return {

@@ -15,7 +15,7 @@ import { namespaceOf, type ThreadEvent } from "./frames.ts";
 import type { SubscriptionReader, Sent } from "./merged-reader.ts";
 import { NOTHING_YET, type Opening } from "./opening.ts";
 
-/** How long it waits for the database, as readers of runs do. */
+/** As readers of runs. */
 const PATIENCE_MS = 60_000;
 
 export interface SubscriptionReaderOptions {
@@ -25,10 +25,9 @@ export interface SubscriptionReaderOptions {
   repository: Pick<StreamingRepository, "ended" | "newestRun">;
   audiences: Connections;
   hasFlushed: Attendance["hasFlushed"];
-  /** Resolves when the thread is visible or the signal aborts. */
   untilSeen(signal: AbortSignal): Promise<void>;
   open(): Promise<Opening>;
-  /** Whether the caller may still see the thread; called for each run that begins. */
+  /** Called for each run that begins. */
   isStillSeen(): Promise<boolean>;
   onClose(): void;
 }
@@ -45,7 +44,7 @@ const running = ({ runId, graphId }: BegunRun, attempt: number, seq: number): Th
   }),
 });
 
-/** An event of a run in the form of this wire; undefined if this wire omits it. */
+/** Undefined if this wire omits the event. */
 const toThreadEvent = (
   run: BegunRun,
   { event, data, seq, threadSeq = 0 }: RunEvent,
@@ -61,7 +60,7 @@ const toThreadEvent = (
   };
 };
 
-/** Reads all runs of a thread for one subscription, later ones included, without an end. */
+/** Reads all runs of a thread, later ones included, without an end. */
 export const readSubscription = (options: SubscriptionReaderOptions): SubscriptionReader => {
   const { threadId, filter, hub, repository, audiences, open, untilSeen, hasFlushed } = options;
   const closing = new AbortController();
@@ -70,16 +69,16 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   let thread: ThreadReader | undefined;
   /** The current run's interrupts. */
   let interrupted: { runId: string; sent: string } | undefined;
-  /** The thread's next events, if they are awaited already. */
+  /** Set while they are awaited. */
   let upcoming: ReturnType<ThreadReader["next"]> | undefined;
 
-  /** Retries while the database is away, as reading events does. */
+  /** Retries while the database is away. */
   const patiently = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> =>
     await retryPassing(ask, { forMs: PATIENCE_MS, isWanted: () => !closing.signal.aborted });
   const rowOf = (runId: string): Promise<EndedRow | undefined> =>
     patiently(() => repository.ended(threadId, runId));
 
-  /** Resolves when the thread has further events, without consuming them. */
+  /** Does not consume the events. */
   const ahead = async (): Promise<void> => {
     upcoming = thread?.next();
     // The consumer throws the failure.
@@ -101,7 +100,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     const sent: ThreadEvent[] = [];
     for (const event of events) {
       const { threadSeq = 0 } = event;
-      // After a lost attempt the next one sends its interrupts again.
+      // The next attempt sends its interrupts again.
       if (event.event === "metadata") interrupted = undefined;
       if (event.event === INTERRUPTED_EVENT) interrupted = { runId, sent: event.data };
       if (threadSeq <= opening.since) continue;
@@ -121,8 +120,8 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   };
 
   /**
-   * A reader is lost when its run moves to another server, or is deleted with its thread. In the second case the end is
-   * sent here, since no other server would. Undefined: drop the connection, so that the client reconnects.
+   * A reader is lost when its run moves to another server, or is deleted with its thread; then no server would send an
+   * end. Undefined: drop the connection, so that the client reconnects.
    */
   const endOfGone = async (
     run: BegunRun | undefined,
@@ -136,7 +135,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   async function* read(): AsyncGenerator<Sent, "ended" | "lost", undefined> {
     await patiently(() => untilSeen(closing.signal));
     if (closing.signal.aborted) return "ended";
-    // Only now, because a reader without access would delay the thread's other connections.
+    // A reader without access would delay the thread's other connections.
     place = audiences.join(threadId, { isWatcher: filter.isWatcher, hasFlushed, openedAt });
     const ends = endsFrom(place);
     let opening = await patiently(open);
@@ -145,7 +144,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     yield { events: [], upTo: Math.max(opening.after, opening.since) };
     let current: BegunRun | undefined;
     let isRecreated = false;
-    /** A recreated thread has lower ids than before, for which no other subscription must wait. */
+    /** A recreated thread has lower ids than before; no other subscription must wait for them. */
     const sent = (events: ThreadEvent[], upTo: number): Sent => ({
       events,
       upTo: isRecreated ? Infinity : upTo,
@@ -156,7 +155,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
       if (news === "lost") {
         const end = await endOfGone(current, opening, ends);
         if (end === undefined || current === undefined) return news;
-        // Data written at the moment of a cut is lost, so this connection goes on.
+        // A cut loses data that is being written, so this connection goes on.
         thread.skip();
         yield sent(end, lastSeqOf(current.turn));
         current = undefined;
@@ -188,7 +187,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
       try {
         return (await reading.next()).value;
       } catch (error) {
-        // The connection is closed, so the error has no receiver.
+        // The error has no receiver.
         if (closing.signal.aborted) return "ended";
         throw error;
       }

@@ -19,7 +19,6 @@ export interface ReadingServiceParts {
   signals: Pick<Signals, "subscribeToThread">;
 }
 
-/** Reads threads over event streaming, for every transport. */
 export const createReadingService = ({ authorize, repository, hub, signals }: ReadingServiceParts) => {
   const audiences = createAudiences();
   const arrivals = createArrivals(signals);
@@ -37,17 +36,13 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
     /** Open connections. */
     open: () => readers.size,
 
-    /**
-     * The caller's access to a thread, for each subscription. Rejects with `forbidden` if the caller may read no
-     * threads.
-     */
+    /** Rejects with `forbidden` if the caller may read no threads. */
     openAccess: (caller: Caller, threadId: string): Promise<ReadAccess> =>
       openReadAccess({ authorize, repository }, caller, threadId),
 
     /**
-     * Reads a thread after `since` or after the event `lastEventId`, else from the beginning. The thread may not exist
-     * yet; a visible one is followed from here on. Never ends by itself. `hasFlushed`: see Attendance; `onClose` may be
-     * called more than once.
+     * Reads after `since` or the event `lastEventId`, else from the beginning. The thread may not exist yet; a visible
+     * one is followed from here on. Never ends by itself. `onClose` may be called more than once.
      */
     async read(
       readAccess: ReadAccess,
@@ -66,9 +61,9 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
     ): Promise<SubscriptionReader> {
       const { threadId } = readAccess;
       const since = request.since ?? lastEventId;
-      // If the database fails here, `untilSeen` below repeats the question.
+      // After a failure `untilSeen` asks again.
       const isSeen = readAccess.hidesNothing || (await readAccess.exists().catch(() => false));
-      // Before the answer, because the client may start a run at once.
+      // Before the answer, because the client may then start a run.
       const unfollow = isSeen ? hub.followThread(threadId, "protocol") : () => undefined;
       const reader = readSubscription({
         threadId,

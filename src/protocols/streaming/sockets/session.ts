@@ -21,35 +21,33 @@ import {
 
 export interface SessionParts {
   service: StreamingService;
-  /** Reauthorizes the caller until the socket closes. */
+  /** Until the socket closes. */
   holdAccess: (ask: Reauthorize) => HeldAccess;
-  /** The opening request's access; each subscription has its own. */
+  /** Each subscription has its own. */
   readAccess: ReadAccess;
-  /** Headers of the opening request, which runs find in their configuration. */
+  /** Headers for the configuration of runs. */
   headers: Readonly<Record<string, string>> | undefined;
-  /** The most JSON elements in a message. */
   elementsAtMost: number;
-  /** Counts a command as a request of its caller; throws `tooMany`. */
+  /** Counts a command; throws `tooMany`. */
   spend: (envelope: CommandEnvelope) => void;
-  /** Counts a subscription as a stream of its caller until the returned function is called; throws `tooMany`. */
+  /** Counts a subscription until the returned function is called; throws `tooMany`. */
   openStream: () => () => void;
   onFault: (error: unknown) => void;
-  /** Called when all commands are answered. */
   onIdle: () => void;
 }
 
-/** As in both SDKs. A client that missed a ping is dropped. */
+/** As in both SDKs. */
 const PING_EVERY_MS = 20_000;
 /** RFC 6455: policy violation. */
 const POLICY_VIOLATION = 1_008;
 const SUBSCRIPTIONS_AT_MOST = 100;
 
-/** The answer to a message without a valid command, and so without an id. */
+/** For a message without a valid command. */
 interface Unreadable extends Omit<Extract<CommandAnswer, { type: "error" }>, "id"> {
   id: null;
 }
 
-/** A socket buffers its answers, and a client may have several sockets. HTTP has a budget for large answers. */
+/** A socket buffers its answers, and a client may have several. HTTP has a budget for large answers. */
 const whenLarge = async (): Promise<never> => {
   throw new CommandError("not_supported", "This state is too large for a WebSocket: read it over HTTP.");
 };
@@ -72,7 +70,7 @@ const keepAlive = (socket: WebSocket): void => {
   socket.once("close", () => clearInterval(timer));
 };
 
-/** Answers a socket's commands one after the other and sends the events of its subscriptions. */
+/** Answers commands one after the other. */
 export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
   const { service, headers, elementsAtMost, spend, onFault, onIdle } = parts;
   const { threadId } = parts.readAccess;
@@ -85,7 +83,7 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
   let busy: Promise<void> = Promise.resolve();
   /** Received messages without an answer. */
   let waiting = 0;
-  // Holds events back until all subscriptions are there: a short run could end between the first and the next.
+  // A short run could end between the first subscription and the next.
   const merged = mergeReaders(() => (waiting > 0 ? busy : undefined));
 
   const answer = async (message: CommandAnswer | Unreadable): Promise<void> => {
@@ -148,7 +146,7 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
     try {
       envelope = validated(commandEnvelope, parseBody(text, elementsAtMost), "The message");
     } catch (error) {
-      // An unreadable message is never the server's fault, so this skips `refusalOf`.
+      // An unreadable message is never the server's fault.
       const { message } = error as Error;
       return await answer({ type: "error", id: null, error: "invalid_argument", message });
     }
@@ -157,7 +155,7 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
 
   socket.on("message", (data, isBinary) => {
     // Pauses until all messages are answered. A paused socket still emits the messages of one chunk: resuming after
-    // each of them read another chunk of a thousand messages per answer.
+    // each read another chunk of a thousand messages per answer.
     socket.pause();
     waiting += 1;
     const text = isBinary ? "" : String(data as Buffer);
