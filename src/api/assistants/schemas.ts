@@ -44,7 +44,7 @@ export const assistantRecord = z
     config: jsonObject,
     context: jsonObject,
     metadata: jsonObject,
-    version: z.int().describe("The active version; of a list of versions, the one that this is."),
+    version: z.int().describe("The active version; in a list of versions, the number of this version."),
     created_at: time,
     updated_at: time,
   })
@@ -59,7 +59,7 @@ const configuration = {
 };
 
 export const assistantPath = z.object({
-  assistant_id: storableText.describe("The assistant's id, or a graph id: the graph's system assistant."),
+  assistant_id: storableText.describe("The assistant's id, or a graph id for the graph's system assistant."),
 });
 
 export const assistantCreateBody = z
@@ -74,8 +74,7 @@ export const assistantCreateBody = z
   })
   .meta({ id: "AssistantCreate" });
 
-const REPLACES =
-  "Replaces the one before, whole. Without it the new version has none: send it along to keep it.";
+const REPLACES = "Replaces the former value completely. If the body omits it, the new version has none.";
 
 export const assistantPatchBody = z
   .object({
@@ -90,7 +89,7 @@ export const assistantPatchBody = z
 
 const filter = {
   graph_id: optional(storableText),
-  name: optional(storableText).describe("A part of the name, in any case."),
+  name: optional(storableText).describe("A part of the name; upper and lower case are equal."),
   metadata: optional(storableFilter),
 };
 
@@ -148,7 +147,9 @@ export const graphSchemas = z
     provisional: z
       .literal(true)
       .optional()
-      .describe("The graph's source is still being read: ask again in a moment for the types of its fields."),
+      .describe(
+        "The server is still reading the graph's source. Repeat the request for the types of the fields.",
+      ),
   })
   .meta({ id: "GraphSchema" });
 export const subgraphSchemas = z.record(z.string(), graphSchemas).meta({ id: "Subgraphs" });

@@ -20,7 +20,7 @@ const tags = ["Crons"];
 const invalid = { 422: errorAnswer };
 const refusals = { 404: errorAnswer, ...invalid };
 const MISSED =
-  "While no server runs that hosts the graph, nothing is run; then one run makes up for all that was missed.";
+  "While no server with the graph is running, no run is created. Afterwards one run replaces all missed runs.";
 
 const recordRoutes =
   (service: CronService): RoutePlugin =>
@@ -45,7 +45,7 @@ const recordRoutes =
       {
         schema: {
           tags,
-          summary: "Schedule runs, each on a thread of its own",
+          summary: "Schedule runs, each on its own thread",
           description: MISSED,
           body: cronCreateBody,
           response: { 200: cronRecord, ...refusals },
@@ -69,7 +69,7 @@ const recordRoutes =
           tags,
           summary: "Change a cron",
           description:
-            "What is left out stays. `end_time: null` removes it; metadata are merged, everything else is replaced.",
+            "Fields that the body omits stay. `end_time: null` removes the end time. `metadata` is merged, every other field is replaced.",
           params: cronPath,
           body: cronPatchBody,
           response: { 200: cronRecord, ...refusals },
@@ -83,7 +83,7 @@ const recordRoutes =
       {
         schema: {
           tags,
-          summary: "Delete a cron; the runs that it has made stay",
+          summary: "Delete a cron; its runs stay",
           params: cronPath,
           response: { 204: z.null(), ...refusals },
         },
@@ -106,8 +106,8 @@ const searchRoutes =
           tags,
           summary: "Search or list crons",
           description:
-            "`X-Pagination-Next` is the next page's offset, and `X-Pagination-Cursor` its `cursor`, by which what does not change " +
-            "meanwhile is found exactly once. `X-Pagination-Total` is there without a `cursor`.",
+            "`X-Pagination-Next` is the next page's offset, `X-Pagination-Cursor` its `cursor`. " +
+            "Pages by `cursor` return each cron that does not change meanwhile exactly once. `X-Pagination-Total` is missing with a `cursor`.",
           body: cronSearchBody,
           response: { 200: z.array(cronExtract), ...invalid },
         },

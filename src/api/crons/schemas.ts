@@ -50,13 +50,13 @@ const TIMEZONE_CHARACTERS_AT_MOST = 100;
 const schedule = storableText
   .max(SCHEDULE_CHARACTERS_AT_MOST)
   .describe(
-    "Five fields (minute, hour, day of month, month, day of week), or @hourly, @daily and their like.",
+    "Five fields (minute, hour, day of month, month, day of week), or a name such as @hourly or @daily.",
   );
 const timezone = optional(storableText.max(TIMEZONE_CHARACTERS_AT_MOST)).describe(
-  "The IANA time zone of the schedule; UTC if there is none.",
+  "The IANA time zone of the schedule; UTC by default.",
 );
 const onRunCompleted = optional(z.enum(["delete", "keep"])).describe(
-  "What becomes of a run's own thread; 'delete' if it isn't said.",
+  "Whether a run's own thread is deleted or kept; 'delete' by default.",
 );
 
 const YEAR_1_MS = -62_135_596_800_000;
@@ -84,12 +84,14 @@ const runFields = {
   checkpoint_during: optional(z.boolean()),
   durability: optional(z.enum(["sync", "async", "exit"])),
   multitask_strategy: optional(z.enum(["reject", "enqueue", "interrupt", "rollback"])).describe(
-    "What happens if the cron's thread is busy; 'enqueue' if it isn't said.",
+    "What happens if the cron's thread is busy; 'enqueue' by default.",
   ),
 };
 export const RUN_FIELDS = Object.keys(runFields) as readonly (keyof typeof runFields)[];
 
-const metadata = optional(storableMetadata).describe("Of the cron; its runs get them, too, with `cron_id`.");
+const metadata = optional(storableMetadata).describe(
+  "The cron's metadata. Its runs get the same and `cron_id`.",
+);
 
 const creationFields = {
   assistant_id: storableText
@@ -97,8 +99,8 @@ const creationFields = {
     .describe("An assistant's id, or a graph id for the graph's own assistant."),
   schedule,
   timezone,
-  end_time: optional(moment).describe("At this time and later nothing is run."),
-  enabled: optional(z.boolean()).describe("False: nothing is run until it is enabled."),
+  end_time: optional(moment).describe("From this time on no run is created."),
+  enabled: optional(z.boolean()).describe("False: no run is created until the cron is enabled."),
   metadata,
   ...runFields,
 };
@@ -130,7 +132,7 @@ const filter = {
   ),
   thread_id: optional(uuid),
   enabled: optional(z.boolean()),
-  metadata: optional(storableFilter).describe("What the cron's metadata have to contain."),
+  metadata: optional(storableFilter).describe("The cron's metadata must contain these."),
 };
 
 export const cronSearchBody = bodyOf({
@@ -140,7 +142,7 @@ export const cronSearchBody = bodyOf({
   sort_by: optional(z.enum(SORT_FIELDS)),
   sort_order: sortOrder,
   select: optional(z.array(z.enum([...CRON_FIELDS, "now"]))).describe(
-    "`now` is the time of the database, by which crons are run.",
+    "`now` is the time of the database, which decides when crons are due.",
   ),
 });
 export type CronSearch = z.output<typeof cronSearchBody>;
@@ -157,7 +159,7 @@ export const cronRecord = z
   .object({
     cron_id: uuid,
     assistant_id: uuid,
-    thread_id: uuid.nullable().describe("The thread of its runs; null: each gets one of its own."),
+    thread_id: uuid.nullable().describe("The thread of the runs; null if each run has its own."),
     on_run_completed: z.enum(["delete", "keep"]).nullable(),
     end_time: time.nullable(),
     schedule: z.string(),
@@ -165,13 +167,14 @@ export const cronRecord = z
     created_at: time,
     updated_at: time,
     user_id: z.string().nullable(),
-    payload: jsonObject.describe("What its runs are asked to do."),
-    next_run_date: time
-      .nullable()
-      .describe("Null: nothing will be run, since it is disabled or its time is over."),
+    payload: jsonObject.describe("The request of each run."),
+    next_run_date: time.nullable().describe("Null if the cron is disabled or has ended."),
     metadata: jsonObject,
     enabled: z.boolean(),
-    error: z.string().nullable().describe("Why the server disabled it, if it did: its assistant is gone."),
+    error: z
+      .string()
+      .nullable()
+      .describe("Why the server disabled the cron, for example because its assistant was deleted."),
   })
   .meta({ id: "Cron" });
 export type CronRecord = z.output<typeof cronRecord>;

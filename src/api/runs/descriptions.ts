@@ -7,6 +7,6 @@ export const refusals = { 404: errorAnswer, 422: errorAnswer };
 /** For routes that an unfinished run can block. */
 export const conflicts = { ...refusals, 409: errorAnswer };
 export const values = jsonValue.describe(
-  "The graph's final values, `__error__` if the run failed, `__interrupt__` with it if it waits.",
+  "The graph's final values; `__error__` instead if the run failed, and also `__interrupt__` if it was interrupted.",
 );
-export const events = z.string().describe("Server-sent events; `metadata` comes first.");
+export const events = z.string().describe("Server-sent events; the first one is `metadata`.");

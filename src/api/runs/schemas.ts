@@ -52,7 +52,7 @@ const commonFields = {
     .min(1)
     .describe("An assistant's id, or a graph id for the graph's own assistant."),
   input: jsonValue.optional().describe("The input of the graph."),
-  command: optional(command).describe("What to do instead of giving an input; wins over it."),
+  command: optional(command).describe("A command for the graph. The graph then ignores `input`."),
   metadata: optional(storableMetadata),
   config: optional(storableConfig),
   context: optional(storableObject),
@@ -63,14 +63,14 @@ const commonFields = {
   stream_resumable: optional(z.boolean()).transform((value) => value ?? false),
   feedback_keys: optional(z.array(storableText)),
   strict_resume: optional(z.boolean()).describe(
-    "Whether a resume that answers an interrupt which does not wait fails, and leaves the thread as it was.",
+    "Whether an answer to an interrupt that no longer waits fails and leaves the thread unchanged.",
   ),
   after_seconds: optional(z.number().min(0).max(31_536_000)),
   checkpoint_during: optional(z.boolean()),
   durability: optional(z.enum(["sync", "async", "exit"])),
   on_disconnect: optional(z.enum(["cancel", "continue"])).transform((value) => value ?? "continue"),
   webhook: optional(storableText.min(1).max(65_536)).describe(
-    "An http or https address, or a path of this server, that is sent the run's record and values when it has ended.",
+    "An http or https address, or a path of this server. The server posts the run's record and values to it after the run.",
   ),
 };
 
@@ -91,11 +91,11 @@ export const threadlessRunBody = z
     ...commonFields,
     ...threadFields,
     thread_id: optional(uuid).describe(
-      "The thread to run on; it stays. Without it the run gets one of its own.",
+      "The thread of the run, which is kept. Without it the run gets its own thread.",
     ),
     on_completion: optional(z.enum(["delete", "keep"]))
       .transform((value) => value ?? "delete")
-      .describe("What becomes of the run's own thread."),
+      .describe("Whether the run's own thread is deleted or kept."),
   })
   .meta({ id: "RunCreateStateless" });
 export type ThreadlessRunBody = z.output<typeof threadlessRunBody>;
@@ -115,27 +115,23 @@ const summaryFields = {
   graph_id: z.string(),
   created_at: z.string(),
   updated_at: z.string(),
-  run_started_at: z.string().nullable().describe("When its first attempt began."),
+  run_started_at: z.string().nullable().describe("When the first attempt began."),
   run_ended_at: z.string().nullable(),
-  available_at: z
-    .string()
-    .describe("It waits at least until then: later than its creation with `after_seconds`."),
-  attempts: z.int().nonnegative().describe("Executions of it that were begun."),
+  available_at: z.string().describe("The run waits at least until this time, which `after_seconds` sets."),
+  attempts: z.int().nonnegative().describe("The number of attempts that have begun."),
   lost_attempts: z
     .int()
     .nonnegative()
-    .describe(
-      "Of those: how many ended with their server or graph process. It was taken up again after each.",
-    ),
+    .describe("Attempts that ended with their server or graph process; each was followed by a new attempt."),
   status: runStatus,
   cancel_reason: z
     .string()
     .nullable()
-    .describe("Why it was cancelled, if it was: requested, taken, replaced or disconnected, and a sentence."),
+    .describe("Why the run was cancelled: requested, taken, replaced or disconnected, and a sentence."),
   error: z
     .looseObject({ error: z.string().describe("The class of the error."), message: z.string() })
     .nullable()
-    .describe("Why it failed, if it did."),
+    .describe("Why the run failed."),
   metadata: jsonObject,
   multitask_strategy: z.enum(["reject", "enqueue", "interrupt", "rollback"]),
 };
@@ -155,16 +151,16 @@ const moment = z.iso
   .transform((text) => new Date(Math.min(END_OF_9999_MS, Math.max(0, Date.parse(text)))));
 
 export const runSearchBody = bodyOf({
-  run_id: optional(uuid).describe("Finds a run whose thread is not known."),
+  run_id: optional(uuid).describe("Finds a run without its thread."),
   status: optional(runStatus),
   graph_id: optional(storableText),
   assistant_id: optional(storableText).describe(
     "An assistant's id, or a graph id for the graph's own assistant.",
   ),
   thread_id: optional(uuid),
-  metadata: optional(storableFilter).describe("What the run's metadata have to contain."),
-  created_after: optional(moment).describe("Runs of this moment or later."),
-  created_before: optional(moment).describe("Runs from before this moment."),
+  metadata: optional(storableFilter).describe("The run's metadata must contain these."),
+  created_after: optional(moment).describe("Runs that were created at this time or later."),
+  created_before: optional(moment).describe("Runs that were created before this time."),
   ...page,
   cursor,
   sort_by: optional(z.literal("created_at")),
@@ -188,7 +184,7 @@ export const cancelManyQuery = z.object({ action: emptyIsAbsent(z.enum(["interru
 export const cancelQuery = cancelManyQuery.extend({
   wait: queryBoolean,
   reason: emptyIsAbsent(z.literal("taken")).describe(
-    "taken: another run has taken the run's input over. The run's 'cancel_reason' says so.",
+    "taken: another run has taken over the run's input. The run's 'cancel_reason' then says so.",
   ),
 });
 
@@ -199,12 +195,15 @@ export const cancelManyBody = z.object({
 });
 
 const namespace = queryTexts(NAMESPACES_AT_MOST).describe(
-  "Only the events of these namespaces, without those below them: '' is the root graph, 'node' or 'node:task' a subgraph.",
+  "Only events of exactly these namespaces: '' is the root graph, 'node' or 'node:task' a subgraph.",
 );
 export const streamQuery = z.object({ namespace });
 
 export const joinStreamHeaders = z.looseObject({
-  "last-event-id": z.string().optional().describe("The last event that the client has; -1 for all."),
+  "last-event-id": z
+    .string()
+    .optional()
+    .describe("The last event that the client has received; -1 for all events."),
 });
 
 export const joinQuery = z.object({ cancel_on_disconnect: queryBoolean });
@@ -213,9 +212,9 @@ export const joinStreamQuery = z.object({
   stream_mode: queryList,
   namespace,
   last_event_id: queryInteger(-1, 999_999_999_999_999).describe(
-    "Counts where there is no header Last-Event-ID. The header Location of a stream has it.",
+    "Used if the request has no header Last-Event-ID. The header Location of a stream contains it.",
   ),
   checkpoint_id: emptyIsAbsent(uuid).describe(
-    "The checkpoint that the client shows: only the events behind it are sent, or all of a run that has not told it. Counts where no event is named, or -1.",
+    "The checkpoint that the client shows: the server sends only the events behind it, or all events if the run has not sent it. Used without an event id or with -1.",
   ),
 });

@@ -19,7 +19,7 @@ const healthRoutes =
         config: { rate: null },
         schema: {
           tags,
-          summary: "Whether this server may get requests",
+          summary: "Check whether this server may get requests",
           security: [],
           querystring: healthQuery,
           response: { 200: health, 503: errorAnswer },
@@ -37,7 +37,14 @@ const metaRoutes =
   async (app) => {
     app.get(
       "/info",
-      { schema: { tags, summary: "Versions and abilities", security: [], response: { 200: serverInfo } } },
+      {
+        schema: {
+          tags,
+          summary: "Get the versions and abilities of the server",
+          security: [],
+          response: { 200: serverInfo },
+        },
+      },
       () => service.info(),
     );
 
@@ -46,7 +53,7 @@ const metaRoutes =
       {
         schema: {
           tags,
-          summary: "Figures of this process, for collectors",
+          summary: "Get the metrics of this process",
           querystring: metricsQuery,
           response: {
             200: {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { queryBoolean } from "../../platform/domain/json-schemas.ts";
 
 export const healthQuery = z.object({
-  check_db: queryBoolean.describe("Also ask the database, which must take writes and have room for them."),
+  check_db: queryBoolean.describe("Also check that the database takes writes and has room for them."),
 });
 export const health = z.object({ ok: z.literal(true) });
 
@@ -16,9 +16,7 @@ export const metricsQuery = z.object({
 
 export const serverInfo = z
   .object({
-    version: z
-      .string()
-      .describe("Version of the API that this server speaks; Studio asks for 0.4.35 at least."),
+    version: z.string().describe("The version of the API; Studio needs at least 0.4.35."),
     threadloom_version: z.string(),
     langgraph_js_version: z.string(),
     langgraph_py_version: z.string().describe("Empty: the graphs are LangGraph.js graphs."),

@@ -83,7 +83,7 @@ export const createStoreRoutes =
           tags,
           summary: "Search items under a namespace prefix, the last updated first",
           description:
-            "A page ends early when it has 16 MiB: `X-Pagination-Next` is then the offset of the next one.",
+            "A page ends early at 16 MiB. `X-Pagination-Next` is then the offset of the next page.",
           body: itemSearchBody,
           response: { 200: itemsAnswer, ...invalid },
         },

@@ -61,7 +61,7 @@ const queryNamespace = z
 export const itemGetQuery = z.object({
   namespace: queryNamespace,
   key: itemKey,
-  refresh_ttl: queryBoolean.describe("Whether reading starts the time to live anew."),
+  refresh_ttl: queryBoolean.describe("Whether the read restarts the time to live."),
 });
 
 export const itemDeleteBody = z
@@ -71,19 +71,19 @@ export const itemDeleteBody = z
 export const itemSearchBody = bodyOf({
   namespace_prefix: optional(labels),
   filter: optional(storableFilter).describe(
-    "Field by field a value to be equal to, or an object of $eq, $ne, $in, $nin, $gt, $gte, $lt, $lte.",
+    "For each field, a value that it must equal, or an object with $eq, $ne, $in, $nin, $gt, $gte, $lt or $lte.",
   ),
   ...page,
   query: optional(storableText).describe(
     "Finds items by their meaning, the most similar first. Ignored if no semantic search is configured.",
   ),
-  refresh_ttl: optional(z.boolean()).describe("Whether reading starts the items' time to live anew."),
+  refresh_ttl: optional(z.boolean()).describe("Whether the read restarts the time to live of the items."),
 });
 
 const NAMESPACES_BY_DEFAULT = 100;
 export const namespacesBody = bodyOf({
-  prefix: optional(labels).describe("Labels to begin with; '*' stands for any one."),
-  suffix: optional(labels).describe("Labels to end with; '*' stands for any one."),
+  prefix: optional(labels).describe("The first labels of the namespaces; '*' matches any label."),
+  suffix: optional(labels).describe("The last labels of the namespaces; '*' matches any label."),
   max_depth: optional(z.int().min(1).max(2_147_483_647)),
   limit: optional(z.int().min(1).max(1_000)).transform((limit) => limit ?? NAMESPACES_BY_DEFAULT),
   offset: page.offset,
@@ -97,18 +97,17 @@ export const itemRecord = z
     value: jsonObject,
     created_at: time,
     updated_at: time,
-    ttl: z
-      .number()
-      .optional()
-      .describe("Of an item that expires: minutes without a read or a write after which it does."),
+    ttl: z.number().optional().describe("Minutes without a read or a write after which the item expires."),
     expires_at: time
       .optional()
-      .describe("When it expires if nothing reads or writes it; a read that starts the time anew moves it."),
+      .describe(
+        "When the item expires without a read or a write. A read that restarts the time to live moves it.",
+      ),
   })
   .meta({ id: "Item" });
 const foundItem = itemRecord
   .extend({
-    score: z.number().optional().describe("Of a search with `query`: cosine similarity, 1 at most."),
+    score: z.number().optional().describe("Cosine similarity, at most 1; only in a search with `query`."),
   })
   .meta({ id: "SearchItem" });
 export const itemsAnswer = z.object({ items: z.array(foundItem) }).meta({ id: "SearchItemsResponse" });

@@ -186,20 +186,24 @@ export const threadRecord = z
     metadata: jsonObject,
     config: jsonObject,
     status: z.enum(["idle", "busy", "interrupted", "error"]),
-    values: jsonObject.nullable().describe("Of the newest checkpoint; null for a thread that never ran."),
-    interrupts: z.record(z.string(), z.array(interrupt)).describe("What the thread waits for, by task."),
-    error: jsonObject.optional().describe("Why the last run failed, if it did."),
+    values: jsonObject
+      .nullable()
+      .describe("The values of the newest checkpoint; null for a thread that never ran."),
+    interrupts: z
+      .record(z.string(), z.array(interrupt))
+      .describe("The interrupts that wait for an answer, by task."),
+    error: jsonObject.optional().describe("The error of the last run, if it failed."),
     ttl: z
       .object({
         strategy: z.enum(["delete", "keep_latest"]),
         ttl_minutes: z.number(),
         expires_at: timestamp
           .optional()
-          .describe("Absent once the thread was pruned (`keep_latest`), until its state changes again."),
+          .describe("Absent after the thread was pruned (`keep_latest`) until its state changes."),
       })
       .optional()
       .describe("Only with include=ttl."),
-    extracted: jsonObject.optional().describe("What `extract` of a search asked for."),
+    extracted: jsonObject.optional().describe("The values at the paths of `extract`."),
   })
   .meta({ id: "Thread" });
 
@@ -236,7 +240,7 @@ const task = z.object({
   path: z.array(jsonValue),
   error: z.string().nullable(),
   interrupts: z.array(interrupt),
-  checkpoint: jsonObject.nullable().describe("Where the state of the task's subgraph is."),
+  checkpoint: jsonObject.nullable().describe("The address of the state of the task's subgraph."),
   get state() {
     return stateAnswer.nullable();
   },
@@ -246,7 +250,7 @@ const task = z.object({
 export const stateAnswer: z.ZodType = z
   .object({
     values: jsonValue,
-    next: z.array(z.string()).describe("The nodes that are due."),
+    next: z.array(z.string()).describe("The nodes that run next."),
     tasks: z.array(task),
     metadata: jsonObject,
     created_at: timestamp.nullable(),

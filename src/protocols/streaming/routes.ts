@@ -24,9 +24,8 @@ const commandRoutes =
         config: { largeBody: true, rate: "reads" },
         schema: {
           tags,
-          summary: "Start a run, answer an interrupt, or look at a thread, by a command",
-          description:
-            "What becomes of the command stands in the answer, whose status is 200 also if it was refused.",
+          summary: "Send a command: start a run, answer an interrupt, or read a thread",
+          description: "The answer holds the result. Its status is 200 even if the command was refused.",
           params: threadPath,
           body: commandEnvelope,
           response: { 200: commandAnswer, 404: errorAnswer },
@@ -62,9 +61,9 @@ const streamRoutes =
         sse: "manual",
         schema: {
           tags,
-          summary: "Stream what a thread tells, over its runs",
+          summary: "Stream the events of a thread over its runs",
           description:
-            "Stays open over runs, and may be opened before the thread exists. It never ends cleanly: whoever is cut off comes back with the 'seq' of the last event as 'since'.",
+            "Stays open between runs, and may be opened before the thread exists. The stream never ends by itself: a client that is cut off reconnects with the 'seq' of the last event as 'since'.",
           params: threadPath,
           body: eventStreamBody,
           response: { 200: z.string().describe("Server-sent events.") },

@@ -28,11 +28,11 @@ export const eventStreamBody = z
       .max(CHANNELS_AT_MOST)
       .describe("values, messages, lifecycle, custom:NAME, …"),
     namespaces: optional(z.array(namespace).max(NAMESPACES_AT_MOST)).describe(
-      "Prefixes of the paths of graphs; a segment without ':' stands for all executions of that name. All if left out.",
+      "Prefixes of namespaces; a segment without ':' matches all executions of that name. By default all namespaces.",
     ),
-    depth: optional(z.int().min(0)).describe("How far below a prefix."),
+    depth: optional(z.int().min(0)).describe("How many levels below a prefix."),
     since: optional(z.int().min(0).max(Number.MAX_SAFE_INTEGER)).describe(
-      "The 'seq' of the last event that the client has.",
+      "The 'seq' of the last event that the client has received.",
     ),
   })
   .meta({ id: "EventStreamRequest" });

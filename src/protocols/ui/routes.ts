@@ -22,7 +22,7 @@ export const createUiRoutes =
         config: { isRead: true },
         schema: {
           tags,
-          summary: "HTML that shows a component of an assistant in a page",
+          summary: "Get the HTML that shows a component in a page",
           params: uiPath,
           body: uiBody,
           response: {
@@ -48,7 +48,7 @@ export const createUiRoutes =
       {
         schema: {
           tags,
-          summary: "A script or styles of components",
+          summary: "Get a script or styles of components",
           security: [],
           params: uiFilePath,
           response: {

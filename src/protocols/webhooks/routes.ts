@@ -38,7 +38,7 @@ export const createWebhookRoutes =
       {
         schema: {
           tags,
-          summary: "What became of the webhook of a run",
+          summary: "Get the delivery of a run's webhook",
           params: deliveryPath,
           response: { 200: webhookDelivery, ...refusals },
         },
@@ -51,9 +51,9 @@ export const createWebhookRoutes =
       {
         schema: {
           tags,
-          summary: "Send the webhook of a run again",
+          summary: "Send a run's webhook again",
           description:
-            "At once, with the same id, whatever became of it before; then as after the run's end.",
+            "Sends it at once with the same id, whatever its state. Failures are retried as after the run's end.",
           params: deliveryPath,
           response: { 200: webhookDelivery, ...refusals },
         },

@@ -13,7 +13,7 @@ export const createRecordRoutes =
       {
         schema: {
           tags,
-          summary: "Create an assistant, with its version 1",
+          summary: "Create an assistant with version 1",
           body: assistantCreateBody,
           response: { 200: assistantRecord, ...notFound, 409: errorAnswer, ...invalid },
         },

@@ -17,9 +17,9 @@ export const createSearchRoutes =
           tags,
           summary: "Search or list assistants",
           description:
-            "`X-Pagination-Next` is the next page's offset, and `X-Pagination-Cursor` its `cursor`, by which what does not change " +
-            "meanwhile is found exactly once; there is none by `name` and `graph_id`." +
-            " `X-Pagination-Total` is there without a `cursor`.",
+            "`X-Pagination-Next` is the next page's offset, `X-Pagination-Cursor` its `cursor`. " +
+            "Pages by `cursor` return each assistant that does not change meanwhile exactly once; orders by `name` and `graph_id` have no cursor. " +
+            "`X-Pagination-Total` is missing with a `cursor`.",
           body: assistantSearchBody,
           response: { 200: z.array(assistantExtract), ...invalid },
         },

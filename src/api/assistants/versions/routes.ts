@@ -21,11 +21,10 @@ export const createVersionRoutes =
       {
         schema: {
           tags,
-          summary: "Make the next version of an assistant and activate it",
+          summary: "Create the next version of an assistant and activate it",
           description:
-            "`config` and `context` are taken whole from the body and never merged: what the body leaves out " +
-            "is absent from the new version, so a body with a new `name` alone makes a version with neither. " +
-            "`name`, `description` and `graph_id` stay unless given; `metadata` merges. " +
+            "`config` and `context` come from the body alone and are never merged: without them the new version has neither. " +
+            "`name`, `description` and `graph_id` stay unless given. `metadata` is merged. " +
             "`POST /assistants/{assistant_id}/latest` activates an earlier version again.",
           params: assistantPath,
           body: assistantPatchBody,

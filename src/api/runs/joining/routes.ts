@@ -61,7 +61,7 @@ export const createJoiningRoutes =
         sse: "manual",
         schema: {
           tags,
-          summary: "Stream a run that was created before",
+          summary: "Stream an existing run",
           params: runPath,
           querystring: joinStreamQuery,
           headers: joinStreamHeaders,

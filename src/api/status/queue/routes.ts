@@ -13,8 +13,9 @@ export const createQueueRoutes =
         config: { rate: "searches" },
         schema: {
           tags: ["System"],
-          summary: "What waits to be executed, by graph and thread, and which servers execute",
-          description: "Of all servers that share the database. Users whom an `Auth` knows don't get it.",
+          summary: "Get pending and running runs by graph, thread and server",
+          description:
+            "Covers all servers that share the database. Needs an API key: users of an `Auth` get 403.",
           response: { 200: queueRecord, 403: errorAnswer, 422: errorAnswer },
         },
       },

@@ -5,21 +5,21 @@ const count = z.int().nonnegative();
 const oldestSeconds = z
   .number()
   .nullable()
-  .describe("For how long the first of those waits that could have started; null: none could.");
+  .describe("Age in seconds of the oldest pending run that could start; null if there is none.");
 
 /** Of all servers that share the tables. */
 export const queueRecord = z
   .object({
     num_pending: count,
-    num_scheduled: count.describe("Of those pending: runs that were asked for later."),
+    num_scheduled: count.describe("Pending runs with a later start."),
     num_running: count,
     num_suspects: count.describe(
-      "Of those pending: runs that may have ended their servers, and wait to be executed alone.",
+      "Pending runs that may have ended their servers and wait to be executed alone.",
     ),
     oldest_seconds: oldestSeconds,
     is_complete: z
       .boolean()
-      .describe("False: more runs wait than are looked at (50,000), and all figures are of those."),
+      .describe("False: more than 50,000 runs are pending, and the figures cover only 50,000 of them."),
     graphs: z
       .array(
         z.object({
@@ -27,10 +27,10 @@ export const queueRecord = z
           num_pending: count,
           num_running: count,
           oldest_seconds: oldestSeconds,
-          is_hosted: z.boolean().describe("False: no server that lives executes runs of this graph."),
+          is_hosted: z.boolean().describe("False: no living server executes runs of this graph."),
         }),
       )
-      .describe("Of which runs wait or are executed, those with the most first; 100 at most."),
+      .describe("Graphs with unfinished runs, those with the most first; at most 100."),
     threads: z
       .array(
         z.object({
@@ -40,7 +40,7 @@ export const queueRecord = z
           oldest_seconds: oldestSeconds,
         }),
       )
-      .describe("On which runs wait, those with the most first; 50 at most."),
+      .describe("Threads with pending runs, those with the most first; at most 50."),
     servers: z
       .array(
         z.object({
@@ -49,17 +49,15 @@ export const queueRecord = z
           seen_at: z
             .string()
             .nullable()
-            .describe("Its last sign of life; null: it has given none for an hour."),
+            .describe("The server's last heartbeat; null after an hour without one."),
           graph_ids: z.array(z.string()),
         }),
       )
-      .describe(
-        "That execute runs, or could: those that live, and dead ones whose runs are not taken over yet; 100 at most.",
-      ),
+      .describe("Living servers, and dead ones that still hold runs; at most 100."),
     slots: z
       .object({ server_id: uuid, max: count, active: count })
       .nullable()
-      .describe("Of the server that answers; null: it executes none."),
+      .describe("The slots of the server that answers; null if it executes no runs."),
   })
   .meta({ id: "Queue" });
 export type QueueRecord = z.output<typeof queueRecord>;

@@ -44,7 +44,7 @@ export const createUpkeepRoutes =
       {
         schema: {
           tags,
-          summary: "Bytes that a thread occupies",
+          summary: "Get the bytes that a thread occupies",
           response: { 200: schemas.storageAnswer },
           params: schemas.threadPath,
         },

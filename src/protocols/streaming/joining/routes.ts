@@ -44,7 +44,7 @@ export const createThreadStreamRoutes =
           tags: ["Threads"],
           summary: "Stream a thread over its runs",
           description:
-            "Stays open until the client leaves, also while nothing runs. The ids of events rise over all runs of the thread; with 'Last-Event-ID' the stream goes on after that event, without it from now on.",
+            "Stays open until the client disconnects, also between runs. Event ids rise over all runs of the thread. With 'Last-Event-ID' the stream continues after that event, else it begins now.",
           params: threadPath,
           querystring: threadStreamQuery,
           headers: threadStreamHeaders,

@@ -6,7 +6,7 @@ export const THREAD_STREAM_MODES = ["run_modes", "lifecycle", "state_update"] as
 export type ThreadStreamMode = (typeof THREAD_STREAM_MODES)[number];
 
 const modes = queryList.describe(
-  "run_modes (what its runs tell; the default), lifecycle (that they begin and end), state_update (states that were written by hand). Others tell nothing.",
+  "run_modes (all events of the runs; the default), lifecycle (their beginnings and ends), state_update (updates of the state). Other modes send nothing.",
 );
 
 /** The contract has `stream_modes`; clients send `stream_mode`. */
@@ -14,7 +14,7 @@ export const threadStreamQuery = z.object({
   stream_modes: modes,
   stream_mode: modes,
   last_event_id: queryInteger(0, Number.MAX_SAFE_INTEGER).describe(
-    "Counts where there is no header Last-Event-ID. The header Location of a stream has it.",
+    "Used if the request has no header Last-Event-ID. The header Location of a stream contains it.",
   ),
 });
 
@@ -22,5 +22,5 @@ export const threadStreamHeaders = z.looseObject({
   "last-event-id": z
     .string()
     .optional()
-    .describe("The last event that the client has; - or -1 for all that is kept."),
+    .describe("The last event that the client has received; - or -1 for all kept events."),
 });
