@@ -116,14 +116,14 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
     await closeDialogs(page);
 
     await shown.go("/queue");
-    await page.getByRole("button", { name: "Cancel all that wait" }).click();
+    await page.getByRole("button", { name: "Cancel all pending runs" }).click();
     const question = page.getByRole("dialog", { name: /^Cancel the run of the queue/ });
     await question.getByRole("button", { name: "Interrupt" }).click();
     await question
       .getByRole("alert")
       .getByText(/needs the scope/)
       .waitFor();
-    await question.getByRole("button", { name: "Leave it" }).click();
+    await question.getByRole("button", { name: "Go back" }).click();
 
     await shown.go(`/runs?run=${run.run_id}`);
     const dialog = page.getByRole("dialog", { name: "Run", exact: true });
@@ -288,7 +288,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with a project's own Auth",
       await place(`/runs?run=${runs.get(other)}`);
       await page
         .getByRole("alert")
-        .getByText(/There is no run/)
+        .getByText(/^Run .+ does not exist/)
         .waitFor();
       await closeDialogs(page);
       await place("/crons");
@@ -299,7 +299,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with a project's own Auth",
         .getByRole("alert")
         .getByText(/^The queue of this server shows what everybody has/)
         .waitFor();
-      const waiting = page.getByRole("region", { name: "Runs that wait" });
+      const waiting = page.getByRole("region", { name: "Pending runs" });
       await waiting.waitFor();
       await expect.poll(() => waiting.getByRole("row").count()).toBe(2);
       await page.context().close();

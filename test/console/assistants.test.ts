@@ -51,7 +51,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     await main().getByRole("link", { name: "Reader 1", exact: true }).waitFor({ state: "detached" });
     expect(await main().getByRole("row").count()).toBe(2);
     await main().getByLabel("Name").fill("nobody has this name");
-    await main().getByText("No assistant is like this.").waitFor();
+    await main().getByText("No assistant matches.").waitFor();
   });
 
   test("makes one by the form of its graph's context, and opens it", async () => {
@@ -66,7 +66,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     await dialog().getByLabel("Metadata (JSON)").fill('{"team": "numbers"}');
     expect(await shown.violations()).toEqual([]);
     // Some people click twice: they want one all the same.
-    await dialog().getByRole("button", { name: "Create the assistant" }).dblclick();
+    await dialog().getByRole("button", { name: "Create assistant" }).dblclick();
     await main().getByRole("heading", { level: 1, name: "Counting" }).waitFor();
     const [made, another] = await client.assistants.search({ name: "Counting" });
     expect(another).toBeUndefined();
@@ -83,7 +83,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     await dialog().getByLabel("Name", { exact: true }).fill("Deep");
     await dialog().getByText("Config and metadata").click();
     await dialog().getByLabel("Config (JSON)").fill('{"recursion_limit": 99999999}');
-    await dialog().getByRole("button", { name: "Create the assistant" }).click();
+    await dialog().getByRole("button", { name: "Create assistant" }).click();
     await dialog().getByRole("alert").getByText("recursion_limit").waitFor();
     expect(await dialog().getByLabel("Name", { exact: true }).inputValue()).toBe("Deep");
     await dialog().getByRole("button", { name: "Close" }).click();
@@ -135,19 +135,19 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     await row("context › tools").getByText("only in version 1").waitFor();
     await row("context › model_name").getByText("only in version 2").waitFor();
     expect(await row("graph_id").count()).toBe(0);
-    await main().getByLabel("Also what is the same").check();
+    await main().getByLabel("Show equal fields").check();
     await row("graph_id").getByText("same").waitFor();
     expect(await shown.violations()).toEqual([]);
-    await main().getByLabel("Also what is the same").uncheck();
+    await main().getByLabel("Show equal fields").uncheck();
     await main().getByLabel("Compare").selectOption("2");
-    await main().getByText("The two versions say the same.").waitFor();
+    await main().getByText("The two versions are equal.").waitFor();
   });
 
   test("activates an earlier version when it is confirmed", async () => {
     const assistant = await revised("Back again");
     await openOne(assistant);
     await button("Activate version 1").click();
-    await dialog().getByRole("button", { name: "Leave it" }).click();
+    await dialog().getByRole("button", { name: "Go back" }).click();
     await button("Activate version 1").click();
     await dialog().getByRole("button", { name: "Activate version 1" }).click();
     await main().getByText("Version 1 is active").waitFor();
@@ -161,7 +161,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     expect(await main().getByRole("link", { name: "agent" }).getAttribute("href")).toBe(
       `#/graph/${assistant.assistant_id}`,
     );
-    await main().getByRole("link", { name: "Use it in the playground" }).click();
+    await main().getByRole("link", { name: "Use in the playground" }).click();
     const chosen = main().getByLabel("Assistant", { exact: true });
     await chosen.locator("option:checked").getByText("In use").waitFor({ state: "attached" });
   });
@@ -181,7 +181,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
       await dialog().getByText("All its versions go with it.").waitFor();
       expect(await shown.violations()).toEqual([]);
       await dialog().getByLabel("Also delete the threads").setChecked(withThreads);
-      await dialog().getByRole("button", { name: "Delete the assistant" }).click();
+      await dialog().getByRole("button", { name: "Delete assistant" }).click();
       await main().getByRole("heading", { level: 1, name: "Assistants" }).waitFor();
       await expect(client.assistants.get(assistant.assistant_id)).rejects.toThrow("404");
     }
@@ -227,7 +227,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     expect(await shown.page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
     expect(await shown.page.evaluate("document.querySelector('main').scrollWidth <= innerWidth")).toBe(true);
     await button("Edit").click();
-    await dialog().getByText("There is no form for this: it is too long for a form.").waitFor();
+    await dialog().getByText("No form is available: it is too long for a form.").waitFor();
     expect(await shown.violations()).toEqual([]);
     await dialog().getByRole("button", { name: "Close" }).click();
     await shown.go("/assistants");

@@ -48,7 +48,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeo
       .allTextContents();
     expect(schedule).toContain("Europe/Berlin");
     expect(next).toMatch(/^(in \d+ |tomorrow)/);
-    expect([assistant, thread, state]).toEqual(["counter", "one for each run", "enabled"]);
+    expect([assistant, thread, state]).toEqual(["counter", "new for each run", "enabled"]);
     const second = await row(onThread.cron_id).getByRole("cell").allTextContents();
     expect([second[1], second[3], second[4]]).toEqual(["none", `…${threadId.slice(-8)}`, "paused"]);
     await shown.page.getByText("2 crons", { exact: true }).waitFor();
@@ -79,7 +79,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeo
       .waitFor();
     expect(await crons()).toEqual([]);
     await form.getByLabel("Time zone").fill("Asia/Tokyo");
-    await form.getByLabel("The thread of a run that has ended").selectOption("keep");
+    await form.getByLabel("When a run ends, its thread").selectOption("keep");
     await form.getByText("Metadata", { exact: true }).first().click();
     await form.getByLabel("Metadata").fill('{"team": "constructor"}');
     await form.getByRole("button", { name: "Save" }).click();
@@ -99,7 +99,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeo
     const cron = await aCron({ end_time: "2100-01-01T00:00:42.000Z" });
     await shown.go("/crons");
     await row(cron.cron_id).getByRole("button", { name: /^Edit/ }).click();
-    const form = shown.page.getByRole("dialog", { name: "Edit the cron" });
+    const form = shown.page.getByRole("dialog", { name: "Edit cron" });
     await form.getByLabel("Schedule").fill("30 6 * * *");
     await form.getByRole("button", { name: "Save" }).click();
     await form.waitFor({ state: "hidden" });
@@ -125,9 +125,9 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeo
     const cron = await aCron({ end_time: "2100-01-01T00:00:00Z", metadata: { kept: true } });
     await shown.go("/crons");
     await row(cron.cron_id).getByRole("button", { name: /^Edit/ }).click();
-    const form = page.getByRole("dialog", { name: "Edit the cron" });
+    const form = page.getByRole("dialog", { name: "Edit cron" });
     await form.getByLabel("Schedule").fill("30 6 * * *");
-    await form.getByLabel("Until").fill("");
+    await form.getByLabel("End time").fill("");
     await form.getByRole("button", { name: "Save" }).click();
     await form.waitFor({ state: "hidden" });
     expect(await crons()).toMatchObject([
@@ -145,8 +145,8 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeo
     await row(cron.cron_id)
       .getByRole("button", { name: /^Delete/ })
       .click();
-    const question = page.getByRole("dialog", { name: "Delete the cron At 06:30?" });
-    await question.getByRole("button", { name: "Leave it" }).click();
+    const question = page.getByRole("dialog", { name: "Delete cron At 06:30?" });
+    await question.getByRole("button", { name: "Go back" }).click();
     expect(await crons()).toHaveLength(1);
     await row(cron.cron_id)
       .getByRole("button", { name: /^Delete/ })
@@ -181,7 +181,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeo
     expect(await dialog.getByRole("row").count()).toBe(2);
     expect(await shown.violations()).toEqual([]);
     await dialog.getByRole("link", { name: run.run_id.slice(-8) }).click();
-    await shown.page.getByRole("dialog", { name: "Run" }).getByText("Thrown in the node").waitFor();
+    await shown.page.getByRole("dialog", { name: "Run" }).getByText("Error in node").waitFor();
   });
 
   test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {

@@ -67,7 +67,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
 
   test("says the same in words", async () => {
     const { page } = shown;
-    await page.getByText("The graph as a list").click();
+    await page.getByText("Graph as a list").click();
     const items = page.getByRole("listitem").filter({ hasText: "leads to" });
     expect((await items.allTextContents()).join("\n")).toContain(
       "middle › wait leads to finish (if chosen), again (if chosen: once_more)",
@@ -78,10 +78,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     const { page } = shown;
     const widthOf = async () => (await node("finish").boundingBox())?.width ?? 0;
     const width = await widthOf();
-    await page.getByRole("button", { name: "Larger" }).click();
+    await page.getByRole("button", { name: "Zoom in" }).click();
     await eventually("it is larger", async () => (await widthOf()) > width * 1.2);
-    await page.getByRole("button", { name: "Smaller" }).click();
-    await page.getByRole("button", { name: "Smaller" }).click();
+    await page.getByRole("button", { name: "Zoom out" }).click();
+    await page.getByRole("button", { name: "Zoom out" }).click();
     await eventually("it is smaller", async () => (await widthOf()) < width * 0.9);
     await page.getByRole("button", { name: "Fit" }).click();
     await eventually("it is as before", async () => Math.abs((await widthOf()) - width) < 1);
@@ -94,11 +94,11 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     await node("middle:wait").filter({ hasText: "has not run" }).waitFor();
     await client.runs.create(threadId, "gated", { input: { text: "hello" } });
     await node("middle:wait").filter({ hasText: "running" }).waitFor();
-    await page.getByText("A run is going on.").waitFor();
+    await page.getByText("A run is in progress.").waitFor();
     await node("middle:prepare").filter({ hasText: "once" }).waitFor();
     expect(await shown.violations()).toEqual([]);
     await eventually("the gate is open", () => openGate() > 0);
-    await page.getByText("No run is going on.").waitFor();
+    await page.getByText("No run is in progress.").waitFor();
     await node("finish")
       .filter({ hasText: /^finishonce, \d/ })
       .waitFor();
@@ -154,12 +154,12 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     await shown.go(`/graph/counter?thread=${threadId}`);
     await node("increment").filter({ hasText: "3 times" }).press("Enter");
     await page.getByRole("heading", { name: "increment" }).waitFor();
-    await page.getByText("Ran 3 times, the newest first").waitFor();
+    await page.getByText("Ran 3 times, newest first").waitFor();
     const newest = page.locator("details[data-outcome=done]").first();
     await newest.getByText("Read").waitFor();
     await newest.locator("section", { hasText: "Read" }).getByText("count", { exact: true }).waitFor();
     expect(await newest.locator("section", { hasText: "Read" }).textContent()).toMatch(/count\s*2/);
-    expect(await newest.locator("section", { hasText: "Wrote" }).textContent()).toMatch(/count\s*1/);
+    expect(await newest.locator("section", { hasText: "Output" }).textContent()).toMatch(/count\s*1/);
     const oldest = page.locator("details[data-outcome=done]").last();
     await oldest.locator("> summary").click();
     await oldest.locator("section", { hasText: "Read" }).getByText("count", { exact: true }).waitFor();
@@ -176,11 +176,11 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     await node("investigate:search").filter({ hasText: "3 times" }).click();
     const newest = page.locator("details[data-outcome=done]").first();
     await newest.locator("section", { hasText: "Read" }).getByText("question", { exact: true }).waitFor();
-    expect(await newest.locator("section", { hasText: "Wrote" }).textContent()).toContain("Encyclopedia");
+    expect(await newest.locator("section", { hasText: "Output" }).textContent()).toContain("Encyclopedia");
     await node("investigate").filter({ hasText: "investigate" }).click();
-    await page.getByText("Ran 3 times, the newest first").waitFor();
+    await page.getByText("Ran 3 times, newest first").waitFor();
     await node("plan").click();
-    const planned = page.locator("details[data-outcome=done] section", { hasText: "Wrote" });
+    const planned = page.locator("details[data-outcome=done] section", { hasText: "Output" });
     await planned.getByText("findings", { exact: true }).waitFor();
     // What goes past a reducer is a value as any other.
     expect(await planned.textContent()).not.toContain("__overwrite__");
@@ -194,9 +194,9 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     for (let runs = 2; runs <= 20; runs += 1) await client.runs.wait(threadId, "counter", { input: {} });
     await shown.go(`/graph/counter?thread=${threadId}`);
     await node("increment").filter({ hasText: "17 times" }).waitFor();
-    await page.getByRole("button", { name: "Count older steps, too" }).click();
+    await page.getByRole("button", { name: "Include older steps" }).click();
     await node("increment").filter({ hasText: "20 times" }).waitFor();
-    expect(await page.getByRole("button", { name: "Count older steps, too" }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Include older steps" }).count()).toBe(0);
   });
 
   test("shows which node failed, and its error", async () => {
@@ -214,7 +214,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     const threadId = await aThread("approval", { messages: [{ role: "user", content: "looms" }] });
     await shown.go(`/graph/approval?thread=${threadId}`);
     await node("review").filter({ hasText: "waiting" }).click();
-    await page.locator("details[data-outcome=waiting]").getByText("Asked").waitFor();
+    await page.locator("details[data-outcome=waiting]").getByText("Interrupt").waitFor();
     expect(await page.getByRole("link", { name: "Time travel", exact: true }).getAttribute("href")).toBe(
       `#/threads/${threadId}/history`,
     );
@@ -237,7 +237,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     const { page } = shown;
     await shown.go("/graph/large");
     await page.getByText("That is more than a drawing can show").waitFor();
-    await page.getByText("The graph as a list").click();
+    await page.getByText("Graph as a list").click();
     await page.getByRole("button", { name: "node_399" }).waitFor();
   });
 

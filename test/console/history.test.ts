@@ -73,8 +73,8 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     ]);
     expect(await items().first().textContent()).toMatch(/wrote: write · next: review · waits for an answer/);
     expect(await items().nth(2).textContent()).toMatch(/Branch 2, from step 0, 2 checkpoints/);
-    expect(await items().nth(3).textContent()).toMatch(/had a question/);
-    expect(await items().nth(4).textContent()).toMatch(/2 ways on/);
+    expect(await items().nth(3).textContent()).toMatch(/had an interrupt/);
+    expect(await items().nth(4).textContent()).toMatch(/2 branches/);
     await page.getByRole("heading", { name: "Step 2 · loop" }).waitFor();
     expect(await shown.violations()).toEqual([]);
   });
@@ -86,7 +86,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     await open(threadId);
     await page.getByText("Waits for an answer:").waitFor();
     await page.getByText('"Send this draft?"').waitFor();
-    await page.getByRole("button", { name: "Copy the id" }).click();
+    await page.getByRole("button", { name: "Copy id" }).click();
     await page.getByText("Copied.").waitFor();
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(newest);
     expect(await page.getByRole("link", { name: "Continue in the playground" }).getAttribute("href")).toBe(
@@ -116,7 +116,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
         .count(),
     ).toBe(1);
     // The other way round: mark one, choose another.
-    await page.getByRole("button", { name: "Compare others with this one" }).click();
+    await page.getByRole("button", { name: "Compare others with this checkpoint" }).click();
     await page.getByText("Choose another one from the list").waitFor();
     await item(ids.at(-1) ?? "").click();
     await changes().filter({ hasText: "Removed" }).first().waitFor();
@@ -151,13 +151,13 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     const { page } = shown;
     const threadId = await aDraft();
     await open(threadId);
-    await page.getByRole("button", { name: "Edit the state…" }).click();
+    await page.getByRole("button", { name: "Edit state…" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("draft").fill("By hand.");
-    await dialog.getByText("Written: draft.").waitFor();
-    await dialog.getByLabel("As if written by").selectOption("write");
+    await dialog.getByText("Changed: draft.").waitFor();
+    await dialog.getByLabel("As node").selectOption("write");
     expect(await shown.violations()).toEqual([]);
-    await dialog.getByRole("button", { name: "Store as a new checkpoint" }).click();
+    await dialog.getByRole("button", { name: "Store as new checkpoint" }).click();
     await page.getByRole("heading", { name: "Step 2 · update" }).waitFor();
     await items().nth(3).waitFor();
     expect((await changes().allTextContents()).join()).toContain("added: By hand.");
@@ -169,12 +169,12 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     const { page } = shown;
     const threadId = await aThread("counter", {});
     await open(threadId);
-    await page.getByRole("button", { name: "Edit the state…" }).click();
+    await page.getByRole("button", { name: "Edit state…" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("tab", { name: "JSON" }).click();
     await dialog.getByRole("textbox").fill('{"messages": [], "count": 5}');
-    await dialog.getByText("Written: count.").waitFor();
-    await dialog.getByRole("button", { name: "Store as a new checkpoint" }).click();
+    await dialog.getByText("Changed: count.").waitFor();
+    await dialog.getByRole("button", { name: "Store as new checkpoint" }).click();
     await dialog.waitFor({ state: "detached" });
     const { values } = await client.threads.getState<{ count: number }>(threadId);
     // Its reducer adds.
@@ -186,16 +186,16 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     const threadId = await aDraft();
     await open(threadId);
     const asked = page.waitForResponse((response) => response.url().includes("/state?select=checkpoint"));
-    await page.getByRole("button", { name: "Edit the state…" }).click();
+    await page.getByRole("button", { name: "Edit state…" }).click();
     await asked;
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("draft").fill("Mine.");
     await client.threads.updateState(threadId, { values: { draft: "Theirs." }, asNode: "write" });
-    await dialog.getByRole("button", { name: "Store as a new checkpoint" }).click();
-    await dialog.getByRole("alert").getByText("The thread has gone on since this was opened").waitFor();
+    await dialog.getByRole("button", { name: "Store as new checkpoint" }).click();
+    await dialog.getByRole("alert").getByText("The thread has changed since you opened it").waitFor();
     expect((await client.threads.getState<{ draft: string }>(threadId)).values.draft).toBe("Theirs.");
     expect(await shown.violations()).toEqual([]);
-    await dialog.getByRole("button", { name: "Store as a new checkpoint" }).click();
+    await dialog.getByRole("button", { name: "Store as new checkpoint" }).click();
     await dialog.waitFor({ state: "detached" });
     expect((await client.threads.getState<{ draft: string }>(threadId)).values.draft).toBe("Mine.");
   });
@@ -248,10 +248,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
       .getByText(/thread/i)
       .first()
       .waitFor();
-    await page.getByRole("button", { name: "Edit the state…" }).click();
+    await page.getByRole("button", { name: "Edit state…" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByLabel("As if written by").selectOption("finish");
-    await dialog.getByRole("button", { name: "Store as a new checkpoint" }).click();
+    await dialog.getByLabel("As node").selectOption("finish");
+    await dialog.getByRole("button", { name: "Store as new checkpoint" }).click();
     expect(await dialog.getByRole("alert").textContent()).toMatch(/run|busy/);
     expect(await shown.violations()).toEqual([]);
     await dialog.getByRole("button", { name: "Close" }).click();
@@ -265,10 +265,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     const threadId = await aThread("research", { messages: [{ role: "user", content: "looms" }] });
     await open(threadId);
     await items().filter({ hasText: "next: investigate ×3" }).click();
-    await page.getByRole("button", { name: "Look into its graph" }).first().click();
+    await page.getByRole("button", { name: "Open its graph" }).first().click();
     await items().filter({ hasText: "wrote: search" }).waitFor();
     await page
-      .getByRole("navigation", { name: "Graphs within the thread" })
+      .getByRole("navigation", { name: "Subgraphs of the thread" })
       .getByText("investigate")
       .waitFor();
     expect(await shown.violations()).toEqual([]);
@@ -282,7 +282,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     await open(threadId);
     const before = await items().count();
     await items().filter({ hasText: "next: investigate ×3" }).click();
-    await page.getByRole("button", { name: "Look into its graph" }).first().click();
+    await page.getByRole("button", { name: "Open its graph" }).first().click();
     await items().filter({ hasText: "next: read" }).click();
     await page.getByText("Next: read.").waitFor();
     expect(await page.getByRole("button", { name: "Run with new input…" }).count()).toBe(0);
@@ -318,7 +318,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
   test("keeps what is written in a dialog while others go on with the thread", async () => {
     const { page } = shown;
     const threadId = await aThread("counter", {});
-    for (const opener of ["Edit the state…", "Run with new input…"]) {
+    for (const opener of ["Edit state…", "Run with new input…"]) {
       await open(threadId);
       await page.getByRole("button", { name: opener }).click();
       const dialog = page.getByRole("dialog");
@@ -400,7 +400,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     await phone.getByRole("list", { name: "Differences" }).waitFor();
     expect(await phone.evaluate(WIDTHS)).toEqual([390, true]);
     expect(await violationsIn(phone)).toEqual([]);
-    await phone.getByRole("button", { name: "Edit the state…" }).click();
+    await phone.getByRole("button", { name: "Edit state…" }).click();
     await phone.getByRole("dialog").getByLabel("draft").waitFor();
     expect(await violationsIn(phone)).toEqual([]);
     await context.close();

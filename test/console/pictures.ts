@@ -75,7 +75,7 @@ const fillWith = async (page: Page, address: string): Promise<{ talk: string; re
   // Another question in place of the second one: a branch.
   const question = messages(page).filter({ hasText: "What is 12 * 12?" });
   await question.getByRole("button", { name: "Edit" }).click();
-  await page.getByLabel("Your message, changed").fill(QUESTION);
+  await page.getByLabel("Edited message").fill(QUESTION);
   await page.getByRole("button", { name: "Send as a new branch" }).click();
   await messages(page).getByText(ANSWER, { exact: true }).waitFor();
   await untilIdle();

@@ -100,10 +100,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await shown.go(`/threads/${thread}`);
       await messages().getByText("A message").waitFor();
       await messages().getByText("A hologram").waitFor();
-      const said = messages().getByText("The graph keeps something here that is no message: ");
+      const said = messages().getByText("This value of the graph is not a message: ");
       expect(await said.allTextContents()).toEqual(
         ["null", "3", '"text"', "[1]", "{}"].map(
-          (json) => `The graph keeps something here that is no message: ${json}`,
+          (json) => `This value of the graph is not a message: ${json}`,
         ),
       );
       // While they come, too.
@@ -116,7 +116,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.getByRole("button", { name: "JSON", exact: true }).click();
       await page.getByLabel("Input as JSON").fill('{"messages":["hello",null]}');
       await page.getByRole("button", { name: "Send", exact: true }).click();
-      await page.getByRole("alert").getByText("Message 2 is null: a message is a text").waitFor();
+      await page.getByRole("alert").getByText("Message 2 is null. A message is a text").waitFor();
       expect(page.url()).toContain("#/?assistant=agent");
     });
 
@@ -240,7 +240,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
         await shown.go(place);
         await page
           .getByRole("alert")
-          .getByText(/^Not the server has answered/)
+          .getByText(/^A proxy answered in place of the server/)
           .first()
           .waitFor();
       }

@@ -31,7 +31,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       const { page } = shown;
       await begin("nested");
       await say("Why?");
-      const atWork = page.getByRole("region", { name: "Graphs at work" });
+      const atWork = page.getByRole("region", { name: "Running subgraphs" });
       await atWork.getByText("Inside helper running", { exact: true }).waitFor();
       await atWork.getByText("Let me ask an expert.").first().waitFor();
       await atWork.getByText("Inside helper › thinker running", { exact: true }).waitFor();
@@ -65,7 +65,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await shown.violations()).toEqual([]);
       await helper.getByRole("link", { name: "Its checkpoints" }).click();
       await page.getByRole("heading", { level: 1, name: "Time travel" }).waitFor();
-      await page.getByRole("navigation", { name: "Graphs within the thread" }).getByText("helper").waitFor();
+      await page.getByRole("navigation", { name: "Subgraphs of the thread" }).getByText("helper").waitFor();
     });
 
     test("are found at a message that a node has made of what they found in the steps before it", async () => {

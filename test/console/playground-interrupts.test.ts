@@ -67,7 +67,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await letter?.getByLabel("text").fill("Dear Bob");
       await letter?.getByRole("button", { name: "Send the edited arguments" }).click();
       expect(await fire?.getByRole("button", { name: /edit/ }).count()).toBe(0);
-      await fire?.getByLabel("Why (if you reject)").fill("No fire.");
+      await fire?.getByLabel("Reason (if you reject)").fill("No fire.");
       await fire?.getByRole("button", { name: "Reject" }).click();
       const edited = { name: "send", args: { text: "Dear Bob" } };
       const answer = messages()

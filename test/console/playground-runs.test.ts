@@ -89,7 +89,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.getByText("The graph has stopped before tools.").waitFor();
       expect(await shown.violations()).toEqual([]);
       expect(await page.locator("details[data-tool=get_weather] [data-status]").count()).toBe(0);
-      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByRole("button", { name: "Continue" }).click();
       const answer = messages()
         .last()
         .getByText(/^It is .* in Paris, .* °C\.$/);
@@ -106,7 +106,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await last.locator("input[type=number]:focus").waitFor();
       await last.getByRole("button", { name: "Clear all" }).click();
       await page.getByRole("button", { name: "Run options", exact: true }).waitFor();
-      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByRole("button", { name: "Continue" }).click();
       await answer.waitFor();
     });
 
@@ -160,7 +160,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       // From a state in which something is due it can be done again as it is.
       const due = states.find(({ next }) => next[0] === "agent");
       await shown.go(`/threads/${thread}?checkpoint=${due?.checkpoint.checkpoint_id ?? ""}`);
-      await page.getByRole("button", { name: "Go on with agent" }).click();
+      await page.getByRole("button", { name: "Continue with agent" }).click();
       await page.getByText(/^This is /).waitFor({ state: "detached" });
       await messages()
         .getByText(/^You said: "two"/)

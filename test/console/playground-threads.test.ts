@@ -38,7 +38,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
       await answerTo(text).waitFor();
     }
     await messages().first().getByRole("button", { name: "Edit" }).click();
-    await shown.page.getByLabel("Your message, changed").fill("other");
+    await shown.page.getByLabel("Edited message").fill("other");
     await shown.page.getByRole("button", { name: "Send as a new branch" }).click();
     await answerTo("other").waitFor();
     await branchOf(0).getByText("2/2").waitFor();
@@ -118,12 +118,12 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await search.fill("");
     await expect.poll(() => list.getByRole("listitem").count()).toBe(30);
     await search.fill("status=interrupted");
-    await list.getByText("No thread is found.").waitFor();
+    await list.getByText("No thread found.").waitFor();
     // It is none of those that are listed: words are looked for in all.
     await search.fill("my thread");
     await list.getByRole("link", { name: "My thread" }).waitFor();
     await list
-      .getByText("Looked into names, first messages and metadata of all threads.")
+      .getByText("Searched names, first messages and metadata of all threads.")
       .waitFor({ timeout: 30_000 });
     expect(await list.getByRole("listitem").count()).toBe(1);
     expect(await shown.violations()).toEqual([]);
@@ -133,9 +133,9 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await list.getByRole("link", { name: "My thread" }).waitFor();
     await search.fill("my thread");
     await expect.poll(() => list.getByRole("listitem").count()).toBe(1);
-    await list.getByRole("button", { name: "Delete the thread My thread" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Leave it" }).click();
-    await list.getByRole("button", { name: "Delete the thread My thread" }).click();
+    await list.getByRole("button", { name: "Delete thread My thread" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Go back" }).click();
+    await list.getByRole("button", { name: "Delete thread My thread" }).click();
     expect(await shown.violations()).toEqual([]);
     await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
     // It was the one that was shown.

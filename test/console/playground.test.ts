@@ -76,7 +76,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.getByRole("button", { name: "Stop" }).click();
       await page.getByText("The graph has stopped before model.").waitFor();
       expect(await page.getByRole("alert").count()).toBe(0);
-      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByRole("button", { name: "Continue" }).click();
       await page.getByRole("button", { name: "Stop" }).waitFor();
     });
 

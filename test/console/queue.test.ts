@@ -37,8 +37,8 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
 
   test("says that nothing waits, and what servers there are", async () => {
     await shown.go("/queue");
-    await shown.page.getByText("Nothing waits, and nothing is executed.").waitFor();
-    await shown.page.getByText("No run waits.").waitFor();
+    await shown.page.getByText("No run is pending or running.").waitFor();
+    await shown.page.getByText("No pending runs.").waitFor();
     await rowOf("Servers", "(this one)").getByText("0 of 10").waitFor();
     expect(await shown.violations()).toEqual([]);
   });
@@ -67,22 +67,22 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
     ]);
     expect(await cells("By graph", "sleep")).toEqual(["sleep", "1", "1", "–"]);
     expect((await cells("By thread", busy.slice(-8)))[2]).toBe("2");
-    expect(await figure("Wait")).toBe("3");
-    expect(await figure("Of those for later")).toBe("1");
-    expect(await figure("Are executed")).toBe("1");
+    expect(await figure("Pending")).toBe("3");
+    expect(await figure("Of these, for later")).toBe("1");
+    expect(await figure("Running")).toBe("1");
     expect(await figure("Slots of this server")).toBe("1 of 10");
-    expect(await figure("The oldest waits")).toMatch(/^2 min \d+ s$/);
-    await rowOf("Runs that wait", later.run_id.slice(-8))
+    expect(await figure("Oldest pending for")).toMatch(/^2 min \d+ s$/);
+    await rowOf("Pending runs", later.run_id.slice(-8))
       .getByText(/due in (1 hour|\d+ minutes)/)
       .waitFor();
-    await rowOf("Runs that wait", first.run_id.slice(-8)).getByText("for its thread or a slot").waitFor();
+    await rowOf("Pending runs", first.run_id.slice(-8)).getByText("waits for its thread or a slot").waitFor();
     expect(await shown.violations()).toEqual([]);
   });
 
   test("goes on by itself when the database was away", async () => {
     const { page } = shown;
     await shown.go("/queue");
-    await page.getByText("Nothing waits, and nothing is executed.").waitFor();
+    await page.getByText("No run is pending or running.").waitFor();
     const isAway = (url: URL): boolean => url.pathname === "/queue" || url.pathname === "/runs/search";
     const detail = "The database can't be used at the moment.";
     await page.route(isAway, (route) => route.fulfill({ status: 503, json: { detail } }));
@@ -100,9 +100,9 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
       [run.run_id],
     );
     await shown.go("/queue");
-    await rowOf("By graph", "<b>gone</b>").getByText("none executes it").waitFor();
+    await rowOf("By graph", "<b>gone</b>").getByText("none").waitFor();
     await shown.page
-      .getByText("Suspects may have ended their servers. Each of them is executed alone.")
+      .getByText("Suspects may have ended their servers. The server executes each of them alone.")
       .waitFor();
     expect(await figure("Suspects")).toBe("1");
   });
@@ -131,22 +131,22 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
     expect(await pendingOf(threads[0]!)).toBe(2);
 
     await page.getByRole("button", { name: "Cancel 2 of sleep" }).click();
-    await answer("Cancel 2 runs of the graph sleep that wait?", "Leave it");
+    await answer("Cancel 2 pending runs of the graph sleep?", "Go back");
     expect(await pendingOf(threads[0]!)).toBe(2);
     await page.getByRole("button", { name: "Cancel 2 of sleep" }).click();
-    await answer("Cancel 2 runs of the graph sleep that wait?", "Interrupt");
+    await answer("Cancel 2 pending runs of the graph sleep?", "Interrupt");
     expect([await pendingOf(threads[0]!), await pendingOf(threads[2]!)]).toEqual([1, 1]);
 
-    await page.getByRole("button", { name: "Cancel all that wait" }).click();
-    await answer("Cancel 2 runs of the queue that wait?", "Interrupt");
+    await page.getByRole("button", { name: "Cancel all pending runs" }).click();
+    await answer("Cancel 2 pending runs of the queue?", "Interrupt");
     expect([await pendingOf(threads[0]!), await pendingOf(threads[2]!)]).toEqual([0, 0]);
-    await page.getByText("No run waits.").waitFor();
+    await page.getByText("No pending runs.").waitFor();
   });
 
   test("shows what waits again once a server is back that was away", async () => {
     const { page } = shown;
     await shown.go("/queue");
-    await page.getByText("Nothing waits, and nothing is executed.").waitFor();
+    await page.getByText("No run is pending or running.").waitFor();
     const isAway = (url: URL): boolean => ["/queue", "/runs/search"].includes(url.pathname);
     await page.route(isAway, (route) => route.fulfill({ status: 503, json: { message: "It is away." } }));
     await page.getByRole("alert").nth(1).waitFor();
@@ -154,7 +154,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
     await api.aRun(threadId, { ...COUNT, ...LATER });
     await page.unroute(isAway);
     await rowOf("By graph", "counter").waitFor();
-    await rowOf("Runs that wait", threadId.slice(-8)).waitFor();
+    await rowOf("Pending runs", threadId.slice(-8)).waitFor();
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 

@@ -93,7 +93,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await page.clock.fastForward("01:00");
     expect(asked).toBe(0);
     const run = await aRun(COUNT, "success");
-    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("button", { name: "Resume" }).click();
     await page.clock.fastForward("01:00");
     await page.locator(`tr[data-run="${run.run_id}"]`).waitFor();
     expect(asked).toBeGreaterThan(0);
@@ -134,7 +134,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await page.getByText("1 run", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Show all runs" }).click();
     await page.getByLabel("To", { exact: true }).fill("2020-01-01T00:00");
-    await page.getByText("There are no such runs.").waitFor();
+    await page.getByText("No runs match.").waitFor();
     expect(page.url()).toMatch(/to=20(19-12-31|20-01-01)T/);
     expect(await shown.violations()).toEqual([]);
     await page.getByRole("button", { name: "Show all runs" }).click();
@@ -158,14 +158,14 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     const bad = await aRun({ ...FAIL, context: { tone: "dry" } }, "error");
     await shown.go(`/runs?run=${bad.run_id}`);
     const dialog = shown.page.getByRole("dialog", { name: "Run" });
-    await dialog.getByText("Thrown in the node fail").waitFor();
+    await dialog.getByText("Error in node fail").waitFor();
     const text = await dialog.innerText();
     for (const part of [
       "This graph always fails.",
       "Created",
       "Started",
       "Ended",
-      "Took",
+      "Duration",
       "Attempts",
       "failing",
     ]) {
@@ -174,7 +174,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await dialog.getByRole("region", { name: "Input" }).getByText("hello").waitFor();
     await dialog.getByRole("region", { name: "Metadata" }).getByText("late").waitFor();
     await dialog.getByRole("region", { name: "Context" }).getByText("dry").waitFor();
-    expect(await dialog.getByRole("link", { name: "Its thread" }).getAttribute("href")).toBe(
+    expect(await dialog.getByRole("link", { name: "Open thread" }).getAttribute("href")).toBe(
       `#/threads/${bad.thread_id}`,
     );
     expect(await dialog.getByRole("link", { name: "Time travel" }).getAttribute("href")).toBe(
@@ -220,7 +220,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await shown.go("/runs?run=00000000-0000-7000-8000-000000000000");
     await shown.page
       .getByRole("alert")
-      .getByText(/There is no run/)
+      .getByText(/^Run .+ does not exist/)
       .waitFor();
   });
 
@@ -254,7 +254,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     for (const close of [
       () => shown.page.keyboard.press("Escape"),
       () => question.getByRole("button", { name: "Close" }).click(),
-      () => question.getByRole("button", { name: "Leave it" }).click(),
+      () => question.getByRole("button", { name: "Go back" }).click(),
     ]) {
       await asking.click();
       await question.waitFor();
@@ -289,7 +289,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
       .getByRole("dialog", { name: "Delete 1 run?" })
       .getByRole("button", { name: "Delete" })
       .click();
-    await shown.page.getByText("There are no such runs.").waitFor();
+    await shown.page.getByText("No runs match.").waitFor();
   });
 
   test("deletes several although one is gone already and one is refused, and says which are left", async () => {
@@ -320,7 +320,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await page.unroute(`**/runs/${refused.run_id}`);
     await page.getByRole("button", { name: "Delete 1" }).click();
     await page.getByRole("dialog", { name: "Delete 1 run?" }).getByRole("button", { name: "Delete" }).click();
-    await page.getByText("There are no such runs.").waitFor();
+    await page.getByText("No runs match.").waitFor();
   });
 
   test("goes on where a page has ended, though new runs come while pages are read", async () => {

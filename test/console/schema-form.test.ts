@@ -126,7 +126,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
     await shown.go("/assistants");
     await page.reload();
     await page.getByRole("button", { name: "New assistant" }).click();
-    const notice = dialog().getByText("Still reading the types of this graph…");
+    const notice = dialog().getByText("Reading the types of this graph…");
     await notice.waitFor();
     await dialog().getByLabel("tone (JSON)").waitFor();
     isRead = true;
@@ -194,7 +194,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
     // Back from JSON, the form shows what was written; emptied fields are not sent.
     expect(await dialog().getByLabel("nick").inputValue()).toBe("1");
     await form.getByLabel("temperature").fill("");
-    await group("tools").getByRole("button", { name: "Leave it out" }).click();
+    await group("tools").getByRole("button", { name: "Leave out" }).click();
     await group("Message 1").getByRole("button", { name: "Remove message 1" }).click();
     const left = (await json()) as object;
     for (const gone of ["temperature", "tools", "messages"]) expect(left).not.toHaveProperty(gone);
@@ -204,21 +204,21 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
     await open(SCHEMA);
     await dialog().getByLabel("steps").fill("many");
     await dialog().getByText("This must be a whole number.").waitFor();
-    await dialog().getByText("This must be given.").first().waitFor();
+    await dialog().getByText("This is required.").first().waitFor();
     await dialog().getByRole("tab", { name: "JSON" }).click();
     await dialog().getByText("steps: must be a whole number.").waitFor();
     expect(await shown.violations()).toEqual([]);
     await dialog().getByLabel("Context (JSON)").fill("{");
-    await dialog().getByRole("button", { name: "Create the assistant", disabled: true }).waitFor();
+    await dialog().getByRole("button", { name: "Create assistant", disabled: true }).waitFor();
     await dialog().getByLabel("Context (JSON)").fill('{"name": "Ada", "mode": "quick"}');
-    await dialog().getByText("It does not fit its schema").waitFor({ state: "detached" });
-    await dialog().getByRole("button", { name: "Create the assistant", disabled: false }).waitFor();
+    await dialog().getByText("The value does not match its schema").waitFor({ state: "detached" });
+    await dialog().getByRole("button", { name: "Create assistant", disabled: false }).waitFor();
   });
 
   test("forgets what was no JSON with the field, or the tab, that it was written in", async () => {
     await open(SCHEMA);
     const create = (disabled: boolean): Promise<void> =>
-      dialog().getByRole("button", { name: "Create the assistant", disabled }).waitFor();
+      dialog().getByRole("button", { name: "Create assistant", disabled }).waitFor();
     await dialog().getByRole("tab", { name: "JSON" }).click();
     await dialog().getByLabel("Context (JSON)").fill("{");
     await create(true);
@@ -227,7 +227,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
     await group("tree").getByRole("button", { name: "Add", exact: true }).click();
     await group("tree").getByLabel("below (JSON)").fill("[");
     await create(true);
-    await group("tree").getByRole("button", { name: "Leave it out" }).click();
+    await group("tree").getByRole("button", { name: "Leave out" }).click();
     await create(false);
     await dialog().getByLabel("anything (JSON)").fill("[");
     await create(true);
@@ -241,12 +241,12 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
     await dialog().getByRole("tab", { name: "JSON" }).click();
     await dialog().getByLabel("Context (JSON)").fill(JSON.stringify(value));
     await dialog().getByRole("tab", { name: "Form" }).click();
-    await dialog().getByText("There is no form for this: it does not look as its schema says.").waitFor();
+    await dialog().getByText("No form is available: it does not match its schema.").waitFor();
     expect(await json()).toEqual(value);
     await dialog().getByRole("tab", { name: "JSON" }).click();
     await dialog().getByLabel("Context (JSON)").fill('{"name": "Ada", "unknown": 1}');
     await dialog().getByRole("tab", { name: "Form" }).click();
-    await dialog().getByText("Kept, and written as JSON alone: unknown.").waitFor();
+    await dialog().getByText("Only editable as JSON: unknown.").waitFor();
     await dialog().getByLabel("Who (required)").fill("Grace");
     expect(await json()).toEqual({ name: "Grace", unknown: 1 });
   });
@@ -265,7 +265,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
       await dialog().getByRole("tab", { name: "Form" }).click();
       await dialog().getByRole("tabpanel").getByRole("textbox").first().waitFor();
       expect({ name, value: await json() }).toEqual({ name, value: { constructor: "c", a: "b" } });
-      await dialog().getByRole("button", { name: "Create the assistant", disabled: false }).waitFor();
+      await dialog().getByRole("button", { name: "Create assistant", disabled: false }).waitFor();
     }
     expect(graphs.length).toBeGreaterThan(Object.keys(HOSTILE).length);
   });

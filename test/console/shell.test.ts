@@ -131,7 +131,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     await page.getByRole("alert").getByText("has another version by now").waitFor();
     expect(await shown.violations()).toEqual([]);
     await page.unroute(isOfStore);
-    await page.getByRole("button", { name: "Load the page again" }).click();
+    await page.getByRole("button", { name: "Reload the page" }).click();
     await page.getByRole("main").getByRole("heading", { level: 1, name: "Store" }).waitFor();
   });
 

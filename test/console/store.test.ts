@@ -27,8 +27,8 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
 
   test("says that nothing is stored", async () => {
     await open("/store");
-    await main().getByText("Nothing is stored.").waitFor();
-    await main().getByText("There are no items like this here.").waitFor();
+    await main().getByText("The store is empty.").waitFor();
+    await main().getByText("No items match.").waitFor();
     expect(await shown.violations()).toEqual([]);
   });
 
@@ -40,7 +40,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
       .getByLabel("Value (JSON)")
       .fill('{"kind": "profile", "stars": 5, "text": "Likes engines"}');
     expect(await shown.violations()).toEqual([]);
-    await dialog().getByRole("button", { name: "Store the item" }).click();
+    await dialog().getByRole("button", { name: "Store item" }).click();
     await items().getByRole("button", { name: "profile" }).waitFor();
     expect((await client.store.getItem(["users", "ada"], "profile"))?.value).toEqual({
       ...{ kind: "profile", stars: 5, text: "Likes engines" },
@@ -48,10 +48,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
     await main().getByRole("button", { name: "New item" }).click();
     await dialog().getByLabel("Namespace").fill("users.ada");
     await dialog().getByLabel("Key").fill("profile");
-    await dialog().getByRole("button", { name: "Store the item" }).click();
+    await dialog().getByRole("button", { name: "Store item" }).click();
     await dialog().getByRole("alert").getByText("There is an item under this key already").waitFor();
     await dialog().getByLabel("Namespace").fill("langgraph.mine");
-    await dialog().getByRole("button", { name: "Store the item" }).click();
+    await dialog().getByRole("button", { name: "Store item" }).click();
     await dialog().getByRole("alert").getByText("reserved").waitFor();
     await dialog().getByRole("button", { name: "Close" }).click();
     expect((await client.store.getItem(["users", "ada"], "profile"))?.value).toMatchObject({ stars: 5 });
@@ -63,7 +63,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
     await client.store.putItem(["teams"], "all", {});
     await open("/store?namespace=teams");
     await items().getByRole("button", { name: "all" }).waitFor();
-    await namespaces().getByText("There are none below.").waitFor();
+    await namespaces().getByText("No namespaces below.").waitFor();
     await namespaces().getByRole("link", { name: "All" }).click();
     await namespaces().getByRole("link", { name: "users", exact: true }).click();
     await main().getByRole("heading", { name: "Items of users" }).waitFor();
@@ -77,7 +77,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
 
   test("finds items by what their fields are, and says when meanings have no index", async () => {
     await open("/store?namespace=users");
-    await main().getByText("By what fields are").click();
+    await main().getByText("By fields").click();
     const filter = main().getByLabel(/^Filter \(JSON\)/);
     await filter.fill('["kind"]');
     await main().getByText("A filter is an object.").waitFor();
@@ -91,7 +91,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
     await filter.fill("");
     await main().getByLabel("By meaning").fill("machines");
     await main().getByRole("button", { name: "Search" }).click();
-    await main().getByText("This server has no index of meanings").waitFor();
+    await main().getByText("This server has no semantic search").waitFor();
     expect(await shown.violations()).toEqual([]);
   });
 
@@ -142,7 +142,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
     expect(await dialog().getByLabel("Time to live, in minutes").inputValue()).toBe("90");
     await dialog().getByLabel("Value (JSON)").fill('{"text": "edited"}');
     expect(await shown.violations()).toEqual([]);
-    await dialog().getByRole("button", { name: "Store it anew" }).click();
+    await dialog().getByRole("button", { name: "Store changes" }).click();
     await dialog().waitFor({ state: "detached" });
     const item: unknown = await client.store.getItem(["short"], "lived");
     expect(item).toMatchObject({ value: { text: "edited" }, ttl: 90 });
@@ -150,7 +150,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
     await dialog().getByText("edited").waitFor();
     await dialog().getByRole("button", { name: "Edit" }).click();
     await dialog().getByLabel("Time to live, in minutes").fill("");
-    await dialog().getByRole("button", { name: "Store it anew" }).click();
+    await dialog().getByRole("button", { name: "Store changes" }).click();
     await items().getByRole("cell", { name: "never" }).waitFor();
     expect(await client.store.getItem(["short"], "lived")).not.toHaveProperty("ttl");
   });
@@ -159,8 +159,8 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
     await open("/store?namespace=short");
     await items().getByRole("button", { name: "lived" }).click();
     await dialog().getByRole("button", { name: "Delete" }).click();
-    await shown.page.getByRole("button", { name: "Delete the item" }).click();
-    await main().getByText("There are no items like this here.").waitFor();
+    await shown.page.getByRole("button", { name: "Delete item" }).click();
+    await main().getByText("No items match.").waitFor();
     expect(await client.store.getItem(["short"], "lived")).toBeNull();
   });
 
@@ -211,7 +211,7 @@ describe.runIf(pgvector !== undefined)("the page of a store with an index", { ti
       const items = shown.page.getByRole("region", { name: "Items", exact: true });
       await shown.page.getByLabel("By meaning").fill("green tea morning");
       await shown.page.getByRole("button", { name: "Search" }).click();
-      await items.getByRole("columnheader", { name: "Likeness" }).waitFor();
+      await items.getByRole("columnheader", { name: "Score" }).waitFor();
       expect(await items.locator("tbody td:first-child").allTextContents()).toEqual([
         "tea",
         "coffee",
@@ -222,7 +222,7 @@ describe.runIf(pgvector !== undefined)("the page of a store with an index", { ti
         "0.258",
         "0.000",
       ]);
-      expect(await shown.page.getByText("This server has no index of meanings").count()).toBe(0);
+      expect(await shown.page.getByText("This server has no semantic search").count()).toBe(0);
       expect(await shown.violations()).toEqual([]);
       expect(shown.faults).toEqual([]);
     } finally {

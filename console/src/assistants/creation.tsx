@@ -32,7 +32,7 @@ export const Creation = ({ graphId, onClose }: { graphId: string; onClose(): voi
           key={graph}
           graphId={graph}
           initial={EMPTY}
-          action="Create the assistant"
+          action="Create assistant"
           isBusy={create.isPending}
           error={create.error}
           onSubmit={(draft) => create.mutate(draft)}

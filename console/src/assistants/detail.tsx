@@ -47,7 +47,7 @@ const Present = ({ assistant, next }: { assistant: Assistant; next: number }) =>
   const reference = encodeURIComponent(assistant_id);
   return (
     <>
-      <h1 className={styles.name}>{shortened(name) || "Without a name"}</h1>
+      <h1 className={styles.name}>{shortened(name) || "Unnamed"}</h1>
       {description && <p className={styles.name}>{description}</p>}
       <p className="row">
         <span>
@@ -62,7 +62,7 @@ const Present = ({ assistant, next }: { assistant: Assistant; next: number }) =>
         <code>{assistant_id}</code>
       </p>
       <div className="row">
-        <Link href={`/?assistant=${reference}`}>Use it in the playground</Link>
+        <Link href={`/?assistant=${reference}`}>Use in the playground</Link>
         <button type="button" onClick={() => setOpen("edit")}>
           Edit
         </button>
@@ -74,8 +74,8 @@ const Present = ({ assistant, next }: { assistant: Assistant; next: number }) =>
       </div>
       {isOfGraph(assistant) && (
         <p className="faint">
-          It can&apos;t be deleted: the server keeps one assistant for each graph, which the graph&apos;s id
-          stands for. To have it as it was, activate its version 1.
+          This is the default assistant of its graph, so it cannot be deleted. To restore it, activate version
+          1.
         </p>
       )}
       {(["context", "config", "metadata"] as const).map((field) => (
@@ -112,8 +112,8 @@ const Edit = ({ assistant, next, onClose }: ChangeProps & { next: number }) => {
       setSeen(standingOf(now));
       await queries.invalidateQueries({ queryKey: ["assistants"] });
       throw new Error(
-        `The assistant has been changed since this was opened: version ${now.version} is active now. ` +
-          "What stands here does not have what has changed. Save once more to make a version of it all the same.",
+        `The assistant has changed since you opened it: version ${now.version} is active now. ` +
+          "Your version does not contain these changes. Save again to create it anyway.",
       );
     }
     return client.assistants.update(assistant_id, { ...draft });
@@ -132,8 +132,8 @@ const Edit = ({ assistant, next, onClose }: ChangeProps & { next: number }) => {
         onSubmit={(draft) => update.mutate(draft)}
       >
         <p className="notice">
-          Saving makes version {next} and activates it. It has the context and the config that stand here,
-          whole: nothing is taken over from earlier versions. Metadata are added to those that are there.
+          Saving creates version {next} and activates it. The version has only the context and the config
+          shown here. Metadata are added to the existing metadata.
         </p>
       </DraftForm>
     </Dialog>
@@ -150,7 +150,7 @@ const Deletion = ({ assistant, onClose }: ChangeProps) => {
   );
   return (
     <Dialog title={`Delete ${assistant.name || "the assistant"}?`} onClose={onClose}>
-      <p>All its versions go with it. This can&apos;t be undone.</p>
+      <p>This deletes all its versions and cannot be undone.</p>
       <label className="row">
         <input
           type="checkbox"
@@ -162,10 +162,10 @@ const Deletion = ({ assistant, onClose }: ChangeProps) => {
       <FaultNotice error={remove.error} />
       <div className="row">
         <button type="button" className="danger" disabled={remove.isPending} onClick={() => remove.mutate()}>
-          Delete the assistant
+          Delete assistant
         </button>
         <button type="button" onClick={onClose}>
-          Leave it
+          Go back
         </button>
       </div>
     </Dialog>

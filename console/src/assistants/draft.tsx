@@ -117,7 +117,7 @@ export const DraftForm = ({
           {action}
         </button>
         {validity.isJson && !validity.valid && (
-          <span className="faint">The context does not fit its schema; it can be kept all the same.</span>
+          <span className="faint">The context does not match its schema. You can still save it.</span>
         )}
       </div>
     </form>

@@ -26,8 +26,7 @@ export const AssistantList = () => {
         </button>
       </div>
       <p className="faint">
-        An assistant is a graph with a configuration of its own, kept in versions. Each graph has one to start
-        from.
+        An assistant is a graph with its own configuration, in versions. Each graph has a default assistant.
       </p>
       <search className="row">
         <label className="row">
@@ -50,16 +49,16 @@ export const AssistantList = () => {
       </search>
       <FaultNotice error={error} onRetry={() => void refetch()} />
       {isPending && <p className="faint">Loading…</p>}
-      {data !== undefined && data.assistants.length === 0 && <Empty>No assistant is like this.</Empty>}
+      {data !== undefined && data.assistants.length === 0 && <Empty>No assistant matches.</Empty>}
       {data !== undefined && data.assistants.length > 0 && (
         <Table label="Assistants" columns={["Name", "Graph", "Version", "Updated"]}>
           {data.assistants.map((assistant) => (
             <tr key={assistant.assistant_id}>
               <td className={styles.wide}>
                 <Link href={`/assistants/${encodeURIComponent(assistant.assistant_id)}`}>
-                  {shortened(assistant.name) || "Without a name"}
+                  {shortened(assistant.name) || "Unnamed"}
                 </Link>
-                {isOfGraph(assistant) && <span className="faint"> the graph itself</span>}
+                {isOfGraph(assistant) && <span className="faint"> default</span>}
                 {assistant.description && <div className="faint">{assistant.description.slice(0, 300)}</div>}
               </td>
               <td>{shortened(assistant.graph_id)}</td>

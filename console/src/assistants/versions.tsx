@@ -31,11 +31,11 @@ export const Versions = ({ assistant, versions }: VersionsProps) => {
     <section className="stack" aria-labelledby="versions">
       <h2 id="versions">Versions</h2>
       <p className="faint">
-        Runs use the active version. A version never changes and can&apos;t be deleted alone; to leave one,
-        activate another.
+        Runs use the active version. A version cannot be changed or deleted. To stop using one, activate
+        another.
       </p>
       <FaultNotice error={activate.error} />
-      <Table label="Table of versions" columns={["Version", "Active", "Made", "Name"]}>
+      <Table label="Table of versions" columns={["Version", "Active", "Created", "Name"]}>
         {versions.slice(0, shown).map(({ version, name, created_at }) => (
           <tr key={version}>
             <td>{version}</td>
@@ -115,7 +115,7 @@ const Comparison = ({ assistant, versions }: VersionsProps) => {
         {choice("right", "with", right)}
         <label className="row">
           <input type="checkbox" checked={isAll} onChange={({ target }) => setIsAll(target.checked)} />
-          Also what is the same
+          Show equal fields
         </label>
       </div>
       {sides.left !== undefined && sides.right !== undefined && (
@@ -149,7 +149,7 @@ const Differences = ({ left, right, isAll }: DifferencesProps) => {
     "left only": `only in version ${left.version}`,
     "right only": `only in version ${right.version}`,
   };
-  if (fields.length === 0) return <p role="status">The two versions say the same.</p>;
+  if (fields.length === 0) return <p role="status">The two versions are equal.</p>;
   return (
     <>
       <div className={styles.scroll} tabIndex={0} role="region" aria-label="Differences">

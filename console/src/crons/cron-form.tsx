@@ -80,7 +80,7 @@ const InputField = ({ assistantId, initial, onChange }: InputFieldProps) => {
         }}
       />
       {written?.validity.isJson === true && !written.validity.valid && (
-        <p className="faint">It does not fit what the graph takes; it is saved all the same.</p>
+        <p className="faint">The input does not match the schema of the graph. It is saved anyway.</p>
       )}
     </section>
   );
@@ -127,7 +127,7 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
   };
 
   return (
-    <Dialog title={cron === undefined ? "New cron" : "Edit the cron"} onClose={onClose}>
+    <Dialog title={cron === undefined ? "New cron" : "Edit cron"} onClose={onClose}>
       <form className="stack" onSubmit={(event) => void save(event)}>
         <div className={styles.fields}>
           <Field
@@ -182,7 +182,7 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
             </Field>
           )}
           {cron === undefined && (
-            <Field label="Thread" hint="Its id; without one each run gets a thread of its own.">
+            <Field label="Thread" hint="A thread id. If empty, each run gets its own thread.">
               {(attributes) => (
                 <input
                   {...attributes}
@@ -194,7 +194,7 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
             </Field>
           )}
           {isThreadless && (
-            <Field label="The thread of a run that has ended">
+            <Field label="When a run ends, its thread">
               {(attributes) => (
                 <select
                   {...attributes}
@@ -202,12 +202,12 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
                   onChange={({ target }) => setCompleted(target.value as "delete" | "keep")}
                 >
                   <option value="delete">is deleted</option>
-                  <option value="keep">stays</option>
+                  <option value="keep">is kept</option>
                 </select>
               )}
             </Field>
           )}
-          <Field label="Until" hint="Nothing is run at this time and later.">
+          <Field label="End time" hint="No run starts at or after this time.">
             {(attributes) => (
               <input
                 {...attributes}

@@ -39,7 +39,7 @@ export const CronRuns = ({ cronId, onClose }: { cronId: string; onClose(): void 
     <Dialog title={`Last runs of ${data?.cron.schedule ?? "the cron"}`} onClose={onClose}>
       <FaultNotice error={error} />
       {data !== undefined && runs.length === 0 && (
-        <Empty>It has no runs yet, or those that it had are deleted.</Empty>
+        <Empty>The cron has no runs yet, or they were deleted.</Empty>
       )}
       {runs.length > 0 && (
         <Table label="Last runs" columns={["Run", "Status", "Created", "Duration", "Error"]}>

@@ -21,7 +21,7 @@ const STATE = new Map([
 
 /** Crons, a row each. */
 export const CronTable = ({ crons, assistantNames, onToggle, onEdit, onDelete }: CronTableProps) => (
-  <Table label="Crons" columns={["Schedule", "Next run", "Assistant", "Thread", "State", "Change"]}>
+  <Table label="Crons" columns={["Schedule", "Next run", "Assistant", "Thread", "State", "Actions"]}>
     {crons.map((cron) => {
       const { cron_id, schedule, timezone, next_run_date, assistant_id, thread_id, enabled, error } = cron;
       const words = scheduleWords(schedule);
@@ -39,7 +39,7 @@ export const CronTable = ({ crons, assistantNames, onToggle, onEdit, onDelete }:
           </td>
           <td>
             {thread_id === null ? (
-              "one for each run"
+              "new for each run"
             ) : (
               <RecordLink id={thread_id} place={`/threads/${thread_id}`} />
             )}

@@ -91,7 +91,7 @@ export default function CronsPage() {
         </div>
       )}
       {data?.hasMore === true && limit >= SHOWN_AT_MOST && (
-        <p className="faint">These are the {SHOWN_AT_MOST} that fire next; there are more.</p>
+        <p className="faint">These are the {SHOWN_AT_MOST} crons that fire next. There are more.</p>
       )}
       {asked?.kind === "new" && (
         <CronForm
@@ -117,7 +117,7 @@ export default function CronsPage() {
       )}
       {asked?.kind === "delete" && (
         <Confirmation
-          question={`Delete the cron ${scheduleWords(asked.cron.schedule) ?? asked.cron.schedule}?`}
+          question={`Delete cron ${scheduleWords(asked.cron.schedule) ?? asked.cron.schedule}?`}
           action="Delete"
           onConfirm={() => void changeHere("DELETE", `/runs/crons/${asked.cron.cron_id}`)}
           onClose={() => setAsked(undefined)}

@@ -167,12 +167,12 @@ export const Canvas = ({ drawing, layout, activity, selected, onSelect, onToggle
   const lit = new Set(drawing.nodes.map(({ id }) => id).filter(isRunning));
   return (
     <div className={styles.canvas}>
-      <div className={styles.tools} role="group" aria-label="Size of the drawing">
-        <button type="button" aria-label="Smaller" onClick={() => change(1 / ZOOM_STEP)}>
+      <div className={styles.tools} role="group" aria-label="Zoom">
+        <button type="button" aria-label="Zoom out" onClick={() => change(1 / ZOOM_STEP)}>
           −
         </button>
         <output className={styles.zoom}>{Math.round(zoom * 100)} %</output>
-        <button type="button" aria-label="Larger" onClick={() => change(ZOOM_STEP)}>
+        <button type="button" aria-label="Zoom in" onClick={() => change(ZOOM_STEP)}>
           +
         </button>
         <button type="button" onClick={fit} disabled={isFitting}>

@@ -69,7 +69,7 @@ export const Choices = ({ assistantId, threadId, onChoose }: ChoicesProps) => {
             onChoose({ assistant: assistantId ?? "", thread: target.value === "" ? undefined : target.value })
           }
         >
-          <option value="">none: the graph alone</option>
+          <option value="">none (graph only)</option>
           {threadId !== undefined && !listed.some(({ thread_id }) => thread_id === threadId) && (
             <option value={threadId}>{threadId}</option>
           )}

@@ -61,10 +61,10 @@ const Graph = ({ assistantId, threadId }: { assistantId: string; threadId: strin
       <FaultNotice error={layout.error} />
       {hasThread && (
         <div className="row">
-          <p role="status">{isRunning ? "A run is going on." : "No run is going on."}</p>
+          <p role="status">{isRunning ? "A run is in progress." : "No run is in progress."}</p>
           {hasOlder && (
             <button type="button" className="plain" onClick={loadOlder}>
-              Count older steps, too
+              Include older steps
             </button>
           )}
           <span className={styles.links}>
@@ -87,8 +87,7 @@ const Graph = ({ assistantId, threadId }: { assistantId: string; threadId: strin
           )
         ) : (
           <Empty>
-            This graph has {drawing.nodes.length} nodes. That is more than a drawing can show; below they are
-            as a list.
+            This graph has {drawing.nodes.length} nodes, too many for a drawing. The list below shows them.
           </Empty>
         )}
         {selected !== undefined && (
@@ -102,7 +101,7 @@ const Graph = ({ assistantId, threadId }: { assistantId: string; threadId: strin
         )}
       </div>
       <details>
-        <summary>The graph as a list</summary>
+        <summary>Graph as a list</summary>
         <GraphText drawing={drawing} activity={shownActivity} onSelect={setSelected} />
       </details>
     </>
@@ -150,7 +149,7 @@ export default function GraphPage() {
       </div>
       <FaultNotice error={error} />
       {assistantId === undefined ? (
-        chosen === null && <Empty>There is no assistant to draw; choose one.</Empty>
+        chosen === null && <Empty>No assistant is selected. Choose one.</Empty>
       ) : (
         <Graph key={assistantId} assistantId={assistantId} threadId={threadId} />
       )}

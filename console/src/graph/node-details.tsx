@@ -44,7 +44,7 @@ const StateBefore = ({ threadId, execution }: { threadId: string; execution: Exe
     // A state may have 30 MB: what nobody looks at any more is not kept.
     gcTime: 0,
   });
-  if (checkpoint === undefined) return <Empty>It is stored when the step has ended.</Empty>;
+  if (checkpoint === undefined) return <Empty>The output is stored when the step ends.</Empty>;
   if (before.error !== null)
     return <FaultNotice error={before.error} onRetry={() => void before.refetch()} />;
   return before.data === undefined ? (
@@ -88,7 +88,11 @@ const ExecutionView = ({
       </summary>
       {isOpen && (
         <div className="stack">
-          <Part title={input === undefined ? "Read: the state before" : "Read: what it was given"}>
+          <Part
+            title={
+              input === undefined ? "Input: the state before the step" : "Input: values sent to the node"
+            }
+          >
             {input === undefined ? (
               <StateBefore threadId={threadId} execution={execution} />
             ) : (
@@ -96,17 +100,17 @@ const ExecutionView = ({
             )}
           </Part>
           {error !== undefined && (
-            <Part title="Failed">
+            <Part title="Error">
               <p className={styles.error}>{error}</p>
             </Part>
           )}
           {interrupts.length > 0 && (
-            <Part title="Asked">
+            <Part title="Interrupt">
               <JsonView value={interrupts.map(({ value }) => value)} />
             </Part>
           )}
           {outcome !== "running" && error === undefined && (
-            <Part title="Wrote">
+            <Part title="Output">
               {result == null ? (
                 <Empty>Nothing.</Empty>
               ) : (
@@ -128,8 +132,8 @@ const ExecutionView = ({
 };
 
 const titleOf = (own: readonly Execution[]): string => {
-  if (own.length > 1) return `Ran ${own.length} times, the newest first`;
-  return own[0]?.outcome === "running" ? "Runs for the first time" : "Ran once";
+  if (own.length > 1) return `Ran ${own.length} times, newest first`;
+  return own[0]?.outcome === "running" ? "First run in progress" : "Ran once";
 };
 
 /** What a node read and wrote, each time it ran, the newest first. */
@@ -165,9 +169,9 @@ export const NodeDetails = ({
         </button>
       </div>
       {threadId === undefined ? (
-        <Empty>Choose a thread to see what this node read and wrote.</Empty>
+        <Empty>Select a thread to see the input and output of this node.</Empty>
       ) : own.length === 0 ? (
-        <Empty>It has not run in what is loaded of this thread.</Empty>
+        <Empty>This node has not run in the loaded part of this thread.</Empty>
       ) : (
         <>
           <h3>{titleOf(own)}</h3>

@@ -35,7 +35,7 @@ const Tasks = ({ tasks, onOpen }: { tasks: readonly Task[]; onOpen(namespace: st
             <strong>{task.name}</strong>
             {namespace !== undefined && namespace !== "" && (
               <button type="button" onClick={() => onOpen(namespace)}>
-                Look into its graph
+                Open its graph
               </button>
             )}
           </div>
@@ -96,22 +96,22 @@ export const CheckpointDetails = (props: CheckpointDetailsProps) => {
       </div>
       <div className="row">
         <code className={styles.id}>{place.checkpoint_id}</code>
-        <Copy text={place.checkpoint_id}>Copy the id</Copy>
+        <Copy text={place.checkpoint_id}>Copy id</Copy>
       </div>
       {actions(state)}
       <p className="row">
         {row !== undefined && row.wrote.length > 0 && <span>Wrote: {nodeNames(row.wrote)}.</span>}
-        <span>{due.length === 0 ? "Nothing is due." : `Next: ${nodeNames(due)}.`}</span>
+        <span>{due.length === 0 ? "No next node." : `Next: ${nodeNames(due)}.`}</span>
         <Link href={placeInPlayground}>Continue in the playground</Link>
       </p>
       {state.tasks.length > 0 && (
-        <Section title="Due after it">
+        <Section title="Next tasks">
           <Tasks tasks={state.tasks} onOpen={onOpenNamespace} />
         </Section>
       )}
       <Section title="State">
         {Object.keys(state.values ?? {}).length === 0 ? (
-          <Empty>It is empty.</Empty>
+          <Empty>The state is empty.</Empty>
         ) : (
           <JsonView value={state.values} depth={1} />
         )}

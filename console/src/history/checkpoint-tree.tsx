@@ -11,7 +11,7 @@ const PAGE_KEY_ROWS = 10;
 
 const branchText = ({ number, length, from }: Branch): string => {
   const size = length === 1 ? "1 checkpoint" : `${length} checkpoints`;
-  if (from === undefined) return number === 1 ? "" : `Branch ${number}, a beginning of its own, ${size}`;
+  if (from === undefined) return number === 1 ? "" : `Branch ${number}, a new start, ${size}`;
   if (!from.isLoaded) return number === 1 ? "" : `Branch ${number}, from an older checkpoint, ${size}`;
   return `Branch ${number}, from step ${from.step ?? "?"}, ${size}`;
 };
@@ -21,11 +21,11 @@ const factsOf = ({ state, ways, wrote }: TreeRow): string[] => {
   const next = nodeNames(state.next.filter((name) => name !== "__start__"));
   const hasAsked = (state.interrupts ?? []).length > 0;
   return [
-    state.next.includes("__start__") ? "a run begins" : "",
+    state.next.includes("__start__") ? "a run starts" : "",
     wrote.length > 0 ? `wrote: ${nodeNames(wrote)}` : "",
     next === "" ? "" : `next: ${next}`,
-    hasAsked ? (ways > 0 ? "had a question" : "waits for an answer") : "",
-    ways > 1 ? `${ways} ways on` : "",
+    hasAsked ? (ways > 0 ? "had an interrupt" : "waits for an answer") : "",
+    ways > 1 ? `${ways} branches` : "",
   ].filter((fact) => fact !== "");
 };
 
@@ -43,7 +43,7 @@ const Row = ({ row }: { row: TreeRow }) => {
           </span>
         )}
       </span>
-      <span className={styles.facts}>{factsOf(row).join(" · ") || "nothing is due"}</span>
+      <span className={styles.facts}>{factsOf(row).join(" · ") || "no next node"}</span>
     </>
   );
 };

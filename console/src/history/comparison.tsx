@@ -42,7 +42,7 @@ export const Comparison = ({ threadId, state, place, rows, compared, onCompare }
           value={compared ?? ""}
           onChange={({ target }) => onCompare(target.value === "" ? undefined : target.value)}
         >
-          <option value="">the checkpoint before it</option>
+          <option value="">the previous checkpoint</option>
           {!isOffered && (
             <option value={compared}>
               {compared === place.checkpoint_id ? "itself" : `…${compared.slice(9, 18)}`}
@@ -56,7 +56,7 @@ export const Comparison = ({ threadId, state, place, rows, compared, onCompare }
         </select>
         {compared !== place.checkpoint_id && (
           <button type="button" onClick={() => onCompare(place.checkpoint_id)}>
-            Compare others with this one
+            Compare others with this checkpoint
           </button>
         )}
       </div>
@@ -64,8 +64,8 @@ export const Comparison = ({ threadId, state, place, rows, compared, onCompare }
       {other === undefined ? (
         <Empty>
           {compared === undefined
-            ? "There is none before it."
-            : "Choose another one from the list, and see how it differs."}
+            ? "There is no previous checkpoint."
+            : "Select another checkpoint in the list to compare it."}
         </Empty>
       ) : (
         first.data !== undefined && (

@@ -49,7 +49,7 @@ const TextChange = ({ before, after }: { before: string; after: string }) => {
 };
 
 const Values = ({ change: { kind, before, after } }: { change: Change }) => {
-  if (kind === "moved") return <p>{`from place ${String(before)} to place ${String(after)}`}</p>;
+  if (kind === "moved") return <p>{`from position ${String(before)} to position ${String(after)}`}</p>;
   if (typeof before === "string" && typeof after === "string")
     return <TextChange before={before} after={after} />;
   if (kind !== "changed") return <JsonView value={kind === "added" ? after : before} />;
@@ -71,14 +71,15 @@ const Values = ({ change: { kind, before, after } }: { change: Change }) => {
 export const Difference = ({ before, after }: { before: unknown; after: unknown }) => {
   const changes = useMemo(() => changesBetween(before, after), [before, after]);
   const [shown, setShown] = useState(CHANGES_SHOWN);
-  if (changes.length === 0) return <Empty>Nothing is different.</Empty>;
+  if (changes.length === 0) return <Empty>No differences.</Empty>;
   return (
     <>
       <ul className={styles.changes} aria-label="Differences">
         {changes.slice(0, shown).map((change) => (
           <li key={`${change.kind} ${change.path.join("\n")}`} data-kind={change.kind}>
             <p className={styles.head}>
-              <strong>{WORDS[change.kind]}</strong> <code>{change.path.join(" › ") || "the whole"}</code>
+              <strong>{WORDS[change.kind]}</strong>{" "}
+              <code>{change.path.join(" › ") || "the whole value"}</code>
             </p>
             <Values change={change} />
           </li>

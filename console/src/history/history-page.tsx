@@ -33,7 +33,7 @@ const useSight = (threadId: string) => {
 const Path = ({ namespace, onOpen }: { namespace: string; onOpen(namespace: string): void }) => {
   const segments = namespace.split("|");
   return (
-    <nav aria-label="Graphs within the thread" className="row">
+    <nav aria-label="Subgraphs of the thread" className="row">
       <button type="button" className="plain" onClick={() => onOpen("")}>
         The thread
       </button>
@@ -95,8 +95,8 @@ const History = ({ threadId }: { threadId: string }) => {
       {history.states !== undefined && rows.length === 0 && (
         <Empty>
           {namespace === ""
-            ? "This thread has no checkpoints: nothing has run in it."
-            : "This graph has no checkpoints of its own in the thread."}
+            ? "This thread has no checkpoints. No run has started in it."
+            : "This graph has no checkpoints in the thread."}
         </Empty>
       )}
       {rows.length > 0 && (
@@ -111,7 +111,7 @@ const History = ({ threadId }: { threadId: string }) => {
             <div className="row">
               <span className="faint" role="status">
                 {rows.length === 1 ? "1 checkpoint" : `${rows.length} checkpoints`}
-                {history.hasOlder ? ", there are older ones" : ""}
+                {history.hasOlder ? ", and older ones" : ""}
               </span>
               {history.hasOlder && (
                 <button type="button" disabled={history.isLoadingOlder} onClick={history.loadOlder}>
@@ -156,7 +156,7 @@ const History = ({ threadId }: { threadId: string }) => {
                       setIsEditing(true);
                     }}
                   >
-                    Edit the state…
+                    Edit state…
                   </button>
                   {isEditing && (
                     <StateEditor

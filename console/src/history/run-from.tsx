@@ -39,7 +39,7 @@ export const RunProgress = ({ threadId, runId }: { threadId: string; runId: stri
   return (
     <div role="status" className="notice">
       <p className="row">
-        The run that was started here: <Status status={status ?? "pending"} />
+        Run started here: <Status status={status ?? "pending"} />
         {why !== undefined && <span>{why}</span>}
       </p>
       <FaultNotice error={run.error} />
@@ -79,12 +79,12 @@ const useStart = ({ threadId, assistantId, onStarted }: Starter) => {
 };
 
 const NoAssistant = () => (
-  <p className="faint">No assistant has run in this thread yet: none can go on from here.</p>
+  <p className="faint">No assistant has run in this thread yet, so no run can start here.</p>
 );
 
 /**
  * Starts a run at the step of the thread that called a graph within it. There is no other way to run from a checkpoint of such a graph:
- * LangGraph begins the graphs that a step calls anew.
+ * LangGraph restarts the graphs that a step calls.
  * @param around by namespace, the checkpoints at which the graphs around this one stood; as the API tells of a state
  */
 export const RunFromCall = ({
@@ -95,9 +95,7 @@ export const RunFromCall = ({
   if (starter.assistantId === undefined) return <NoAssistant />;
   if (typeof around?.[""] !== "string")
     return (
-      <p className="faint">
-        The server does not say from where in the thread this graph was called: no run can begin here.
-      </p>
+      <p className="faint">The server does not say which step called this graph, so no run can start here.</p>
     );
   return (
     <>
@@ -105,7 +103,7 @@ export const RunFromCall = ({
         type="button"
         className="primary"
         disabled={start.isPending}
-        title="LangGraph begins the graphs that a step calls anew."
+        title="LangGraph restarts the graphs that a step calls."
         onClick={() =>
           start.mutate({ input: null, checkpoint: { ...starter.place, checkpoint_map: around } })
         }
@@ -145,7 +143,7 @@ export const RunFrom = ({ threadId, assistantId, place, isDue, onAsk, onStarted 
         type="button"
         className="primary"
         disabled={!isDue || start.isPending}
-        title={isDue ? undefined : "Nothing is due after this checkpoint."}
+        title={isDue ? undefined : "No node is next after this checkpoint."}
         onClick={() => run(null)}
       >
         Run from here

@@ -56,8 +56,8 @@ const useHeadSeen = (threadId: string) => {
       if (before === now) return;
       seen.current = Promise.resolve(now);
       throw new Error(
-        "The thread has gone on since this was opened: somebody has changed its state, or a run has. What you store is a branch beside " +
-          "that, from which the next run goes on. Store it once more to do so all the same.",
+        "The thread has changed since you opened it. Your state becomes a separate branch, " +
+          "and the next run continues from it. Store again to create this branch.",
       );
     },
   };
@@ -102,11 +102,11 @@ export const StateEditor = ({ threadId, assistantId, place, state, onStored, onC
   const schema = place.checkpoint_ns === "" ? (schemas.data?.state_schema ?? {}) : {};
   const isReady = assistantId === undefined || !schemas.isPending;
   return (
-    <Dialog title="Edit the state" onClose={onClose}>
+    <Dialog title="Edit state" onClose={onClose}>
       <p className="faint">
-        What you change is stored as a new checkpoint behind this one, through the reducers of the graph, as
-        if a node had written it: what a list collects is added to it, and a message replaces the one with the
-        same id. Keys that you leave as they are are not written.
+        Your changes become a new checkpoint after this one. They pass through the reducers of the graph, as
+        if a node wrote them: a list gets new items, and a message replaces the one with the same id.
+        Unchanged keys are not written.
       </p>
       {isReady && (
         <ValueEditor
@@ -121,9 +121,9 @@ export const StateEditor = ({ threadId, assistantId, place, state, onStored, onC
         />
       )}
       <div className="row">
-        <label htmlFor={id}>As if written by</label>
+        <label htmlFor={id}>As node</label>
         <select id={id} value={asNode} onChange={({ target }) => setAsNode(target.value)}>
-          <option value="">the node that wrote last</option>
+          <option value="">the last node that wrote</option>
           {(graph.data === undefined ? [] : nodesOf(graph.data, place.checkpoint_ns)).map((name) => (
             <option key={name} value={name}>
               {name}
@@ -141,10 +141,10 @@ export const StateEditor = ({ threadId, assistantId, place, state, onStored, onC
           disabled={store.isPending || !validity.isJson || (changed === null && asNode === "")}
           onClick={() => store.mutate()}
         >
-          Store as a new checkpoint
+          Store as new checkpoint
         </button>
         <span className="faint" role="status">
-          {changed === null ? "Nothing is changed." : `Written: ${Object.keys(changed).join(", ")}.`}
+          {changed === null ? "No changes." : `Changed: ${Object.keys(changed).join(", ")}.`}
         </span>
       </div>
     </Dialog>

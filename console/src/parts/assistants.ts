@@ -98,4 +98,4 @@ export const useAssistantNames = () => {
 
 /** An assistant in a list: one that is called as its graph is that graph. */
 export const assistantText = ({ name, graph_id }: NamedAssistant): string =>
-  name === graph_id ? shortened(name) : `${shortened(name) || "without a name"} (${shortened(graph_id)})`;
+  name === graph_id ? shortened(name) : `${shortened(name) || "unnamed"} (${shortened(graph_id)})`;

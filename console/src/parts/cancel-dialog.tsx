@@ -29,7 +29,7 @@ export const CancelDialog = ({
   };
   return (
     <Dialog title={question} onClose={onClose}>
-      <p>Interrupting keeps what was done, and the run. Rolling back undoes it, and deletes the run.</p>
+      <p>Interrupt keeps the run and its results. Roll back removes the results and deletes the run.</p>
       <FaultNotice error={fault} />
       <div className="row">
         <button type="button" className="danger" disabled={isAtWork} onClick={() => void cancel("interrupt")}>
@@ -39,7 +39,7 @@ export const CancelDialog = ({
           Roll back
         </button>
         <button type="button" onClick={onClose}>
-          Leave it
+          Go back
         </button>
       </div>
     </Dialog>

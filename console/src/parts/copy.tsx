@@ -8,7 +8,7 @@ export const Copy = ({ text, label, children }: { text: string; label?: string; 
       await navigator.clipboard.writeText(text);
       setSaid("Copied.");
     } catch {
-      setSaid("The browser did not allow it.");
+      setSaid("Not copied: the browser did not allow it.");
     }
   };
   return (

@@ -79,7 +79,7 @@ export const Confirmation = ({
         {action}
       </button>
       <button type="button" onClick={onClose}>
-        Leave it
+        Go back
       </button>
     </div>
   </Dialog>

@@ -18,7 +18,7 @@ export const FaultNotice = ({ error, onRetry }: { error: unknown; onRetry?: (() 
 export const ReadingNotice = ({ schemas }: { schemas: { provisional?: true } | undefined }) =>
   schemas?.provisional === true ? (
     <p className="faint" role="status">
-      Still reading the types of this graph…
+      Reading the types of this graph…
     </p>
   ) : null;
 

@@ -98,7 +98,7 @@ export const CheckedJson = (props: SchemaFormProps & { note?: string | undefined
         initial={value}
         onChange={(written) =>
           written === undefined
-            ? onChange(value, { valid: false, errors: ["What is written is no JSON."], isJson: false })
+            ? onChange(value, { valid: false, errors: ["This is not valid JSON."], isJson: false })
             : onChange(written.json, validate(written.json))
         }
       />
@@ -113,7 +113,7 @@ const Errors = ({ errors }: { errors: readonly string[] }) => (
   <div role="status">
     {errors.length > 0 && (
       <div className="notice bad">
-        <p>It does not fit its schema:</p>
+        <p>The value does not match its schema:</p>
         <ul>
           {errors.slice(0, SHOWN_AT_MOST).map((error, index) => (
             <li key={index}>{error}</li>
@@ -149,12 +149,12 @@ export const SchemaForm = (props: SchemaFormProps) => {
   const judge = (current: unknown): Validity => {
     const errors = validation.errorsOf(current).map(sentenceOf);
     if (unread.current.size === 0) return { valid: errors.length === 0, errors, isJson: true };
-    return { valid: false, errors: [...errors, "A part of what is written is no JSON."], isJson: false };
+    return { valid: false, errors: [...errors, "A part of this is not valid JSON."], isJson: false };
   };
   useFirstWord(props, judge);
   if (!("schema" in prepared) || against !== undefined) {
     const reason = "schema" in prepared ? against : prepared.reason;
-    return <CheckedJson {...props} saysAtOnce={false} note={`There is no form for this: ${reason}.`} />;
+    return <CheckedJson {...props} saysAtOnce={false} note={`No form is available: ${reason}.`} />;
   }
   const context: FormContext = {
     onWritten: (field, isJson) => {
@@ -166,9 +166,7 @@ export const SchemaForm = (props: SchemaFormProps) => {
   };
   const beside = keysBeside(value, prepared.schema);
   return (
-    <FormBoundary
-      otherwise={<CheckedJson {...props} note="There is no form for this: its schema is unusual." />}
-    >
+    <FormBoundary otherwise={<CheckedJson {...props} note="No form is available: its schema is unusual." />}>
       <Form
         tagName="div"
         idPrefix={id}
@@ -192,7 +190,7 @@ export const SchemaForm = (props: SchemaFormProps) => {
       />
       {beside.length > 0 && (
         <p className="faint">
-          Kept, and written as JSON alone: {beside.slice(0, 5).join(", ")}
+          Only editable as JSON: {beside.slice(0, 5).join(", ")}
           {beside.length > 5 && ` and ${beside.length - 5} more`}.
         </p>
       )}

@@ -30,12 +30,7 @@ export const ValueEditor = (props: SchemaFormProps) => {
   };
   return (
     <div className="stack">
-      <div
-        role="tablist"
-        aria-label={`${props.label}: how it is written`}
-        className={styles.tabs}
-        onKeyDown={onKeyDown}
-      >
+      <div role="tablist" aria-label={`${props.label}: format`} className={styles.tabs} onKeyDown={onKeyDown}>
         {VIEWS.map((each) => (
           <button
             key={each}

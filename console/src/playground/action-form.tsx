@@ -68,7 +68,7 @@ const ActionPart = ({ request, wordOf, decided, onDecide }: ActionPartProps) => 
       ))}
       {mayRespond && (
         <div className="stack">
-          <label htmlFor={id}>{wordOf.respond === "Reject" ? "Why (if you reject)" : "Response"}</label>
+          <label htmlFor={id}>{wordOf.respond === "Reject" ? "Reason (if you reject)" : "Response"}</label>
           <textarea id={id} rows={2} value={text} onChange={({ target }) => setText(target.value)} />
         </div>
       )}

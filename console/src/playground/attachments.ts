@@ -21,7 +21,7 @@ const base64Of = async (file: File): Promise<string> => {
 /** @throws Error with a sentence for who chose the files */
 export const readImages = async (files: readonly File[]): Promise<Attachment[]> => {
   const images = files.filter(({ type }) => type.startsWith("image/"));
-  if (images.length < files.length) throw new Error("Only images can go with a message.");
+  if (images.length < files.length) throw new Error("Only images can be attached to a message.");
   refuseMoreThan(images.reduce((sum, { size }) => sum + size, 0));
   const read = images.map(async (file) => ({
     name: file.name,
@@ -40,7 +40,7 @@ export const attach = (attached: readonly Attachment[], added: readonly Attachme
 
 const refuseMoreThan = (bytes: number): void => {
   if (bytes > ATTACHED_BYTES_AT_MOST)
-    throw new Error(`The images of a message may have ${ATTACHED_BYTES_AT_MOST / 1_000_000} MB together.`);
+    throw new Error(`The images of a message may have ${ATTACHED_BYTES_AT_MOST / 1_000_000} MB in total.`);
 };
 
 /** A person's message, as LangChain has it. */

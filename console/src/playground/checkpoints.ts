@@ -139,7 +139,7 @@ export const checkpointBefore = async (
     return (await queries.fetchQuery(messageIdsAt(connection, threadId, id))).has(messageId);
   };
   let first = path.length - 1;
-  if (!(await has(first))) throw new Error("This message is not stored (yet).");
+  if (!(await has(first))) throw new Error("This message is not stored yet.");
   let hasNot = first - 1;
   for (let step = 2; hasNot >= 0 && (await has(hasNot)); step *= 2) {
     first = hasNot;
@@ -152,6 +152,6 @@ export const checkpointBefore = async (
     else hasNot = middle;
   }
   const before = path[hasNot]?.id;
-  if (before === undefined) throw new Error("Nothing is stored of the time before this message.");
+  if (before === undefined) throw new Error("No checkpoint is stored before this message.");
   return before;
 };

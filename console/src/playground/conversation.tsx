@@ -64,7 +64,7 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
         />
       ) : (
         <div className={styles.empty}>
-          <Empty>{isRunning ? "The graph is running." : "Nothing has been said in this thread yet."}</Empty>
+          <Empty>{isRunning ? "The graph is running." : "This thread has no messages yet."}</Empty>
         </div>
       )}
       <p role="status" className="unseen">
@@ -76,11 +76,11 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
         {elsewhere !== undefined && (
           <p className="notice row">
             {elsewhere === "earlier"
-              ? "This is an earlier state of the thread. What you send goes on from here, as a branch of its own."
-              : "This is another branch of the thread. What you send goes on from here."}
+              ? "This is an earlier state of the thread. Your next message starts a new branch here."
+              : "This is another branch of the thread. Your next message continues it."}
             {branches.next.some((node) => node !== "__start__") && (
               <button type="button" onClick={() => void branches.goOn().catch(() => undefined)}>
-                Go on with {branches.next.join(", ")}
+                Continue with {branches.next.join(", ")}
               </button>
             )}
             <button type="button" onClick={branches.showNewest}>

@@ -69,7 +69,7 @@ export const InnerGraphs = ({ threadId, of, moment, read, isAlone = false }: Inn
     gcTime: 0,
   });
   if (isAlone && graphs.data?.length === 0)
-    return <p className="faint">No graph within this one has worked on it.</p>;
+    return <p className="faint">No subgraph worked on this message.</p>;
   if (graphs.isPending) return <p className="faint">Loading…</p>;
   if (graphs.isError) return <FaultNotice error={graphs.error} onRetry={() => void graphs.refetch()} />;
   const count = graphs.data.length;
@@ -87,7 +87,7 @@ export const InnerGraphs = ({ threadId, of, moment, read, isAlone = false }: Inn
       </p>
       {messages.length > 0 && <InnerMessages messages={messages} />}
       {Object.keys(others).length > 0 && <JsonView value={others} depth={0} />}
-      {messages.length === 0 && Object.keys(others).length === 0 && <Empty>It has kept nothing.</Empty>}
+      {messages.length === 0 && Object.keys(others).length === 0 && <Empty>It stored nothing.</Empty>}
     </section>
   ));
 };

@@ -31,7 +31,7 @@ export const InterruptPanel = ({ record, next, onAnswer, onGoOn }: InterruptPane
     <p className="notice row">
       The graph has stopped before {next.join(", ")}.
       <button type="button" onClick={() => void onGoOn().catch(() => undefined)}>
-        Go on
+        Continue
       </button>
     </p>
   );
@@ -71,7 +71,7 @@ const Questions = ({
           </legend>
           {answers.has(id) && !isSending ? (
             <p className="row">
-              Answered; the graph goes on when all are.
+              Answered. The graph continues when all are answered.
               <button type="button" onClick={() => takeBack(id)}>
                 Change
               </button>

@@ -68,7 +68,7 @@ export const LiveGraphs = ({ stream }: { stream: LiveStream }) => {
   const shown = atWork.slice(0, SHOWN_AT_MOST);
   if (shown.length === 0) return null;
   return (
-    <section className="stack" aria-label="Graphs at work">
+    <section className="stack" aria-label="Running subgraphs">
       {shown.map((place) => (
         <GraphAtWork key={place.join("|")} stream={stream} place={place} />
       ))}

@@ -94,7 +94,7 @@ export const MessageList = memo(({ messages, isRunning, alternatives, actions, p
       </div>
       {!isAtEnd && (
         <button type="button" className={styles.toEnd} onClick={() => list.scrollToEnd()}>
-          To the newest ↓
+          Jump to newest ↓
         </button>
       )}
     </div>

@@ -180,7 +180,7 @@ const EditForm = ({
   return (
     <form className={styles.edit} onSubmit={submit}>
       <div className="stack">
-        <label htmlFor={id}>Your message, changed</label>
+        <label htmlFor={id}>Edited message</label>
         <textarea
           id={id}
           rows={4}

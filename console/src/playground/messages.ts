@@ -82,7 +82,7 @@ const unknownMessage = (value: unknown): ShownMessage => {
       ? fields
       : {
           type: "no message",
-          content: `The graph keeps something here that is no message: ${(JSON.stringify(value) ?? "").slice(0, VALUE_CHARACTERS)}`,
+          content: `This value of the graph is not a message: ${(JSON.stringify(value) ?? "").slice(0, VALUE_CHARACTERS)}`,
         };
   return Object.defineProperty({ ...shown }, "getType", { value: () => "generic" }) as ShownMessage;
 };
@@ -108,7 +108,7 @@ export const faultOfMessages = (input: unknown, schema: unknown): string | undef
   const place = messages.findIndex((one) => typeof one !== "string" && !isObject(one));
   return place === -1
     ? undefined
-    : `Message ${place + 1} is ${String(messages[place])}: a message is a text, or an object with a role and a content.`;
+    : `Message ${place + 1} is ${String(messages[place])}. A message is a text, or an object with a role and content.`;
 };
 
 const listOf = (value: unknown): Record<string, unknown>[] =>

@@ -142,7 +142,7 @@ export default function PlaygroundPage() {
         {threadId === undefined ? (
           <NewThread assistant={assistant} />
         ) : record.data === null ? (
-          <Empty>There is no such thread (any more).</Empty>
+          <Empty>This thread does not exist, or was deleted.</Empty>
         ) : (
           assistant !== undefined &&
           record.data !== undefined && (

@@ -28,9 +28,11 @@ const lineOf = ({ kwargs }: GivenRun): string => {
   const last = messages.at(-1) as { content?: unknown } | null | undefined;
   const said = textOf(last?.content).trim();
   if (said !== "") return said.slice(0, TEXT_CHARACTERS);
-  if (messages.length > 0) return "A message without a text";
+  if (messages.length > 0) return "A message without text";
   const given = input ?? kwargs?.command;
-  return given == null ? "Goes on with what is due" : (JSON.stringify(given) ?? "").slice(0, TEXT_CHARACTERS);
+  return given == null
+    ? "Continues with the next nodes"
+    : (JSON.stringify(given) ?? "").slice(0, TEXT_CHARACTERS);
 };
 
 /** In the order in which they will run. */
@@ -72,7 +74,7 @@ export const QueuedRuns = ({ threadId }: { threadId: string }) => {
         status: "pending",
       }).catch((error: unknown) => {
         if (statusOf(error) !== 404) throw error;
-        throw new Error("It waits no longer: its run has begun, or somebody has withdrawn it.");
+        throw new Error("This message no longer waits: its run has started, or it was withdrawn.");
       });
     },
     onSettled: () => renewThread(queries, threadId),

@@ -130,8 +130,8 @@ export const RunOptionsForm = ({ assistant, options, onSave, onClose }: RunOptio
           </>
         )}
         <p className="faint">
-          What is left out is as the assistant has it. A thread keeps the context and the configuration of its
-          runs for those that come after.
+          Empty fields use the values of the assistant. A thread keeps the context and the configuration for
+          its later runs.
         </p>
         <div className={`row ${styles.actions}`}>
           <button
@@ -151,7 +151,7 @@ export const RunOptionsForm = ({ assistant, options, onSave, onClose }: RunOptio
             Clear all
           </button>
           {(!context.valid || !configurable.valid) && context.isJson && configurable.isJson && (
-            <span className="faint">A part does not fit its schema; it is sent all the same.</span>
+            <span className="faint">A part does not match its schema. It is sent anyway.</span>
           )}
         </div>
       </form>

@@ -58,8 +58,8 @@ export const summaryOf = ({ context, configurable, recursionLimit, stopBefore, s
   const parts = [
     ...(stopBefore.length > 0 ? [`stop before ${named(stopBefore)}`] : []),
     ...(stopAfter.length > 0 ? [`stop after ${named(stopAfter)}`] : []),
-    ...(isFilled(context) ? ["a context of their own"] : []),
-    ...(isFilled(configurable) || recursionLimit !== undefined ? ["a configuration of their own"] : []),
+    ...(isFilled(context) ? ["their own context"] : []),
+    ...(isFilled(configurable) || recursionLimit !== undefined ? ["their own configuration"] : []),
   ];
   return parts.length === 0 ? undefined : parts.join("; ");
 };

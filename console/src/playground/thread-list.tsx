@@ -24,7 +24,7 @@ const searchedText = (
 ): string => {
   const known = total === undefined ? "" : ` of ${total.toLocaleString("en")}`;
   const threads = hasMore || isLooking ? `the ${count.toLocaleString("en")} newest${known}` : "all";
-  return `${isLooking ? "Looking" : "Looked"} into names, first messages and metadata of ${threads} threads.`;
+  return `${isLooking ? "Searching" : "Searched"} names, first messages and metadata of ${threads} threads.`;
 };
 
 interface ThreadListProps {
@@ -72,8 +72,8 @@ export const ThreadList = ({ current, onChoose, onDeleted }: ThreadListProps) =>
           onChange={({ target }) => setText(target.value)}
         />
         <p id={`${id}-hint`} className="unseen">
-          A text is looked for in names, first messages and metadata. The server finds an id, status=idle
-          (busy, interrupted, error), and metadata as key=value or JSON among all threads.
+          Text is searched in names, first messages and metadata of the newest threads. An id, status=idle
+          (busy, interrupted, error), and metadata as key=value or JSON are searched in all threads.
         </p>
       </div>
       <FaultNotice error={threads.error ?? remove.error} />
@@ -101,7 +101,7 @@ export const ThreadList = ({ current, onChoose, onDeleted }: ThreadListProps) =>
             <button
               type="button"
               className="plain"
-              aria-label={`Delete the thread ${nameOf(thread)}`}
+              aria-label={`Delete thread ${nameOf(thread)}`}
               title="Delete"
               onClick={() => setAsked(thread)}
             >
@@ -111,16 +111,16 @@ export const ThreadList = ({ current, onChoose, onDeleted }: ThreadListProps) =>
         ))}
       </ul>
       {!threads.isPending && !threads.isLooking && shown.length === 0 && (
-        <Empty>{text === "" ? "There are no threads yet." : "No thread is found."}</Empty>
+        <Empty>{text === "" ? "No threads yet." : "No thread found."}</Empty>
       )}
       {threads.hasMore && (
         <button type="button" disabled={threads.isFetchingMore} onClick={threads.more}>
-          {words === undefined ? "More" : "Look into older threads"}
+          {words === undefined ? "More" : "Search older threads"}
         </button>
       )}
       {asked !== undefined && (
         <Confirmation
-          question={`Delete the thread “${nameOf(asked)}” with all its states?`}
+          question={`Delete thread “${nameOf(asked)}” with all its checkpoints?`}
           action="Delete"
           onConfirm={() => remove.mutate(asked.thread_id)}
           onClose={() => setAsked(undefined)}

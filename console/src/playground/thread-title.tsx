@@ -6,7 +6,7 @@ import { useConnection } from "../server/connection.tsx";
 import { renewThread, titleOf, useFirstWords, type ThreadRecord } from "./thread-record.ts";
 import styles from "./playground.module.css";
 
-const NO_NAME = "Without a name";
+const NO_NAME = "Unnamed";
 
 /**
  * What the thread is called, or what was said first in it; a click renames it. The name is the field `title` of its metadata. Its id

@@ -12,16 +12,16 @@ import { WaitingRuns } from "./waiting-runs.tsx";
 
 const EVERY_MS = 3_000;
 
-const counted = (count: number): string => (count === 1 ? "the run" : `${count} runs`);
+const counted = (count: number): string => (count === 1 ? "the pending run" : `${count} pending runs`);
 
 const Figures = ({ queue, onCancel }: { queue: Queue; onCancel: AskToCancel }) => (
   <>
     <Fields
       fields={[
-        ["Wait", queue.is_complete ? queue.num_pending : `${queue.num_pending} or more`],
-        ["Of those for later", queue.num_scheduled],
-        ["The oldest waits", waitText(queue.oldest_seconds)],
-        ["Are executed", queue.num_running],
+        ["Pending", queue.is_complete ? queue.num_pending : `${queue.num_pending} or more`],
+        ["Of these, for later", queue.num_scheduled],
+        ["Oldest pending for", waitText(queue.oldest_seconds)],
+        ["Running", queue.num_running],
         [
           "Slots of this server",
           queue.slots === null ? "none" : `${queue.slots.active} of ${queue.slots.max}`,
@@ -30,7 +30,7 @@ const Figures = ({ queue, onCancel }: { queue: Queue; onCancel: AskToCancel }) =
       ]}
     />
     {queue.num_suspects > 0 && (
-      <p className="notice">Suspects may have ended their servers. Each of them is executed alone.</p>
+      <p className="notice">Suspects may have ended their servers. The server executes each of them alone.</p>
     )}
     {queue.num_pending > 0 && (
       <div>
@@ -39,14 +39,14 @@ const Figures = ({ queue, onCancel }: { queue: Queue; onCancel: AskToCancel }) =
           className="danger"
           onClick={() => onCancel({ waiting: {}, count: queue.num_pending, of: "the queue" })}
         >
-          Cancel all that wait
+          Cancel all pending runs
         </button>
       </div>
     )}
     <section className="stack">
       <h2>By graph</h2>
       {queue.graphs.length === 0 ? (
-        <Empty>Nothing waits, and nothing is executed.</Empty>
+        <Empty>No run is pending or running.</Empty>
       ) : (
         <GraphTable graphs={queue.graphs} onCancel={onCancel} />
       )}
@@ -81,7 +81,7 @@ export default function QueuePage() {
   });
   const ask: AskToCancel = ({ waiting, count, of }) =>
     setAsked({
-      question: `Cancel ${counted(count)} of ${of} that ${count === 1 ? "waits" : "wait"}?`,
+      question: `Cancel ${counted(count)} of ${of}?`,
       cancel: (action) => cancelWaiting(connection, waiting, action),
     });
   return (

@@ -13,7 +13,7 @@ export type AskToCancel = (asked: { waiting: Waiting; count: number; of: string 
 export const GraphTable = ({ graphs, onCancel }: { graphs: Queue["graphs"]; onCancel: AskToCancel }) => (
   <Table
     label="By graph"
-    columns={["Graph", "Wait", "Are executed", "The oldest waits", "Servers", "Cancel"]}
+    columns={["Graph", "Pending", "Running", "Oldest pending for", "Servers", "Cancel"]}
   >
     {graphs.map(({ graph_id, num_pending, num_running, oldest_seconds, is_hosted }) => (
       <tr key={graph_id}>
@@ -23,7 +23,7 @@ export const GraphTable = ({ graphs, onCancel }: { graphs: Queue["graphs"]; onCa
         <td>{num_pending}</td>
         <td>{num_running}</td>
         <td>{waitText(oldest_seconds)}</td>
-        <td>{is_hosted ? "there are some" : <strong>none executes it</strong>}</td>
+        <td>{is_hosted ? "available" : <strong>none</strong>}</td>
         <td>
           {num_pending > 0 && (
             <button
@@ -44,7 +44,7 @@ export const GraphTable = ({ graphs, onCancel }: { graphs: Queue["graphs"]; onCa
 );
 
 export const ThreadTable = ({ threads, onCancel }: { threads: Queue["threads"]; onCancel: AskToCancel }) => (
-  <Table label="By thread" columns={["Thread", "Graph", "Wait", "The oldest waits", "Cancel"]}>
+  <Table label="By thread" columns={["Thread", "Graph", "Pending", "Oldest pending for", "Cancel"]}>
     {threads.map(({ thread_id, graph_id, num_pending, oldest_seconds }) => (
       <tr key={thread_id}>
         <td>
@@ -75,7 +75,7 @@ export const ThreadTable = ({ threads, onCancel }: { threads: Queue["threads"]; 
 );
 
 export const ServerTable = ({ servers, slots }: Pick<Queue, "servers" | "slots">) => (
-  <Table label="Servers" columns={["Server", "Executes", "Slots", "Seen", "Graphs"]}>
+  <Table label="Servers" columns={["Server", "Running", "Slots", "Last seen", "Graphs"]}>
     {servers.map(({ server_id, num_running, seen_at, graph_ids }) => (
       <tr key={server_id}>
         <td title={server_id}>
@@ -84,7 +84,7 @@ export const ServerTable = ({ servers, slots }: Pick<Queue, "servers" | "slots">
         </td>
         <td>{num_running}</td>
         <td>{slots?.server_id === server_id ? `${slots.active} of ${slots.max}` : "–"}</td>
-        <td>{seen_at === null ? "not for an hour" : <Time iso={seen_at} />}</td>
+        <td>{seen_at === null ? "over an hour ago" : <Time iso={seen_at} />}</td>
         <td>{graph_ids.join(", ")}</td>
       </tr>
     ))}

@@ -30,11 +30,11 @@ export const WaitingRuns = ({ everyMs, onCancel }: { everyMs: number; onCancel(r
   });
   return (
     <section className="stack">
-      <h2>Runs that wait</h2>
+      <h2>Pending runs</h2>
       <FaultNotice error={error} />
-      {data?.items.length === 0 && <Empty>No run waits.</Empty>}
+      {data?.items.length === 0 && <Empty>No pending runs.</Empty>}
       {data !== undefined && data.items.length > 0 && (
-        <Table label="Runs that wait" columns={["Run", "Graph", "Thread", "Created", "Why", "Cancel"]}>
+        <Table label="Pending runs" columns={["Run", "Graph", "Thread", "Created", "Reason", "Cancel"]}>
           {data.items.map((run) => {
             const { run_id, thread_id, available_at, lost_attempts: lost = 0 } = run;
             const isForLater = available_at !== undefined && Date.parse(available_at) > now;
@@ -56,9 +56,9 @@ export const WaitingRuns = ({ everyMs, onCancel }: { everyMs: number; onCancel(r
                       due <Time iso={available_at} />
                     </>
                   ) : lost > 0 ? (
-                    `has lost ${lost} of its attempts`
+                    `lost ${lost} attempts`
                   ) : (
-                    "for its thread or a slot"
+                    "waits for its thread or a slot"
                   )}
                 </td>
                 <td>
@@ -78,7 +78,7 @@ export const WaitingRuns = ({ everyMs, onCancel }: { everyMs: number; onCancel(r
       )}
       {data?.hasMore === true && (
         <p>
-          <Link href="/runs?status=pending">All runs that wait</Link>
+          <Link href="/runs?status=pending">All pending runs</Link>
         </p>
       )}
     </section>

@@ -40,7 +40,7 @@ const ErrorOf = ({ run, error }: { run: WholeRun; error: NonNullable<Run["error"
       {nodes.map(({ node, error: thrown }) => (
         <div key={node}>
           <p>
-            Thrown in the node <code>{node}</code>
+            Error in node <code>{node}</code>
           </p>
           <Text value={thrown} />
         </div>
@@ -67,7 +67,7 @@ const DeliveryOf = ({ run }: { run: WholeRun }) => {
     <section className="stack" aria-label="Webhook">
       <h3>Webhook</h3>
       {statusOf(error) === 404 ? (
-        <p className="faint">Nothing is stored of it: the run has not ended, or it ended long ago.</p>
+        <p className="faint">No delivery is stored: the run has not ended, or the record has expired.</p>
       ) : (
         <FaultNotice error={error} />
       )}
@@ -121,13 +121,13 @@ const RunText = ({ run }: { run: WholeRun }) => {
           ["Started", time(run.run_started_at)],
           ["Ended", time(run.run_ended_at)],
           ["Waited", waited],
-          ["Took", tookText(run, now)],
+          ["Duration", tookText(run, now)],
           ["Attempts", run.attempts === undefined ? undefined : attemptsText(run)],
-          ["If the thread is busy", run.multitask_strategy],
+          ["Multitask strategy", run.multitask_strategy],
         ]}
       />
       <p className="row">
-        <Link href={`/threads/${run.thread_id}`}>Its thread</Link>
+        <Link href={`/threads/${run.thread_id}`}>Open thread</Link>
         <Link href={`/threads/${run.thread_id}/history`}>Time travel</Link>
         <Link href={`/runs?thread=${run.thread_id}`}>All runs of the thread</Link>
       </p>

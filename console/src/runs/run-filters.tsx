@@ -64,7 +64,7 @@ export const RunFilters = ({
   const graphs = [...new Set([...graphIds, filter.graph])].filter((graph) => graph !== "").sort();
   const listId = useId();
   return (
-    <search aria-label="Which runs" className={styles.filters}>
+    <search aria-label="Filter runs" className={styles.filters}>
       <Labelled label="Status">
         {(id) => (
           <select id={id} value={filter.status} onChange={({ target }) => onChange({ status: target.value })}>

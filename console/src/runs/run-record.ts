@@ -32,8 +32,7 @@ export const readRun = async (
 ): Promise<WholeRun> => {
   const { items } = await search<Run>("/runs/search", { run_id: runId, limit: 1 });
   const [found] = items;
-  if (found === undefined)
-    throw new Refusal(404, `There is no run ${runId}, or this server does not show it to you.`);
+  if (found === undefined) throw new Refusal(404, `Run ${runId} does not exist, or you may not see it.`);
   return await request<WholeRun>("GET", `/threads/${found.thread_id}/runs/${runId}`);
 };
 

@@ -24,7 +24,7 @@ const Begin = ({ run, now }: { run: Run; now: number }) => {
     </>
   ) : (
     <>
-      waits since <Time iso={run.created_at} />
+      pending since <Time iso={run.created_at} />
     </>
   );
 };

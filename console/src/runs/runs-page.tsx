@@ -10,7 +10,7 @@ import { SeveralRuns } from "./several-runs.tsx";
 import styles from "./runs.module.css";
 
 const countText = (total: number | undefined, shown: number): string => {
-  if (total === undefined) return `${shown} shown of more than are counted`;
+  if (total === undefined) return `${shown} shown of many`;
   if (total > shown) return `${shown} shown of ${total.toLocaleString("en")}`;
   return total === 1 ? "1 run" : `${total} runs`;
 };
@@ -59,7 +59,7 @@ export default function RunsPage() {
       <div className="row">
         <h1>Runs</h1>
         <button type="button" aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
-          {isPaused ? "Go on" : "Pause"}
+          {isPaused ? "Resume" : "Pause"}
         </button>
       </div>
       <RunFilters filter={filter} onChange={change} onClear={clear} />
@@ -79,7 +79,7 @@ export default function RunsPage() {
       </div>
       <div ref={list}>
         {runs.length > 0 && <RunTable runs={runs} selected={selected} onSelect={select} placeOf={placeOf} />}
-        {runs.length === 0 && !isLoading && error === null && <Empty>There are no such runs.</Empty>}
+        {runs.length === 0 && !isLoading && error === null && <Empty>No runs match.</Empty>}
       </div>
       {data?.hasMore === true && runs.length > 0 && limit < SHOWN_AT_MOST && (
         <div>
@@ -89,7 +89,7 @@ export default function RunsPage() {
         </div>
       )}
       {data?.hasMore === true && limit >= SHOWN_AT_MOST && (
-        <p className="faint">There are more: narrow the filter.</p>
+        <p className="faint">There are more runs. Narrow the filter.</p>
       )}
       {runId !== undefined && (
         <RunDetail

@@ -63,7 +63,7 @@ export const fetchAnswer: typeof fetch = async (input, init) => {
   await answer.body?.cancel();
   throw new Refusal(
     BAD_GATEWAY,
-    "Not the server has answered, but something in between, with a page: perhaps it wants you to sign in.",
+    "A proxy answered in place of the server. Perhaps you have to sign in there.",
   );
 };
 

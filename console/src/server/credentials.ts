@@ -13,7 +13,7 @@ export interface SignIn {
 
 export const readSignIn = async (): Promise<SignIn> => {
   const answer = await fetch("./sign-in.json");
-  if (!answer.ok) throw new Error(`The server has no console any more (HTTP ${answer.status}).`);
+  if (!answer.ok) throw new Error(`The server no longer serves the console (HTTP ${answer.status}).`);
   return (await answer.json()) as SignIn;
 };
 

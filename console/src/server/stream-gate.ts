@@ -26,7 +26,7 @@ const KEPT_MS = 3_000;
 
 const PLACE = /\/stream\/events$/;
 /** The client opens no stream again that was refused like this. */
-const LEFT = Object.assign(new Error("Nobody looks at this thread any more."), { status: 499 });
+const LEFT = Object.assign(new Error("This thread is no longer shown."), { status: 499 });
 
 /** For the official client: as long as its own, but that streams which were cut here wait for nothing else than to be wanted. */
 export const reconnectDelayMs = (attempt: number): number =>

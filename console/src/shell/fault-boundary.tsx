@@ -20,7 +20,7 @@ export class FaultBoundary extends Component<FaultBoundaryProps, { fault: unknow
   override state = { fault: undefined as unknown };
 
   static getDerivedStateFromError(error: unknown) {
-    return { fault: error ?? new Error("nothing is known of it") };
+    return { fault: error ?? new Error("no details are known") };
   }
 
   override componentDidCatch(error: unknown) {
@@ -39,7 +39,7 @@ export class FaultBoundary extends Component<FaultBoundaryProps, { fault: unknow
         </h1>
         <p>
           {isUnloaded
-            ? "The server is away, or has another version by now."
+            ? "The server is away, or runs another version now."
             : fault instanceof Error
               ? fault.message
               : String(fault)}
@@ -49,7 +49,7 @@ export class FaultBoundary extends Component<FaultBoundaryProps, { fault: unknow
           // A part that could not be loaded stays so for React, and after an update of the server it has another name.
           onClick={() => location.reload()}
         >
-          Load the page again
+          Reload the page
         </button>
       </div>
     );

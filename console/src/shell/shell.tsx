@@ -89,9 +89,9 @@ export const Shell = () => {
         ))}
         <Route>
           <main id="main" tabIndex={-1} className={styles.main}>
-            <h1>There is no such page</h1>
+            <h1>This page does not exist</h1>
             <p>
-              <Link href="/">To the playground</Link>
+              <Link href="/">Go to the playground</Link>
             </p>
           </main>
         </Route>

@@ -23,13 +23,13 @@ export const ItemDialog = ({ address, onClose }: { address: ItemAddress; onClose
           onRetry={error === null ? undefined : () => void refetch()}
         />
         {isPending && <p className="faint">Loading…</p>}
-        {item === null && <p role="status">It is gone: somebody has deleted it, or its time has passed.</p>}
+        {item === null && <p role="status">This item was deleted, or it has expired.</p>}
         {item != null && (
           <>
             <JsonView value={item.value} depth={2} />
             <p className="row faint">
               <span>
-                Made <Time iso={item.created_at} />
+                Created <Time iso={item.created_at} />
               </span>
               <span>
                 Updated <Time iso={item.updated_at} />
@@ -54,7 +54,7 @@ export const ItemDialog = ({ address, onClose }: { address: ItemAddress; onClose
       {asked === "delete" && (
         <Confirmation
           question="Delete this item? This can't be undone."
-          action="Delete the item"
+          action="Delete item"
           onConfirm={() => remove.mutate(address)}
           onClose={() => setAsked(undefined)}
         />

@@ -73,14 +73,14 @@ export const ItemForm = ({ namespace, item, onClose }: ItemFormProps) => {
           />
           <p id={`${id}ttl-hint`} className="faint">
             {item === undefined
-              ? "Counted from when it was last read or written. Empty: what the server is set to."
-              : "Counted from when it was last read or written. Empty: it stays for ever."}
+              ? "Counted from the last read or write. If empty, the setting of the server applies."
+              : "Counted from the last read or write. If empty, the item does not expire."}
           </p>
         </div>
         <FaultNotice error={put.error} />
         <div>
           <button type="submit" className="primary" disabled={value === undefined || put.isPending}>
-            {item === undefined ? "Store the item" : "Store it anew"}
+            {item === undefined ? "Store item" : "Store changes"}
           </button>
         </div>
       </form>

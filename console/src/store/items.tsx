@@ -44,16 +44,16 @@ export const Items = ({ namespace }: { namespace: readonly string[] }) => {
       {isPending && <p className="faint">Loading…</p>}
       {isIgnored && (
         <p className="notice" role="status">
-          This server has no index of meanings: what was looked for by meaning is ignored. langgraph.json sets
-          one up with <code>store.index</code>.
+          This server has no semantic search, so the text was ignored. To set it up, add{" "}
+          <code>store.index</code> to langgraph.json.
         </p>
       )}
-      {data !== undefined && data.items.length === 0 && <Empty>There are no items like this here.</Empty>}
+      {data !== undefined && data.items.length === 0 && <Empty>No items match.</Empty>}
       {data !== undefined && data.items.length > 0 && (
         <ItemTable items={data.items} hasScores={hasScores} below={namespace.length} onOpen={setOpened} />
       )}
       {data?.isCut && (
-        <p className="faint">These items are so large that the list ends here; a filter shows others.</p>
+        <p className="faint">These items are too large to list more. Use a filter to see others.</p>
       )}
       {(filter.page > 0 || data?.hasMore) && (
         <div className="row">
@@ -101,7 +101,7 @@ const Search = ({ filter, onSearch }: SearchProps) => {
           />
         </label>
         <details>
-          <summary>By what fields are</summary>
+          <summary>By fields</summary>
           <JsonEditor
             label={'Filter (JSON), e.g. {"kind": "note", "stars": {"$gte": 3}}'}
             initial={undefined}
@@ -130,10 +130,7 @@ interface ItemTableProps {
 }
 
 const ItemTable = ({ items, hasScores, below, onOpen }: ItemTableProps) => (
-  <Table
-    label="Items"
-    columns={["Key", "Namespace", ...(hasScores ? ["Likeness"] : []), "Updated", "Expires"]}
-  >
+  <Table label="Items" columns={["Key", "Namespace", ...(hasScores ? ["Score"] : []), "Updated", "Expires"]}>
     {items.map(({ namespace, key, score, updated_at, expires_at }) => (
       <tr key={`${textOf(namespace)} ${key}`}>
         <td className={styles.wide}>

@@ -33,7 +33,7 @@ export const Namespaces = ({ current }: { current: readonly string[] }) => {
       <FaultNotice error={error} onRetry={() => void refetch()} />
       {isPending && <p className="faint">Loading…</p>}
       {data !== undefined && data.namespaces.length === 0 && (
-        <Empty>{current.length === 0 ? "Nothing is stored." : "There are none below."}</Empty>
+        <Empty>{current.length === 0 ? "The store is empty." : "No namespaces below."}</Empty>
       )}
       <ul className={styles.below}>
         {data?.namespaces.map((namespace) => (

@@ -105,7 +105,7 @@ export const usePutItem = (onSuccess: (item: NewItem) => void) => {
   return useMutation({
     mutationFn: async ({ isNew, ...item }: NewItem) => {
       if (isNew && (await request<StoreItem | null>("GET", `/store/items?${addressQuery(item)}`)) !== null)
-        throw new Error("There is an item under this key already: open that one to edit it.");
+        throw new Error("An item with this key exists already. Open it to edit it.");
       await request("PUT", "/store/items", item);
     },
     onSuccess: async (_, item) => {

@@ -11,7 +11,7 @@ export default function StorePage() {
     <div className="stack">
       <h1>Store</h1>
       <p className="faint">
-        What graphs keep beyond a thread. Looking at an item here does not prolong its life.
+        Data that graphs keep across threads. Opening an item here does not extend its time to live.
       </p>
       <div className={styles.page}>
         <Namespaces key={`namespaces ${key}`} current={namespace} />

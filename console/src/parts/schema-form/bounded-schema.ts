@@ -54,7 +54,7 @@ export class BoundedSchema {
 
   #visit(): void {
     this.#visits += 1;
-    if (this.#visits > VISITS_AT_MOST) throw new Error("The schema unfolds without end.");
+    if (this.#visits > VISITS_AT_MOST) throw new Error("The schema contains itself without end.");
   }
 
   /** Whether there is time for so many more. */

@@ -38,7 +38,7 @@ const JsonField = ({ schema, name, formData, onChange, fieldPathId, registry }: 
           Default: <code>{fallback}</code>
         </p>
       )}
-      {reason !== undefined && <p className={styles.hint}>Written as JSON: {reason}.</p>}
+      {reason !== undefined && <p className={styles.hint}>Edit as JSON: {reason}.</p>}
     </div>
   );
 };
@@ -76,7 +76,7 @@ const MessagesField = (props: FieldProps) => {
   const isPlain = (message: unknown): message is Message =>
     isObject(message) && typeof message["content"] === "string";
   if ((formData !== undefined && !Array.isArray(formData)) || !messages.every(isPlain)) {
-    return <JsonField {...props} schema={{ ...schema, "x-reason": "not all of it is plain text" }} />;
+    return <JsonField {...props} schema={{ ...schema, "x-reason": "it is not only plain text" }} />;
   }
   const change = (index: number, message: Message): void => set(messages.with(index, message));
   return (
@@ -148,10 +148,10 @@ const ChoicesField = ({ schema, name, formData, onChange, fieldPathId, required 
           {String(choice)}
         </label>
       ))}
-      {formData === undefined && <span className="faint">Nothing is given.</span>}
+      {formData === undefined && <span className="faint">No value.</span>}
       {formData !== undefined && !required && (
         <button type="button" className="plain" onClick={() => set(undefined)}>
-          Leave it out
+          Leave out
         </button>
       )}
     </div>

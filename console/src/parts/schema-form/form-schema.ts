@@ -107,7 +107,7 @@ class Preparation {
 
   #prepareReferred(given: JsonSchema, reference: string, depth: number): RJSFSchema {
     const target = resolve(this.#root, reference);
-    if (!isObject(target)) return jsonField(given, "its schema is not to be found");
+    if (!isObject(target)) return jsonField(given, "its schema was not found");
     if (this.#referred.includes(reference)) return jsonField(given, "it may contain itself");
     const { $ref: _reference, ...own } = given;
     this.#referred.push(reference);
@@ -251,7 +251,7 @@ class Preparation {
 
 /** The schema that the form follows; or why there can be none, as the second half of a sentence. */
 export const formSchemaOf = (schema: unknown): { schema: RJSFSchema } | { reason: string } => {
-  if (!isObject(schema)) return { reason: "the graph does not say what it looks like" };
+  if (!isObject(schema)) return { reason: "the graph declares no schema" };
   try {
     const prepared = new Preparation(schema).prepare(schema);
     if (prepared.type === "object" && !isJsonField(prepared)) return { schema: prepared };

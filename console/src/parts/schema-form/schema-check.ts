@@ -63,16 +63,16 @@ const toError = ({ keyword, instanceLocation, error }: OutputUnit): SchemaError 
       const name = /property "([^]*)"\.$/.exec(error)?.[1];
       return name === undefined
         ? { path, message: error }
-        : { path: [...path, name], message: "must be given" };
+        : { path: [...path, name], message: "is required" };
     }
     case "type":
       return { path, message: `must be ${typesOf(error)}` };
     case "false":
-      return { path, message: "has no place here" };
+      return { path, message: "is not allowed here" };
     case "anyOf":
-      return { path, message: "fits none of the alternatives" };
+      return { path, message: "matches none of the alternatives" };
     case "oneOf":
-      return { path, message: "must fit exactly one of the alternatives" };
+      return { path, message: "must match exactly one of the alternatives" };
     default:
       return {
         path,

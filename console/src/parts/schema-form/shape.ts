@@ -54,7 +54,7 @@ const fits = (value: unknown, schema: RJSFSchema): boolean => {
 export const reasonAgainst = (value: unknown, schema: RJSFSchema): string | undefined => {
   const isLong = (JSON.stringify(value) ?? "").length > CHARACTERS_AT_MOST;
   if (isLong || countOf(value, LEAVES_AT_MOST) > LEAVES_AT_MOST) return "it is too long for a form";
-  if (!fits(value, schema)) return "it does not look as its schema says";
+  if (!fits(value, schema)) return "it does not match its schema";
   return undefined;
 };
 

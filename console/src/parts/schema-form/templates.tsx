@@ -201,7 +201,7 @@ const Alternatives = ({ selector, optionSchemaField }: MultiSchemaFieldTemplateP
 const Optional = ({ onAddClick, onRemoveClick }: OptionalDataControlsTemplateProps) =>
   onAddClick !== undefined ? (
     <div className="row">
-      <span className="faint">Nothing is given.</span>
+      <span className="faint">No value.</span>
       <button type="button" onClick={onAddClick}>
         Add
       </button>
@@ -209,7 +209,7 @@ const Optional = ({ onAddClick, onRemoveClick }: OptionalDataControlsTemplatePro
   ) : (
     <div>
       <button type="button" className="plain" onClick={onRemoveClick}>
-        Leave it out
+        Leave out
       </button>
     </div>
   );
