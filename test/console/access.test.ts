@@ -117,7 +117,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
 
     await shown.go("/queue");
     await page.getByRole("button", { name: "Cancel all pending runs" }).click();
-    const question = page.getByRole("dialog", { name: /^Cancel the run of the queue/ });
+    const question = page.getByRole("dialog", { name: /^Cancel the pending run of the queue/ });
     await question.getByRole("button", { name: "Interrupt" }).click();
     await question
       .getByRole("alert")

@@ -126,7 +126,7 @@ const Door = ({ signIn: { noun, header, prefix }, refusal, onKey }: DoorProps) =
     <main className={styles.door}>
       <h1>Threadloom</h1>
       <form onSubmit={submit}>
-        <label htmlFor="key">Enter the {noun} of this server</label>
+        <label htmlFor="key">Enter your {noun} for this server</label>
         <input
           id="key"
           type="password"
