@@ -93,7 +93,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     const assistant = await revised("Support");
     await openOne(assistant);
     await button("Edit").click();
-    await dialog().getByText("Saving makes version 3 and activates it.").waitFor();
+    await dialog().getByText("Saving creates version 3 and activates it.").waitFor();
     await dialog().getByLabel("model_name").fill("");
     await dialog().getByLabel("system_prompt").fill("Be kind.");
     expect(await shown.violations()).toEqual([]);
@@ -178,7 +178,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     ] as const) {
       await openOne(assistant);
       await button("Delete").click();
-      await dialog().getByText("All its versions go with it.").waitFor();
+      await dialog().getByText("This deletes all its versions").waitFor();
       expect(await shown.violations()).toEqual([]);
       await dialog().getByLabel("Also delete the threads").setChecked(withThreads);
       await dialog().getByRole("button", { name: "Delete assistant" }).click();
@@ -194,7 +194,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
       metadata: { created_by: "system" },
     });
     await openOne(ofGraph ?? { assistant_id: "", name: "" });
-    await main().getByText("It can't be deleted: the server keeps one assistant for each graph").waitFor();
+    await main().getByText("This is the default assistant of its graph").waitFor();
     expect(await button("Delete").count()).toBe(0);
   });
 

@@ -156,14 +156,14 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     await page.getByRole("heading", { name: "increment" }).waitFor();
     await page.getByText("Ran 3 times, newest first").waitFor();
     const newest = page.locator("details[data-outcome=done]").first();
-    await newest.getByText("Read").waitFor();
-    await newest.locator("section", { hasText: "Read" }).getByText("count", { exact: true }).waitFor();
-    expect(await newest.locator("section", { hasText: "Read" }).textContent()).toMatch(/count\s*2/);
+    await newest.getByText("Input:").waitFor();
+    await newest.locator("section", { hasText: "Input" }).getByText("count", { exact: true }).waitFor();
+    expect(await newest.locator("section", { hasText: "Input" }).textContent()).toMatch(/count\s*2/);
     expect(await newest.locator("section", { hasText: "Output" }).textContent()).toMatch(/count\s*1/);
     const oldest = page.locator("details[data-outcome=done]").last();
     await oldest.locator("> summary").click();
-    await oldest.locator("section", { hasText: "Read" }).getByText("count", { exact: true }).waitFor();
-    expect(await oldest.locator("section", { hasText: "Read" }).textContent()).toMatch(/count\s*0/);
+    await oldest.locator("section", { hasText: "Input" }).getByText("count", { exact: true }).waitFor();
+    expect(await oldest.locator("section", { hasText: "Input" }).textContent()).toMatch(/count\s*0/);
     expect(await shown.violations()).toEqual([]);
   });
 
@@ -175,7 +175,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     await shown.go(`/graph/research?thread=${threadId}`);
     await node("investigate:search").filter({ hasText: "3 times" }).click();
     const newest = page.locator("details[data-outcome=done]").first();
-    await newest.locator("section", { hasText: "Read" }).getByText("question", { exact: true }).waitFor();
+    await newest.locator("section", { hasText: "Input" }).getByText("question", { exact: true }).waitFor();
     expect(await newest.locator("section", { hasText: "Output" }).textContent()).toContain("Encyclopedia");
     await node("investigate").filter({ hasText: "investigate" }).click();
     await page.getByText("Ran 3 times, newest first").waitFor();
@@ -236,7 +236,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
   test("lists a graph that is too large to be drawn", async () => {
     const { page } = shown;
     await shown.go("/graph/large");
-    await page.getByText("That is more than a drawing can show").waitFor();
+    await page.getByText("too many for a drawing").waitFor();
     await page.getByText("Graph as a list").click();
     await page.getByRole("button", { name: "node_399" }).waitFor();
   });

@@ -117,7 +117,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     ).toBe(1);
     // The other way round: mark one, choose another.
     await page.getByRole("button", { name: "Compare others with this checkpoint" }).click();
-    await page.getByText("Choose another one from the list").waitFor();
+    await page.getByText("Select another checkpoint in the list").waitFor();
     await item(ids.at(-1) ?? "").click();
     await changes().filter({ hasText: "Removed" }).first().waitFor();
     expect(await changes().filter({ hasText: "draft" }).textContent()).toContain("removed: Dear customer");
@@ -385,7 +385,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
       .waitFor();
     const { thread_id: threadId } = await client.threads.create();
     await shown.go(`/threads/${threadId}/history`);
-    await page.getByText("nothing has run in it").waitFor();
+    await page.getByText("No run has started in it").waitFor();
     expect(await shown.violations()).toEqual([]);
   });
 

@@ -98,7 +98,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
         messages: [...odd, { type: "human", id: "last", content: "A message" }],
       });
       await shown.go(`/threads/${thread}`);
-      await messages().getByText("A message").waitFor();
+      await messages().getByText("A message", { exact: true }).waitFor();
       await messages().getByText("A hologram").waitFor();
       const said = messages().getByText("This value of the graph is not a message: ");
       expect(await said.allTextContents()).toEqual(

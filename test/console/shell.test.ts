@@ -128,7 +128,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     await page.evaluate(`sessionStorage.setItem("threadloom-loads", "12 " + Date.now())`);
     await page.route(isOfStore, (route) => route.fulfill({ status: 404, json: { detail: "gone" } }));
     await page.getByRole("navigation").getByRole("link", { name: "Store", exact: true }).click();
-    await page.getByRole("alert").getByText("has another version by now").waitFor();
+    await page.getByRole("alert").getByText("runs another version now").waitFor();
     expect(await shown.violations()).toEqual([]);
     await page.unroute(isOfStore);
     await page.getByRole("button", { name: "Reload the page" }).click();

@@ -49,7 +49,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
     await dialog().getByLabel("Namespace").fill("users.ada");
     await dialog().getByLabel("Key").fill("profile");
     await dialog().getByRole("button", { name: "Store item" }).click();
-    await dialog().getByRole("alert").getByText("There is an item under this key already").waitFor();
+    await dialog().getByRole("alert").getByText("An item with this key exists already").waitFor();
     await dialog().getByLabel("Namespace").fill("langgraph.mine");
     await dialog().getByRole("button", { name: "Store item" }).click();
     await dialog().getByRole("alert").getByText("reserved").waitFor();
