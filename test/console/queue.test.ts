@@ -126,7 +126,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
     expect((await api.get(`/threads/${threads[0]}/runs/${single.run_id}`)).status).toBe(404);
 
     await page.getByRole("button", { name: `Cancel 2 on thread ${threads[1]}` }).click();
-    await answer(/^Cancel 2 runs of the thread/, "Interrupt");
+    await answer(/^Cancel 2 pending runs of the thread/, "Interrupt");
     expect(await pendingOf(threads[1]!)).toBe(0);
     expect(await pendingOf(threads[0]!)).toBe(2);
 
