@@ -159,7 +159,7 @@ describe("the page at /console", () => {
     const server = await startTestServer({});
     try {
       const page = await fetch(`${server.url}/console/`);
-      expect(await page.text()).toContain("The page is not loaded yet");
+      expect(await page.text()).toContain("The page has not loaded yet");
       const named = ["cache-control", "etag", "last-modified"].map((name) => page.headers.get(name));
       expect(named).toEqual(["no-cache", null, null]);
       const none = await fetch(`${server.url}/console/assets/index-of-another-version.js`);
