@@ -14,7 +14,7 @@ const DISTRICTS = {
   api: ["threads", "assistants", "runs", "crons", "status", "store"],
   protocols: ["streaming", "webhooks", "ui"],
   server: ["console", "custom-app", "key-rotation", "app", "embedding"],
-  cli: ["import", "."],
+  cli: ["."],
   "main.ts": ["."],
 } as const;
 
