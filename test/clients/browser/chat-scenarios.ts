@@ -109,6 +109,7 @@ export const describeChat = (client: string, source: PageSource, traits: HookTra
         ["ai", expect.stringMatching(ECHO)],
       ]);
       const threadId = await person.threadId();
+      await apiOf(server).untilQuiet(threadId);
       expect(await apiOf(server).runs(threadId)).toMatchObject([{ status: "success" }]);
       // The next turn is told apart from the one that the reload replayed.
       await person.say("next");
@@ -198,6 +199,7 @@ export const describeChat = (client: string, source: PageSource, traits: HookTra
       await two.until(() => two.lastText()).toMatch(/^You said: "from the second tab"/);
       await two.untilQuiet();
       await one.untilQuiet();
+      await apiOf(server).untilQuiet(threadId);
       expect(await apiOf(server).runs(threadId)).toMatchObject([
         { status: "success" },
         { status: "success" },
