@@ -270,7 +270,7 @@ test("an application of http.app that is none fails, and one that loads is named
   });
   expect(await ofApp("none")).toMatchObject({
     level: "fail",
-    text: expect.stringContaining("is no application") as string,
+    text: expect.stringContaining("is not an application") as string,
   });
 });
 

@@ -124,7 +124,7 @@ test.each([
   [["x", "--package-manager", "cargo"], "Allowed choices are npm, pnpm, yarn, bun"],
   [["x", "--tempalte", "agent"], "Did you mean --template?"],
   [["x", "y"], "too many arguments"],
-  [["file.txt"], "is a file; name a folder"],
+  [["file.txt"], "is a file. Name a folder"],
 ])("the wrong usage %j exits 2, makes nothing, and is told", async (argv, sentence) => {
   const cwd = await aFolder();
   await writeFile(`${cwd}/file.txt`, "");
@@ -195,7 +195,7 @@ test("the steps lead into a folder of any name, and no shell reads anything in i
 test("what is empty, or would steer the terminal, is refused and printed without harm", async () => {
   const cwd = await aFolder();
   const steering = await make(cwd, "a\u001b[2Jb");
-  expect([steering.code, steering.told]).toEqual([2, expect.stringContaining("can't be seen")]);
+  expect([steering.code, steering.told]).toEqual([2, expect.stringContaining("an invisible character")]);
   const unversioned = await make(cwd, "b", "--threadloom", "");
   expect([unversioned.code, unversioned.told]).toEqual([2, expect.stringContaining("--threadloom is empty")]);
   const unknown = await make(cwd, "--\u001b[2Jb");

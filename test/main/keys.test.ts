@@ -98,8 +98,12 @@ test.each<[string[], number, string]>([
   [["create", "--name", "0123456789ab", "--scopes", "read"], 1, "A name must not look like a key or its id."],
   [["create", "--name", "a\nb", "--scopes", "read"], 1, "A name has 1 to 100 characters"],
   [["create", "--name", "x", "--scopes", "read", "--expires", "2020-01-01"], 1, "can't have expired already"],
-  [["create", "--name", "x", "--scopes", "write"], 2, "They are read, run, admin, separated by commas."],
-  [["create", "--name", "x", "--scopes", "read", "--expires", "soon"], 2, "It has to be like 90m, 12h"],
+  [["create", "--name", "x", "--scopes", "write"], 2, "Use read, run, admin, separated by commas."],
+  [
+    ["create", "--name", "x", "--scopes", "read", "--expires", "soon"],
+    2,
+    "Use a duration or a time: 90m, 12h",
+  ],
   [["create", "--scopes", "read"], 2, "required option '--name <name>' not specified"],
   [["forget"], 2, "required option '--yes' not specified"],
   [["lst"], 2, "Did you mean list?"],
@@ -154,5 +158,5 @@ test("when a key expires is said as a duration or a time", () => {
   expect(parseExpiry("2027-01-31", now)).toBe(30 * day);
   expect(parseExpiry("2027-01-01T12:00:00Z", now)).toBe(day / 2);
   for (const text of ["", "30", "-1d", "1.5d", "d", "tomorrow", "2027-13-01"])
-    expect(() => parseExpiry(text)).toThrow("It has to be like");
+    expect(() => parseExpiry(text)).toThrow("Use a duration or a time");
 });

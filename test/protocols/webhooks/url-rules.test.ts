@@ -137,7 +137,7 @@ describe("webhooks.headers", () => {
 
   test("name no other, none that is missing, and nothing else", () => {
     const environment = { SECRET: "s", LG_WEBHOOK_LINES: "a\r\nb: c" };
-    expect(() => headersOf({ A: "${{ env.SECRET }}" }, environment)).toThrow(/begin with LG_WEBHOOK_/);
+    expect(() => headersOf({ A: "${{ env.SECRET }}" }, environment)).toThrow(/with the prefix LG_WEBHOOK_/);
     expect(() => headersOf({ A: "${{ env.LG_WEBHOOK_NO }}" }, environment)).toThrow(/is not set/);
     expect(() => headersOf({ A: "${{ secrets.X }}" }, environment)).toThrow(/env\.NAME/);
     expect(() => headersOf({ A: "${{ env.LG_WEBHOOK_LINES }}" }, environment)).toThrow(/one line/);
