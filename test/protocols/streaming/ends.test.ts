@@ -255,6 +255,24 @@ describe("who comes after a run has ended", () => {
     }
   });
 
+  test("gets the values of a run before 19 that were cancelled before they began", async () => {
+    const threadId = newId();
+    const first = await started(server.url, threadId, aTurn);
+    await api.untilRunIs(threadId, first.runId, "success");
+    const running = await started(server.url, threadId, SLEEP);
+    const waiting: string[] = [];
+    for (let count = 0; count < 19; count += 1) {
+      const run = await api.aRun(threadId, { ...SLEEP, multitask_strategy: "enqueue" });
+      waiting.push(run.run_id);
+    }
+    for (const runId of [...waiting, running.runId]) await api.cancel(threadId, runId);
+    await api.untilQuiet(threadId);
+    const late = await open(threadId);
+    await late.until(({ event_id: id }) => id === `synth:${waiting.at(-1)}:failed`);
+    const own = late.seen.findIndex(({ event_id: id }) => id === `synth:${running.runId}:running`);
+    expect(late.seen.slice(0, own).filter(({ method }) => method === "values")).not.toEqual([]);
+  });
+
   test("is asked what still waits, also after a later run was cancelled before it began", async () => {
     const threadId = newId();
     await started(server.url, threadId, { assistant_id: "approval", input: saying("tea") });
