@@ -265,12 +265,12 @@ test("'threadloom start' reads the source without being asked", async () => {
     .toContainEqual(expect.stringMatching(/^schemas-.*\.json$/));
 });
 
-test("the log says once that schemas can't be kept", async () => {
+test("the log says once that schemas can't be cached", async () => {
   const { logger, lines } = listeningLogger();
   const { reader } = await aReader(ANSWERS, { cacheFolder: "/dev/null/cache", logger });
   await reader.of("one");
   await reader.of("one");
-  const told = lines.filter((line) => line.includes("can't be kept"));
+  const told = lines.filter((line) => line.includes("can't be cached"));
   expect(told).toHaveLength(1);
   expect(JSON.parse(told[0]!)).toMatchObject({ level: 40 });
 });
