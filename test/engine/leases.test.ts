@@ -82,7 +82,10 @@ describe("a lease", () => {
     const before = await rowsOf(server, run.run_id);
     openGate("fenced");
     await eventually("the attempt noticed", () =>
-      server.lines.some((line) => line.includes(run.run_id) && line.includes("the attempt ended; the run continues elsewhere")),
+      server.lines.some(
+        (line) =>
+          line.includes(run.run_id) && line.includes("the attempt ended; the run continues elsewhere"),
+      ),
     );
     expect(await rowsOf(server, run.run_id)).toEqual(before);
     expect(before).toMatchObject({ run: { status: "running", attempt: 2 } });

@@ -140,7 +140,9 @@ describe.runIf(program !== undefined)(`a start behind a pooler${unless}`, () => 
     const argv = ["--from", direct, "--schema", "official", "--database-url", pooler.connectionString];
     const refused = await commandOf(["import", ...argv], { cwd: process.cwd() });
     expect(refused.code).toBe(1);
-    expect(refused.told).toMatch(/^threadloom import: The connection to the database .* DATABASE_DIRECT_URL\.\n$/);
+    expect(refused.told).toMatch(
+      /^threadloom import: The connection to the database .* DATABASE_DIRECT_URL\.\n$/,
+    );
     expect(refused.told).not.toContain(PASSWORD);
   });
 });
