@@ -31,7 +31,7 @@ export interface Place {
   awaitsEnd(turn: number): boolean;
   /**
    * For a watcher: waits until the other connections have had time to take the data. See
-   * docs/decisions/040-when-a-question-is-told.md.
+   * docs/decisions/040-when-a-question-is-sent.md.
    */
   whenDataTaken(turn: number, signal: AbortSignal): Promise<void>;
   leave(): void;
