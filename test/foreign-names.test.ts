@@ -65,6 +65,8 @@ const OF_THE_OPERATOR = [
   "platform/config/config.ts",
   "platform/config/option.ts",
   "platform/config/options.ts",
+  "platform/config/resolve.ts",
+  "cli/server-flags.ts",
   "platform/config/database-options.ts",
   "platform/config/execution-options.ts",
   "platform/config/hosted-environment.ts",
@@ -74,7 +76,6 @@ const OF_THE_OPERATOR = [
   "cli/own-database.ts",
   "server/embedding/server.ts",
   "graphs/project/webhooks.ts",
-  "cli/import/command-line.ts",
 ];
 
 const SOURCE = fileURLToPath(new URL("../src/", import.meta.url));
