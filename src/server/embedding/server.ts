@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { ownEncryption, parseConfig } from "../../platform/config/config.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
-import { graphConfigFileOf, type Environment } from "../../platform/config/resolve.ts";
+import { graphConfigFileOf } from "../../platform/config/resolve.ts";
 import type { EmbeddedPostgres } from "../../platform/database/embedded/embedded.ts";
 import { createLogger } from "../../platform/lib/logger.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
@@ -32,7 +32,7 @@ export interface ServerOptions {
    * All other options, by variable name: `{ API_KEYS: "…" }`. The process's variables are not used unless passed:
    * `environment: process.env`.
    */
-  environment?: Environment;
+  environment?: Readonly<Record<string, string | undefined>>;
 }
 
 export interface EmbeddedServer {
