@@ -1,14 +1,13 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
+import { graphConfigFileOf, readCommandLine } from "../../platform/config/config.ts";
 import { optionsText } from "../../platform/config/help.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
-import { graphConfigFileOf, type Flags } from "../../platform/config/resolve.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { fileExists } from "../../platform/lib/file-exists.ts";
 import { DEFAULTS } from "../dev/defaults.ts";
-import { isAttended, onOpening } from "../dev/opening.ts";
+import { isAttended, openingIn } from "../dev/opening.ts";
 import { EXIT_CODES, NotDoneError } from "../run-command.ts";
-import { flagsOf, onServer } from "../server-flags.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
 
 const NO_CONFIG = (path: string): string =>
@@ -44,26 +43,29 @@ const OWN_OPTIONS = [
   ["--no-open", "Do not open the console."],
 ] as const;
 
-const wholeHelp = (listsEnvironment: boolean): string =>
+const wholeHelp = (listsEnvironment = false): string =>
   HELP + optionsText({ listsEnvironment, defaults: DEFAULTS, own: OWN_OPTIONS });
 
-const run = async (
-  flags: Flags,
-  opens: boolean | undefined,
-  { environment, terminal }: CommandSurroundings,
-): Promise<void> => {
-  const file = graphConfigFileOf(environment, flags.graphConfigFile);
+const run = async (given: string[], { environment, terminal, write }: CommandSurroundings): Promise<void> => {
+  const { opens, others: argv } = openingIn(given);
+  const { help, helpWithEnvironment } = readCommandLine(argv);
+  if (help) return write(wholeHelp(helpWithEnvironment));
+  const file = graphConfigFileOf(argv, environment);
   if (projectKeysIn(environment)["graphs"] === undefined && !(await fileExists(file)))
     throw new StartError(NO_CONFIG(resolve(file)));
   const { launch } = await import("../dev/launch.ts");
-  const code = await launch(flags, opens ?? isAttended(environment, terminal));
+  const isOpened = opens ?? isAttended(environment, terminal);
+  const code = await launch(argv, isOpened);
   if (code === EXIT_CODES.done) return;
   throw new NotDoneError(code === EXIT_CODES.wrongUsage ? code : EXIT_CODES.notDone);
 };
 
-export const createDev: CreateCommand = (surroundings) => {
-  const command = onOpening(onServer(new Command("dev"), wholeHelp));
-  return command
+export const createDev: CreateCommand = (surroundings) =>
+  new Command("dev")
     .description("Starts the server for development: graphs are reloaded when their files change.")
-    .action((_others, { open }: { open?: boolean }) => run(flagsOf(command), open, surroundings));
-};
+    .helpOption(false)
+    .configureHelp({ formatHelp: () => wholeHelp() })
+    .allowUnknownOption()
+    .passThroughOptions()
+    .argument("[options...]")
+    .action((argv: string[]) => run(argv, surroundings));

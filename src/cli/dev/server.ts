@@ -1,15 +1,10 @@
 /**
  * The server of `threadloom dev`: `start` with reloading graphs. Uses environment, signals and exit, as serve.ts does.
  */
+import { readFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
-import { parseConfig } from "../../platform/config/config.ts";
+import { graphConfigFileOf, parseConfig } from "../../platform/config/config.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
-import {
-  graphConfigFileOf,
-  resolveOptions,
-  type Environment,
-  type Flags,
-} from "../../platform/config/resolve.ts";
 import { findPlace } from "../../platform/database/embedded/place.ts";
 import { stopAbandoned } from "../../platform/database/embedded/embedded.ts";
 import { NotRenewed } from "../../engine/executors/process/renewal.ts";
@@ -33,9 +28,9 @@ const FILES_NAMED = 3;
 const LOADING_MS = 120_000;
 
 interface Surroundings {
-  flags: Flags;
+  argv: readonly string[];
   /** The environment without the additions of langgraph.json. */
-  given: Environment;
+  given: Readonly<Record<string, string | undefined>>;
   configFile: string;
   trace: ModuleTrace;
 }
@@ -45,13 +40,17 @@ const namesOf = (files: readonly string[], folder: string): string => {
   return [...names, ...(files.length > FILES_NAMED ? [`${files.length - FILES_NAMED} more`] : [])].join(", ");
 };
 
-const readBasis = async ({ flags, given, configFile }: Surroundings): Promise<Basis> => {
+const readBasis = async ({ argv, given, configFile }: Surroundings): Promise<Basis> => {
   const project = await readGraphConfig(configFile, projectKeysIn(given));
   const environment = { ...DEFAULTS, ...project.environment, ...given };
-  return { config: parseConfig(flags, environment, process.stdout.isTTY === true), project };
+  const config = parseConfig(argv, environment, {
+    terminal: process.stdout.isTTY === true,
+    readText: (path) => readFileSync(path, "utf8"),
+  });
+  return { config, project };
 };
 
-const setEnvironment = (given: Environment, before: Basis, now: Basis): void => {
+const setEnvironment = (given: Surroundings["given"], before: Basis, now: Basis): void => {
   for (const name of Object.keys(before.project.environment))
     if (!Object.hasOwn(given, name)) delete process.env[name];
   for (const [name, value] of Object.entries(now.project.environment))
@@ -234,13 +233,13 @@ const startAgainLater = async (error: unknown, surroundings: Surroundings, since
 };
 
 /** Runs until a signal, or until it exits with `START_AGAIN`. */
-export const serveInDevelopment = async (flags: Flags): Promise<void> => {
+export const serveInDevelopment = async (argv: readonly string[]): Promise<void> => {
   const startedAt = Date.now();
   process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
   const given = { ...process.env };
   const trace = await traceModules();
-  const configFile = graphConfigFileOf(given, flags.graphConfigFile);
-  const surroundings: Surroundings = { flags, given, configFile, trace };
+  const configFile = graphConfigFileOf(argv, given);
+  const surroundings: Surroundings = { argv, given, configFile, trace };
   const fault = await tsconfigFault(tsconfigFile());
   if (fault !== undefined) process.stderr.write(`threadloom dev: TypeScript may not load: ${fault}\n`);
   let renewing: Renewing | undefined;
@@ -258,7 +257,7 @@ export const serveInDevelopment = async (flags: Flags): Promise<void> => {
       void renewing?.watchFiles(since);
     });
   };
-  await serve(flags, {
+  await serve(argv, {
     defaults: DEFAULTS,
     parts: { trace, onFiles },
     started(running) {
@@ -276,14 +275,14 @@ export const serveInDevelopment = async (flags: Flags): Promise<void> => {
       void startAgainLater(error, surroundings, startedAt);
       for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
         process.removeAllListeners(signal);
-        process.on(signal, () => void stopDatabase(flags, given).finally(() => process.exit(0)));
+        process.on(signal, () => void stopDatabase(argv, given).finally(() => process.exit(0)));
       }
     },
   });
 };
 
 /** The previous server may have left the database running for this start, which failed. */
-const stopDatabase = async (flags: Flags, given: Environment): Promise<void> => {
-  const { dataFolder } = resolveOptions(["dataFolder"], flags, given);
+const stopDatabase = async (argv: readonly string[], given: Surroundings["given"]): Promise<void> => {
+  const { dataFolder } = parseConfig(argv, given, { terminal: false, readText: () => "" });
   await stopAbandoned((await findPlace(resolve(dataFolder))).folder).catch(() => undefined);
 };

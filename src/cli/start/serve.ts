@@ -3,11 +3,17 @@
  * complete, and beside the start of the embedded PostgreSQL, because both are slow.
  */
 import { ofGraph } from "../../platform/lib/contents.ts";
+import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { resolve } from "node:path";
 import { callable, databaseName } from "../banner.ts";
-import { ownEncryption, parseConfig, type Config } from "../../platform/config/config.ts";
-import { graphConfigFileOf, type Flags } from "../../platform/config/resolve.ts";
+import {
+  graphConfigFileOf,
+  ownEncryption,
+  parseConfig,
+  readCommandLine,
+  type Config,
+} from "../../platform/config/config.ts";
 import { awaitDatabase } from "../../platform/database/awaiting.ts";
 import type { EmbeddedPostgres } from "../../platform/database/embedded/embedded.ts";
 import { isUnusable, unusableReason } from "../../platform/database/passing-faults.ts";
@@ -17,6 +23,7 @@ import { StartError } from "../../platform/domain/errors.ts";
 import { prettyLines } from "../../platform/lib/pretty-lines.ts";
 import { createLogger, type Logger } from "../../platform/lib/logger.ts";
 import { openTerminal } from "../../platform/lib/terminal.ts";
+import { serverVersion } from "../../platform/lib/package-versions.ts";
 import type { Server } from "../../server/app/compose.ts";
 import type { RunsLeft } from "../../server/app/leaving-runs.ts";
 import type { Development } from "../../server/app/development.ts";
@@ -123,11 +130,20 @@ const close = async ({ server, postgres }: Opened, ending?: Ending): Promise<Run
   }
 };
 
-const main = async (flags: Flags, development: InDevelopment | undefined): Promise<void> => {
-  const configFile = graphConfigFileOf(process.env, flags.graphConfigFile);
+const main = async (argv: readonly string[], development: InDevelopment | undefined): Promise<void> => {
+  const commandLine = readCommandLine(argv);
+  if (commandLine.version) return void process.stdout.write(`${serverVersion()}\n`);
+
+  const configFile = graphConfigFileOf(argv, process.env);
   loadEnvironment(await readGraphConfig(configFile, projectKeysIn(process.env)));
-  const environment = { ...development?.defaults, ...process.env };
-  const config = parseConfig(flags, environment, process.stdout.isTTY === true);
+  const config = parseConfig(
+    argv,
+    { ...development?.defaults, ...process.env },
+    {
+      terminal: process.stdout.isTTY === true,
+      readText: (path) => readFileSync(path, "utf8"),
+    },
+  );
   // Again: `env` may have set variables that change other keys.
   const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
   // Graphs must not see the keys.
@@ -147,7 +163,7 @@ const main = async (flags: Flags, development: InDevelopment | undefined): Promi
     project,
     config,
     environment: process.env,
-    namesFolder: flags.dataFolder !== undefined,
+    namesFolder: commandLine.values.has("data"),
     logger,
   });
   const opened: Opened = {};
@@ -254,5 +270,5 @@ const fail = (error: unknown): void => {
 };
 
 /** Runs until a signal ends the process. */
-export const serve = (flags: Flags, development?: InDevelopment): Promise<void> =>
-  main(flags, development).catch(development?.failed ?? fail);
+export const serve = (argv: readonly string[], development?: InDevelopment): Promise<void> =>
+  main(argv, development).catch(development?.failed ?? fail);

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { EncryptionSetup } from "../encryption/setup.ts";
 import { parseKeys } from "../encryption/keys.ts";
 import { commaSeparated, list, type Option } from "./option.ts";
 
@@ -56,8 +55,3 @@ export const ENCRYPTION_OPTIONS: { readonly [Key in keyof EncryptionConfig]: Opt
         "Metadata keys whose values are encrypted too, separated by commas. Searches can't use these values.",
     },
   };
-
-export const encryptionOf = (config: EncryptionConfig): EncryptionSetup => ({
-  keys: [...config.encryptionKeys, ...config.encryptionFallbackKeys],
-  metadataKeys: config.encryptedMetadataKeys,
-});
