@@ -1,24 +1,20 @@
 /** The database of this deployment, for commands. Servers may run or not. */
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { databaseName } from "./banner.ts";
-import { graphConfigFileOf } from "../platform/config/config.ts";
-import { DATABASE_OPTIONS, unusedDataWarning } from "../platform/config/database-options.ts";
-import { ENCRYPTION_OPTIONS } from "../platform/config/encryption-options.ts";
-import type { Option } from "../platform/config/option.ts";
-import { OPTIONS } from "../platform/config/options.ts";
+import { unusedDataWarning } from "../platform/config/database-options.ts";
+import { encryptionOf } from "../platform/config/encryption-options.ts";
+import { graphConfigFileOf, resolveOptions, type Environment } from "../platform/config/resolve.ts";
 import { openDatabase, type Database } from "../platform/database/database.ts";
 import { startEmbeddedPostgres } from "../platform/database/embedded/embedded.ts";
 import { migrate } from "../platform/database/migrate.ts";
 import { isUnusable, unusableReason } from "../platform/database/passing-faults.ts";
-import { StartError, UsageError } from "../platform/domain/errors.ts";
+import { StartError } from "../platform/domain/errors.ts";
 import type { Cipher } from "../platform/encryption/cipher.ts";
 import { openCipher } from "../platform/encryption/setup.ts";
+import { fileExists } from "../platform/lib/file-exists.ts";
 import type { Logger } from "../platform/lib/logger.ts";
 import { readGraphConfig } from "../graphs/project/langgraph-json.ts";
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface DatabaseFlags {
   databaseUrl?: string | undefined;
@@ -41,40 +37,17 @@ export interface OwnDatabase {
 
 /** As a server does. The file may be missing, but not invalid. */
 const completed = async (flags: DatabaseFlags, environment: Environment): Promise<Environment> => {
-  const file = flags.config ?? graphConfigFileOf([], environment);
-  const fileExists = await readFile(file).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => error.code !== "ENOENT",
-  );
-  if (!fileExists && flags.config === undefined) return environment;
+  const file = graphConfigFileOf(environment, flags.config);
+  if (flags.config === undefined && !(await fileExists(file))) return environment;
   const project = await readGraphConfig(file);
   return { ...project.environment, ...environment };
 };
 
-const checked = <Value>(
-  option: Option<Value>,
-  flag: string,
-  given: string | undefined,
-  environment: Environment,
-): Value => {
-  const name = option.environment.find((variable) => (environment[variable] ?? "") !== "");
-  const text = given ?? (name === undefined ? option.default : environment[name]);
-  const parsed = option.schema.safeParse(text);
-  if (!parsed.success) {
-    const Kind = given === undefined ? StartError : UsageError;
-    throw new Kind(`${given === undefined ? name : flag} must be ${option.expected}.`);
-  }
-  return parsed.data;
-};
+const CIPHER_OPTIONS = ["encryptionKeys", "encryptionFallbackKeys", "encryptedMetadataKeys"] as const;
 
 /** Undefined without keys. */
-export const cipherOf = (environment: Environment): Cipher | undefined => {
-  const { encryptionKeys, encryptionFallbackKeys, encryptedMetadataKeys } = ENCRYPTION_OPTIONS;
-  const keys = [encryptionKeys, encryptionFallbackKeys].flatMap((option) =>
-    checked(option, "", undefined, environment),
-  );
-  return openCipher({ keys, metadataKeys: checked(encryptedMetadataKeys, "", undefined, environment) });
-};
+export const cipherOf = (environment: Environment): Cipher | undefined =>
+  openCipher(encryptionOf(resolveOptions(CIPHER_OPTIONS, {}, environment)));
 
 export interface DatabasePlace {
   /** Includes `env` of langgraph.json. */
@@ -82,23 +55,32 @@ export interface DatabasePlace {
   /** Undefined: the embedded PostgreSQL. */
   url: string | undefined;
   schema: string;
+  advisoryLocks: boolean;
   /** Absolute; unused if there is a `url`. */
   dataFolder: string;
   warning: string | undefined;
 }
 
 /** @throws StartError */
-export const databasePlaceOf = (flags: DatabaseFlags, environment: Environment): DatabasePlace => {
-  const { databaseUrl, databaseSchema, databaseDirectUrl } = DATABASE_OPTIONS;
-  const schema = checked(databaseSchema, "--database-schema", flags.databaseSchema, environment) ?? "";
+export const databasePlaceOf = (flags: DatabaseFlags, given: Environment): DatabasePlace => {
+  const { databaseUrl, databaseSchema, data } = flags;
+  // The flag replaces both addresses.
+  const environment = databaseUrl === undefined ? given : { ...given, DATABASE_DIRECT_URL: "" };
+  const options = resolveOptions(
+    ["databaseUrl", "databaseDirectUrl", "databaseSchema", "databaseAdvisoryLocks", "dataFolder"],
+    { databaseUrl, databaseSchema, dataFolder: data },
+    environment,
+  );
   // Migrations need a session, which a pooler in transaction mode does not give.
-  const url =
-    checked(databaseDirectUrl, "--database-url", flags.databaseUrl, environment) ??
-    checked(databaseUrl, "--database-url", undefined, environment);
-  const dataFolder =
-    flags.data ?? (environment[OPTIONS.dataFolder.environment[0] ?? ""] || OPTIONS.dataFolder.default || "");
-  const warning = unusedDataWarning(flags.data !== undefined, url);
-  return { environment, url, schema, dataFolder: resolve(dataFolder), warning };
+  const url = options.databaseDirectUrl ?? options.databaseUrl;
+  return {
+    environment,
+    url,
+    schema: options.databaseSchema,
+    advisoryLocks: options.databaseAdvisoryLocks,
+    dataFolder: resolve(options.dataFolder),
+    warning: unusedDataWarning(data !== undefined, url),
+  };
 };
 
 /** Opens nothing. @throws StartError */
@@ -132,14 +114,10 @@ export const explainUnusable = (error: unknown, connectionString: string): unkno
 };
 
 export const migrateOwn = (
-  { environment, schema }: DatabasePlace,
+  { schema, advisoryLocks }: DatabasePlace,
   connectionString: string,
   logger: Logger,
-): Promise<void> => {
-  const { schema: flag, environment: names, default: usual } = DATABASE_OPTIONS.databaseAdvisoryLocks;
-  const advisoryLocks = flag.parse(environment[names[0] ?? ""] || usual);
-  return migrate(connectionString, { schema, advisoryLocks, logger });
-};
+): Promise<void> => migrate(connectionString, { schema, advisoryLocks, logger });
 
 /** Migrates, and uses the environment's encryption keys. @throws StartError */
 export const openOwnDatabase = async (

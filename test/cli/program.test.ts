@@ -44,6 +44,11 @@ test("the version is that of the package", async () => {
   expect(await within("--version")).toEqual({ code: 0, out: `${serverVersion()}\n`, told: "" });
 });
 
+test.each(["start", "dev"])("%s prints the version, too", async (name) => {
+  for (const flag of ["--version", "-v"])
+    expect(await within(name, flag)).toEqual({ code: 0, out: `${serverVersion()}\n`, told: "" });
+});
+
 test("a command that does not exist is answered with the nearest that does", async () => {
   const { code, out, told } = await within("strat");
   expect([code, out]).toEqual([2, ""]);
@@ -77,9 +82,11 @@ test.each(["dev", "start"])(
     expect(out).not.toContain("RATE_LIMIT_READS");
     expect(out.split("\n").length).toBeLessThan(40);
     expect(out).toContain("--help --environment");
+    expect((await within(name, "-h")).out).toBe(out);
     const { code, out: whole } = await within(name, "--help", "--environment");
     expect(code).toBe(0);
     expect(whole).toContain("  RATE_LIMIT_READS ");
+    expect(await within(name, "--environment")).toEqual({ code: 0, out: whole, told: "" });
   },
 );
 
@@ -142,6 +149,8 @@ test("the help of a command within another says what has to be there", async () 
 test.each([
   [["runs", "list", "--url", "nowhere"], "--url must be an address"],
   [["doctor", "--port", "abc"], "--port must be a whole number"],
+  [["import", "--from", "mysql://x"], "--from must be a URL like postgresql:"],
+  [["psql", "--database-schema", "A b"], "--database-schema must be a name of at most 40"],
   [["keys", "list", "--database-url", "nowhere"], "--database-url must be"],
 ])("what is wrong on the command line exits 2: %j", async (argv, sentence) => {
   const { code, told } = await within(...argv);

@@ -41,6 +41,7 @@ const TEST_CONFIG: Config = {
   webhookSecrets: [],
   webhookRetentionSeconds: 3_600,
   apiKeys: [],
+  apiKeysFile: undefined,
   unsafeNoAuth: false,
   noConsole: false,
   unsafeIgnoreAuth: false,

@@ -1,5 +1,4 @@
 import type { Database } from "../../platform/database/database.ts";
-import { statement } from "../../platform/database/statement.ts";
 import type { StoreIndexConfig } from "../../graphs/project/store-embedding.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { loadEmbedder } from "./embedding-models.ts";
@@ -18,10 +17,7 @@ export interface OpenItemsOptions {
   logger: Logger;
 }
 
-const OTHERS = statement(
-  { model: "text" },
-  (sql) => `select exists (select from threadloom.store_vectors where embedded_by <> ${sql.model}) as found`,
-);
+const OTHERS = "select exists (select from threadloom.store_vectors where embedded_by <> $1) as found";
 
 /**
  * Without `index`, puts delete the vectors of a former configuration: a later semantic search must not find an item by
@@ -35,7 +31,7 @@ export const openItems = async (options: OpenItemsOptions): Promise<Items> => {
     return createItems({ repository, vectors, logger });
   }
   await prepareVectorTable(database, index.dims, options);
-  const [others] = await OTHERS.query<{ found: boolean }>(database, { model: index.embed });
+  const [others] = await database.query<{ found: boolean }>(OTHERS, [index.embed]);
   if (others?.found === true) {
     logger.warn(
       { embed: index.embed },

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Environment } from "../../platform/config/resolve.ts";
 import { createLogger, type Logger } from "../../platform/lib/logger.ts";
 import { answeringJson } from "../flags.ts";
 import {
@@ -8,7 +9,6 @@ import {
   reachOwnDatabase,
   type DatabaseFlags,
   type DatabasePlace,
-  type Environment,
 } from "../own-database.ts";
 
 export interface BackupFlags extends DatabaseFlags {

@@ -1,13 +1,14 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { graphConfigFileOf, readCommandLine } from "../../platform/config/config.ts";
 import { optionsText } from "../../platform/config/help.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
+import { graphConfigFileOf, type Flags } from "../../platform/config/resolve.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { fileExists } from "../../platform/lib/file-exists.ts";
 import { DEFAULTS } from "../dev/defaults.ts";
-import { isAttended, openingIn } from "../dev/opening.ts";
+import { isAttended, onOpening } from "../dev/opening.ts";
 import { EXIT_CODES, NotDoneError } from "../run-command.ts";
+import { flagsOf, onServer } from "../server-flags.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
 
 const NO_CONFIG = (path: string): string =>
@@ -43,29 +44,26 @@ const OWN_OPTIONS = [
   ["--no-open", "Do not open the console."],
 ] as const;
 
-const wholeHelp = (listsEnvironment = false): string =>
+const wholeHelp = (listsEnvironment: boolean): string =>
   HELP + optionsText({ listsEnvironment, defaults: DEFAULTS, own: OWN_OPTIONS });
 
-const run = async (given: string[], { environment, terminal, write }: CommandSurroundings): Promise<void> => {
-  const { opens, others: argv } = openingIn(given);
-  const { help, helpWithEnvironment } = readCommandLine(argv);
-  if (help) return write(wholeHelp(helpWithEnvironment));
-  const file = graphConfigFileOf(argv, environment);
+const run = async (
+  flags: Flags,
+  opens: boolean | undefined,
+  { environment, terminal }: CommandSurroundings,
+): Promise<void> => {
+  const file = graphConfigFileOf(environment, flags.graphConfigFile);
   if (projectKeysIn(environment)["graphs"] === undefined && !(await fileExists(file)))
     throw new StartError(NO_CONFIG(resolve(file)));
   const { launch } = await import("../dev/launch.ts");
-  const isOpened = opens ?? isAttended(environment, terminal);
-  const code = await launch(argv, isOpened);
+  const code = await launch(flags, opens ?? isAttended(environment, terminal));
   if (code === EXIT_CODES.done) return;
   throw new NotDoneError(code === EXIT_CODES.wrongUsage ? code : EXIT_CODES.notDone);
 };
 
-export const createDev: CreateCommand = (surroundings) =>
-  new Command("dev")
+export const createDev: CreateCommand = (surroundings) => {
+  const command = onOpening(onServer(new Command("dev"), wholeHelp));
+  return command
     .description("Starts the server for development: graphs are reloaded when their files change.")
-    .helpOption(false)
-    .configureHelp({ formatHelp: () => wholeHelp() })
-    .allowUnknownOption()
-    .passThroughOptions()
-    .argument("[options...]")
-    .action((argv: string[]) => run(argv, surroundings));
+    .action((_others, { open }: { open?: boolean }) => run(flagsOf(command), open, surroundings));
+};

@@ -1,10 +1,10 @@
-import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { version } from "node:process";
 import { Command, InvalidArgumentError } from "commander";
-import { graphConfigFileOf, parseConfig, type Config } from "../../platform/config/config.ts";
+import { parseConfig, type Config } from "../../platform/config/config.ts";
 import { misspeltVariables } from "../../platform/config/misspelt-variables.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
+import { graphConfigFileOf, type Environment } from "../../platform/config/resolve.ts";
 import { StartError, UsageError } from "../../platform/domain/errors.ts";
 import { createLogger } from "../../platform/lib/logger.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
@@ -22,7 +22,6 @@ import {
   onDatabase,
   type DatabaseFlags,
   type DatabasePlace,
-  type Environment,
 } from "../own-database.ts";
 import { NotDoneError } from "../run-command.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
@@ -49,19 +48,6 @@ const seconds = (text: string): number => {
   throw new InvalidArgumentError("Use a number of seconds from 1 to 600.");
 };
 
-const configOf = ({ host, port, databaseUrl }: Flags, place: DatabasePlace, configPath: string): Config => {
-  const argv = [
-    ...(host === undefined ? [] : ["--host", host]),
-    ...(port === undefined ? [] : ["--port", port]),
-    "--config",
-    configPath,
-  ];
-  // As in all commands, a flag's address replaces both variables.
-  const named = databaseUrl !== undefined && { DATABASE_URL: databaseUrl, DATABASE_DIRECT_URL: "" };
-  const environment = { ...place.environment, ...named };
-  return parseConfig(argv, environment, { terminal: false, readText: (path) => readFileSync(path, "utf8") });
-};
-
 async function* checksOf(
   flags: Flags,
   given: Environment,
@@ -69,7 +55,7 @@ async function* checksOf(
 ): AsyncGenerator<Check> {
   const logger = createLogger({ level: "error", destination: { write: note } });
   yield ok("Versions", `Threadloom ${serverVersion()}, Node.js ${version.slice(1)}`);
-  const configPath = flags.config ?? graphConfigFileOf([], given);
+  const configPath = graphConfigFileOf(given, flags.config);
   const keys = projectKeysIn(given);
   const { project, checks } = await checkProject(configPath, keys);
   yield* checks;
@@ -85,7 +71,8 @@ async function* checksOf(
   let config: Config;
   try {
     place = databasePlaceOf(flags, { ...project?.environment, ...given });
-    config = configOf(flags, place, configPath);
+    const { host, port, databaseUrl } = flags;
+    config = parseConfig({ graphConfigFile: configPath, host, port, databaseUrl }, place.environment);
   } catch (error) {
     if (!(error instanceof StartError) || error instanceof UsageError) throw error;
     yield fail("Options", error.message, "Set it right, in the environment or as a flag.");

@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { Command } from "commander";
-import { graphConfigFileOf, parseConfig } from "../../platform/config/config.ts";
+import { parseConfig } from "../../platform/config/config.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
+import { graphConfigFileOf } from "../../platform/config/resolve.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { createLogger } from "../../platform/lib/logger.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
@@ -24,13 +24,9 @@ export const createOpenapi: CreateCommand = ({ environment, write, note }) =>
     .addHelpText("after", EXAMPLES)
     .action(async ({ config: path, output }: { config?: string; output?: string }) => {
       const logger = createLogger({ level: "warn", destination: { write: note } });
-      const file = path ?? graphConfigFileOf([], environment);
+      const file = graphConfigFileOf(environment, path);
       const project = await readGraphConfig(file, projectKeysIn(environment));
-      const config = parseConfig(
-        ["--config", file],
-        { ...project.environment, ...environment },
-        { terminal: false, readText: (name) => readFileSync(name, "utf8") },
-      );
+      const config = parseConfig({ graphConfigFile: file }, { ...project.environment, ...environment });
       const { apiDocument } = await import("../../server/app/api-document.ts");
       const text = `${JSON.stringify(await apiDocument(config, project, logger), null, 2)}\n`;
       if (output === undefined) return write(text);

@@ -6,7 +6,7 @@ import { missingCompiler } from "../../graphs/source/compiler.ts";
 import { startExtraction } from "../../graphs/source/extraction-process.ts";
 import { requestOf } from "../../graphs/source/source-schemas.ts";
 import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
-import { graphConfigFileOf } from "../../platform/config/config.ts";
+import { graphConfigFileOf } from "../../platform/config/resolve.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
 
@@ -48,5 +48,5 @@ export const createSchemas: CreateCommand = (surroundings) =>
     .option("--config <path>", "path of langgraph.json")
     .addHelpText("after", EXAMPLES)
     .action(({ config }: { config?: string }) =>
-      fill(config ?? graphConfigFileOf([], surroundings.environment), surroundings),
+      fill(graphConfigFileOf(surroundings.environment, config), surroundings),
     );

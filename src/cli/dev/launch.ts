@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import { constants } from "node:os";
+import type { Flags } from "../../platform/config/resolve.ts";
 import { watchNpmParent } from "./npm-parent.ts";
 import { openPage } from "./opening.ts";
 
@@ -16,9 +17,9 @@ export interface Ready {
 const isReady = (message: unknown): message is Ready =>
   typeof message === "object" && message !== null && (message as { kind?: unknown }).kind === "ready";
 
-const runOnce = (argv: readonly string[], onReady: (ready: Ready) => void): Promise<number> =>
+const runOnce = (flags: Flags, onReady: (ready: Ready) => void): Promise<number> =>
   new Promise((resolve, reject) => {
-    const child = fork(ENTRY, argv, { stdio: "inherit" });
+    const child = fork(ENTRY, [JSON.stringify(flags)], { stdio: "inherit" });
     child.on("message", (message) => {
       if (isReady(message)) onReady(message);
     });
@@ -44,7 +45,7 @@ const leadsGroup = (): boolean => {
  * Restarts the server at `START_AGAIN`. The embedded database survives restarts. Resolves to the exit code.
  * @param opensConsole opens a browser after the first start
  */
-export const launch = async (argv: readonly string[], opensConsole: boolean): Promise<number> => {
+export const launch = async (flags: Flags, opensConsole: boolean): Promise<number> => {
   watchNpmParent({
     environment: process.env,
     parent: () => process.ppid,
@@ -57,7 +58,7 @@ export const launch = async (argv: readonly string[], opensConsole: boolean): Pr
     if (isDue && consoleAddress !== undefined) void openPage(consoleAddress);
     isDue = false;
   };
-  do code = await runOnce(argv, onReady);
+  do code = await runOnce(flags, onReady);
   while (code === START_AGAIN);
   return code;
 };

@@ -1,16 +1,12 @@
-const ASKED = "--open";
-/** `--no-browser` is the name in `langgraphjs dev`. */
-const UNWANTED = ["--no-open", "--no-browser"];
+import type { Command } from "commander";
 
-/** @returns `opens`: undefined without a flag */
-export const openingIn = (argv: readonly string[]): { opens: boolean | undefined; others: string[] } => {
-  const isAboutIt = (argument: string): boolean => argument === ASKED || UNWANTED.includes(argument);
-  const last = argv.findLast(isAboutIt);
-  return {
-    opens: last === undefined ? undefined : last === ASKED,
-    others: argv.filter((argument) => !isAboutIt(argument)),
-  };
-};
+/** Sets `open`; the last of these flags wins. */
+export const onOpening = (command: Command): Command =>
+  command
+    .option("--open")
+    .option("--no-open")
+    .option("--no-browser") // as in `langgraphjs dev`
+    .on("option:no-browser", () => command.setOptionValue("open", false));
 
 export const isAttended = (
   environment: Readonly<Record<string, string | undefined>>,

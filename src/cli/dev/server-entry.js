@@ -4,4 +4,4 @@ import process from "node:process";
 await import("../../graphs/langgraph-ahead.js");
 await import("../../platform/lib/source-loader.js");
 const { serveInDevelopment } = await import("./server.ts");
-await serveInDevelopment(process.argv.slice(2));
+await serveInDevelopment(JSON.parse(process.argv[2] ?? "{}"));

@@ -1,10 +1,15 @@
 /**
  * The server of `threadloom dev`: `start` with reloading graphs. Uses environment, signals and exit, as serve.ts does.
  */
-import { readFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
-import { graphConfigFileOf, parseConfig } from "../../platform/config/config.ts";
+import { parseConfig } from "../../platform/config/config.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
+import {
+  graphConfigFileOf,
+  resolveOptions,
+  type Environment,
+  type Flags,
+} from "../../platform/config/resolve.ts";
 import { findPlace } from "../../platform/database/embedded/place.ts";
 import { stopAbandoned } from "../../platform/database/embedded/embedded.ts";
 import { NotRenewed } from "../../engine/executors/process/renewal.ts";
@@ -28,9 +33,9 @@ const FILES_NAMED = 3;
 const LOADING_MS = 120_000;
 
 interface Surroundings {
-  argv: readonly string[];
+  flags: Flags;
   /** The environment without the additions of langgraph.json. */
-  given: Readonly<Record<string, string | undefined>>;
+  given: Environment;
   configFile: string;
   trace: ModuleTrace;
 }
@@ -40,17 +45,13 @@ const namesOf = (files: readonly string[], folder: string): string => {
   return [...names, ...(files.length > FILES_NAMED ? [`${files.length - FILES_NAMED} more`] : [])].join(", ");
 };
 
-const readBasis = async ({ argv, given, configFile }: Surroundings): Promise<Basis> => {
+const readBasis = async ({ flags, given, configFile }: Surroundings): Promise<Basis> => {
   const project = await readGraphConfig(configFile, projectKeysIn(given));
   const environment = { ...DEFAULTS, ...project.environment, ...given };
-  const config = parseConfig(argv, environment, {
-    terminal: process.stdout.isTTY === true,
-    readText: (path) => readFileSync(path, "utf8"),
-  });
-  return { config, project };
+  return { config: parseConfig(flags, environment, process.stdout.isTTY === true), project };
 };
 
-const setEnvironment = (given: Surroundings["given"], before: Basis, now: Basis): void => {
+const setEnvironment = (given: Environment, before: Basis, now: Basis): void => {
   for (const name of Object.keys(before.project.environment))
     if (!Object.hasOwn(given, name)) delete process.env[name];
   for (const [name, value] of Object.entries(now.project.environment))
@@ -233,13 +234,13 @@ const startAgainLater = async (error: unknown, surroundings: Surroundings, since
 };
 
 /** Runs until a signal, or until it exits with `START_AGAIN`. */
-export const serveInDevelopment = async (argv: readonly string[]): Promise<void> => {
+export const serveInDevelopment = async (flags: Flags): Promise<void> => {
   const startedAt = Date.now();
   process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
   const given = { ...process.env };
   const trace = await traceModules();
-  const configFile = graphConfigFileOf(argv, given);
-  const surroundings: Surroundings = { argv, given, configFile, trace };
+  const configFile = graphConfigFileOf(given, flags.graphConfigFile);
+  const surroundings: Surroundings = { flags, given, configFile, trace };
   const fault = await tsconfigFault(tsconfigFile());
   if (fault !== undefined) process.stderr.write(`threadloom dev: TypeScript may not load: ${fault}\n`);
   let renewing: Renewing | undefined;
@@ -257,7 +258,7 @@ export const serveInDevelopment = async (argv: readonly string[]): Promise<void>
       void renewing?.watchFiles(since);
     });
   };
-  await serve(argv, {
+  await serve(flags, {
     defaults: DEFAULTS,
     parts: { trace, onFiles },
     started(running) {
@@ -275,14 +276,14 @@ export const serveInDevelopment = async (argv: readonly string[]): Promise<void>
       void startAgainLater(error, surroundings, startedAt);
       for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
         process.removeAllListeners(signal);
-        process.on(signal, () => void stopDatabase(argv, given).finally(() => process.exit(0)));
+        process.on(signal, () => void stopDatabase(flags, given).finally(() => process.exit(0)));
       }
     },
   });
 };
 
 /** The previous server may have left the database running for this start, which failed. */
-const stopDatabase = async (argv: readonly string[], given: Surroundings["given"]): Promise<void> => {
-  const { dataFolder } = parseConfig(argv, given, { terminal: false, readText: () => "" });
+const stopDatabase = async (flags: Flags, given: Environment): Promise<void> => {
+  const { dataFolder } = resolveOptions(["dataFolder"], flags, given);
   await stopAbandoned((await findPlace(resolve(dataFolder))).folder).catch(() => undefined);
 };

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { StartError } from "../../platform/domain/errors.ts";
 import type { GraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { webhookHeaders, webhooksWarning } from "../../graphs/project/webhooks.ts";
-import type { Environment } from "../own-database.ts";
+import type { Environment } from "../../platform/config/resolve.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 import type { LoadingAnswer, LoadingRequest } from "./loading-check.ts";
 

@@ -1,8 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { Command } from "commander";
-import { graphConfigFileOf } from "../../platform/config/config.ts";
 import { StartError } from "../../platform/domain/errors.ts";
-import type { Environment } from "../own-database.ts";
+import { graphConfigFileOf, type Environment } from "../../platform/config/resolve.ts";
 import { readImageProject, type ImageProject } from "./project.ts";
 
 export interface ImageCommandParts {
@@ -31,7 +30,7 @@ export const createImageCommand = (parts: ImageCommandParts): Command => {
     .option("--force", "overwrite an existing file")
     .addHelpText("after", examples)
     .action(async ({ config, output, force }: Flags) => {
-      const project = await readImageProject(config ?? graphConfigFileOf([], environment));
+      const project = await readImageProject(graphConfigFileOf(environment, config));
       if (project.meaningless.length > 0)
         note(
           `These keys of langgraph.json have no effect on this image: ${project.meaningless.join(", ")}.\n`,

@@ -1,5 +1,4 @@
 import pg from "pg";
-import { statement } from "../../platform/database/statement.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 
 /**
@@ -71,66 +70,6 @@ export interface Source {
 const TABLES = ["checkpoints", "checkpoint_blobs", "checkpoint_writes"] as const;
 const CONNECT_TIMEOUT_MS = 10_000;
 
-const FIND_TABLES = statement(
-  { schema: "text" },
-  (sql) => `select table_name as table from information_schema.columns
-  where table_schema = ${sql.schema} and (table_name, column_name) in
-    (('checkpoints', 'parent_checkpoint_id'), ('checkpoint_blobs', 'blob'), ('checkpoint_writes', 'blob'))`,
-);
-
-const OF_KEYS = { threadId: "text", namespaces: "text[]", ids: "text[]" } as const;
-const ofKeys = (sql: Readonly<Record<keyof typeof OF_KEYS, string>>): string =>
-  `thread_id = ${sql.threadId} and (checkpoint_ns, checkpoint_id) in (select * from unnest(${sql.namespaces}, ${sql.ids}))`;
-const listsOf = (keys: readonly SourceKey[]) => ({
-  namespaces: keys.map((key) => key.checkpointNs),
-  ids: keys.map((key) => key.checkpointId),
-});
-
-const statementsOn = (table: (of: (typeof TABLES)[number]) => string) => ({
-  idsAfter: statement(
-    { after: "text", limit: "bigint" },
-    (sql) => `select distinct thread_id from ${table("checkpoints")}
-    where ${sql.after} is null or thread_id > ${sql.after} order by thread_id limit ${sql.limit}`,
-  ),
-  oneOf: statement(
-    { threadId: "text" },
-    (sql) => `select 1 from ${table("checkpoints")} where thread_id = ${sql.threadId} limit 1`,
-  ),
-  keysOf: statement(
-    { threadId: "text" },
-    (sql) => `select c.checkpoint_ns as "checkpointNs", c.checkpoint_id as "checkpointId",
-      c.checkpoint ->> 'ts' as time, coalesce(w.writes, 0)::integer as writes
-    from ${table("checkpoints")} c
-    left join (
-      select checkpoint_ns, checkpoint_id, count(*) as writes from ${table("checkpoint_writes")}
-      where thread_id = ${sql.threadId} group by checkpoint_ns, checkpoint_id
-    ) w using (checkpoint_ns, checkpoint_id)
-    where c.thread_id = ${sql.threadId}
-    order by c.checkpoint_id collate "C", c.checkpoint_ns collate "C"`,
-  ),
-  checkpointsOf: statement(
-    OF_KEYS,
-    (sql) => `select checkpoint_ns as "checkpointNs", checkpoint_id as "checkpointId",
-      parent_checkpoint_id as "parentId", checkpoint, metadata
-    from ${table("checkpoints")} where ${ofKeys(sql)}
-    order by checkpoint_id collate "C", checkpoint_ns collate "C"`,
-  ),
-  blobsOf: statement(
-    { threadId: "text", namespaces: "text[]", channels: "text[]", versions: "text[]" },
-    (sql) => `select checkpoint_ns as "checkpointNs", channel, version, type, blob
-    from ${table("checkpoint_blobs")} where thread_id = ${sql.threadId} and (checkpoint_ns, channel, version) in (
-      select * from unnest(${sql.namespaces}, ${sql.channels}, ${sql.versions}))`,
-  ),
-  writesOf: statement(
-    OF_KEYS,
-    (sql) => `select checkpoint_ns as "checkpointNs", checkpoint_id as "checkpointId", task_id as
-    "taskId", channel,
-      type, blob
-    from ${table("checkpoint_writes")} where ${ofKeys(sql)}
-    order by checkpoint_id collate "C", checkpoint_ns collate "C", task_id collate "C", idx < 0, idx`,
-  ),
-});
-
 export interface SourceOptions {
   connectionString: string;
   schema: string;
@@ -151,12 +90,22 @@ export const openSource = ({ connectionString, schema, name, poolSize }: SourceO
   const table = (of: (typeof TABLES)[number]): string => `${pg.escapeIdentifier(schema)}.${of}`;
   const query = async <Row>(text: string, values: unknown[] = []): Promise<Row[]> =>
     (await pool.query(text, values)).rows as Row[];
-  const source = { query };
-  const { keysOf, checkpointsOf, blobsOf, writesOf, idsAfter, oneOf } = statementsOn(table);
+
+  const ofKeys = `(checkpoint_ns, checkpoint_id) in (select * from unnest($2::text[], $3::text[]))`;
+  const keyValues = (threadId: string, keys: readonly SourceKey[]): unknown[] => [
+    threadId,
+    keys.map((key) => key.checkpointNs),
+    keys.map((key) => key.checkpointId),
+  ];
 
   return {
     async assertTables() {
-      const rows = await FIND_TABLES.query<{ table: string }>(source, { schema });
+      const rows = await query<{ table: string }>(
+        `select table_name as table from information_schema.columns
+         where table_schema = $1 and (table_name, column_name) in
+           (('checkpoints', 'parent_checkpoint_id'), ('checkpoint_blobs', 'blob'), ('checkpoint_writes', 'blob'))`,
+        [schema],
+      );
       const missing = TABLES.filter((wanted) => !rows.some((row) => row.table === wanted));
       if (missing.length === 0) return;
       throw new StartError(
@@ -177,7 +126,9 @@ export const openSource = ({ connectionString, schema, name, poolSize }: SourceO
         `select (select count(distinct thread_id) from ${table("checkpoints")}) as threads,
            (select count(*) from ${table("checkpoints")}) as checkpoints,
            (select count(*) from ${table("checkpoint_writes")}) as writes,
-           ${TABLES.map((of) => `pg_total_relation_size(${pg.escapeLiteral(table(of))})`).join(" + ")} as bytes`,
+           pg_total_relation_size($1::regclass) + pg_total_relation_size($2::regclass)
+             + pg_total_relation_size($3::regclass) as bytes`,
+        TABLES.map(table),
       );
       const number = (of: keyof SourceTotals): number => Number(row?.[of] ?? 0);
       return {
@@ -189,26 +140,65 @@ export const openSource = ({ connectionString, schema, name, poolSize }: SourceO
     },
 
     async threadIds(after, limit) {
-      const rows = await idsAfter.query<{ thread_id: string }>(source, { after, limit });
+      const rows = await query<{ thread_id: string }>(
+        `select distinct thread_id from ${table("checkpoints")}
+         where $1::text is null or thread_id > $1 order by thread_id limit $2`,
+        [after ?? null, limit],
+      );
       return rows.map((row) => row.thread_id);
     },
 
-    hasThread: async (threadId) => (await oneOf.query(source, { threadId })).length > 0,
+    async hasThread(threadId) {
+      const rows = await query(`select 1 from ${table("checkpoints")} where thread_id = $1 limit 1`, [
+        threadId,
+      ]);
+      return rows.length > 0;
+    },
 
-    keys: (threadId) => keysOf.query<SourceKey>(source, { threadId }),
+    keys: (threadId) =>
+      query<SourceKey>(
+        `select c.checkpoint_ns as "checkpointNs", c.checkpoint_id as "checkpointId", c.checkpoint ->> 'ts' as time,
+           coalesce(w.writes, 0)::integer as writes
+         from ${table("checkpoints")} c
+         left join (
+           select checkpoint_ns, checkpoint_id, count(*) as writes from ${table("checkpoint_writes")}
+           where thread_id = $1 group by checkpoint_ns, checkpoint_id
+         ) w using (checkpoint_ns, checkpoint_id)
+         where c.thread_id = $1
+         order by c.checkpoint_id collate "C", c.checkpoint_ns collate "C"`,
+        [threadId],
+      ),
 
     checkpoints: (threadId, keys) =>
-      checkpointsOf.query<SourceCheckpoint>(source, { threadId, ...listsOf(keys) }),
+      query<SourceCheckpoint>(
+        `select checkpoint_ns as "checkpointNs", checkpoint_id as "checkpointId",
+           parent_checkpoint_id as "parentId", checkpoint, metadata
+         from ${table("checkpoints")} where thread_id = $1 and ${ofKeys}
+         order by checkpoint_id collate "C", checkpoint_ns collate "C"`,
+        keyValues(threadId, keys),
+      ),
 
     blobs: (threadId, places) =>
-      blobsOf.query<SourceBlob>(source, {
-        threadId,
-        namespaces: places.map((place) => place.checkpointNs),
-        channels: places.map((place) => place.channel),
-        versions: places.map((place) => place.version),
-      }),
+      query<SourceBlob>(
+        `select checkpoint_ns as "checkpointNs", channel, version, type, blob
+         from ${table("checkpoint_blobs")} where thread_id = $1
+           and (checkpoint_ns, channel, version) in (select * from unnest($2::text[], $3::text[], $4::text[]))`,
+        [
+          threadId,
+          places.map((place) => place.checkpointNs),
+          places.map((place) => place.channel),
+          places.map((place) => place.version),
+        ],
+      ),
 
-    writes: (threadId, keys) => writesOf.query<SourceWrite>(source, { threadId, ...listsOf(keys) }),
+    writes: (threadId, keys) =>
+      query<SourceWrite>(
+        `select checkpoint_ns as "checkpointNs", checkpoint_id as "checkpointId", task_id as "taskId", channel,
+           type, blob
+         from ${table("checkpoint_writes")} where thread_id = $1 and ${ofKeys}
+         order by checkpoint_id collate "C", checkpoint_ns collate "C", task_id collate "C", idx < 0, idx`,
+        keyValues(threadId, keys),
+      ),
 
     close: () => pool.end(),
   };

@@ -1,7 +1,6 @@
 import { COUNT_WRITES_OF_C } from "../../state/checkpoints/rows/row-text.ts";
 import type { CheckpointStorage, StoredCheckpoint } from "../../state/checkpoints/types.ts";
 import type { Database } from "../../platform/database/database.ts";
-import { statement } from "../../platform/database/statement.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { sqlState } from "../../platform/domain/errors.ts";
 import { systemAssistantId } from "../../platform/domain/assistant-ids.ts";
@@ -42,24 +41,18 @@ export const NO_TARGET: Target = {
 export const checkpointKey = (checkpointNs: string, checkpointId: string): string =>
   `${checkpointNs}\n${checkpointId.toLowerCase()}`;
 
-const FIND = statement(
-  { threadId: "uuid" },
-  (sql) => `select metadata ->> '${IMPORTED_ID}' as "importedId",
+const FIND = `select metadata ->> '${IMPORTED_ID}' as "importedId",
     metadata ->> 'graph_id' as "graphId", unfinished_runs > 0 as busy
-  from threadloom.threads where thread_id = ${sql.threadId}`,
-);
+  from threadloom.threads where thread_id = $1`;
 
-const LIST_CHECKPOINTS = statement(
-  { threadId: "uuid" },
-  (sql) => `
+const LIST_CHECKPOINTS = `
   select c.checkpoint_ns, c.checkpoint_id, (${COUNT_WRITES_OF_C} + coalesce(w.writes, 0))::integer as writes
   from threadloom.checkpoints c
   left join (
     select checkpoint_ns, checkpoint_id, sum(cardinality(string_to_array(writes, E'\\n'))) as writes
-    from threadloom.checkpoint_writes where thread_id = ${sql.threadId} group by checkpoint_ns, checkpoint_id
+    from threadloom.checkpoint_writes where thread_id = $1 group by checkpoint_ns, checkpoint_id
   ) w using (checkpoint_ns, checkpoint_id)
-  where c.thread_id = ${sql.threadId}`,
-);
+  where c.thread_id = $1`;
 
 /** In a dry run the tables may be missing. */
 const UNDEFINED_TABLE = "42P01";
@@ -68,16 +61,15 @@ export const createTarget = (database: Database, checkpoints: CheckpointStorage)
   async existing(key) {
     let record: Existing["record"];
     try {
-      [record] = await FIND.query<NonNullable<Existing["record"]>>(database, { threadId: key });
+      [record] = await database.query<NonNullable<Existing["record"]>>(FIND, [key]);
     } catch (error) {
       if (sqlState(error) === UNDEFINED_TABLE) return { record: undefined, checkpoints: new Map() };
       throw error;
     }
-    const rows = await LIST_CHECKPOINTS.query<{
-      checkpoint_ns: string;
-      checkpoint_id: string;
-      writes: number;
-    }>(database, { threadId: key });
+    const rows = await database.query<{ checkpoint_ns: string; checkpoint_id: string; writes: number }>(
+      LIST_CHECKPOINTS,
+      [key],
+    );
     return {
       record,
       checkpoints: new Map(

@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 import { uuid } from "../../platform/domain/json-schemas.ts";
 import { answeringJson } from "../flags.ts";
 import { parseDuration } from "./duration.ts";
-import type { Environment } from "../own-database.ts";
+import type { Environment } from "../../platform/config/resolve.ts";
 
 export interface ServerFlags {
   url?: string | undefined;

@@ -3,17 +3,11 @@
  * complete, and beside the start of the embedded PostgreSQL, because both are slow.
  */
 import { ofGraph } from "../../platform/lib/contents.ts";
-import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { resolve } from "node:path";
 import { callable, databaseName } from "../banner.ts";
-import {
-  graphConfigFileOf,
-  ownEncryption,
-  parseConfig,
-  readCommandLine,
-  type Config,
-} from "../../platform/config/config.ts";
+import { ownEncryption, parseConfig, type Config } from "../../platform/config/config.ts";
+import { graphConfigFileOf, type Flags } from "../../platform/config/resolve.ts";
 import { awaitDatabase } from "../../platform/database/awaiting.ts";
 import type { EmbeddedPostgres } from "../../platform/database/embedded/embedded.ts";
 import { isUnusable, unusableReason } from "../../platform/database/passing-faults.ts";
@@ -23,7 +17,6 @@ import { StartError } from "../../platform/domain/errors.ts";
 import { prettyLines } from "../../platform/lib/pretty-lines.ts";
 import { createLogger, type Logger } from "../../platform/lib/logger.ts";
 import { openTerminal } from "../../platform/lib/terminal.ts";
-import { serverVersion } from "../../platform/lib/package-versions.ts";
 import type { Server } from "../../server/app/compose.ts";
 import type { RunsLeft } from "../../server/app/leaving-runs.ts";
 import type { Development } from "../../server/app/development.ts";
@@ -130,20 +123,11 @@ const close = async ({ server, postgres }: Opened, ending?: Ending): Promise<Run
   }
 };
 
-const main = async (argv: readonly string[], development: InDevelopment | undefined): Promise<void> => {
-  const commandLine = readCommandLine(argv);
-  if (commandLine.version) return void process.stdout.write(`${serverVersion()}\n`);
-
-  const configFile = graphConfigFileOf(argv, process.env);
+const main = async (flags: Flags, development: InDevelopment | undefined): Promise<void> => {
+  const configFile = graphConfigFileOf(process.env, flags.graphConfigFile);
   loadEnvironment(await readGraphConfig(configFile, projectKeysIn(process.env)));
-  const config = parseConfig(
-    argv,
-    { ...development?.defaults, ...process.env },
-    {
-      terminal: process.stdout.isTTY === true,
-      readText: (path) => readFileSync(path, "utf8"),
-    },
-  );
+  const environment = { ...development?.defaults, ...process.env };
+  const config = parseConfig(flags, environment, process.stdout.isTTY === true);
   // Again: `env` may have set variables that change other keys.
   const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
   // Graphs must not see the keys.
@@ -163,7 +147,7 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
     project,
     config,
     environment: process.env,
-    namesFolder: commandLine.values.has("data"),
+    namesFolder: flags.dataFolder !== undefined,
     logger,
   });
   const opened: Opened = {};
@@ -270,5 +254,5 @@ const fail = (error: unknown): void => {
 };
 
 /** Runs until a signal ends the process. */
-export const serve = (argv: readonly string[], development?: InDevelopment): Promise<void> =>
-  main(argv, development).catch(development?.failed ?? fail);
+export const serve = (flags: Flags, development?: InDevelopment): Promise<void> =>
+  main(flags, development).catch(development?.failed ?? fail);

@@ -16,7 +16,7 @@ export interface DatabaseConfig {
   readonly databaseSessions: boolean;
 }
 
-const isPostgresUrl = (value: string): boolean =>
+export const isPostgresUrl = (value: string): boolean =>
   URL.canParse(value) && ["postgres:", "postgresql:"].includes(new URL(value).protocol);
 
 export const DATABASE_OPTIONS: { readonly [Key in keyof DatabaseConfig]: Option<DatabaseConfig[Key]> } = {

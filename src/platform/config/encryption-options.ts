@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { EncryptionSetup } from "../encryption/setup.ts";
 import { parseKeys } from "../encryption/keys.ts";
 import { commaSeparated, list, type Option } from "./option.ts";
 
@@ -55,3 +56,8 @@ export const ENCRYPTION_OPTIONS: { readonly [Key in keyof EncryptionConfig]: Opt
         "Metadata keys whose values are encrypted too, separated by commas. Searches can't use these values.",
     },
   };
+
+export const encryptionOf = (config: EncryptionConfig): EncryptionSetup => ({
+  keys: [...config.encryptionKeys, ...config.encryptionFallbackKeys],
+  metadataKeys: config.encryptedMetadataKeys,
+});

@@ -40,7 +40,6 @@ export const optionsText = ({
       PROJECT_VARIABLES.join(", "),
       "As JSON, keys of langgraph.json (MOUNT_PREFIX: a path); they win over the file.",
     ),
-    line("API_KEYS_FILE", "File with API keys, one per line; added to API_KEYS."),
   ];
   return [
     "Options (the environment may set an option by the name in brackets)",

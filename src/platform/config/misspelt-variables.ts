@@ -14,7 +14,7 @@ const NAMED_AT_MOST = 5;
 /** The synonymous names of each option. */
 const OWN: readonly (readonly string[])[] = [
   ...Object.values(OPTIONS).map(({ environment }) => environment),
-  ...[...PROJECT_VARIABLES, "API_KEYS_FILE", "LANGGRAPH_AES_LEGACY_KEY"].map((name) => [name]),
+  ...[...PROJECT_VARIABLES, "LANGGRAPH_AES_LEGACY_KEY"].map((name) => [name]),
 ];
 
 /** Names set variables that nearly match a variable of an unset option, without their values. */

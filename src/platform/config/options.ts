@@ -23,6 +23,7 @@ export interface Config
   readonly role: "all" | "api" | "worker";
   /** Empty, with no key in the database: everything is open. */
   readonly apiKeys: readonly string[];
+  readonly apiKeysFile: string | undefined;
   readonly unsafeNoAuth: boolean;
   readonly noConsole: boolean;
   readonly unsafeIgnoreAuth: boolean;
@@ -43,9 +44,9 @@ const PYTHON_LEVELS = new Map([
 ]);
 
 /** Several variables together make `projectKeys`. */
-export const OPTIONS: {
-  readonly [Key in Exclude<keyof Config, "projectKeys">]: Option<Config[Key]>;
-} = {
+export type OptionName = Exclude<keyof Config, "projectKeys">;
+
+export const OPTIONS: { readonly [Name in OptionName]: Option<Config[Name]> } = {
   graphConfigFile: {
     flag: "config",
     shortFlag: "c",
@@ -157,6 +158,12 @@ export const OPTIONS: {
     description:
       "API keys, separated by commas, beside those of 'threadloom keys create'. Callers send one as X-Api-Key. Without " +
       "keys and auth the server is open to everyone who can connect.",
+  },
+  apiKeysFile: {
+    environment: ["API_KEYS_FILE"],
+    expected: "a path",
+    schema: z.string().optional(),
+    description: "File with API keys, one per line; added to API_KEYS.",
   },
   ...DATABASE_OPTIONS,
   ...ENCRYPTION_OPTIONS,

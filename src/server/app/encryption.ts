@@ -1,13 +1,6 @@
-import type { Config } from "../../platform/config/config.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import type { Cipher } from "../../platform/encryption/cipher.ts";
-import type { EncryptionSetup } from "../../platform/encryption/setup.ts";
 import type { StoreIndexConfig } from "../../graphs/project/store-embedding.ts";
-
-export const encryptionOf = (config: Config): EncryptionSetup => ({
-  keys: [...config.encryptionKeys, ...config.encryptionFallbackKeys],
-  metadataKeys: config.encryptedMetadataKeys,
-});
 
 /** Vectors nearly reveal their texts, and pgvector can't compare encrypted ones. @throws StartError */
 export const assertNoVectors = (cipher: Cipher | undefined, index: StoreIndexConfig | undefined): void => {

@@ -28,7 +28,8 @@ import { openItems } from "../../api/store/semantic-search.ts";
 import { createStoreService } from "../../api/store/service.ts";
 import { openAccess } from "./auth.ts";
 import { openReloadingGraphs, type Development } from "./development.ts";
-import { encryptionOf, assertNoVectors } from "./encryption.ts";
+import { encryptionOf } from "../../platform/config/encryption-options.ts";
+import { assertNoVectors } from "./encryption.ts";
 import { planGraphProcesses } from "./graph-processes.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 

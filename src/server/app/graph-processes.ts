@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Config } from "../../platform/config/config.ts";
 import type { GraphExecutor } from "../../engine/executors/executor.ts";
-import { encryptionOf } from "./encryption.ts";
+import { encryptionOf } from "../../platform/config/encryption-options.ts";
 import { createInlineExecutor, type InlineExecutorParts } from "../../engine/executors/inline.ts";
 import { createGraphProcesses, type GraphProcesses } from "../../engine/executors/process/pool.ts";
 import { BYTES_PER_MEGABYTE } from "../../platform/config/option.ts";

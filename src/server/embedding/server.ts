@@ -1,9 +1,10 @@
 /** The package's export: Threadloom inside another program. Described in docs/embedding.md. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { ownEncryption, parseConfig } from "../../platform/config/config.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
+import { graphConfigFileOf } from "../../platform/config/resolve.ts";
 import type { EmbeddedPostgres } from "../../platform/database/embedded/embedded.ts";
 import { createLogger } from "../../platform/lib/logger.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
@@ -68,28 +69,24 @@ const completeProcess = (configFile: string, environment: Readonly<Record<string
  */
 export const createServer = async (options: ServerOptions = {}): Promise<EmbeddedServer> => {
   const given = options.environment ?? {};
-  const configFile = options.config ?? (given["LANGGRAPH_CONFIG"] || "langgraph.json");
+  const configFile = graphConfigFileOf(given, options.config);
   const project = await readGraphConfig(configFile, projectKeysIn(given));
   if (project.namesEncryption) throw ownEncryption(`encryption of ${project.path}`);
   completeProcess(configFile, project.environment);
-  const flags: [string, string | number | undefined][] = [
-    ["--config", configFile],
-    ["--host", options.host],
-    ["--port", options.port],
-    ["--workers", options.workers],
-    ["--data", options.dataFolder],
-  ];
-  const argv = flags.flatMap(([flag, value]) => (value === undefined ? [] : [flag, String(value)]));
+  const flags = {
+    graphConfigFile: configFile,
+    host: options.host,
+    port: options.port?.toString(),
+    graphProcesses: options.workers?.toString(),
+    dataFolder: options.dataFolder,
+  };
   const named = { DATABASE_URL: options.databaseUrl, LOG_LEVEL: options.logLevel };
   const environment = {
     ...project.environment,
     ...given,
     ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined)),
   };
-  const config = parseConfig(argv, environment, {
-    terminal: false,
-    readText: (path) => readFileSync(path, "utf8"),
-  });
+  const config = parseConfig(flags, environment);
   const logger = createLogger({ level: config.logLevel, contents: config.logContents });
   const { createServer: compose } = await import("../app/compose.ts");
   let postgres: EmbeddedPostgres | undefined;

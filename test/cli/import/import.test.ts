@@ -6,7 +6,7 @@ import { Command } from "@langchain/langgraph";
 import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { threadKey } from "../../../src/state/checkpoints/rows/thread-key.ts";
-import { importCommandOf } from "../../../src/cli/import/command-line.ts";
+import { databasePlaceOf } from "../../../src/cli/own-database.ts";
 import { importThreads, type ImporterOptions } from "../../../src/cli/import/importer.ts";
 import { createProgressLine, progressText } from "../../../src/cli/import/progress.ts";
 import { openSource, type Source } from "../../../src/cli/import/source.ts";
@@ -455,27 +455,15 @@ describe("npm run import", () => {
 describe("the command line", () => {
   const environment = { DATABASE_URL: "postgresql://here/threadloom" };
   it("takes this server's database from the option or the environment", () => {
-    expect(importCommandOf({ from: "postgres://there/app" }, environment)).toMatchObject({
-      from: "postgres://there/app",
-      schema: "public",
-      databaseUrl: environment.DATABASE_URL,
-      dryRun: false,
-    });
-    const given = { from: "postgres://there/app", databaseUrl: "postgres://other/db", dryRun: true } as const;
-    expect(importCommandOf(given, environment)).toMatchObject({
-      databaseUrl: "postgres://other/db",
-      dryRun: true,
-    });
+    expect(databasePlaceOf({}, environment).url).toBe(environment.DATABASE_URL);
+    expect(databasePlaceOf({ databaseUrl: "postgres://other/db" }, environment).url).toBe(
+      "postgres://other/db",
+    );
   });
   it("prefers the connection past a pooler, which a migration needs", () => {
-    const direct = "postgresql://direct/threadloom";
-    const both = { ...environment, DATABASE_DIRECT_URL: direct };
-    expect(importCommandOf({ from: "postgres://there/app" }, both).databaseUrl).toBe(direct);
-  });
-  it("refuses what is no database in one sentence", () => {
-    expect(() => importCommandOf({ from: "mysql://x" }, environment)).toThrow(
-      /--from must be a URL like postgresql:/,
-    );
+    const both = { ...environment, DATABASE_DIRECT_URL: "postgresql://direct/threadloom" };
+    expect(databasePlaceOf({}, both).url).toBe(both.DATABASE_DIRECT_URL);
+    expect(databasePlaceOf({ databaseUrl: "postgres://other/db" }, both).url).toBe("postgres://other/db");
   });
 });
 

@@ -1,6 +1,7 @@
+import { Command } from "commander";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { isAttended, openingIn } from "../../../src/cli/dev/opening.ts";
+import { isAttended, onOpening } from "../../../src/cli/dev/opening.ts";
 import { buildConsole } from "../../../console/build.js";
 import { PATIENTLY } from "../../helpers/conditions.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
@@ -43,9 +44,12 @@ test("a browser is opened at a terminal only, and never in CI, over SSH, or wher
   expect(isAttended({ BROWSER: "none" }, true)).toBe(false);
 });
 
-test("the flags about the browser are for dev, and the last of them counts", () => {
-  expect(openingIn(["--port", "1", "--no-open"])).toEqual({ opens: false, others: ["--port", "1"] });
-  expect(openingIn(["--no-open", "--open"])).toEqual({ opens: true, others: [] });
-  expect(openingIn(["--open", "--no-browser"])).toEqual({ opens: false, others: [] });
-  expect(openingIn([])).toEqual({ opens: undefined, others: [] });
+test("of the flags about the browser the last counts", () => {
+  const opens = (...argv: string[]): unknown =>
+    onOpening(new Command()).parse(argv, { from: "user" }).opts()["open"];
+  expect(opens("--no-open")).toBe(false);
+  expect(opens("--no-open", "--open")).toBe(true);
+  expect(opens("--open", "--no-browser")).toBe(false);
+  expect(opens("--no-browser", "--open")).toBe(true);
+  expect(opens()).toBeUndefined();
 });

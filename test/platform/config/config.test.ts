@@ -1,30 +1,26 @@
-import { describe, expect, test } from "vitest";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { OPTIONS } from "../../../src/platform/config/options.ts";
 import { environmentWarning } from "../../../src/platform/config/hosted-environment.ts";
-import {
-  assertMayListen,
-  type Config,
-  graphConfigFileOf,
-  isExposed,
-  parseConfig,
-  readCommandLine,
-  type Surroundings,
-} from "../../../src/platform/config/config.ts";
+import { assertMayListen, type Config, isExposed, parseConfig } from "../../../src/platform/config/config.ts";
 import { helpText } from "../../../src/platform/config/help.ts";
+import { graphConfigFileOf } from "../../../src/platform/config/resolve.ts";
+import { flagsIn } from "../../helpers/flags.ts";
+import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 
-const SURROUNDINGS: Surroundings = {
-  terminal: false,
-  readText: (path) => {
-    throw new Error(`${path} does not exist`);
-  },
-};
 const KEY = "0123456789abcdef0123456789abcdef";
 
-const parse = (
-  argv: string[] = [],
-  environment: Record<string, string> = {},
-  around: Partial<Surroundings> = {},
-) => parseConfig(argv, environment, { ...SURROUNDINGS, ...around });
+const keyFile = async (text: string): Promise<string> => {
+  const folder = await temporaryFolder();
+  onTestFinished(folder.remove);
+  const path = join(folder.path, "keys");
+  await writeFile(path, text);
+  return path;
+};
+
+const parse = (argv: string[] = [], environment: Record<string, string> = {}, terminal = false) =>
+  parseConfig(flagsIn(argv), environment, terminal);
 
 describe("values", () => {
   test("everything has a default that fits", () => {
@@ -96,8 +92,8 @@ describe("values", () => {
       graphConfigFile: "deploy/langgraph.json",
       assistantConfigs: {},
     });
-    expect(graphConfigFileOf([], { LANGGRAPH_CONFIG: json })).toBe("langgraph.json");
-    expect(graphConfigFileOf([], { LANGGRAPH_CONFIG: "a.json" })).toBe("a.json");
+    expect(graphConfigFileOf({ LANGGRAPH_CONFIG: json })).toBe("langgraph.json");
+    expect(graphConfigFileOf({ LANGGRAPH_CONFIG: "a.json" })).toBe("a.json");
   });
 
   test("our own name wins over the hosted server's", () => {
@@ -108,9 +104,9 @@ describe("values", () => {
   });
 
   test("the log is pretty on a terminal and JSON elsewhere, unless LOG_FORMAT says otherwise", () => {
-    expect(parse([], {}, { terminal: true }).logFormat).toBe("pretty");
-    expect(parse([], {}, { terminal: false }).logFormat).toBe("json");
-    expect(parse([], { LOG_FORMAT: "pretty" }, { terminal: false }).logFormat).toBe("pretty");
+    expect(parse([], {}, true).logFormat).toBe("pretty");
+    expect(parse([], {}, false).logFormat).toBe("json");
+    expect(parse([], { LOG_FORMAT: "pretty" }, false).logFormat).toBe("pretty");
   });
 
   test("lists are separated by commas, with or without spaces", () => {
@@ -118,9 +114,9 @@ describe("values", () => {
     expect(config.corsAllowOrigins).toEqual(["https://a.example", "https://b.example"]);
   });
 
-  test("keys come from API_KEYS and from the file that API_KEYS_FILE names", () => {
-    const readText = (path: string) => (path === "/run/keys" ? "# ours\nthird\n\nfourth\n" : "");
-    const config = parse([], { API_KEYS: "first,second", API_KEYS_FILE: "/run/keys" }, { readText });
+  test("keys come from API_KEYS and from the file that API_KEYS_FILE names", async () => {
+    const file = await keyFile("# ours\nthird\n\nfourth\n");
+    const config = parse([], { API_KEYS: "first,second", API_KEYS_FILE: file });
     expect(config.apiKeys).toEqual(["first", "second", "third", "fourth"]);
   });
 
@@ -173,7 +169,11 @@ describe("refusals", () => {
       "LANGGRAPH_CONFIG must be a path, or JSON",
     ],
     [[], { LOG_JSON: "perhaps" }, "LOG_JSON must be true or false, not 'perhaps'."],
-    [[], { API_KEYS_FILE: "/nowhere" }, "API_KEYS_FILE can't be read: /nowhere does not exist."],
+    [
+      [],
+      { API_KEYS_FILE: "/nowhere" },
+      "API_KEYS_FILE can't be read: ENOENT: no such file or directory, open '/nowhere'.",
+    ],
   ])("%j %j is refused", (argv, environment, message) => {
     expect(() => parse(argv, environment as Record<string, string>)).toThrow(message);
   });
@@ -184,8 +184,9 @@ describe("refusals", () => {
     expect(attempt).not.toThrow(/hunter2/);
   });
 
-  test("a file without keys is refused: it would leave the server open", () => {
-    expect(() => parse([], { API_KEYS_FILE: "/run/keys" }, { readText: () => "\n" })).toThrow(/holds no key/);
+  test("a file without keys is refused: it would leave the server open", async () => {
+    const file = await keyFile("\n");
+    expect(() => parse([], { API_KEYS_FILE: file })).toThrow(/holds no key/);
   });
 });
 
@@ -255,19 +256,13 @@ describe("relations", () => {
 });
 
 describe("help", () => {
-  test("--help and --version are seen", () => {
-    expect(readCommandLine(["--help"])).toMatchObject({ help: true, version: false });
-    expect(readCommandLine(["-h"])).toMatchObject({ help: true });
-    expect(readCommandLine(["--version"])).toMatchObject({ help: false, version: true });
-  });
-
   test("the letters of langgraphjs dev say the same as the words", () => {
     expect(parse(["-p", "8200", "-c", "elsewhere.json"])).toMatchObject({
       port: 8200,
       graphConfigFile: "elsewhere.json",
     });
     expect(parse(["-p8200"]).port).toBe(8200);
-    expect(() => parse(["-p"])).toThrow("-p needs a value, for example: -p 8123");
+    expect(() => parse(["-p"])).toThrow("--port needs a value, for example: --port 8123");
   });
 
   test("the help names every flag and every variable", () => {

@@ -1,10 +1,11 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import { statement } from "../../../platform/database/statement.ts";
+import { nameParameters } from "../../../platform/database/named-parameters.ts";
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
 import { openRuns } from "../columns.ts";
 import {
   assistant,
+  ASSISTANT_VISIBLE,
   CREATE_PARAMETERS,
   GRAPH,
   insertRun,
@@ -31,7 +32,7 @@ const PARAMETERS = {
  * → running, or pending without a slot: `createOnIdleThread` on a new thread. Indexes: threads_pkey,
  * assistants_pkey, checkpoints_pkey.
  */
-const CREATE_WITH_THREAD = statement(
+const CREATE_WITH_THREAD = nameParameters(
   PARAMETERS,
   (sql) => `with ${assistant(sql)},
 thread as (
@@ -42,6 +43,7 @@ thread as (
   on conflict (thread_id) do nothing
   returning metadata, config, '{}'::jsonb as before, '{}'::jsonb as config_before, true as settled, false as behind, turns as turn)
 ${insertRun(sql)}`,
+  ASSISTANT_VISIBLE,
 );
 
 /**

@@ -124,14 +124,16 @@ export const CREATE_PARAMETERS = {
   caller: ["text", ({ run }: Creation) => run.caller],
   graphIds: ["text[]", ({ claim }: Creation) => claim?.graphIds ?? []],
   mayWait: ["boolean", ({ mayWait = true }: Creation) => mayWait],
-  assistantVisible: ["fragment", ({ rights }: Creation) => rights.assistants.on("metadata")],
 } as const;
 
+export const ASSISTANT_VISIBLE = {
+  assistantVisible: ["metadata", ({ rights }: Creation) => rights.assistants],
+} as const;
 export const THREAD_VISIBLE = {
-  threadVisible: ["fragment", ({ rights }: Creation) => rights.threads.on("t.metadata")],
+  threadVisible: ["t.metadata", ({ rights }: Creation) => rights.threads],
 } as const;
 
-type Sql = Readonly<Record<keyof typeof CREATE_PARAMETERS, string>>;
+type Sql = Readonly<Record<keyof typeof CREATE_PARAMETERS | keyof typeof ASSISTANT_VISIBLE, string>>;
 
 const starts = (sql: Sql): string => `${sql.workerId} is not null and graph_id = any(${sql.graphIds})`;
 

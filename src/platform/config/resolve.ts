@@ -1,0 +1,68 @@
+import { StartError, UsageError } from "../domain/errors.ts";
+import type { Option } from "./option.ts";
+import { OPTIONS, type Config, type OptionName } from "./options.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Texts of a command line, by option. */
+export type Flags = { readonly [Name in OptionName]?: string | undefined };
+
+/** Commands name some options that `start` takes only from the environment, e.g. --database-url. */
+const flagOf = ({ flag, environment }: Option<unknown>): string =>
+  `--${flag ?? environment[0]?.toLowerCase().replaceAll("_", "-")}`;
+
+interface Given {
+  text: string | undefined;
+  /** `text`, or its translation. */
+  value: string | undefined;
+  source: string;
+  expected: string;
+}
+
+/** Flag before environment before default. An empty variable counts as not set. */
+const given = (option: Option<unknown>, flag: string | undefined, environment: Environment): Given => {
+  const { expected, default: usual } = option;
+  if (flag !== undefined) return { text: flag, value: flag, source: flagOf(option), expected };
+  for (const source of option.environment) {
+    const text = environment[source] ?? "";
+    const translation = option.translations?.[source];
+    const value = translation === undefined ? text : translation.translate(text);
+    if (text !== "" && value !== undefined)
+      return { text, value, source, expected: translation?.expected ?? expected };
+  }
+  return { text: usual, value: usual, source: "", expected };
+};
+
+/** The default of two options depends on others; see parseConfig. */
+export type Resolved<Names extends OptionName = OptionName> = {
+  readonly [Name in Names]:
+    Config[Name] | (Name extends "logFormat" | "blockedLoopSeconds" ? undefined : never);
+};
+
+/**
+ * @throws StartError with one sentence that names the flag or the variable
+ */
+export const resolveOptions = <Name extends OptionName>(
+  names: readonly Name[],
+  flags: Flags,
+  environment: Environment,
+): Resolved<Name> => {
+  const entries = names.map((name) => {
+    const option: Option<unknown> = OPTIONS[name];
+    const { text, value, source, expected } = given(option, flags[name], environment);
+    if (value === undefined) return [name, undefined];
+    const parsed = option.schema.safeParse(value);
+    if (!parsed.success) {
+      const actual = option.secret ? "" : `, not '${text}'`;
+      throw new (source.startsWith("--") ? UsageError : StartError)(
+        `${source} must be ${expected}${actual}.`,
+      );
+    }
+    return [name, Array.isArray(parsed.data) ? Object.freeze(parsed.data) : parsed.data];
+  });
+  return Object.fromEntries(entries) as Resolved<Name>;
+};
+
+/** Needed before the other options, because langgraph.json may name a file with more environment variables. */
+export const graphConfigFileOf = (environment: Environment, flag?: string): string =>
+  resolveOptions(["graphConfigFile"], { graphConfigFile: flag }, environment).graphConfigFile;

@@ -1,0 +1,7 @@
+import { Command } from "commander";
+import { flagsOf, onServer } from "../../src/cli/server-flags.ts";
+import type { Flags } from "../../src/platform/config/resolve.ts";
+
+/** The flags of `threadloom start` with these arguments. */
+export const flagsIn = (argv: readonly string[]): Flags =>
+  flagsOf(onServer(new Command(), () => "").parse(argv, { from: "user" }));
