@@ -1,3 +1,4 @@
+import { fragment, NO_CONDITION, type Fragment } from "../platform/database/statement.ts";
 import type { JsonObject } from "../platform/lib/json.ts";
 import type { Actions, Resource } from "./actions.ts";
 import type { ValueOf } from "./values.ts";
@@ -8,12 +9,8 @@ import type { ValueOf } from "./values.ts";
  */
 export type Condition = (metadata: string, parameter: (value: unknown) => string) => string;
 
-/** Wraps a condition; see `Visibility.condition`. */
-export type Within = (condition: string) => string;
-
-/** Encloses value numbers in the text; SQL never contains it. */
-const MARK = "\u0000";
-const NO_CONDITION = "true";
+/** Wraps a condition; see `Visibility.on`. */
+export type Within = (condition: string, parameter: (value: unknown) => string) => string;
 
 class GrantedVisibility<R extends Resource, Value> {
   readonly #condition: Condition | undefined;
@@ -35,34 +32,21 @@ class GrantedVisibility<R extends Resource, Value> {
   }
 
   /**
-   * The condition for a raw statement, in parentheses, or `true`. Appends its parameters to `values`.
+   * The condition for `metadata`, in parentheses, or `true`.
    *
    * `within`: wraps the condition for metadata of another table (`exists (select … and ${condition})`). Not called if
    * everything is visible, so the statement skips that table.
    */
-  condition(metadata: string, values: unknown[], within: Within = (condition) => condition): string {
-    if (this.#condition === undefined) return NO_CONDITION;
-    return `(${within(this.#condition(metadata, (value) => `$${values.push(value)}`))})`;
+  on(metadata: string, within: Within = (condition) => condition): Fragment {
+    const condition = this.#condition;
+    if (condition === undefined) return NO_CONDITION;
+    return fragment((parameter) => `(${within(condition(metadata, parameter), parameter)})`);
   }
 
-  /**
-   * The condition split at its values, for query builders that number parameters (where-visible.ts). Undefined if
-   * everything is visible.
-   */
-  pieces(
-    metadata: string,
-    within: Within = (condition) => condition,
-  ): { texts: string[]; values: unknown[] } | undefined {
-    if (this.#condition === undefined) return undefined;
-    const values: unknown[] = [];
-    const place = (value: unknown): string => `${MARK}${values.push(value) - 1}${MARK}`;
-    const parts = `(${within(this.#condition(metadata, place))})`.split(MARK);
-    // Values in the order of the text, which may differ from the order of calls.
-    const numbers = parts.filter((_part, index) => index % 2 === 1);
-    return {
-      texts: parts.filter((_part, index) => index % 2 === 0),
-      values: numbers.map((number) => values[Number(number)]),
-    };
+  /** As `on`, with the values appended to `values`. */
+  condition(metadata: string, values: unknown[], within?: Within): string {
+    const { texts, values: given } = this.on(metadata, within);
+    return texts.reduce((text, next, index) => `${text}$${values.push(given[index - 1])}${next}`);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Database } from "../../platform/database/database.ts";
+import { statement } from "../../platform/database/statement.ts";
 import type { StoreIndexConfig } from "../../graphs/project/store-embedding.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { loadEmbedder } from "./embedding-models.ts";
@@ -17,7 +18,10 @@ export interface OpenItemsOptions {
   logger: Logger;
 }
 
-const OTHERS = "select exists (select from threadloom.store_vectors where embedded_by <> $1) as found";
+const OTHERS = statement(
+  { model: "text" },
+  (sql) => `select exists (select from threadloom.store_vectors where embedded_by <> ${sql.model}) as found`,
+);
 
 /**
  * Without `index`, puts delete the vectors of a former configuration: a later semantic search must not find an item by
@@ -31,7 +35,7 @@ export const openItems = async (options: OpenItemsOptions): Promise<Items> => {
     return createItems({ repository, vectors, logger });
   }
   await prepareVectorTable(database, index.dims, options);
-  const [others] = await database.query<{ found: boolean }>(OTHERS, [index.embed]);
+  const [others] = await OTHERS.query<{ found: boolean }>(database, { model: index.embed });
   if (others?.found === true) {
     logger.warn(
       { embed: index.embed },

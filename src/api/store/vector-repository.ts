@@ -36,7 +36,7 @@ const addressJson = (addresses: readonly ItemAddress[]): string =>
 export const createVectorRepository = (database: Database): VectorRepository => ({
   async knownTexts(_visibility, addresses) {
     if (addresses.length === 0) return [];
-    return await database.query<TextOfItem>(KNOWN_TEXTS, [addressJson(addresses)]);
+    return await KNOWN_TEXTS.query<TextOfItem>(database, { addresses: addressJson(addresses) });
   },
 
   async put(visibility, items, texts, vectors, embeddedBy) {
@@ -45,17 +45,17 @@ export const createVectorRepository = (database: Database): VectorRepository => 
       await database.transaction(async (transaction) => {
         // The put locks the items and so their vectors.
         await createStoreRepository(transaction, database).put(visibility, items);
-        const missing = await transaction.query<TextOfItem>(FORGET_OTHER_TEXTS, [
-          addressJson(items),
-          JSON.stringify(texts),
-        ]);
+        const missing = await FORGET_OTHER_TEXTS.query<TextOfItem>(transaction, {
+          addresses: addressJson(items),
+          texts: JSON.stringify(texts),
+        });
         if (missing.length === 0) return;
         const rows = missing.map((text) => {
           const embedding = vectors.get(text.hash);
           if (embedding === undefined) throw new VectorMissing();
           return { ...text, embedding };
         });
-        await transaction.query(ADD_VECTORS, [JSON.stringify(rows), embeddedBy]);
+        await ADD_VECTORS.query(transaction, { texts: JSON.stringify(rows), model: embeddedBy });
       });
       return true;
     } catch (error) {

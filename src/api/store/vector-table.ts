@@ -63,7 +63,7 @@ export const prepareVectorTable = async (
 ): Promise<void> => {
   const prepare = () =>
     database.transaction(async (transaction) => {
-      if (advisoryLocks) await transaction.query("select pg_advisory_xact_lock($1)", [VECTOR_TABLE_LOCK]);
+      if (advisoryLocks) await transaction.query(`select pg_advisory_xact_lock(${VECTOR_TABLE_LOCK})`);
       await ensureExtension(transaction);
       // An existing table needs no owner's rights.
       if (!(await hasVectorTable(transaction))) await transaction.query(createTable(dims));

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { finished } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import pg from "pg";
+import { statement } from "../../platform/database/statement.ts";
 import { from as copyFrom } from "pg-copy-streams";
 import { migrate, readMigrations, type Migration } from "../../platform/database/migrate.ts";
 import { StartError } from "../../platform/domain/errors.ts";
@@ -91,14 +92,21 @@ const connected = async (connectionString: string): Promise<pg.Client> => {
   return client;
 };
 
+const TABLES = statement(
+  { schema: "text" },
+  (sql) => `select c.relname::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = ${sql.schema} and c.relkind = 'r' order by 1`,
+);
+const REFERENCES = statement(
+  { schema: "text" },
+  (sql) => `select c.relname::text as "table", k.conname::text as name, pg_get_constraintdef(k.oid) as
+    definition
+    from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_namespace n on n.oid = c.relnamespace
+   where n.nspname = ${sql.schema} and k.contype = 'f'`,
+);
+
 const tablesIn = async (client: pg.Client, schema: string): Promise<string[]> =>
-  (
-    await client.query<{ name: string }>(
-      `select c.relname::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-        where n.nspname = $1 and c.relkind = 'r' order by 1`,
-      [schema],
-    )
-  ).rows.map(({ name }) => name);
+  (await client.query<{ name: string }>(TABLES.compile({ schema }))).rows.map(({ name }) => name);
 
 const FILLED_BY_MIGRATIONS: ReadonlySet<string> = new Set(["migrations", "api_key_changes"]);
 
@@ -143,10 +151,7 @@ const fill = async (client: pg.Client, options: RestoreOptions): Promise<number>
   headIn(file, (await lines.next()).value);
   // Recreated below: the file has tables in order of name.
   const { rows: references } = await client.query<{ table: string; name: string; definition: string }>(
-    `select c.relname::text as "table", k.conname::text as name, pg_get_constraintdef(k.oid) as definition
-       from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = $1 and k.contype = 'f'`,
-    [schema],
+    REFERENCES.compile({ schema }),
   );
   for (const { table, name } of references)
     await client.query(`alter table ${place(table)} drop constraint ${quotedName(name)}`);

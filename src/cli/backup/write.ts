@@ -5,7 +5,9 @@ import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
+import { hasTable } from "../../platform/database/has-table.ts";
 import { inSchema } from "../../platform/database/schema.ts";
+import { statement } from "../../platform/database/statement.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
 import {
@@ -19,24 +21,17 @@ import {
 } from "./format.ts";
 
 /** Without vectors: they are recreated from the store's items. */
-const readTables = async (client: pg.Client, schema: string): Promise<BackupTable[]> =>
-  (
-    await client.query<BackupTable>(
-      `select c.relname::text as "table",
-              array_agg(a.attname::text order by a.attnum) as columns
-         from pg_class c join pg_namespace n on n.oid = c.relnamespace
-         join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-        where n.nspname = $1 and c.relkind = 'r' and c.relname not in ('migrations', 'store_vectors', 'workers')
-        group by c.relname order by c.relname`,
-      [schema],
-    )
-  ).rows;
+const TABLES = statement(
+  { schema: "text" },
+  (sql) => `select c.relname::text as "table", array_agg(a.attname::text order by a.attnum) as columns
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+   where n.nspname = ${sql.schema} and c.relkind = 'r' and c.relname not in ('migrations', 'store_vectors', 'workers')
+   group by c.relname order by c.relname`,
+);
 
 const readHead = async (client: pg.Client, schema: string): Promise<BackupHead> => {
-  const { rows } = await client.query<{ found: boolean }>("select to_regclass($1) is not null as found", [
-    `"${schema}".migrations`,
-  ]);
-  if (rows[0]?.found !== true)
+  if (!(await hasTable(client, schema, "migrations")))
     throw new StartError(`There are no tables of Threadloom in the schema ${schema}.`);
   const qualified = inSchema(schema);
   const ran = await client.query<{ name: string; checksum: string }>(
@@ -79,7 +74,7 @@ export const writeBackup = async (options: WriteOptions): Promise<WrittenBackup>
     await client.query(PLAIN_TEXTS);
     await client.query("begin isolation level repeatable read read only");
     const head = await readHead(client, schema);
-    const tables = await readTables(client, schema);
+    const tables = (await client.query<BackupTable>(TABLES.compile({ schema }))).rows;
     const text = async function* (): AsyncGenerator<string | Buffer> {
       yield `${JSON.stringify(head)}\n`;
       for (const table of tables) {

@@ -3,7 +3,9 @@ import { dirname } from "node:path";
 import pg from "pg";
 import { clockAhead, CLOCKS_DIFFER_MS } from "../../platform/database/clock.ts";
 import { readMigrationStatus } from "../../platform/database/migration-status.ts";
+import { hasTable } from "../../platform/database/has-table.ts";
 import { inSchema } from "../../platform/database/schema.ts";
+import { statement } from "../../platform/database/statement.ts";
 import { hasCluster } from "../../platform/database/embedded/place.ts";
 import { isUnusable } from "../../platform/database/passing-faults.ts";
 import { sqlState, StartError } from "../../platform/domain/errors.ts";
@@ -57,6 +59,22 @@ interface RightsNeeded {
   isEmbedded: boolean;
 }
 
+const RIGHTS = statement(
+  { schema: "text" },
+  (sql) => `select current_user as role,
+            (select rolsuper from pg_roles where rolname = current_user) as is_superuser,
+            exists (select from pg_namespace where nspname = ${sql.schema}) as found,
+            case when exists (select from pg_namespace where nspname = ${sql.schema})
+                 then has_schema_privilege(${sql.schema}, 'create')
+                 else has_database_privilege(current_database(), 'create') end as may_create,
+            array(select c.relname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                   where n.nspname = ${sql.schema} and c.relkind in ('r', 'p') and c.relname <> 'migrations'
+                     and not (has_schema_privilege(n.oid, 'usage')
+                       and has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
+                       and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete'))
+                   order by 1) as denied`,
+);
+
 const checkRights = async (
   client: pg.Client,
   { schema, needsOwner, isEmbedded }: RightsNeeded,
@@ -67,21 +85,7 @@ const checkRights = async (
     found: boolean;
     may_create: boolean;
     denied: string[];
-  }>(
-    `select current_user as role,
-            (select rolsuper from pg_roles where rolname = current_user) as is_superuser,
-            exists (select from pg_namespace where nspname = $1) as found,
-            case when exists (select from pg_namespace where nspname = $1)
-                 then has_schema_privilege($1, 'create')
-                 else has_database_privilege(current_database(), 'create') end as may_create,
-            array(select c.relname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
-                   where n.nspname = $1 and c.relkind in ('r', 'p') and c.relname <> 'migrations'
-                     and not (has_schema_privilege(n.oid, 'usage')
-                       and has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
-                       and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete'))
-                   order by 1) as denied`,
-    [schema],
-  );
+  }>(RIGHTS.compile({ schema }));
   const {
     role = "",
     is_superuser: isSuperuser = false,
@@ -149,14 +153,9 @@ const check = async (
     await checkRights(client, { schema, needsOwner: isPending, isEmbedded }),
     migrations,
   ];
-  const has = async (table: string): Promise<boolean> =>
-    (
-      await client.query<{ found: boolean }>("select to_regclass($1) is not null as found", [
-        `"${schema}".${table}`,
-      ])
-    ).rows[0]?.found === true;
-  if (await has("encryption_keys")) checks.push(await checkEncryption(client, schema, cipher));
-  if (!(await has("api_keys"))) return { checks, hasStoredKeys: false };
+  if (await hasTable(client, schema, "encryption_keys"))
+    checks.push(await checkEncryption(client, schema, cipher));
+  if (!(await hasTable(client, schema, "api_keys"))) return { checks, hasStoredKeys: false };
   const stored = await client.query(inSchema(schema)("select from threadloom.api_keys limit 1"));
   return { checks, hasStoredKeys: stored.rowCount === 1 };
 };

@@ -1,4 +1,5 @@
 import pg from "pg";
+import { statement } from "../../platform/database/statement.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 
 /**
@@ -70,6 +71,66 @@ export interface Source {
 const TABLES = ["checkpoints", "checkpoint_blobs", "checkpoint_writes"] as const;
 const CONNECT_TIMEOUT_MS = 10_000;
 
+const FIND_TABLES = statement(
+  { schema: "text" },
+  (sql) => `select table_name as table from information_schema.columns
+  where table_schema = ${sql.schema} and (table_name, column_name) in
+    (('checkpoints', 'parent_checkpoint_id'), ('checkpoint_blobs', 'blob'), ('checkpoint_writes', 'blob'))`,
+);
+
+const OF_KEYS = { threadId: "text", namespaces: "text[]", ids: "text[]" } as const;
+const ofKeys = (sql: Readonly<Record<keyof typeof OF_KEYS, string>>): string =>
+  `thread_id = ${sql.threadId} and (checkpoint_ns, checkpoint_id) in (select * from unnest(${sql.namespaces}, ${sql.ids}))`;
+const listsOf = (keys: readonly SourceKey[]) => ({
+  namespaces: keys.map((key) => key.checkpointNs),
+  ids: keys.map((key) => key.checkpointId),
+});
+
+const statementsOn = (table: (of: (typeof TABLES)[number]) => string) => ({
+  idsAfter: statement(
+    { after: "text", limit: "bigint" },
+    (sql) => `select distinct thread_id from ${table("checkpoints")}
+    where ${sql.after} is null or thread_id > ${sql.after} order by thread_id limit ${sql.limit}`,
+  ),
+  oneOf: statement(
+    { threadId: "text" },
+    (sql) => `select 1 from ${table("checkpoints")} where thread_id = ${sql.threadId} limit 1`,
+  ),
+  keysOf: statement(
+    { threadId: "text" },
+    (sql) => `select c.checkpoint_ns as "checkpointNs", c.checkpoint_id as "checkpointId",
+      c.checkpoint ->> 'ts' as time, coalesce(w.writes, 0)::integer as writes
+    from ${table("checkpoints")} c
+    left join (
+      select checkpoint_ns, checkpoint_id, count(*) as writes from ${table("checkpoint_writes")}
+      where thread_id = ${sql.threadId} group by checkpoint_ns, checkpoint_id
+    ) w using (checkpoint_ns, checkpoint_id)
+    where c.thread_id = ${sql.threadId}
+    order by c.checkpoint_id collate "C", c.checkpoint_ns collate "C"`,
+  ),
+  checkpointsOf: statement(
+    OF_KEYS,
+    (sql) => `select checkpoint_ns as "checkpointNs", checkpoint_id as "checkpointId",
+      parent_checkpoint_id as "parentId", checkpoint, metadata
+    from ${table("checkpoints")} where ${ofKeys(sql)}
+    order by checkpoint_id collate "C", checkpoint_ns collate "C"`,
+  ),
+  blobsOf: statement(
+    { threadId: "text", namespaces: "text[]", channels: "text[]", versions: "text[]" },
+    (sql) => `select checkpoint_ns as "checkpointNs", channel, version, type, blob
+    from ${table("checkpoint_blobs")} where thread_id = ${sql.threadId} and (checkpoint_ns, channel, version) in (
+      select * from unnest(${sql.namespaces}, ${sql.channels}, ${sql.versions}))`,
+  ),
+  writesOf: statement(
+    OF_KEYS,
+    (sql) => `select checkpoint_ns as "checkpointNs", checkpoint_id as "checkpointId", task_id as
+    "taskId", channel,
+      type, blob
+    from ${table("checkpoint_writes")} where ${ofKeys(sql)}
+    order by checkpoint_id collate "C", checkpoint_ns collate "C", task_id collate "C", idx < 0, idx`,
+  ),
+});
+
 export interface SourceOptions {
   connectionString: string;
   schema: string;
@@ -90,22 +151,12 @@ export const openSource = ({ connectionString, schema, name, poolSize }: SourceO
   const table = (of: (typeof TABLES)[number]): string => `${pg.escapeIdentifier(schema)}.${of}`;
   const query = async <Row>(text: string, values: unknown[] = []): Promise<Row[]> =>
     (await pool.query(text, values)).rows as Row[];
-
-  const ofKeys = `(checkpoint_ns, checkpoint_id) in (select * from unnest($2::text[], $3::text[]))`;
-  const keyValues = (threadId: string, keys: readonly SourceKey[]): unknown[] => [
-    threadId,
-    keys.map((key) => key.checkpointNs),
-    keys.map((key) => key.checkpointId),
-  ];
+  const source = { query };
+  const { keysOf, checkpointsOf, blobsOf, writesOf, idsAfter, oneOf } = statementsOn(table);
 
   return {
     async assertTables() {
-      const rows = await query<{ table: string }>(
-        `select table_name as table from information_schema.columns
-         where table_schema = $1 and (table_name, column_name) in
-           (('checkpoints', 'parent_checkpoint_id'), ('checkpoint_blobs', 'blob'), ('checkpoint_writes', 'blob'))`,
-        [schema],
-      );
+      const rows = await FIND_TABLES.query<{ table: string }>(source, { schema });
       const missing = TABLES.filter((wanted) => !rows.some((row) => row.table === wanted));
       if (missing.length === 0) return;
       throw new StartError(
@@ -126,9 +177,7 @@ export const openSource = ({ connectionString, schema, name, poolSize }: SourceO
         `select (select count(distinct thread_id) from ${table("checkpoints")}) as threads,
            (select count(*) from ${table("checkpoints")}) as checkpoints,
            (select count(*) from ${table("checkpoint_writes")}) as writes,
-           pg_total_relation_size($1::regclass) + pg_total_relation_size($2::regclass)
-             + pg_total_relation_size($3::regclass) as bytes`,
-        TABLES.map(table),
+           ${TABLES.map((of) => `pg_total_relation_size(${pg.escapeLiteral(table(of))})`).join(" + ")} as bytes`,
       );
       const number = (of: keyof SourceTotals): number => Number(row?.[of] ?? 0);
       return {
@@ -140,65 +189,26 @@ export const openSource = ({ connectionString, schema, name, poolSize }: SourceO
     },
 
     async threadIds(after, limit) {
-      const rows = await query<{ thread_id: string }>(
-        `select distinct thread_id from ${table("checkpoints")}
-         where $1::text is null or thread_id > $1 order by thread_id limit $2`,
-        [after ?? null, limit],
-      );
+      const rows = await idsAfter.query<{ thread_id: string }>(source, { after, limit });
       return rows.map((row) => row.thread_id);
     },
 
-    async hasThread(threadId) {
-      const rows = await query(`select 1 from ${table("checkpoints")} where thread_id = $1 limit 1`, [
-        threadId,
-      ]);
-      return rows.length > 0;
-    },
+    hasThread: async (threadId) => (await oneOf.query(source, { threadId })).length > 0,
 
-    keys: (threadId) =>
-      query<SourceKey>(
-        `select c.checkpoint_ns as "checkpointNs", c.checkpoint_id as "checkpointId", c.checkpoint ->> 'ts' as time,
-           coalesce(w.writes, 0)::integer as writes
-         from ${table("checkpoints")} c
-         left join (
-           select checkpoint_ns, checkpoint_id, count(*) as writes from ${table("checkpoint_writes")}
-           where thread_id = $1 group by checkpoint_ns, checkpoint_id
-         ) w using (checkpoint_ns, checkpoint_id)
-         where c.thread_id = $1
-         order by c.checkpoint_id collate "C", c.checkpoint_ns collate "C"`,
-        [threadId],
-      ),
+    keys: (threadId) => keysOf.query<SourceKey>(source, { threadId }),
 
     checkpoints: (threadId, keys) =>
-      query<SourceCheckpoint>(
-        `select checkpoint_ns as "checkpointNs", checkpoint_id as "checkpointId",
-           parent_checkpoint_id as "parentId", checkpoint, metadata
-         from ${table("checkpoints")} where thread_id = $1 and ${ofKeys}
-         order by checkpoint_id collate "C", checkpoint_ns collate "C"`,
-        keyValues(threadId, keys),
-      ),
+      checkpointsOf.query<SourceCheckpoint>(source, { threadId, ...listsOf(keys) }),
 
     blobs: (threadId, places) =>
-      query<SourceBlob>(
-        `select checkpoint_ns as "checkpointNs", channel, version, type, blob
-         from ${table("checkpoint_blobs")} where thread_id = $1
-           and (checkpoint_ns, channel, version) in (select * from unnest($2::text[], $3::text[], $4::text[]))`,
-        [
-          threadId,
-          places.map((place) => place.checkpointNs),
-          places.map((place) => place.channel),
-          places.map((place) => place.version),
-        ],
-      ),
+      blobsOf.query<SourceBlob>(source, {
+        threadId,
+        namespaces: places.map((place) => place.checkpointNs),
+        channels: places.map((place) => place.channel),
+        versions: places.map((place) => place.version),
+      }),
 
-    writes: (threadId, keys) =>
-      query<SourceWrite>(
-        `select checkpoint_ns as "checkpointNs", checkpoint_id as "checkpointId", task_id as "taskId", channel,
-           type, blob
-         from ${table("checkpoint_writes")} where thread_id = $1 and ${ofKeys}
-         order by checkpoint_id collate "C", checkpoint_ns collate "C", task_id collate "C", idx < 0, idx`,
-        keyValues(threadId, keys),
-      ),
+    writes: (threadId, keys) => writesOf.query<SourceWrite>(source, { threadId, ...listsOf(keys) }),
 
     close: () => pool.end(),
   };

@@ -1,6 +1,7 @@
 import { COUNT_WRITES_OF_C } from "../../state/checkpoints/rows/row-text.ts";
 import type { CheckpointStorage, StoredCheckpoint } from "../../state/checkpoints/types.ts";
 import type { Database } from "../../platform/database/database.ts";
+import { statement } from "../../platform/database/statement.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { sqlState } from "../../platform/domain/errors.ts";
 import { systemAssistantId } from "../../platform/domain/assistant-ids.ts";
@@ -41,18 +42,24 @@ export const NO_TARGET: Target = {
 export const checkpointKey = (checkpointNs: string, checkpointId: string): string =>
   `${checkpointNs}\n${checkpointId.toLowerCase()}`;
 
-const FIND = `select metadata ->> '${IMPORTED_ID}' as "importedId",
+const FIND = statement(
+  { threadId: "uuid" },
+  (sql) => `select metadata ->> '${IMPORTED_ID}' as "importedId",
     metadata ->> 'graph_id' as "graphId", unfinished_runs > 0 as busy
-  from threadloom.threads where thread_id = $1`;
+  from threadloom.threads where thread_id = ${sql.threadId}`,
+);
 
-const LIST_CHECKPOINTS = `
+const LIST_CHECKPOINTS = statement(
+  { threadId: "uuid" },
+  (sql) => `
   select c.checkpoint_ns, c.checkpoint_id, (${COUNT_WRITES_OF_C} + coalesce(w.writes, 0))::integer as writes
   from threadloom.checkpoints c
   left join (
     select checkpoint_ns, checkpoint_id, sum(cardinality(string_to_array(writes, E'\\n'))) as writes
-    from threadloom.checkpoint_writes where thread_id = $1 group by checkpoint_ns, checkpoint_id
+    from threadloom.checkpoint_writes where thread_id = ${sql.threadId} group by checkpoint_ns, checkpoint_id
   ) w using (checkpoint_ns, checkpoint_id)
-  where c.thread_id = $1`;
+  where c.thread_id = ${sql.threadId}`,
+);
 
 /** In a dry run the tables may be missing. */
 const UNDEFINED_TABLE = "42P01";
@@ -61,15 +68,16 @@ export const createTarget = (database: Database, checkpoints: CheckpointStorage)
   async existing(key) {
     let record: Existing["record"];
     try {
-      [record] = await database.query<NonNullable<Existing["record"]>>(FIND, [key]);
+      [record] = await FIND.query<NonNullable<Existing["record"]>>(database, { threadId: key });
     } catch (error) {
       if (sqlState(error) === UNDEFINED_TABLE) return { record: undefined, checkpoints: new Map() };
       throw error;
     }
-    const rows = await database.query<{ checkpoint_ns: string; checkpoint_id: string; writes: number }>(
-      LIST_CHECKPOINTS,
-      [key],
-    );
+    const rows = await LIST_CHECKPOINTS.query<{
+      checkpoint_ns: string;
+      checkpoint_id: string;
+      writes: number;
+    }>(database, { threadId: key });
     return {
       record,
       checkpoints: new Map(

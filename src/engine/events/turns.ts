@@ -1,4 +1,5 @@
 import type { Database } from "../../platform/database/database.ts";
+import { statement } from "../../platform/database/statement.ts";
 import type { RunAddress } from "./log.ts";
 
 export interface BegunRun extends RunAddress {
@@ -20,20 +21,27 @@ export interface ThreadHead {
 }
 
 /** Indexes: threads_pkey, runs_one_running_per_thread. */
-const HEADS = `select t.thread_id, t.turns - t.unfinished_runs as over, extract(epoch from t.created_at)::text as "createdAt",
+const HEADS = statement(
+  { threadIds: "uuid[]" },
+  (sql) => `select t.thread_id, t.turns - t.unfinished_runs as over, extract(epoch from
+    t.created_at)::text as "createdAt",
     (select r.turn from threadloom.runs r where r.thread_id = t.thread_id and r.status = 'running' limit 1) as running
-  from threadloom.threads t where t.thread_id = any($1::uuid[])`;
+  from threadloom.threads t where t.thread_id = any(${sql.threadIds})`,
+);
 
 /**
- * Ended runs count only if logged, in memory here ($3), or never begun. Reads all runs of the thread by
+ * Ended runs count only if logged, in memory here (`here`), or never begun. Reads all runs of the thread by
  * runs_by_thread, 8 ms for 10,000, so it is used only after a change of the head (0.1 ms). Also
  * run_events_pkey.
  */
-const NEXT = `select r.run_id, r.graph_id, r.turn, r.attempt, r.resumable from threadloom.runs r
-  where r.thread_id = $1 and r.turn >= $2 and (r.status = 'running' or (r.status <> 'pending' and (
-    r.run_id = any($3::uuid[])
+const NEXT = statement(
+  { threadId: "uuid", from: "integer", here: "uuid[]" },
+  (sql) => `select r.run_id, r.graph_id, r.turn, r.attempt, r.resumable from threadloom.runs r
+  where r.thread_id = ${sql.threadId} and r.turn >= ${sql.from} and (r.status = 'running' or (r.status <> 'pending' and (
+    r.run_id = any(${sql.here})
     or r.attempt = 0 or exists (select from threadloom.run_events e where e.thread_id = r.thread_id and e.run_id = r.run_id))))
-  order by r.turn limit 1`;
+  order by r.turn limit 1`,
+);
 
 interface NextRow extends Pick<BegunRun, "turn" | "attempt" | "resumable"> {
   run_id: string;
@@ -52,7 +60,9 @@ const createHeads = (database: Database): ((threadId: string) => Promise<ThreadH
   const check = async (threadIds: ReadonlySet<string>): Promise<Map<string, ThreadHead>> => {
     await new Promise(setImmediate);
     if (next?.threadIds === threadIds) next = undefined;
-    const rows = await database.query<ThreadHead & { thread_id: string }>(HEADS, [[...threadIds]]);
+    const rows = await HEADS.query<ThreadHead & { thread_id: string }>(database, {
+      threadIds: [...threadIds],
+    });
     return new Map(rows.map(({ thread_id: threadId, ...head }) => [threadId, head]));
   };
 
@@ -71,7 +81,7 @@ export const createTurns = (database: Database) => ({
   head: createHeads(database),
 
   async next(threadId: string, from: number, here: readonly string[]): Promise<BegunRun | undefined> {
-    const [row] = await database.query<NextRow>(NEXT, [threadId, Math.max(from, 1), here]);
+    const [row] = await NEXT.query<NextRow>(database, { threadId, from: Math.max(from, 1), here });
     if (row === undefined) return undefined;
     const { run_id: runId, graph_id: graphId, turn, attempt, resumable } = row;
     return { threadId, runId, graphId, turn, attempt, resumable };

@@ -56,7 +56,7 @@ export const createWatchedThread = (parts: WatchedThreadParts) => {
           connectionString: parts.connectionString,
           applicationName: parts.applicationName,
           statement: {
-            text: inSchema(parts.schema)(RENEW),
+            text: inSchema(parts.schema)(RENEW.text),
             name: preparedStatements ? "renew" : undefined,
           },
           timeoutMs: parts.timeoutMs,

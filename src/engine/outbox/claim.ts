@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Queryable } from "../../platform/database/database.ts";
+import { statement } from "../../platform/database/statement.ts";
 
 /** A delivery held by this process. `attempt` is the fencing token: each claim increments it. */
 export interface HeldDelivery {
@@ -30,40 +31,55 @@ const PENDING = "threadloom.webhook_deliveries d where d.state = 'pending'";
 const nextCaller = (condition: string): string =>
   `(select d.caller from ${PENDING}${condition} order by d.caller limit 1)`;
 
+const PARAMETERS = {
+  receivers: "text[]",
+  callers: "text[]",
+  own: "boolean",
+  placesOfReceiver: "integer",
+  placesOfUser: "integer",
+  placesOfKey: "integer",
+  limit: "bigint",
+  leaseSeconds: "float8",
+  fromCaller: "text",
+} as const;
+type Sql = Readonly<Record<keyof typeof PARAMETERS, string>>;
+
 /** Due now, and the receiver has room. */
-const DUE = `d.due_at <= now() and (d.receiver <> '' or $3)
-    and d.receiver <> all(array(select receiver from busy where deliveries >= $4))`;
-const placesOf = (caller: string): string =>
-  `case when ${caller} like 'user:%' then $5::int when ${caller} = '' then 2147483647 else $6::int end`;
+const due = (sql: Sql): string => `d.due_at <= now() and (d.receiver <> '' or ${sql.own})
+    and d.receiver <> all(array(select receiver from busy where deliveries >= ${sql.placesOfReceiver}))`;
+const placesOf = (caller: string, sql: Sql): string =>
+  `case when ${caller} like 'user:%' then ${sql.placesOfUser} when ${caller} = '' then 2147483647 else ${sql.placesOfKey} end`;
 
 /**
  * pending, due → pending, due again when the lease is over: the due time is the lease. The caller with the
  * fewest deliveries in progress is first. A caller with thousands due may precede all others, so the claim
- * also reads the first deliveries of some callers, from a random one on (`$9`). Deliveries without a caller's
+ * also reads the first deliveries of some callers, from a random one on (`fromCaller`). Deliveries without a caller's
  * name have all places. An earlier try past `give_up_at` → failed: its process died before it stored a
  * result. Indexes: webhook_deliveries_due, webhook_deliveries_due_of_caller, webhook_deliveries_pkey.
  */
-const CLAIM = `with recursive busy as (
-  select receiver, count(*) as deliveries from unnest($1::text[]) as busy(receiver) group by receiver),
+const CLAIM = statement(
+  PARAMETERS,
+  (sql) => `with recursive busy as (
+  select receiver, count(*) as deliveries from unnest(${sql.receivers}) as busy(receiver) group by receiver),
 busy_callers as (
-  select caller, count(*) as deliveries from unnest($2::text[]) as busy(caller) group by caller),
+  select caller, count(*) as deliveries from unnest(${sql.callers}) as busy(caller) group by caller),
 full_callers as (
-  select caller from busy_callers where deliveries >= ${placesOf("caller")}),
+  select caller from busy_callers where deliveries >= ${placesOf("caller", sql)}),
 callers(caller, beginning, place) as (
   select caller, caller, 1
-  from (select coalesce(${nextCaller(" and d.caller > $9")}, ${nextCaller("")}) as caller) as one
+  from (select coalesce(${nextCaller(` and d.caller > ${sql.fromCaller}`)}, ${nextCaller("")}) as caller) as one
   where caller is not null
   union all
   select next.caller, callers.beginning, callers.place + 1 from callers cross join lateral (
     select coalesce(${nextCaller(" and d.caller > callers.caller")}, ${nextCaller("")}) as caller) as next
   where callers.place < ${CALLERS_CHECKED} and next.caller <> callers.beginning),
 due as (
-  (select d.run_id, d.receiver, d.caller, d.due_at from ${PENDING} and ${DUE}
+  (select d.run_id, d.receiver, d.caller, d.due_at from ${PENDING} and ${due(sql)}
     and d.caller <> all(array(select caller from full_callers))
   order by d.due_at limit ${CHECKED})
   union
   select d.* from callers cross join lateral (
-    select d.run_id, d.receiver, d.caller, d.due_at from ${PENDING} and d.caller = callers.caller and ${DUE}
+    select d.run_id, d.receiver, d.caller, d.due_at from ${PENDING} and d.caller = callers.caller and ${due(sql)}
     order by d.due_at limit ${CHECKED_PER_CALLER}) as d
   where callers.caller not in (select caller from full_callers)),
 placed as (
@@ -73,34 +89,35 @@ placed as (
   from due left join busy on busy.receiver = due.receiver left join busy_callers on busy_callers.caller = due.caller),
 held as (
   select d.run_id from threadloom.webhook_deliveries d join placed on placed.run_id = d.run_id
-  where placed.of_receiver <= $4 and placed.of_caller <= ${placesOf("placed.caller")}
+  where placed.of_receiver <= ${sql.placesOfReceiver} and placed.of_caller <= ${placesOf("placed.caller", sql)}
     and d.state = 'pending' and d.due_at <= now()
-  order by placed.of_caller, d.due_at limit $7 for update of d skip locked)
+  order by placed.of_caller, d.due_at limit ${sql.limit} for update of d skip locked)
 update threadloom.webhook_deliveries d set attempts = d.attempts + 1, last_attempt_at = now(),
-  due_at = now() + make_interval(secs => $8),
+  due_at = now() + make_interval(secs => ${sql.leaseSeconds}),
   state = case when d.attempts > 0 and d.give_up_at < now() then 'failed' else 'pending' end,
   settled_at = case when d.attempts > 0 and d.give_up_at < now() then now() end,
   last_error = case when d.attempts > 0 and d.give_up_at < now()
     then coalesce(d.last_error, 'The result of the last try was not stored.') else d.last_error end
 from held where d.run_id = held.run_id
-returning d.run_id as "runId", d.receiver, d.caller, d.attempts as attempt, d.failures, d.state`;
+returning d.run_id as "runId", d.receiver, d.caller, d.attempts as attempt, d.failures, d.state`,
+);
 
 export const claimDeliveries = async (
   queryable: Queryable,
   options: ClaimOptions,
 ): Promise<{ held: HeldDelivery[]; givenUp: string[] }> => {
   const { limit, places, underWay, own, leaseSeconds } = options;
-  const taken = await queryable.query<HeldDelivery & { state: string }>(CLAIM, [
-    underWay.map(({ receiver }) => receiver),
-    underWay.map(({ caller }) => caller),
+  const taken = await CLAIM.query<HeldDelivery & { state: string }>(queryable, {
+    receivers: underWay.map(({ receiver }) => receiver),
+    callers: underWay.map(({ caller }) => caller),
     own,
-    places.receiver,
-    places.user,
-    places.key,
+    placesOfReceiver: places.receiver,
+    placesOfUser: places.user,
+    placesOfKey: places.key,
     limit,
     leaseSeconds,
-    `user:${randomBytes(4).toString("hex")}`,
-  ]);
+    fromCaller: `user:${randomBytes(4).toString("hex")}`,
+  });
   return {
     held: taken.flatMap(({ state, ...held }) => (state === "pending" ? [held] : [])),
     givenUp: taken.flatMap(({ state, runId }) => (state === "pending" ? [] : [runId])),

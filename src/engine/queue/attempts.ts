@@ -5,11 +5,14 @@ export interface RunSelector {
   threadId: string;
   runId: string;
 }
+/** Parameters of statements, as `OF_ATTEMPT`. */
+export const OF_RUN = { threadId: "uuid", runId: "uuid" } as const;
 
 /** One execution of a run by the holder of its lease. `attempt` is the fencing token, see README.md. */
 export interface AttemptSelector extends RunSelector {
   attempt: number;
 }
+export const OF_ATTEMPT = { ...OF_RUN, attempt: "integer" } as const;
 
 export const selectorOf = (run: Pick<RunRow, "thread_id" | "run_id" | "attempt">): AttemptSelector => ({
   threadId: run.thread_id,

@@ -1,4 +1,5 @@
 import type { Database } from "../../platform/database/database.ts";
+import { statement } from "../../platform/database/statement.ts";
 import { isPassing } from "../../platform/database/passing-faults.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { startPeriodic } from "../../platform/lib/periodic.ts";
@@ -38,10 +39,18 @@ const FORGOTTEN_SECONDS = 3_600;
 export const HOSTED_GRAPHS = `select unnest(w.graph_ids) from threadloom.workers w
   where w.seen_at > now() - interval '${SILENT_SECONDS} seconds'`;
 
-const SIGN_OF_LIFE = `with forgotten as (
+const SIGN_OF_LIFE = statement(
+  { processId: "uuid", graphIds: "text[]" },
+  (sql) => `with forgotten as (
   delete from threadloom.workers where seen_at < now() - interval '${FORGOTTEN_SECONDS} seconds')
-insert into threadloom.workers (worker_id, graph_ids) values ($1, $2)
-on conflict (worker_id) do update set seen_at = now(), graph_ids = excluded.graph_ids`;
+insert into threadloom.workers (worker_id, graph_ids) values (${sql.processId}, ${sql.graphIds})
+on conflict (worker_id) do update set seen_at = now(), graph_ids = excluded.graph_ids`,
+);
+
+const FORGET = statement(
+  { processId: "uuid" },
+  (sql) => `delete from threadloom.workers where worker_id = ${sql.processId}`,
+);
 
 /** Without a bound the planner expects a full count and JIT-compiles the statement each time. */
 const COUNTED_AT_MOST = 10_000;
@@ -62,7 +71,7 @@ from graphs g where g.graph_id is not null and not g.graph_id in (${HOSTED_GRAPH
 export const openHosting = async (options: HostingOptions): Promise<Hosting> => {
   const { database, processId, graphIds, logger } = options;
   const sendSignOfLife = async (): Promise<void> => {
-    if (graphIds !== undefined) await database.query(SIGN_OF_LIFE, [processId, graphIds]);
+    if (graphIds !== undefined) await SIGN_OF_LIFE.query(database, { processId, graphIds });
   };
   const listUnhosted = (): Promise<UnhostedRuns[]> => database.query<UnhostedRuns>(UNHOSTED);
 
@@ -103,9 +112,7 @@ export const openHosting = async (options: HostingOptions): Promise<Hosting> => 
       await periodic.close();
       if (graphIds === undefined) return;
       // If the delete fails, the row expires after `SILENT_SECONDS`.
-      await database
-        .query("delete from threadloom.workers where worker_id = $1", [processId])
-        .catch(() => undefined);
+      await FORGET.query(database, { processId }).catch(() => undefined);
     },
   };
 };

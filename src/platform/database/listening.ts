@@ -1,6 +1,7 @@
 import pg from "pg";
 import { createBackOff } from "../lib/back-off.ts";
 import type { Logger } from "../lib/logger.ts";
+import { statement } from "./statement.ts";
 
 /** A half-open connection would otherwise stay silent for ever. */
 const LIFE_SIGN_MS = 5_000;
@@ -22,6 +23,11 @@ export interface Listening {
 }
 
 /** Rejects if the first connection fails. */
+const SHARE_LOCK = statement(
+  { lock: "text" },
+  (sql) => `select pg_advisory_lock_shared(hashtextextended(${sql.lock}, 0))`,
+);
+
 export const listenTo = async (channel: string, options: ListeningOptions): Promise<Listening> => {
   const { connectionString, applicationName, lock, onNotification, logger } = options;
   const reconnecting = createBackOff();
@@ -48,7 +54,7 @@ export const listenTo = async (channel: string, options: ListeningOptions): Prom
     await fresh.connect();
     await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);
     if (lock !== undefined) {
-      await fresh.query("select pg_advisory_lock_shared(hashtextextended($1, 0))", [lock]);
+      await fresh.query(SHARE_LOCK.compile({ lock }));
     }
     reconnecting.reset();
     if (lost) logger.info("the listening connection is back again");

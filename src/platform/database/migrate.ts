@@ -7,7 +7,9 @@ import { sqlState, StartError } from "../domain/errors.ts";
 import { createBackOff } from "../lib/back-off.ts";
 import type { Logger } from "../lib/logger.ts";
 import { againIfOthersWereFirst } from "./accelerators.ts";
+import { hasTable } from "./has-table.ts";
 import { inSchema } from "./schema.ts";
+import { statement } from "./statement.ts";
 
 export interface MigrateOptions {
   schema: string;
@@ -46,12 +48,15 @@ export const readMigrations = async (): Promise<Migration[]> => {
   );
 };
 
+const FIND_SCHEMA = statement(
+  { schema: "text" },
+  (sql) =>
+    `select session_user as "user", exists (select from pg_namespace where nspname = ${sql.schema}) as found`,
+);
+
 /** `create schema if not exists` needs the right to create schemas even if the schema exists. */
 const ensureSchema = async (client: pg.Client, schema: string): Promise<void> => {
-  const { rows } = await client.query<{ user: string; found: boolean }>(
-    `select session_user as "user", exists (select from pg_namespace where nspname = $1) as found`,
-    [schema],
-  );
+  const { rows } = await client.query<{ user: string; found: boolean }>(FIND_SCHEMA.compile({ schema }));
   if (rows[0]?.found === true) return;
   try {
     await client.query(`create schema "${schema}"`);
@@ -71,10 +76,7 @@ export const readRan = async (
   client: pg.Client,
   schema: string,
 ): Promise<Map<string, string> | undefined> => {
-  const { rows } = await client.query<{ found: boolean }>("select to_regclass($1) is not null as found", [
-    `"${schema}".migrations`,
-  ]);
-  if (rows[0]?.found !== true) return undefined;
+  if (!(await hasTable(client, schema, "migrations"))) return undefined;
   const ran = await client.query<{ name: string; checksum: string }>(
     inSchema(schema)("select name, checksum from threadloom.migrations order by name"),
   );
@@ -112,16 +114,19 @@ const nextOf = (
   );
 };
 
+const ADD = statement(
+  { name: "text", checksum: "text" },
+  (sql) => `insert into threadloom.migrations (name, checksum) values (${sql.name}, ${sql.checksum})`,
+);
+
 const apply = async (
   client: pg.Client,
   { name, text, checksum }: Migration,
   schema: string,
 ): Promise<void> => {
   // First: without advisory locks the key of this row makes other processes wait for the commit.
-  await client.query(inSchema(schema)("insert into threadloom.migrations (name, checksum) values ($1, $2)"), [
-    name,
-    checksum,
-  ]);
+  const { text: insert, values } = ADD.compile({ name, checksum });
+  await client.query(inSchema(schema)(insert), values);
   try {
     await client.query(inSchema(schema)(text));
   } catch (error) {
@@ -164,7 +169,7 @@ const migrateOnce = async (client: pg.Client, options: MigrateOptions): Promise<
   // The statements below need the owner of the tables.
   const known = await readRan(client, schema);
   if (known !== undefined && nextOf(migrations, known, schema) === undefined) return undefined;
-  if (advisoryLocks) await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
+  if (advisoryLocks) await client.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
   await ensureSchema(client, schema);
   await client
     .query(

@@ -4,6 +4,7 @@ import { sqlState, StartError } from "../domain/errors.ts";
 import { newId } from "../lib/ids.ts";
 import { ALL_ACCELERATORS, type Accelerators } from "./accelerators.ts";
 import { withProbe } from "./probe.ts";
+import { statement } from "./statement.ts";
 
 /**
  * A pooler in transaction mode gives each transaction any free connection: LISTEN fails, locks stay on connections of
@@ -31,14 +32,17 @@ const NO_PREPARED_STATEMENTS =
 const UNLOCKED_WITHIN_MS = 5_000;
 const RETRY_MS = 5;
 
-const LOCK = "select pg_advisory_lock(hashtextextended($1, 0))";
+const LOCK = statement({ key: "text" }, (sql) => `select pg_advisory_lock(hashtextextended(${sql.key}, 0))`);
 /** Releases an own lock, which would otherwise stay on a pooler's connection. */
-const WHOSE_LOCK = `select case when pid = pg_backend_pid()
-    then case when pg_advisory_unlock(hashtextextended($1, 0)) then 'own' end else 'of another' end as whose
+const WHOSE_LOCK = statement(
+  { key: "text" },
+  (sql) => `select case when pid = pg_backend_pid()
+    then case when pg_advisory_unlock(hashtextextended(${sql.key}, 0)) then 'own' end else 'of another' end as whose
   from pg_locks
   where locktype = 'advisory' and objsubid = 1
     and database = (select oid from pg_database where datname = current_database())
-    and (classid::bigint << 32 | objid::bigint) = hashtextextended($1, 0)`;
+    and (classid::bigint << 32 | objid::bigint) = hashtextextended(${sql.key}, 0)`,
+);
 
 /** A session keeps its lock until its end, and no other connection has it meanwhile. */
 const tryLock = async (
@@ -47,9 +51,9 @@ const tryLock = async (
 ): Promise<"kept by its session" | "not kept" | "not seen"> => {
   const key = newId();
   const ask = async (): Promise<string | undefined> =>
-    (await asking.query<{ whose: string }>(WHOSE_LOCK, [key])).rows[0]?.whose;
+    (await asking.query<{ whose: string }>(WHOSE_LOCK.compile({ key }))).rows[0]?.whose;
   const before = await withProbe(holding, async (holder) => {
-    await holder.query(LOCK, [key]);
+    await holder.query(LOCK.compile({ key }));
     return await ask();
   });
   if (before === undefined) return "not seen";
@@ -61,12 +65,17 @@ const tryLock = async (
   return "not kept";
 };
 
+const FIND_PREPARED = statement(
+  { name: "text" },
+  (sql) => `select from pg_prepared_statements where name = ${sql.name}`,
+);
+
 /** A pooler with support renames statements; one without lets names of clients collide on one connection. */
 const keepsNames = async (client: pg.Client): Promise<boolean> => {
   const name = newId();
   await client.query("begin");
-  await client.query({ name, text: "select $1::int", values: [1] });
-  const { rowCount } = await client.query("select from pg_prepared_statements where name = $1", [name]);
+  await client.query({ name, text: "select 1" });
+  const { rowCount } = await client.query(FIND_PREPARED.compile({ name }));
   const kept = rowCount !== 0;
   if (kept) await client.query(`deallocate ${pg.escapeIdentifier(name)}`);
   await client.query("commit");

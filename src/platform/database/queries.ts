@@ -1,20 +1,31 @@
 import {
+  DummyDriver,
   Kysely,
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,
+  sql,
   type DatabaseConnection,
   type Driver,
   type QueryResult,
+  type RawBuilder,
 } from "kysely";
+import { roomyPage, type BoundedRead, type PageWeight } from "./bounded-reads.ts";
 import type { Records } from "./database.ts";
+import type { Fragment } from "./statement.ts";
 import type { Tables } from "./tables.ts";
+
+const POSTGRES = {
+  createAdapter: () => new PostgresAdapter(),
+  createIntrospector: (database: Kysely<unknown>) => new PostgresIntrospector(database),
+  createQueryCompiler: () => new PostgresQueryCompiler(),
+};
 
 const refuse = (what: string) => () => Promise.reject(new Error(`Kysely is not asked for ${what} here.`));
 
 const connectionOver = (records: Records): DatabaseConnection => ({
-  async executeQuery<Row>({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) {
-    const { rows, rowCount } = await records.execute<Row>(sql, [...parameters]);
+  async executeQuery<Row>({ sql: text, parameters }: { sql: string; parameters: readonly unknown[] }) {
+    const { rows, rowCount } = await records.execute<Row>(text, [...parameters]);
     const result: QueryResult<Row> = { rows };
     return rowCount === null ? result : { ...result, numAffectedRows: BigInt(rowCount) };
   },
@@ -44,10 +55,21 @@ const driverOver = (records: Records): Driver => {
  */
 export const queriesOver = (records: Records): Kysely<Tables> =>
   new Kysely<Tables>({
-    dialect: {
-      createAdapter: () => new PostgresAdapter(),
-      createDriver: () => driverOver(records),
-      createIntrospector: (database) => new PostgresIntrospector(database),
-      createQueryCompiler: () => new PostgresQueryCompiler(),
-    },
+    dialect: { ...POSTGRES, createDriver: () => driverOver(records) },
   }).withSchema(records.schema);
+
+/** Compiles and sends nothing. */
+const COMPILER = new Kysely<Tables>({ dialect: { ...POSTGRES, createDriver: () => new DummyDriver() } });
+
+/** A composed query as a bounded read. `weight`: for a page that may end early, see `roomyPage`. */
+export const composedRead = async <Row>(
+  read: BoundedRead,
+  query: RawBuilder<unknown>,
+  weight?: PageWeight,
+): Promise<Row[]> => {
+  const { sql: text, parameters } = query.compile(COMPILER);
+  return await read<Row>(weight === undefined ? text : roomyPage(text, weight), [...parameters]);
+};
+
+export const sqlOf = <Value>({ texts, values }: Fragment): RawBuilder<Value> =>
+  sql<Value>(texts as unknown as TemplateStringsArray, ...values);

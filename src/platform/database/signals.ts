@@ -3,6 +3,7 @@ import { listenTo } from "./listening.ts";
 import { startPeriodic } from "../lib/periodic.ts";
 import { ALL_ACCELERATORS, type Accelerators } from "./accelerators.ts";
 import type { Database } from "./database.ts";
+import { statement } from "./statement.ts";
 
 /**
  * A signal is a hint that the database changed: a lost signal costs latency, since each waiter also polls, never
@@ -104,6 +105,16 @@ export interface SignalsOptions {
 
 export const listenerName = (schema: string): string => `${schema} listener`;
 
+const NOTIFY = statement(
+  { channel: "text", payload: "text" },
+  (sql) => `select pg_notify(${sql.channel}, ${sql.payload})`,
+);
+const COUNT_LISTENERS = statement(
+  { applicationName: "text" },
+  (sql) => `select count(*)::int as listeners from pg_stat_activity
+   where application_name = ${sql.applicationName} and datname = current_database()`,
+);
+
 export const openSignals = async ({
   database,
   connectionString,
@@ -136,7 +147,7 @@ export const openSignals = async ({
     for (let start = 0; start < items.length; start += SIGNALS_PER_NOTIFY) {
       const payload = items.slice(start, start + SIGNALS_PER_NOTIFY).join(",");
       try {
-        await database.query("select pg_notify($1, $2)", [channel, payload]);
+        await NOTIFY.query(database, { channel, payload });
       } catch (error) {
         logger.debug({ err: error }, "signals could not be sent; their receivers poll");
       }
@@ -154,11 +165,7 @@ export const openSignals = async ({
     : undefined;
 
   const checkServers = async (): Promise<void> => {
-    const rows = await database.query<{ listeners: number }>(
-      `select count(*)::int as listeners from pg_stat_activity
-       where application_name = $1 and datname = current_database()`,
-      [applicationName],
-    );
+    const rows = await COUNT_LISTENERS.query<{ listeners: number }>(database, { applicationName });
     alone = listening?.isOpen === true && rows[0]?.listeners === 1;
   };
   const serverChecks =

@@ -43,7 +43,7 @@ export const openReadAccess = async (
     },
     async exists(once = (_subject, ask) => ask()) {
       const { visibility } = seen;
-      const subject = JSON.stringify([threadId, visibility.pieces("metadata")]);
+      const subject = JSON.stringify([threadId, visibility.on("metadata")]);
       const exists = await once(subject, () => repository.exists(visibility, threadId));
       existed ||= exists;
       return exists;

@@ -38,13 +38,13 @@ describe("deleting several threads with runs in progress", () => {
     await renewal.connect();
     try {
       await renewal.query("begin");
-      await renewal.query(RENEW, [[runs[1][1]], [runs[1][0]], [1], 10]);
+      await renewal.query(RENEW.text, [[runs[1][1]], [runs[1][0]], [1], 10]);
       const deleted = api.remove(`/assistants/${assistant_id}?delete_threads=true`);
       await eventually("the deletion waits for the renewal", async () => {
         const waiting = await query(server, "select 1 from pg_locks where not granted");
         return waiting.length > 0;
       });
-      expect((await renewal.query(RENEW, [[runs[0][1]], [runs[0][0]], [1], 10])).rowCount).toBe(1);
+      expect((await renewal.query(RENEW.text, [[runs[0][1]], [runs[0][0]], [1], 10])).rowCount).toBe(1);
       await renewal.query("commit");
       expect((await deleted).status).toBe(204);
       expect(await query(server, "select 1 from threadloom.threads")).toEqual([]);

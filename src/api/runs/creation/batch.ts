@@ -55,7 +55,7 @@ export const createBatches = (parts: BatchParts) => {
   const seenThreads = async (transaction: Queryable, named: readonly GrantedRequest[]): Promise<string[]> => {
     const byFilter = new Map<string, { filter: Visibility<"threads">; threadIds: string[] }>();
     for (const { rights, run } of named) {
-      const text = JSON.stringify([rights.threads.pieces("metadata")]);
+      const text = JSON.stringify([rights.threads.on("metadata")]);
       const one = byFilter.get(text) ?? { filter: rights.threads, threadIds: [] };
       one.threadIds.push(run.threadId);
       byFilter.set(text, one);

@@ -47,7 +47,7 @@ const OLDEST = "max(seconds) filter (where seconds >= 0)";
  */
 const WAITING = `with waiting as materialized (
   select graph_id, thread_id, extract(epoch from now() - greatest(created_at, available_at))::float8 as seconds
-  from threadloom.runs where status = 'pending' limit $1::int + 1),
+  from threadloom.runs where status = 'pending' limit ${RUNS_CHECKED_AT_MOST} + 1),
 working as materialized (
   select graph_id, count(*)::int as running from threadloom.runs where status = 'running' group by graph_id),
 graphs as (
@@ -59,7 +59,7 @@ select (select count(*)::int from waiting) as num_pending,
   (select count(*)::int from waiting where seconds < 0) as num_scheduled,
   (select coalesce(sum(running), 0)::int from working) as num_running,
   (select ${OLDEST} from waiting) as oldest_seconds,
-  (select count(*) <= $1::int from waiting) as is_complete,
+  (select count(*) <= ${RUNS_CHECKED_AT_MOST} from waiting) as is_complete,
   (select coalesce(json_agg(row_to_json(one) order by one.num_pending desc, one.num_running desc, one.graph_id), '[]') from (
     select graph_id, coalesce(pending, 0) as num_pending, coalesce(running, 0) as num_running, oldest as oldest_seconds,
       graph_id in (${HOSTED_GRAPHS}) as is_hosted
@@ -81,7 +81,7 @@ const SERVERS = `select server_id, coalesce(running, 0) as num_running, seen_at,
 export const createQueueRepository = (database: Database) => ({
   /** Rejects like `boundedRead`. */
   async waiting(signal?: AbortSignal): Promise<Waiting> {
-    const [row] = await database.boundedRead<Waiting>(WAITING, [RUNS_CHECKED_AT_MOST], signal);
+    const [row] = await database.boundedRead<Waiting>(WAITING, [], signal);
     if (row === undefined) throw new Error("A statement of aggregates answers one row.");
     return row;
   },

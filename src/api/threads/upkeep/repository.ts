@@ -3,38 +3,51 @@ import type { Visibility } from "../../../access/visibility.ts";
 import { queriesOver } from "../../../platform/database/queries.ts";
 import { whereVisible } from "../../../access/where-visible.ts";
 import type { Queryable, Records } from "../../../platform/database/database.ts";
+import { literal, statement } from "../../../platform/database/statement.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
 
 /* A hidden thread is treated as missing. */
 
 /** Raw for its CTE. Ordered, so that two deletions of the same threads do not deadlock. */
-const deletingIdle = (visible: string): string => `
+const DELETE_IDLE = statement(
+  { threadIds: "uuid[]", visible: "fragment" },
+  (sql) => `
   with idle as (
     select thread_id from threadloom.threads
-     where thread_id = any($1::uuid[]) and unfinished_runs = 0 and ${visible} order by thread_id for update)
+     where thread_id = any(${sql.threadIds}) and unfinished_runs = 0 and ${sql.visible} order by thread_id for update)
   delete from threadloom.threads using idle where threads.thread_id = idle.thread_id
-  returning threads.thread_id`;
+  returning threads.thread_id`,
+);
 
 /** `expires_bin` is indexed and never later than `expires_at`. */
-const isExpired = (strategy: ThreadTtl["strategy"], visible: string): string =>
+const isExpired = (
+  strategy: ThreadTtl["strategy"],
+  sql: Readonly<Record<"except" | "visible", string>>,
+): string =>
   `expires_bin <= now() and expires_at <= now() and unfinished_runs = 0 and ttl_strategy = '${strategy}'
-     and not thread_id = any($1::uuid[]) and ${visible}`;
+     and not thread_id = any(${sql.except}) and ${sql.visible}`;
 
 /**
  * Raw for its CTE. A literal limit: with a parameter the planner expects a tenth of all expired threads and may sort
  * them. Index: threads_by_expiry.
  */
-const deletingExpired = (visible: string, limit: number): string => `
+const DELETE_EXPIRED = statement(
+  { except: "uuid[]", visible: "fragment", limit: "fragment" },
+  (sql) => `
   with expired as (
-    select thread_id from threadloom.threads where ${isExpired("delete", visible)}
-    order by expires_bin limit ${limit} for update skip locked)
+    select thread_id from threadloom.threads where ${isExpired("delete", sql)}
+    order by expires_bin limit ${sql.limit} for update skip locked)
   delete from threadloom.threads t using expired e where t.thread_id = e.thread_id
-  returning t.thread_id`;
+  returning t.thread_id`,
+);
 
 /** Index: threads_by_expiry. Creating a run conflicts with `no key update`. */
-const lockingExpired = (visible: string): string => `
-  select thread_id from threadloom.threads where ${isExpired("keep_latest", visible)}
-  order by expires_bin limit 1 for no key update skip locked`;
+const LOCK_EXPIRED = statement(
+  { except: "uuid[]", visible: "fragment" },
+  (sql) => `
+  select thread_id from threadloom.threads where ${isExpired("keep_latest", sql)}
+  order by expires_bin limit 1 for no key update skip locked`,
+);
 
 type ThreadRow = { thread_id: string };
 
@@ -44,9 +57,10 @@ export async function deleteIdle(
   visibility: Visibility<"threads">,
   threadIds: readonly string[],
 ): Promise<string[]> {
-  const values: unknown[] = [threadIds];
-  const text = deletingIdle(visibility.condition("metadata", values));
-  const rows = await transaction.query<{ thread_id: string }>(text, values);
+  const rows = await DELETE_IDLE.query<ThreadRow>(transaction, {
+    threadIds,
+    visible: visibility.on("metadata"),
+  });
   return rows.map((row) => row.thread_id);
 }
 
@@ -97,9 +111,12 @@ export async function deleteExpired(
   except: readonly string[],
   limit: number,
 ): Promise<string[]> {
-  const values: unknown[] = [except];
-  const text = deletingExpired(visibility.condition("metadata", values), Math.trunc(limit));
-  return (await transaction.query<ThreadRow>(text, values)).map((row) => row.thread_id);
+  const rows = await DELETE_EXPIRED.query<ThreadRow>(transaction, {
+    except,
+    visible: visibility.on("metadata"),
+    limit: literal(limit),
+  });
+  return rows.map((row) => row.thread_id);
 }
 
 export async function lockExpired(
@@ -107,9 +124,8 @@ export async function lockExpired(
   visibility: Visibility<"threads">,
   except: readonly string[],
 ): Promise<string | undefined> {
-  const values: unknown[] = [except];
-  const text = lockingExpired(visibility.condition("metadata", values));
-  return (await transaction.query<ThreadRow>(text, values))[0]?.thread_id;
+  const visible = visibility.on("metadata");
+  return (await LOCK_EXPIRED.query<ThreadRow>(transaction, { except, visible }))[0]?.thread_id;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import type { RunSelector } from "../attempts.ts";
 import { nextBehind } from "./next-of-thread.ts";
 
@@ -7,24 +8,26 @@ const THREADS_PER_POLL = 500;
 export const FIRST_THREAD = "00000000-0000-0000-0000-000000000000";
 
 /**
- * Reads one thread per index lookup (runs_behind): $2 threads, beginning after $1. For the status expression
- * see claim.ts.
+ * Reads one thread per index lookup (runs_behind). For the status expression see claim.ts.
  */
-const ADVANCE_FORGOTTEN = `with recursive threads_behind as (
+const ADVANCE_FORGOTTEN = statement(
+  { checkedUpTo: "uuid", threads: "integer" },
+  (sql) => `with recursive threads_behind as (
   (select r.thread_id, 1 as place from threadloom.runs r
-   where r.status = 'pending' and r.behind and r.thread_id > $1 order by r.thread_id limit 1)
+   where r.status = 'pending' and r.behind and r.thread_id > ${sql.checkedUpTo} order by r.thread_id limit 1)
   union all
   select (select r.thread_id from threadloom.runs r
           where r.status = 'pending' and r.behind and r.thread_id > t.thread_id order by r.thread_id limit 1),
     t.place + 1
-  from threads_behind t where t.thread_id is not null and t.place < $2),
+  from threads_behind t where t.thread_id is not null and t.place < ${sql.threads}),
 advanced as (
   update threadloom.runs r set behind = false
   where r.status || '' = 'pending' and r.run_id = any (array(
     select (${nextBehind("t.thread_id")}) from threads_behind t where t.thread_id is not null))
   returning r.thread_id, r.run_id)
-select (select thread_id from threads_behind where place = $2) as last,
-  coalesce((select json_agg(json_build_object('threadId', thread_id, 'runId', run_id)) from advanced), '[]') as runs`;
+select (select thread_id from threads_behind where place = ${sql.threads}) as last,
+  coalesce((select json_agg(json_build_object('threadId', thread_id, 'runId', run_id)) from advanced), '[]') as runs`,
+);
 
 /**
  * Does the work of `advance` where a process died between the end of a run and `advance`. Checks a page of
@@ -34,9 +37,9 @@ export const advanceForgotten = async (
   queryable: Queryable,
   checkedUpTo: string,
 ): Promise<{ runs: RunSelector[]; checkedUpTo: string }> => {
-  const [row] = await queryable.query<{ last: string | null; runs: RunSelector[] }>(ADVANCE_FORGOTTEN, [
+  const [row] = await ADVANCE_FORGOTTEN.query<{ last: string | null; runs: RunSelector[] }>(queryable, {
     checkedUpTo,
-    THREADS_PER_POLL,
-  ]);
+    threads: THREADS_PER_POLL,
+  });
   return { runs: row?.runs ?? [], checkedUpTo: row?.last ?? FIRST_THREAD };
 };

@@ -1,15 +1,19 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import { nextBehind } from "./next-of-thread.ts";
 
 /** Indexes: runs_pkey (claim.ts explains the status expression), runs_behind, those of `nextBehind`. */
-const ADVANCE = `update threadloom.runs r set behind = false
+const ADVANCE = statement(
+  { threadIds: "uuid[]" },
+  (sql) => `update threadloom.runs r set behind = false
   where r.status || '' = 'pending' and r.run_id = any (array(
-    select (${nextBehind("t.thread_id")}) from unnest($1::uuid[]) as t(thread_id)))`;
+    select (${nextBehind("t.thread_id")}) from unnest(${sql.threadIds}) as t(thread_id)))`,
+);
 
 /**
  * Lets the next run of each thread start: see engine/queue/README.md. Call this in the transaction that ended
  * the run or after it: an earlier snapshot would still see that run.
  */
 export const advance = async (queryable: Queryable, threadIds: readonly string[]): Promise<void> => {
-  await queryable.query(ADVANCE, [threadIds]);
+  await ADVANCE.query(queryable, { threadIds });
 };

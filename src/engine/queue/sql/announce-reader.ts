@@ -1,11 +1,16 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import type { RunSelector } from "../attempts.ts";
+import { statement } from "../../../platform/database/statement.ts";
+import { OF_RUN, type RunSelector } from "../attempts.ts";
 
 /** Index: runs_pkey. */
-const ANNOUNCE_READER = `update threadloom.runs set reader_id = case when reader_id is null or reader_id = $3 then $3
+const ANNOUNCE_READER = statement(
+  { ...OF_RUN, processId: "uuid" },
+  (sql) => `update threadloom.runs set reader_id = case when reader_id is null or reader_id =
+    ${sql.processId} then ${sql.processId}
     else '00000000-0000-0000-0000-000000000000' end
-  where thread_id = $1 and run_id = $2 and status in ('pending', 'running') and worker_id is distinct from $3
-  returning run_id`;
+  where thread_id = ${sql.threadId} and run_id = ${sql.runId} and status in ('pending', 'running') and worker_id is distinct from ${sql.processId}
+  returning run_id`,
+);
 
 /**
  * The run's events then go to the event log, and a threadless run stays until they are read. If two processes
@@ -14,9 +19,9 @@ const ANNOUNCE_READER = `update threadloom.runs set reader_id = case when reader
  */
 export const announceReader = async (
   queryable: Queryable,
-  { threadId, runId }: RunSelector,
+  run: RunSelector,
   processId: string,
 ): Promise<boolean> => {
-  const rows = await queryable.query(ANNOUNCE_READER, [threadId, runId, processId]);
+  const rows = await ANNOUNCE_READER.query(queryable, { ...run, processId });
   return rows.length > 0;
 };

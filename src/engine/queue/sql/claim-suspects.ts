@@ -1,5 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import { nameParameters } from "../../../platform/database/named-parameters.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
 import { openRuns } from "../columns.ts";
 import { CLAIM_PARAMETERS, taking, type Claim } from "./claim.ts";
@@ -28,7 +28,7 @@ const nextSuspects = (
 /**
  * pending → running, for runs with a single attempt left, which `claim` skips. Index: runs_pending_suspects.
  */
-const CLAIM_SUSPECTS = nameParameters(SUSPECT_PARAMETERS, (sql) => taking(nextSuspects(sql), sql));
+const CLAIM_SUSPECTS = statement(SUSPECT_PARAMETERS, (sql) => taking(nextSuspects(sql), sql));
 
 /** Throws like `claim`. */
 export const claimSuspects = async (queryable: Queryable, claim: SuspectClaim): Promise<ClaimedRunRow[]> =>

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import type { Database, Queryable } from "../../../platform/database/database.ts";
-import { nameParameters } from "../../../platform/database/named-parameters.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
 import { EXECUTED_COLUMNS, openRuns } from "../columns.ts";
 import { candidates } from "./lanes.ts";
@@ -73,12 +73,10 @@ returning ${EXECUTED_COLUMNS}, r.attempt = 1
  * pending → running. Reads 40 to 140 blocks with 10 or 50,000 waiting runs, whatever the statistics say
  * (session-settings.ts, docs/scaling.md). Indexes: runs_claimable, runs_pkey.
  */
-const CLAIM = nameParameters(LANE_PARAMETERS, (sql) =>
-  taking(`${candidates(sql)},\nnext as (${next(sql)})`, sql),
-);
+const CLAIM = statement(LANE_PARAMETERS, (sql) => taking(`${candidates(sql)},\nnext as (${next(sql)})`, sql));
 
 /** One run at a time, because the statement does not count its own runs. */
-const CLAIM_WITHIN = nameParameters({ ...LANE_PARAMETERS, ...LIMIT_PARAMETERS }, (sql) =>
+const CLAIM_WITHIN = statement({ ...LANE_PARAMETERS, ...LIMIT_PARAMETERS }, (sql) =>
   taking(
     `${fullOnes(sql)},\n${candidates(sql, MAY_START)},\nnext as (${next(sql, MAY_START.run("r"))})`,
     sql,

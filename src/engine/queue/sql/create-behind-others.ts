@@ -1,10 +1,9 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import { nameParameters } from "../../../platform/database/named-parameters.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
 import { openRuns } from "../columns.ts";
 import {
   assistant,
-  ASSISTANT_VISIBLE,
   CREATE_PARAMETERS,
   insertRun,
   type Creation,
@@ -24,6 +23,7 @@ interface CreationBehindOthers extends Creation {
 
 const PARAMETERS = {
   ...CREATE_PARAMETERS,
+  ...THREAD_VISIBLE,
   replacedPending: ["integer", (creation: CreationBehindOthers) => creation.replacedPending],
   pendingAtMost: ["integer", (creation: CreationBehindOthers) => creation.pendingAtMost],
 } as const;
@@ -32,7 +32,7 @@ const PARAMETERS = {
  * → pending, on a thread that may be busy; the caller holds the thread's lock. Indexes: threads_pkey,
  * runs_one_running_per_thread, runs_pending_of_thread.
  */
-const CREATE_BEHIND_OTHERS = nameParameters(
+const CREATE_BEHIND_OTHERS = statement(
   PARAMETERS,
   (sql) => `with ${assistant(sql)},
 thread as (
@@ -47,7 +47,6 @@ thread as (
       select from threadloom.runs x where x.thread_id = ${sql.threadId}
         and (x.status = 'running' or (x.status = 'pending' and x.available_at <= now()))) as behind)
 ${insertRun(sql)}`,
-  { ...ASSISTANT_VISIBLE, ...THREAD_VISIBLE },
 );
 
 /** Undefined if the assistant is missing or hidden, or the thread has `pendingAtMost` pending runs. */

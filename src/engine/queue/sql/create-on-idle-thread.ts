@@ -1,10 +1,9 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import { nameParameters } from "../../../platform/database/named-parameters.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
 import { openRuns } from "../columns.ts";
 import {
   assistant,
-  ASSISTANT_VISIBLE,
   CREATE_PARAMETERS,
   insertRun,
   keptConfig,
@@ -18,6 +17,7 @@ import {
 
 const PARAMETERS = {
   ...CREATE_PARAMETERS,
+  ...THREAD_VISIBLE,
   turnsSeen: ["integer", ({ run }: Creation) => run.turnsSeen ?? null],
 } as const;
 
@@ -27,7 +27,7 @@ const PARAMETERS = {
  * the locked row again and sees `unfinished_runs = 1`. `before` is not read again, so a rollback may restore
  * metadata that miss a concurrent change. Indexes: threads_pkey, assistants_pkey, checkpoints_pkey.
  */
-const CREATE_ON_IDLE_THREAD = nameParameters(
+const CREATE_ON_IDLE_THREAD = statement(
   PARAMETERS,
   (sql) => `with ${assistant(sql)},
 thread as (
@@ -40,7 +40,6 @@ thread as (
   returning t.metadata, t.config, before.metadata as before, before.config as config_before,
     t.state_updated_at = before.state_updated_at as settled, false as behind, t.turns as turn)
 ${insertRun(sql)}`,
-  { ...ASSISTANT_VISIBLE, ...THREAD_VISIBLE },
 );
 
 /**

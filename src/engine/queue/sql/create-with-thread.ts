@@ -1,11 +1,10 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import { nameParameters } from "../../../platform/database/named-parameters.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
 import { openRuns } from "../columns.ts";
 import {
   assistant,
-  ASSISTANT_VISIBLE,
   CREATE_PARAMETERS,
   GRAPH,
   insertRun,
@@ -32,7 +31,7 @@ const PARAMETERS = {
  * → running, or pending without a slot: `createOnIdleThread` on a new thread. Indexes: threads_pkey,
  * assistants_pkey, checkpoints_pkey.
  */
-const CREATE_WITH_THREAD = nameParameters(
+const CREATE_WITH_THREAD = statement(
   PARAMETERS,
   (sql) => `with ${assistant(sql)},
 thread as (
@@ -43,7 +42,6 @@ thread as (
   on conflict (thread_id) do nothing
   returning metadata, config, '{}'::jsonb as before, '{}'::jsonb as config_before, true as settled, false as behind, turns as turn)
 ${insertRun(sql)}`,
-  ASSISTANT_VISIBLE,
 );
 
 /**

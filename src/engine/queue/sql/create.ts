@@ -124,16 +124,14 @@ export const CREATE_PARAMETERS = {
   caller: ["text", ({ run }: Creation) => run.caller],
   graphIds: ["text[]", ({ claim }: Creation) => claim?.graphIds ?? []],
   mayWait: ["boolean", ({ mayWait = true }: Creation) => mayWait],
+  assistantVisible: ["fragment", ({ rights }: Creation) => rights.assistants.on("metadata")],
 } as const;
 
-export const ASSISTANT_VISIBLE = {
-  assistantVisible: ["metadata", ({ rights }: Creation) => rights.assistants],
-} as const;
 export const THREAD_VISIBLE = {
-  threadVisible: ["t.metadata", ({ rights }: Creation) => rights.threads],
+  threadVisible: ["fragment", ({ rights }: Creation) => rights.threads.on("t.metadata")],
 } as const;
 
-type Sql = Readonly<Record<keyof typeof CREATE_PARAMETERS | keyof typeof ASSISTANT_VISIBLE, string>>;
+type Sql = Readonly<Record<keyof typeof CREATE_PARAMETERS, string>>;
 
 const starts = (sql: Sql): string => `${sql.workerId} is not null and graph_id = any(${sql.graphIds})`;
 

@@ -1,17 +1,24 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import type { CancelReason } from "../../../platform/database/tables.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
-/** Gives each run of $1 that never began a turn for its end. */
-const NUMBERED = `never_began as (
+/** Gives each run that never began a turn for its end. */
+const numbered = (runIds: string): string => `never_began as (
     select r.run_id, r.thread_id, row_number() over (partition by r.thread_id order by r.created_at, r.run_id)::int as place
-    from threadloom.runs r where r.run_id = any($1::uuid[]) and r.attempt = 0),
+    from threadloom.runs r where r.run_id = any(${runIds}) and r.attempt = 0),
   counted as (
     update threadloom.threads t set turns = t.turns + added.turns
     from (select l.thread_id, count(*)::int as turns from never_began l group by l.thread_id) as added
     where t.thread_id = added.thread_id
     returning t.thread_id, t.turns - added.turns - t.unfinished_runs + 1 as before)`;
+
+const NUMBER_ENDS = statement(
+  { runIds: "uuid[]" },
+  (sql) => `with ${numbered(sql.runIds)}
+  select l.run_id, c.before + l.place as turn from never_began l join counted c on c.thread_id = l.thread_id`,
+);
 
 /**
  * Gives the ends of deleted runs a place among the events of the thread. The caller holds the locks. Returns
@@ -21,11 +28,7 @@ export const numberEnds = async (
   transaction: Queryable,
   runIds: readonly string[],
 ): Promise<ReadonlyMap<string, number>> => {
-  const rows = await transaction.query<{ run_id: string; turn: number }>(
-    `with ${NUMBERED}
-  select l.run_id, c.before + l.place as turn from never_began l join counted c on c.thread_id = l.thread_id`,
-    [runIds],
-  );
+  const rows = await NUMBER_ENDS.query<{ run_id: string; turn: number }>(transaction, { runIds });
   return new Map(rows.map(({ run_id: runId, turn }) => [runId, turn]));
 };
 
@@ -34,18 +37,21 @@ export const numberEnds = async (
  * of its end. Indexes: runs_pkey, threads_pkey.
  */
 export const endingWaiting = (record: RecordEnds | undefined) => {
-  const END_WAITING = `with ${NUMBERED},
+  const END_WAITING = statement(
+    { runIds: "uuid[]", reason: "text" },
+    (sql) => `with ${numbered(sql.runIds)},
   ended as (
-    update threadloom.runs r set status = 'interrupted', cancel_reason = $2, updated_at = now(),
+    update threadloom.runs r set status = 'interrupted', cancel_reason = ${sql.reason}, updated_at = now(),
       turn = coalesce(c.before + l.place, r.turn)
-    from unnest($1::uuid[]) as waiting(run_id)
+    from unnest(${sql.runIds}) as waiting(run_id)
       left join never_began l on l.run_id = waiting.run_id left join counted c on c.thread_id = l.thread_id
     where r.run_id = waiting.run_id
     returning ${ENDED_COLUMNS}, r.status, r.error)${recorded(record)}
-  select count(*) from ended`;
+  select count(*) from ended`,
+  );
 
   /** The caller holds the runs' locks, and updates the run counts of their threads. */
   return async (transaction: Queryable, runIds: readonly string[], reason: CancelReason): Promise<void> => {
-    await transaction.query(END_WAITING, [runIds, reason]);
+    await END_WAITING.query(transaction, { runIds, reason });
   };
 };

@@ -1,5 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import { nameParameters } from "../../../platform/database/named-parameters.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import type { Cipher } from "../../../platform/encryption/cipher.ts";
 import { RUN_JSON, THREAD_JSON } from "../../../platform/encryption/columns.ts";
 import type { AttemptSelector, RunOutcome } from "../attempts.ts";
@@ -95,11 +95,11 @@ from ended where t.thread_id = ${sql.threadId}
 returning t.unfinished_runs`;
 
 /** Most runs have no webhook, so nothing is recorded. */
-const FINISH = nameParameters(FINISH_PARAMETERS, (sql) => finishText(sql, ""));
+const FINISH = statement(FINISH_PARAMETERS, (sql) => finishText(sql, ""));
 
 export const finishing = (record: RecordEnds | undefined) => {
   const finishWithValues =
-    record && nameParameters(VALUES_PARAMETERS, (sql) => finishText(sql, recorded(record, sql)));
+    record && statement(VALUES_PARAMETERS, (sql) => finishText(sql, recorded(record, sql)));
 
   /**
    * `waiting`: pending runs of the thread. Undefined if the attempt no longer holds the run, or the database

@@ -1,4 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
@@ -14,14 +15,16 @@ export const forgetting = (record: RecordEnds | undefined) => {
    * Restores the thread's metadata and config; the metadata only if they are still as the run set them. A
    * later run takes over the old values instead. Indexes: runs_pkey, runs_by_thread.
    */
-  const FORGET = `with forgotten as (
-  delete from threadloom.runs r where r.run_id = $2 and r.thread_id = $1
+  const FORGET = statement(
+    { threadId: "uuid", runId: "uuid" },
+    (sql) => `with forgotten as (
+  delete from threadloom.runs r where r.run_id = ${sql.runId} and r.thread_id = ${sql.threadId}
   returning ${ENDED_COLUMNS}, r.created_at, r.replaced_metadata, r.replaced_config,
     jsonb_build_object('graph_id', r.graph_id, 'assistant_id', r.assistant_id) as own),
 ${ROLLED_BACK}${recorded(record)},
 next as (
   select r.run_id from threadloom.runs r, forgotten f
-  where r.thread_id = $1 and (r.created_at, r.run_id) > (f.created_at, f.run_id)
+  where r.thread_id = ${sql.threadId} and (r.created_at, r.run_id) > (f.created_at, f.run_id)
   order by r.created_at, r.run_id limit 1),
 taken_over as (
   update threadloom.runs r set
@@ -30,26 +33,30 @@ taken_over as (
       then f.replaced_metadata else r.replaced_metadata end,
     replaced_config = coalesce(f.replaced_config, r.replaced_config)
   from forgotten f, next n
-  where r.thread_id = $1 and r.run_id = n.run_id and (f.replaced_metadata is not null or f.replaced_config is not null))
+  where r.thread_id = ${sql.threadId} and r.run_id = n.run_id and (f.replaced_metadata is not null or f.replaced_config is not null))
 update threadloom.threads t set
   metadata = case when t.metadata @> f.own and f.replaced_metadata is not null
     then t.metadata - array['graph_id', 'assistant_id'] || f.replaced_metadata else t.metadata end,
   config = coalesce(f.replaced_config, t.config), version = t.version + 1
 from forgotten f
-where t.thread_id = $1 and (f.replaced_metadata is not null or f.replaced_config is not null)
-  and not exists (select from next)`;
+where t.thread_id = ${sql.threadId} and (f.replaced_metadata is not null or f.replaced_config is not null)
+  and not exists (select from next)`,
+  );
 
   /** For runs that replaced neither metadata nor config. Index: runs_pkey. */
-  const FORGET_PLAIN = `with forgotten as (
+  const FORGET_PLAIN = statement(
+    { runIds: "uuid[]" },
+    (sql) => `with forgotten as (
   delete from threadloom.runs r
-  where r.run_id = any($1::uuid[]) and r.replaced_metadata is null and r.replaced_config is null
+  where r.run_id = any(${sql.runIds}) and r.replaced_metadata is null and r.replaced_config is null
   returning ${ENDED_COLUMNS}),
 ${ROLLED_BACK}${recorded(record)}
-select run_id from forgotten`;
+select run_id from forgotten`,
+  );
 
   /** The caller holds the locks, and updates the thread's run count. */
   const forgetRun = async (transaction: Queryable, threadId: string, runId: string): Promise<void> => {
-    await transaction.query(FORGET, [threadId, runId]);
+    await FORGET.query(transaction, { threadId, runId });
   };
 
   return {
@@ -60,7 +67,7 @@ select run_id from forgotten`;
       runs: readonly { run_id: string; thread_id: string }[],
     ): Promise<void> {
       const runIds = runs.map((run) => run.run_id);
-      const gone = await transaction.query<{ run_id: string }>(FORGET_PLAIN, [runIds]);
+      const gone = await FORGET_PLAIN.query<{ run_id: string }>(transaction, { runIds });
       const forgotten = new Set(gone.map((run) => run.run_id));
       for (const run of runs) {
         if (!forgotten.has(run.run_id)) await forgetRun(transaction, run.thread_id, run.run_id);

@@ -1,25 +1,32 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
-import type { AttemptSelector } from "../attempts.ts";
+import { OF_ATTEMPT, type AttemptSelector } from "../attempts.ts";
 
 /**
  * running → pending; locks the thread first. Indexes: threads_pkey, runs_pkey. With 20,000 running runs: 25
  * buffers, 0.14 ms.
  */
-const GIVE_UP = `with thread as (
-  select thread_id from threadloom.threads where thread_id = $1 for no key update),
+const GIVE_UP = statement(
+  { ...OF_ATTEMPT, maxAttempts: "integer" },
+  (sql) => `with thread as (
+  select thread_id from threadloom.threads where thread_id = ${sql.threadId} for no key update),
 given_up as (
   update threadloom.runs r set status = 'pending', worker_id = null, lease_until = null, updated_at = now(),
     lost_attempts = r.lost_attempts + 1
-  from thread where r.thread_id = thread.thread_id and r.run_id = $2 and r.attempt = $3 and r.status = 'running'
-    and r.lost_attempts + 1 < $4 and r.cancel_action is null
+  from thread where r.thread_id = thread.thread_id and r.run_id = ${sql.runId} and r.attempt = ${sql.attempt} and r.status = 'running'
+    and r.lost_attempts + 1 < ${sql.maxAttempts} and r.cancel_action is null
   returning r.thread_id)
 update threadloom.threads t set turns = t.turns + 1 from given_up g where t.thread_id = g.thread_id
-returning t.turns`;
+returning t.turns`,
+);
 
 /** Index: runs_one_running_per_thread, 3 buffers. */
-const KEPT = `select cancel_action, lost_attempts from threadloom.runs
-  where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running'`;
+const KEPT = statement(
+  OF_ATTEMPT,
+  (sql) => `select cancel_action, lost_attempts from threadloom.runs
+  where thread_id = ${sql.threadId} and run_id = ${sql.runId} and attempt = ${sql.attempt} and status = 'running'`,
+);
 
 export type KeptRunRow = Pick<RunRow, "cancel_action" | "lost_attempts">;
 
@@ -29,11 +36,11 @@ export type KeptRunRow = Pick<RunRow, "cancel_action" | "lost_attempts">;
  */
 export const giveUpAttempt = async (
   queryable: Queryable,
-  { threadId, runId, attempt }: AttemptSelector,
+  attempt: AttemptSelector,
   maxAttempts: number,
 ): Promise<KeptRunRow | undefined> => {
-  const givenUp = await queryable.query(GIVE_UP, [threadId, runId, attempt, maxAttempts]);
+  const givenUp = await GIVE_UP.query(queryable, { ...attempt, maxAttempts });
   if (givenUp.length > 0) return undefined;
-  const [kept] = await queryable.query<KeptRunRow>(KEPT, [threadId, runId, attempt]);
+  const [kept] = await KEPT.query<KeptRunRow>(queryable, attempt);
   return kept;
 };

@@ -1,5 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import { nameParameters } from "../../../platform/database/named-parameters.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import type { ExecutedRunRow } from "../../../platform/database/tables.ts";
 import { EXECUTED_COLUMNS, openRuns } from "../columns.ts";
 import { HOSTED_GRAPHS } from "../hosting.ts";
@@ -14,7 +14,7 @@ interface Abandoned extends MissedHeartbeats {
  * `missesHeartbeats`.
  */
 const listStatement = (seesDeaths: boolean) =>
-  nameParameters(
+  statement(
     {
       ...MISSED_HEARTBEAT_PARAMETERS,
       graphIds: ["text[]", (abandoned: Abandoned) => abandoned.graphIds],

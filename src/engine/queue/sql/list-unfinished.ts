@@ -1,12 +1,15 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import type { Queryable } from "../../../platform/database/database.ts";
+import { fragment, literal, statement } from "../../../platform/database/statement.ts";
 import type { RunSelector } from "../attempts.ts";
 import { runVisible } from "../run-visible.ts";
 
 /** Index: runs_pkey. */
-const named = (visible: string): string =>
-  `select run_id, thread_id from threadloom.runs r
-   where run_id = any($1::uuid[]) and status = any($2::text[]) and ${visible}`;
+const LIST_NAMED = statement(
+  { runIds: "uuid[]", statuses: "text[]", visible: "fragment" },
+  (sql) => `select run_id, thread_id from threadloom.runs r
+   where run_id = any(${sql.runIds}) and status = any(${sql.statuses}) and ${sql.visible}`,
+);
 
 type NamedRow = Record<"run_id" | "thread_id", string>;
 /** Text, because a Date would round microseconds. */
@@ -21,9 +24,8 @@ export const listNamed = async (
   runIds: readonly string[],
   statuses: readonly string[],
 ): Promise<RunSelector[]> => {
-  const values: unknown[] = [runIds, statuses];
-  const visible = runVisible(visibility, values);
-  return (await queryable.query<NamedRow>(named(visible), values)).map(selectorOf);
+  const visible = runVisible(visibility);
+  return (await LIST_NAMED.query<NamedRow>(queryable, { runIds, statuses, visible })).map(selectorOf);
 };
 
 const FIRST_ID = "00000000-0000-0000-0000-000000000000";
@@ -35,18 +37,23 @@ const THREADS_AT_ONCE = 100;
  * The limit is a literal, because the planner can't estimate a parameter. Hidden runs count towards it, so no
  * statement reads more than a page. Indexes: runs_pending_of_thread, runs_one_running_per_thread.
  */
-const pageStatement = (
-  status: "pending" | "running",
-  ofThreads: boolean,
-  limit: number,
-  visible: string,
-): string =>
-  `select thread_id, created_at::text as created_at, run_id, ${visible} as visible from (
+const LIST_PAGE = statement(
+  {
+    threadId: "uuid",
+    createdAt: "timestamptz",
+    runId: "uuid",
+    before: "timestamptz",
+    which: "fragment",
+    visible: "fragment",
+    limit: "fragment",
+  },
+  (sql) => `select thread_id, created_at::text as created_at, run_id, ${sql.visible} as visible from (
      select thread_id, created_at, run_id from threadloom.runs
-     where status = '${status}' and (thread_id, created_at, run_id) > ($1::uuid, $2::timestamptz, $3::uuid)
-       and created_at <= $4::timestamptz ${ofThreads ? "and thread_id = any($5::uuid[])" : ""}
-     order by thread_id, created_at, run_id limit ${limit}) r
-   order by thread_id, r.created_at, run_id`;
+     where ${sql.which} and (thread_id, created_at, run_id) > (${sql.threadId}, ${sql.createdAt}, ${sql.runId})
+       and created_at <= ${sql.before}
+     order by thread_id, created_at, run_id limit ${sql.limit}) r
+   order by thread_id, r.created_at, run_id`,
+);
 
 async function* pagesOf(
   queryable: Queryable,
@@ -57,14 +64,15 @@ async function* pagesOf(
   before: string | undefined,
 ): AsyncGenerator<RunSelector[]> {
   let last: PlaceRow | undefined = { thread_id: FIRST_ID, created_at: "-infinity", run_id: FIRST_ID };
+  const which = fragment(
+    (parameter) =>
+      `status = '${status}'${threadIds === undefined ? "" : ` and thread_id = any(${parameter(threadIds)}::uuid[])`}`,
+  );
+  const visible = runVisible(visibility);
   while (last !== undefined) {
-    const values: unknown[] = [last.thread_id, last.created_at, last.run_id, before];
-    if (threadIds !== undefined) values.push(threadIds);
-    const visible = runVisible(visibility, values);
-    const rows: PageRow[] = await queryable.query<PageRow>(
-      pageStatement(status, threadIds !== undefined, limit, visible),
-      values,
-    );
+    const { thread_id: threadId, created_at: createdAt, run_id: runId }: PlaceRow = last;
+    const page = { threadId, createdAt, runId, before, which, visible, limit: literal(limit) };
+    const rows: PageRow[] = await LIST_PAGE.query<PageRow>(queryable, page);
     const found = rows.filter((row) => row.visible);
     if (found.length > 0) yield found.map(selectorOf);
     last = rows.length < limit ? undefined : rows.at(-1);

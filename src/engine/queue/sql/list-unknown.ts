@@ -1,11 +1,16 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
 import { EXECUTED_COLUMNS, openRuns } from "../columns.ts";
 
 /** Index: runs_one_running_per_thread (all running runs). */
-const LIST_UNKNOWN = `select ${EXECUTED_COLUMNS} from threadloom.runs r where r.status = 'running' and r.worker_id = $1
-    and not r.run_id = any($2::uuid[]) and r.updated_at < now() - interval '1 second'
-  order by r.created_at, r.run_id`;
+const LIST_UNKNOWN = statement(
+  { workerId: "uuid", known: "uuid[]" },
+  (sql) => `select ${EXECUTED_COLUMNS} from threadloom.runs r where r.status = 'running' and r.worker_id
+    = ${sql.workerId}
+    and not r.run_id = any(${sql.known}) and r.updated_at < now() - interval '1 second'
+  order by r.created_at, r.run_id`,
+);
 
 /**
  * The claims of these runs were committed but their responses were lost. Excludes the last second, whose
@@ -16,4 +21,4 @@ export const listUnknown = async (
   workerId: string,
   known: readonly string[],
 ): Promise<ClaimedRunRow[]> =>
-  openRuns(queryable, await queryable.query<ClaimedRunRow>(LIST_UNKNOWN, [workerId, known]));
+  openRuns(queryable, await LIST_UNKNOWN.query<ClaimedRunRow>(queryable, { workerId, known }));

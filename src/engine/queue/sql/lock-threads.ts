@@ -1,18 +1,31 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 
 /** Conflicts with creating and finishing a run. Index: threads_pkey. */
-const LOCK_THREAD = "select 1 from threadloom.threads where thread_id = $1 for no key update";
+const LOCK_THREAD = statement(
+  { threadId: "uuid" },
+  (sql) => `select 1 from threadloom.threads where thread_id = ${sql.threadId} for no key update`,
+);
 /** Also blocks inserts of rows that reference the thread. */
-const LOCK_THREAD_FOR_DELETION = "select 1 from threadloom.threads where thread_id = $1 for update";
-const lockThoseOf = (visible: string): string =>
-  `select thread_id from threadloom.threads where thread_id = any($1::uuid[]) and ${visible}
-   order by thread_id for no key update`;
-const lockFreeOnesOf = (visible: string): string =>
-  `select thread_id, unfinished_runs = 0 as is_idle, unfinished_runs - (select count(*)::integer from threadloom.runs x
+const LOCK_THREAD_FOR_DELETION = statement(
+  { threadId: "uuid" },
+  (sql) => `select 1 from threadloom.threads where thread_id = ${sql.threadId} for update`,
+);
+const LOCK_THREADS = statement(
+  { threadIds: "uuid[]", visible: "fragment" },
+  (sql) => `select thread_id from threadloom.threads where thread_id = any(${sql.threadIds}) and
+    ${sql.visible}
+   order by thread_id for no key update`,
+);
+const LOCK_FREE_THREADS = statement(
+  { threadIds: "uuid[]", visible: "fragment" },
+  (sql) => `select thread_id, unfinished_runs = 0 as is_idle, unfinished_runs - (select count(*)::integer
+    from threadloom.runs x
      where x.thread_id = threads.thread_id and x.status = 'running') as pending
-   from threadloom.threads where thread_id = any($1::uuid[]) and ${visible}
-   order by thread_id for no key update skip locked`;
+   from threadloom.threads where thread_id = any(${sql.threadIds}) and ${sql.visible}
+   order by thread_id for no key update skip locked`,
+);
 
 /** Returns false if there is no such thread. */
 export const lockThread = async (
@@ -20,7 +33,7 @@ export const lockThread = async (
   threadId: string,
   { forDeletion = false }: { forDeletion?: boolean } = {},
 ): Promise<boolean> =>
-  (await transaction.query(forDeletion ? LOCK_THREAD_FOR_DELETION : LOCK_THREAD, [threadId])).length > 0;
+  (await (forDeletion ? LOCK_THREAD_FOR_DELETION : LOCK_THREAD).query(transaction, { threadId })).length > 0;
 
 /** Locks in the order of ids, to avoid deadlocks. */
 export const lockThreads = async (
@@ -29,9 +42,8 @@ export const lockThreads = async (
   threadIds: readonly string[],
 ): Promise<Set<string>> => {
   if (threadIds.length === 0) return new Set();
-  const values: unknown[] = [threadIds];
-  const visible = visibility.condition("metadata", values);
-  const rows = await transaction.query<{ thread_id: string }>(lockThoseOf(visible), values);
+  const visible = visibility.on("metadata");
+  const rows = await LOCK_THREADS.query<{ thread_id: string }>(transaction, { threadIds, visible });
   return new Set(rows.map((row) => row.thread_id));
 };
 
@@ -47,11 +59,13 @@ export const lockFreeThreads = async (
   threadIds: readonly string[],
 ): Promise<Map<string, LockedThread>> => {
   if (threadIds.length === 0) return new Map();
-  const values: unknown[] = [threadIds];
-  const visible = visibility.condition("metadata", values);
-  const rows = await transaction.query<{ thread_id: string; is_idle: boolean; pending: number }>(
-    lockFreeOnesOf(visible),
-    values,
+  const visible = visibility.on("metadata");
+  const rows = await LOCK_FREE_THREADS.query<{ thread_id: string; is_idle: boolean; pending: number }>(
+    transaction,
+    {
+      threadIds,
+      visible,
+    },
   );
   return new Map(rows.map((row) => [row.thread_id, { isIdle: row.is_idle, pending: row.pending }]));
 };

@@ -1,14 +1,15 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import type { AttemptSelector } from "../attempts.ts";
+import { statement } from "../../../platform/database/statement.ts";
+import { OF_ATTEMPT, type AttemptSelector } from "../attempts.ts";
 
 /** Index: runs_pkey. */
-const NOTE_UNLOGGED = `update threadloom.runs set unlogged_attempt = attempt
-  where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running'`;
+const NOTE_UNLOGGED = statement(
+  OF_ATTEMPT,
+  (sql) => `update threadloom.runs set unlogged_attempt = attempt
+  where thread_id = ${sql.threadId} and run_id = ${sql.runId} and attempt = ${sql.attempt} and status = 'running'`,
+);
 
 /** Readers on other processes find this without a signal. */
-export const noteUnlogged = async (
-  queryable: Queryable,
-  { threadId, runId, attempt }: AttemptSelector,
-): Promise<void> => {
-  await queryable.query(NOTE_UNLOGGED, [threadId, runId, attempt]);
+export const noteUnlogged = async (queryable: Queryable, attempt: AttemptSelector): Promise<void> => {
+  await NOTE_UNLOGGED.query(queryable, attempt);
 };

@@ -1,4 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import type { CancelAction } from "../../../platform/database/tables.ts";
 import type { AttemptSelector } from "../attempts.ts";
 
@@ -11,26 +12,29 @@ export interface HeartbeatRow {
 
 /**
  * An attempt without a returned row is lost. Locks runs in the order of their ids, to avoid deadlocks.
- * Positional parameters, because the heartbeat thread sends this text (engine/lease): thread ids, run ids,
- * attempts, seconds. Index: runs_pkey.
+ * The heartbeat thread sends the text (engine/lease), with values in the order of the parameters. Index:
+ * runs_pkey.
  */
-export const RENEW = `with mine as (
+export const RENEW = statement(
+  { threadIds: "uuid[]", runIds: "uuid[]", attempts: "integer[]", leaseSeconds: "float8" },
+  (sql) => `with mine as (
   select r.thread_id, r.run_id
-  from threadloom.runs r, unnest($1::uuid[], $2::uuid[], $3::int[]) as held(thread_id, run_id, attempt)
+  from threadloom.runs r, unnest(${sql.threadIds}, ${sql.runIds}, ${sql.attempts}) as held(thread_id, run_id, attempt)
   where r.thread_id = held.thread_id and r.run_id = held.run_id and r.attempt = held.attempt and r.status = 'running'
   order by r.run_id for no key update of r)
-update threadloom.runs r set lease_until = now() + make_interval(secs => $4::float8)
+update threadloom.runs r set lease_until = now() + make_interval(secs => ${sql.leaseSeconds})
 from mine where r.thread_id = mine.thread_id and r.run_id = mine.run_id
-returning r.run_id, r.attempt, r.cancel_action, coalesce(r.reader_id <> r.worker_id, false) as read_elsewhere`;
+returning r.run_id, r.attempt, r.cancel_action, coalesce(r.reader_id <> r.worker_id, false) as read_elsewhere`,
+);
 
 export const renew = async (
   queryable: Queryable,
   attempts: readonly AttemptSelector[],
   leaseSeconds: number,
 ): Promise<HeartbeatRow[]> =>
-  await queryable.query<HeartbeatRow>(RENEW, [
-    attempts.map((held) => held.threadId),
-    attempts.map((held) => held.runId),
-    attempts.map((held) => held.attempt),
+  await RENEW.query<HeartbeatRow>(queryable, {
+    threadIds: attempts.map((held) => held.threadId),
+    runIds: attempts.map((held) => held.runId),
+    attempts: attempts.map((held) => held.attempt),
     leaseSeconds,
-  ]);
+  });

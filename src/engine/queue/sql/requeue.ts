@@ -1,5 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import { nameParameters } from "../../../platform/database/named-parameters.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
 import { missesHeartbeats, MISSED_HEARTBEAT_PARAMETERS, type MissedHeartbeats } from "./missed-heartbeats.ts";
 
@@ -16,7 +16,7 @@ export type LostRunRow = Pick<RunRow, "run_id" | "thread_id" | "graph_id" | "att
  * Indexes: see `missesHeartbeats`, threads_pkey, runs_pkey.
  */
 const requeueStatement = (seesDeaths: boolean) =>
-  nameParameters(
+  statement(
     MISSED_HEARTBEAT_PARAMETERS,
     (sql) => `with thread as (
   select t.thread_id from threadloom.threads t

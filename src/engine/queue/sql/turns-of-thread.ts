@@ -1,8 +1,12 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 
 /** Index: threads_pkey. */
-const TURNS = "select turns from threadloom.threads where thread_id = $1";
+const TURNS = statement(
+  { threadId: "uuid" },
+  (sql) => `select turns from threadloom.threads where thread_id = ${sql.threadId}`,
+);
 
 /** The caller holds the thread's lock. */
 export const turnsOfThread = async (transaction: Queryable, threadId: string): Promise<number | undefined> =>
-  (await transaction.query<{ turns: number }>(TURNS, [threadId]))[0]?.turns;
+  (await TURNS.query<{ turns: number }>(transaction, { threadId }))[0]?.turns;

@@ -85,10 +85,8 @@ const connectTo = async (address: Address): Promise<pg.Client> => {
 /** After this, newcomers wait for the stop and start the server again. */
 const isLast = async (keeper: pg.Client): Promise<boolean> => {
   // Two processes that close together must not block each other.
-  await keeper.query("select pg_advisory_unlock_shared($1)", [USER_LOCK]);
-  const lock = await keeper.query<{ alone: boolean }>("select pg_try_advisory_lock($1) as alone", [
-    USER_LOCK,
-  ]);
+  await keeper.query(`select pg_advisory_unlock_shared(${USER_LOCK})`);
+  const lock = await keeper.query<{ alone: boolean }>(`select pg_try_advisory_lock(${USER_LOCK}) as alone`);
   if (lock.rows[0]?.alone !== true) return false;
   for (const end = Date.now() + LEAVING_MS; ; await delay(RETRY_MS / 10)) {
     // A process may also use the server through DATABASE_URL.
@@ -189,7 +187,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
       let keeper: pg.Client | undefined;
       try {
         keeper = await connect(port, DATABASE);
-        await keeper.query("select pg_advisory_lock_shared($1)", [USER_LOCK]);
+        await keeper.query(`select pg_advisory_lock_shared(${USER_LOCK})`);
         return { keeper, port };
       } catch (error) {
         await keeper?.end().catch(() => undefined);

@@ -1,27 +1,31 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 
-const COPY_THREAD = `
+const COPY_THREAD = statement(
+  { from: "uuid", to: "uuid" },
+  (sql) => `
 with new_elements as (
   insert into threadloom.checkpoint_elements (thread_id, list_id, position, count, elements)
-  select $2::uuid, list_id, position, count, elements from threadloom.checkpoint_elements where thread_id = $1::uuid
+  select ${sql.to}, list_id, position, count, elements from threadloom.checkpoint_elements where thread_id = ${sql.from}
 ),
 new_contents as (
   insert into threadloom.checkpoint_contents (thread_id, hash, content)
-  select $2::uuid, hash, content from threadloom.checkpoint_contents where thread_id = $1::uuid
+  select ${sql.to}, hash, content from threadloom.checkpoint_contents where thread_id = ${sql.from}
 ),
 new_writes as (
   insert into threadloom.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, written_at, writes,
     segments, contents)
-  select $2::uuid, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, written_at, writes, segments, contents
-  from threadloom.checkpoint_writes where thread_id = $1::uuid
+  select ${sql.to}, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, written_at, writes, segments, contents
+  from threadloom.checkpoint_writes where thread_id = ${sql.from}
 )
 insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, shape,
   record, segments, contents)
-select $2::uuid, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, shape, record, segments,
+select ${sql.to}, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, shape, record, segments,
   contents
-from threadloom.checkpoints where thread_id = $1::uuid`;
+from threadloom.checkpoints where thread_id = ${sql.from}`,
+);
 
 /** The other thread must be empty. */
 export const copyThread = async (queryable: Queryable, from: string, to: string): Promise<void> => {
-  await queryable.query(COPY_THREAD, [from, to]);
+  await COPY_THREAD.query(queryable, { from, to });
 };

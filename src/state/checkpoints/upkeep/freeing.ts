@@ -1,17 +1,18 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 
 /*
  * The first freed position after a used one stays as a row without elements: a position is never reused, so the caches
  * of other processes stay correct.
  */
 
-const REFERENCED = `
+const referenced = (sql: { readonly threadId: string }): string => `
 kept_segments as materialized (
   select abs(r.segments[i]) as list_id, r.segments[i + 1] as first, r.segments[i + 2] as stop
   from (
-    select segments from threadloom.checkpoints where thread_id = $1::uuid
+    select segments from threadloom.checkpoints where thread_id = ${sql.threadId}
     union all
-    select segments from threadloom.checkpoint_writes where thread_id = $1::uuid
+    select segments from threadloom.checkpoint_writes where thread_id = ${sql.threadId}
   ) as r
   cross join generate_series(1, cardinality(r.segments), 3) as i
 ),
@@ -21,35 +22,41 @@ kept_ranges as materialized (
 ),
 kept_contents as materialized (
   select distinct content from (
-    select unnest(contents) as content from threadloom.checkpoints where thread_id = $1::uuid
+    select unnest(contents) as content from threadloom.checkpoints where thread_id = ${sql.threadId}
     union all
-    select unnest(contents) from threadloom.checkpoint_writes where thread_id = $1::uuid
+    select unnest(contents) from threadloom.checkpoint_writes where thread_id = ${sql.threadId}
   ) as c
 )`;
 
-const FREE_ELEMENTS = `
-with ${REFERENCED},
+const FREE_ELEMENTS = statement(
+  { threadId: "uuid" },
+  (sql) => `
+with ${referenced(sql)},
 unused as (
   select e.list_id, e.position, coalesce(e.position = any(k.stops), false) as holds_place
   from threadloom.checkpoint_elements e
   left join kept_ranges k on k.list_id = e.list_id
-  where e.thread_id = $1::uuid and e.count > 0
+  where e.thread_id = ${sql.threadId} and e.count > 0
     and (k.list_id is null or not k.ranges && int8range(e.position, e.position + e.count))
 ),
 emptied as (
   update threadloom.checkpoint_elements e set count = 0, elements = ''
   from unused u
-  where u.holds_place and e.thread_id = $1::uuid and e.list_id = u.list_id and e.position = u.position
+  where u.holds_place and e.thread_id = ${sql.threadId} and e.list_id = u.list_id and e.position = u.position
 )
 delete from threadloom.checkpoint_elements e using unused u
-where not u.holds_place and e.thread_id = $1::uuid and e.list_id = u.list_id and e.position = u.position`;
+where not u.holds_place and e.thread_id = ${sql.threadId} and e.list_id = u.list_id and e.position = u.position`,
+);
 
-const FREE_CONTENTS = `
-with ${REFERENCED}
+const FREE_CONTENTS = statement(
+  { threadId: "uuid" },
+  (sql) => `
+with ${referenced(sql)}
 delete from threadloom.checkpoint_contents k
-where k.thread_id = $1::uuid and not exists (select from kept_contents c where c.content = k.hash)`;
+where k.thread_id = ${sql.threadId} and not exists (select from kept_contents c where c.content = k.hash)`,
+);
 
 export const freeUnreferenced = async (queryable: Queryable, threadId: string): Promise<void> => {
-  await queryable.query(FREE_ELEMENTS, [threadId]);
-  await queryable.query(FREE_CONTENTS, [threadId]);
+  await FREE_ELEMENTS.query(queryable, { threadId });
+  await FREE_CONTENTS.query(queryable, { threadId });
 };

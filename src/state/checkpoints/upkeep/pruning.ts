@@ -1,4 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import { freeUnreferenced } from "./freeing.ts";
 
 /*
@@ -6,17 +7,19 @@ import { freeUnreferenced } from "./freeing.ts";
  * colon, in its namespace) or is in the middle of the step after the root's newest. Also keeps the ancestors that a
  * DeltaChannel needs: its value is in the writes since its last snapshot.
  */
-const KEEP_LATEST = `
+const KEEP_LATEST = statement(
+  { threadId: "uuid" },
+  (sql) => `
 with recursive head as (
   select checkpoint_id from threadloom.checkpoints
-  where thread_id = $1::uuid and checkpoint_ns = '' order by checkpoint_id desc limit 1
+  where thread_id = ${sql.threadId} and checkpoint_ns = '' order by checkpoint_id desc limit 1
 ),
 newest as (
   select distinct on (checkpoint_ns) checkpoint_ns, checkpoint_id, parent_id,
     (select coalesce(max((counter.value -> 1)::integer), 0)
      from jsonb_each(case jsonb_typeof(metadata -> 'counters_since_delta_snapshot')
        when 'object' then metadata -> 'counters_since_delta_snapshot' else '{}' end) as counter) as depth
-  from threadloom.checkpoints where thread_id = $1::uuid
+  from threadloom.checkpoints where thread_id = ${sql.threadId}
   order by checkpoint_ns, checkpoint_id desc
 ),
 kept (checkpoint_ns, checkpoint_id, parent_id, depth) as (
@@ -25,26 +28,27 @@ kept (checkpoint_ns, checkpoint_id, parent_id, depth) as (
   union all
   select c.checkpoint_ns, c.checkpoint_id, c.parent_id, kept.depth - 1
   from kept join threadloom.checkpoints c
-    on c.thread_id = $1::uuid and c.checkpoint_ns = kept.checkpoint_ns and c.checkpoint_id = kept.parent_id
+    on c.thread_id = ${sql.threadId} and c.checkpoint_ns = kept.checkpoint_ns and c.checkpoint_id = kept.parent_id
   where kept.depth > 0
 ),
 gone as (
   delete from threadloom.checkpoints c
-  where c.thread_id = $1::uuid and not exists (
+  where c.thread_id = ${sql.threadId} and not exists (
     select from kept k where k.checkpoint_ns = c.checkpoint_ns and k.checkpoint_id = c.checkpoint_id)
 ),
 gone_writes as (
   delete from threadloom.checkpoint_writes w
-  where w.thread_id = $1::uuid and not exists (
+  where w.thread_id = ${sql.threadId} and not exists (
     select from kept k where k.checkpoint_ns = w.checkpoint_ns and k.checkpoint_id = w.checkpoint_id)
 )
 update threadloom.checkpoints c set parent_id = null
 from kept k
-where c.thread_id = $1::uuid and c.checkpoint_ns = k.checkpoint_ns and c.checkpoint_id = k.checkpoint_id
+where c.thread_id = ${sql.threadId} and c.checkpoint_ns = k.checkpoint_ns and c.checkpoint_id = k.checkpoint_id
   and c.parent_id is not null and not exists (
-    select from kept p where p.checkpoint_ns = c.checkpoint_ns and p.checkpoint_id = c.parent_id)`;
+    select from kept p where p.checkpoint_ns = c.checkpoint_ns and p.checkpoint_id = c.parent_id)`,
+);
 
 export const keepLatest = async (queryable: Queryable, threadId: string): Promise<void> => {
-  await queryable.query(KEEP_LATEST, [threadId]);
+  await KEEP_LATEST.query(queryable, { threadId });
   await freeUnreferenced(queryable, threadId);
 };

@@ -1,7 +1,7 @@
 /** A condition of the statement in write-statement.ts. */
 
 import type { Queryable } from "../../../platform/database/database.ts";
-import type { Parameter } from "../../../platform/database/named-parameters.ts";
+import { statement, type Parameter } from "../../../platform/database/statement.ts";
 import type { BatchParameter } from "./write-parameters.ts";
 
 export type Fence = AttemptFence | IdleThreadFence | UnchangedThreadFence;
@@ -76,13 +76,15 @@ export const HELD_WHILE_UNCHANGED = (sql: Sql<keyof typeof VERSION_PARAMETERS>):
     where c.thread_id = ${sql.threadId} and c.checkpoint_id = any(${sql.checkpointIds})))
   returning version::text as version`;
 
+const IS_HELD = statement(
+  { threadId: "uuid", runId: "uuid", attempt: "integer" },
+  (sql) => `select 1 from threadloom.runs
+  where thread_id = ${sql.threadId} and run_id = ${sql.runId} and attempt = ${sql.attempt} and status = 'running'`,
+);
+
 export const isHeld = async (
   queryable: Queryable,
-  { threadId, runId, attempt }: { threadId: string; runId: string; attempt: number },
+  attempt: { threadId: string; runId: string; attempt: number },
 ): Promise<boolean> => {
-  const rows = await queryable.query(
-    "select 1 from threadloom.runs where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running'",
-    [threadId, runId, attempt],
-  );
-  return rows.length > 0;
+  return (await IS_HELD.query(queryable, attempt)).length > 0;
 };

@@ -3,7 +3,7 @@
  * escape every quote, and PostgreSQL would parse it twice.
  */
 
-import type { Parameter } from "../../../platform/database/named-parameters.ts";
+import type { Parameter } from "../../../platform/database/statement.ts";
 import type { Cipher } from "../../../platform/encryption/cipher.ts";
 import { isUuid } from "../../../platform/lib/ids.ts";
 import type { Batch, NewWrites } from "../rows/new-rows.ts";

@@ -1,5 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import { nameParameters } from "../../../platform/database/named-parameters.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import { ELEMENTS_PER_ROW_AT_MOST, type Batch } from "../rows/new-rows.ts";
 import {
   ATTEMPT_PARAMETERS,
@@ -73,12 +73,12 @@ interface Answer {
   version: string | null;
 }
 
-const WRITE_FREELY = nameParameters(BATCH_PARAMETERS, (sql) => writeStatement(sql, "select 1"));
-const WRITE_WHILE_IDLE = nameParameters(BATCH_PARAMETERS, (sql) => writeStatement(sql, HELD_WHILE_IDLE(sql)));
-const WRITE_WHILE_UNCHANGED = nameParameters({ ...BATCH_PARAMETERS, ...VERSION_PARAMETERS }, (sql) =>
+const WRITE_FREELY = statement(BATCH_PARAMETERS, (sql) => writeStatement(sql, "select 1"));
+const WRITE_WHILE_IDLE = statement(BATCH_PARAMETERS, (sql) => writeStatement(sql, HELD_WHILE_IDLE(sql)));
+const WRITE_WHILE_UNCHANGED = statement({ ...BATCH_PARAMETERS, ...VERSION_PARAMETERS }, (sql) =>
   writeStatement(sql, HELD_WHILE_UNCHANGED(sql), "(select version from fence)"),
 );
-const WRITE_AS_ATTEMPT = nameParameters({ ...BATCH_PARAMETERS, ...ATTEMPT_PARAMETERS }, (sql) =>
+const WRITE_AS_ATTEMPT = statement({ ...BATCH_PARAMETERS, ...ATTEMPT_PARAMETERS }, (sql) =>
   writeStatement(sql, HELD_BY_ATTEMPT(sql)),
 );
 

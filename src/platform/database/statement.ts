@@ -1,0 +1,138 @@
+import type { Cipher } from "../encryption/cipher.ts";
+import type { Queryable } from "./database.ts";
+
+/** SQL with values between its texts. */
+export interface Fragment {
+  readonly texts: readonly string[];
+  readonly values: readonly unknown[];
+}
+
+/** Encloses the place of a value; SQL never contains it. */
+const MARK = "\u0000";
+
+export const NO_CONDITION: Fragment = { texts: ["true"], values: [] };
+
+/** In `write`, `parameter` stands for a value. The text must not depend on a client's input. */
+export const fragment = (write: (parameter: (value: unknown) => string) => string): Fragment => {
+  const given: unknown[] = [];
+  const parts = write((value) => `${MARK}${given.push(value) - 1}${MARK}`).split(MARK);
+  return {
+    texts: parts.filter((_part, index) => index % 2 === 0),
+    // In the order of the text, which may differ from the order of calls.
+    values: parts.filter((_part, index) => index % 2 === 1).map((place) => given[Number(place)]),
+  };
+};
+
+/** For the planner, which estimates a `limit` only from a literal. */
+export const literal = (count: number): Fragment => ({ texts: [String(Math.trunc(count))], values: [] });
+
+/** The types of PostgreSQL, and `fragment`. A missing value is `null`. */
+interface Types {
+  uuid: string;
+  text: string;
+  boolean: boolean;
+  integer: number;
+  bigint: number | string;
+  float8: number;
+  timestamptz: Date | string;
+  json: string;
+  jsonb: string;
+  bytea: Buffer;
+  fragment: Fragment;
+}
+type Type = keyof Types | `${Exclude<keyof Types, "fragment">}[]`;
+type ValueOf<T extends Type> = T extends "fragment"
+  ? Fragment
+  : T extends keyof Types
+    ? Types[T] | null | undefined
+    : T extends `${infer Item extends keyof Types}[]`
+      ? readonly (Types[Item] | null | undefined)[] | null | undefined
+      : never;
+
+/** Type, value, and the value for a database that encrypts, if different. */
+export type ComputedParameter<Source> = readonly [
+  type: Type,
+  valueOf: (source: Source) => unknown,
+  encryptedOf?: (source: Source, cipher: Cipher) => unknown,
+];
+/** With a type alone, the value is the member of the same name. */
+export type Parameter<Source> = Type | ComputedParameter<Source>;
+type Parameters = Readonly<Record<string, Parameter<never>>>;
+
+type Computed<Named extends Parameters> = {
+  [Name in keyof Named as Named[Name] extends Type ? never : Name]: Named[Name];
+};
+type SourceOf<Named extends Parameters> = {
+  readonly [Name in keyof Named as Named[Name] extends Type ? Name : never]: ValueOf<Named[Name] & Type>;
+} & (Computed<Named> extends Readonly<
+  Record<string, readonly [string, (source: infer Source) => unknown, ...unknown[]]>
+>
+  ? Source
+  : never);
+
+/** `text`: `values` are numbered from `$1`. Also a `QueryConfig` of `pg`. */
+export interface CompiledStatement {
+  text: string;
+  values: unknown[];
+}
+
+export interface Statement<Source> {
+  /** Of a statement without fragments. The values are in the order of the declaration. */
+  readonly text: string;
+  query<Row>(queryable: Queryable, source: Source): Promise<Row[]>;
+  compile(source: Source, cipher?: Cipher): CompiledStatement;
+}
+
+/** A few kilobytes each. */
+const TEXTS_AT_MOST = 50;
+
+/**
+ * A statement with named parameters. In `write`, `sql.lists` stands for `$3::bigint[]`. PostgreSQL refuses unused
+ * parameters, so a statement declares only its own. The text is composed once: connections prepare by text.
+ */
+export const statement = <const Named extends Parameters>(
+  parameters: Named,
+  write: (sql: Readonly<Record<keyof Named, string>>) => string,
+): Statement<SourceOf<Named>> => {
+  const computed = Object.entries<Parameter<never>>(parameters).map(
+    ([name, parameter]): readonly [name: string, ...ComputedParameter<never>] =>
+      typeof parameter === "string" ? [name, parameter, (source) => source[name]] : [name, ...parameter],
+  );
+  const plain = computed.filter(([, type]) => type !== "fragment");
+  const fragments = computed.filter(([, type]) => type === "fragment");
+  const numbered = plain.map(([name, type], index) => [name, `$${index + 1}::${type}`] as const);
+  /** Requests repeat the same few filters, whose values are parameters. */
+  const known = new Map<string, string>();
+  const textWith = (written: readonly string[]): string => {
+    const key = written.join(MARK);
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const named = fragments.map(([name], index) => [name, written[index] ?? ""] as const);
+    const text = write(Object.fromEntries([...numbered, ...named]) as Record<keyof Named, string>);
+    if (known.size >= TEXTS_AT_MOST) known.clear();
+    known.set(key, text);
+    return text;
+  };
+  const compile = (source: SourceOf<Named>, cipher?: Cipher): CompiledStatement => {
+    const values = plain.map(([, , valueOf, encryptedOf]) =>
+      cipher === undefined || encryptedOf === undefined
+        ? valueOf(source as never)
+        : encryptedOf(source as never, cipher),
+    );
+    const written = fragments.map(([, , fragmentOf]) => {
+      const { texts, values: given } = fragmentOf(source as never) as Fragment;
+      return texts.reduce((text, next, index) => `${text}$${values.push(given[index - 1])}${next}`);
+    });
+    return { text: textWith(written), values };
+  };
+  return {
+    get text() {
+      return textWith([]);
+    },
+    compile,
+    query: <Row>(queryable: Queryable, source: SourceOf<Named>) => {
+      const { text, values } = compile(source, queryable.cipher);
+      return queryable.query<Row>(text, values);
+    },
+  };
+};
