@@ -192,6 +192,44 @@ describe("a batch", () => {
     }
   });
 
+  test("stores a hundred runs in a few statements, in their order, each with its own delay", async () => {
+    await query(server, "create sequence inserts");
+    await query(
+      server,
+      `create function count_insert() returns trigger language plpgsql as
+       'begin perform nextval(''public.inserts''); return null; end'`,
+    );
+    await query(
+      server,
+      "create trigger count_insert after insert on threadloom.runs for each statement execute function count_insert()",
+    );
+    onTestFinished(async () => {
+      await query(server, "drop function count_insert cascade");
+      await query(server, "drop sequence inserts");
+    });
+    const delays = Array.from({ length: 100 }, (_, index) => 3_600 + ((index * 37) % 100));
+    const { status, body } = await api.post<RunRecord[]>(
+      "/runs/batch",
+      delays.map((after_seconds) => ({ ...TWO_STEP, after_seconds })),
+    );
+    expect(status).toBe(200);
+    const [counted] = await query<{ statements: string }>(
+      server,
+      "select last_value as statements from inserts",
+    );
+    expect(Number(counted?.statements)).toBeLessThan(12);
+    const ids = body.map((run) => run.run_id);
+    const stored = await query<{ run_id: string; delay: number }>(
+      server,
+      `select run_id, extract(epoch from available_at - created_at)::float8 as delay from threadloom.runs
+       where run_id = any($1::uuid[]) order by created_at, run_id`,
+      [ids],
+    );
+    expect(stored.map((row) => row.run_id)).toEqual(ids);
+    for (const [index, { delay }] of stored.entries())
+      expect(Math.abs(delay - (delays[index] ?? 0))).toBeLessThan(60);
+  });
+
   test("creates none if one of them names a missing assistant", async () => {
     const before = (await api.post<number>("/threads/count", {})).body;
     const answer = await api.post<Refusal>("/runs/batch", [

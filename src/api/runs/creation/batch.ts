@@ -3,7 +3,8 @@ import type { Database, Queryable } from "../../../platform/database/database.ts
 import type { RunRow } from "../../../platform/database/tables.ts";
 import { assistantNotFound, invalid, threadNotFound, threadTaken } from "../../../platform/domain/errors.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
-import { createWithThread } from "../../../engine/queue/sql/create-with-thread.ts";
+import { createRowsWithThreads } from "../../../engine/queue/sql/create-with-thread.ts";
+import type { CreationRights } from "../../../engine/queue/sql/create.ts";
 import { lockThreads } from "../../../engine/queue/sql/lock-threads.ts";
 import { lockUnfinishedOf } from "../../../engine/queue/sql/lock-unfinished.ts";
 import type { Announcements } from "../announcements.ts";
@@ -35,6 +36,18 @@ const TAKEN_OVER_AT_MOST = 16_000_000;
 const takenOver = ({ config, context, metadata }: RunRow): number =>
   JSON.stringify([config, context, metadata]).length;
 
+const RUNS_PER_STATEMENT = 32;
+
+/** Begins with one run, which bounds the rows of the statement that exceeds TAKEN_OVER_AT_MOST. */
+const growing = function* <One>(all: readonly One[]): Generator<One[]> {
+  for (
+    let start = 0, size = 1;
+    start < all.length;
+    start += size, size = Math.min(2 * size, RUNS_PER_STATEMENT)
+  )
+    yield all.slice(start, start + size);
+};
+
 /** Another caller has created one of the batch's threads. */
 export class ThreadAppeared extends Error {}
 
@@ -44,46 +57,70 @@ const batchTooLarge = () =>
       "in all, with what they take over from their assistants and threads: send fewer at a time.",
   );
 
+/** One statement serves requests with the same filter; nearly always there is one filter. */
+const byFilter = (requested: readonly GrantedRequest[], kind: keyof CreationRights): GrantedRequest[][] => {
+  const groups = new Map<string, GrantedRequest[]>();
+  for (const one of requested) {
+    const filter = JSON.stringify([one.rights[kind].on("metadata")]);
+    const group = groups.get(filter);
+    if (group === undefined) groups.set(filter, [one]);
+    else group.push(one);
+  }
+  return [...groups.values()];
+};
+
 /** All or none. */
 export const createBatches = (parts: BatchParts) => {
   const { database, repository, announcements, behindOthers, limits, everyThread, threadTtl } = parts;
 
-  /**
-   * Locking hidden threads would delay their runs and reveal that they exist. One statement per filter; nearly always
-   * there is one.
-   */
+  /** Locking hidden threads would delay their runs and reveal that they exist. */
   const seenThreads = async (transaction: Queryable, named: readonly GrantedRequest[]): Promise<string[]> => {
-    const byFilter = new Map<string, { filter: Visibility<"threads">; threadIds: string[] }>();
-    for (const { rights, run } of named) {
-      const text = JSON.stringify([rights.threads.on("metadata")]);
-      const one = byFilter.get(text) ?? { filter: rights.threads, threadIds: [] };
-      one.threadIds.push(run.threadId);
-      byFilter.set(text, one);
-    }
     const seen: string[] = [];
-    for (const { filter, threadIds } of byFilter.values())
-      seen.push(...(await repository.threadsSeen(filter, threadIds, transaction)));
+    for (const group of byFilter(named, "threads")) {
+      const threadIds = group.map(({ run }) => run.threadId);
+      seen.push(...(await repository.threadsSeen(group[0]!.rights.threads, threadIds, transaction)));
+    }
     return seen;
   };
 
-  /** `threads`: the locked existing threads, and those created for a run. */
-  const storeOne = async (
+  /** Throws for the first run that can't be stored. */
+  const storeWithThreads = async (
     transaction: Queryable,
-    { rights, run, placement }: GrantedRequest,
+    requested: readonly GrantedRequest[],
+  ): Promise<RunRow[]> => {
+    const rows = await createRowsWithThreads(transaction, {
+      rights: requested[0]!.rights,
+      runs: requested.map(({ run }) => run),
+      ttl: threadTtl,
+    });
+    const stored = new Set(rows.map((row) => row.run_id));
+    const missing = requested.find(({ run }) => !stored.has(run.runId));
+    if (missing === undefined) return rows;
+    const { rights, run, assistant } = missing;
+    if (await repository.threadIsHidden(rights.threads, run.threadId, transaction))
+      throw threadTaken(run.threadId);
+    if (await repository.threadExists(rights.threads, run.threadId, transaction)) throw new ThreadAppeared();
+    throw assistantNotFound(assistant);
+  };
+
+  /** `threads`: the locked existing threads, and those created for a run. */
+  const storeNamed = async (
+    transaction: Queryable,
+    request: GrantedRequest,
     threads: Set<string>,
   ): Promise<BehindOthers> => {
+    const { rights, run, placement, assistant } = request;
     if (threads.has(run.threadId)) {
       const isHidden = await repository.threadIsHidden(rights.threads, run.threadId, transaction);
-      if (!isHidden) return await behindOthers.store(transaction, rights, run);
+      if (!isHidden) {
+        const stored = await behindOthers.store(transaction, rights, run);
+        if (stored.row === undefined) throw assistantNotFound(assistant);
+        return stored;
+      }
     }
     if (placement.kind === "thread" && !placement.createIfMissing) throw threadNotFound(run.threadId);
-    const row = await createWithThread(transaction, rights, run, undefined, threadTtl);
-    if (row !== undefined) threads.add(run.threadId);
-    else if (await repository.threadIsHidden(rights.threads, run.threadId, transaction)) {
-      throw threadTaken(run.threadId);
-    } else if (await repository.threadExists(rights.threads, run.threadId, transaction)) {
-      throw new ThreadAppeared();
-    }
+    const [row] = await storeWithThreads(transaction, [request]);
+    threads.add(run.threadId);
     return { row, replaced: NOTHING_REPLACED };
   };
 
@@ -112,15 +149,21 @@ export const createBatches = (parts: BatchParts) => {
       if (first !== undefined) await limits.assertRoomOfCaller(transaction, first.run, requested.length);
       const created = new Map<string, RunRow>();
       let characters = 0;
-      // Another batch may be creating the same threads.
-      for (const one of requested.toSorted((a, b) => (a.run.threadId < b.run.threadId ? -1 : 1))) {
-        const stored = await storeOne(transaction, one, threads);
-        if (stored.row === undefined) throw assistantNotFound(one.assistant);
-        characters += takenOver(stored.row);
+      const add = (row: RunRow | undefined): void => {
+        if (row === undefined) return;
+        characters += takenOver(row);
         if (characters > TAKEN_OVER_AT_MOST) throw batchTooLarge();
-        created.set(stored.row.run_id, stored.row);
+        created.set(row.run_id, row);
+      };
+      // Another batch may be creating the same threads.
+      for (const one of named.toSorted((a, b) => (a.run.threadId < b.run.threadId ? -1 : 1))) {
+        const stored = await storeNamed(transaction, one, threads);
+        add(stored.row);
         replaced.push(stored.replaced);
       }
+      const threadless = requested.filter(({ placement }) => placement.kind === "threadless");
+      for (const group of byFilter(threadless, "assistants"))
+        for (const some of growing(group)) (await storeWithThreads(transaction, some)).forEach(add);
       return requested.flatMap(({ run }) => created.get(run.runId) ?? []);
     });
     for (const ended of replaced) behindOthers.announce(announcements, ended);

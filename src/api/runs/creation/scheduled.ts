@@ -1,7 +1,8 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { assistantNotFound, ThreadloomError } from "../../../platform/domain/errors.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
-import { createOnThreads, createThreadless } from "../../../engine/queue/sql/create-many.ts";
+import { createManyBehindOthers } from "../../../engine/queue/sql/create-behind-others.ts";
+import { createWithThreads } from "../../../engine/queue/sql/create-with-thread.ts";
 import type { CreationRights } from "../../../engine/queue/sql/create.ts";
 import { lockFreeThreads, type LockedThread } from "../../../engine/queue/sql/lock-threads.ts";
 import { lockUnfinishedOf } from "../../../engine/queue/sql/lock-unfinished.ts";
@@ -85,7 +86,8 @@ export const createScheduledRuns = ({
     for (const { run } of simple.filter(isFull)) outcomes.set(run.runId, "full");
     const runs = simple.filter((one) => !isFull(one)).map(({ run }) => run);
     for (const { runId } of runs) outcomes.set(runId, "no assistant");
-    for (const { runId } of await createOnThreads(transaction, rights, runs)) outcomes.set(runId, "stored");
+    for (const { runId } of await createManyBehindOthers(transaction, rights, runs))
+      outcomes.set(runId, "stored");
     const done = new Set(simple);
     return free.filter((one) => !done.has(one));
   };
@@ -120,7 +122,7 @@ export const createScheduledRuns = ({
     const threadless = taken.filter(({ placement }) => placement.kind === "threadless");
     const runs = threadless.map(({ run }) => run);
     for (const { runId } of runs) outcomes.set(runId, "no assistant");
-    for (const { runId } of await createThreadless(transaction, rights, runs, threadTtl))
+    for (const { runId } of await createWithThreads(transaction, { rights, runs, ttl: threadTtl }))
       outcomes.set(runId, "stored");
 
     const onThread = taken.filter(({ placement }) => placement.kind === "thread");

@@ -1,48 +1,56 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
-import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
+import type { ClaimedRunRow, RunRow } from "../../../platform/database/tables.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
-import { openRuns } from "../columns.ts";
+import type { RunSelector } from "../attempts.ts";
+import { openRuns, RUN_COLUMNS } from "../columns.ts";
 import {
-  assistant,
-  CREATE_PARAMETERS,
+  ASSISTANT_VISIBLE,
+  CLAIM_PARAMETERS,
+  createMany,
+  createOne,
   GRAPH,
-  insertRun,
-  ENCRYPTED,
-  type Creation,
+  METADATA_WITH_THREAD,
+  RUN_PARAMETERS,
+  SELECTOR,
   type CreationRights,
   type ImmediateClaim,
   type NewRun,
 } from "./create.ts";
 
-interface CreationOfThread extends Creation {
-  /** Undefined: the thread never expires, or is deleted with its run. */
+interface OfThread {
+  run: NewRun;
+  /** Undefined: the thread never expires. */
   ttl: ThreadTtl | undefined;
 }
 
 const PARAMETERS = {
-  ...CREATE_PARAMETERS,
-  metadata: ["jsonb", CREATE_PARAMETERS.metadata[1], ENCRYPTED.threadMetadata],
-  ttlStrategy: ["text", ({ ttl }: CreationOfThread) => ttl?.strategy ?? null],
-  ttlMinutes: ["float8", ({ ttl }: CreationOfThread) => ttl?.minutes ?? null],
+  ...RUN_PARAMETERS,
+  metadata: METADATA_WITH_THREAD,
+  // A thread that is deleted with its run never expires.
+  ttlStrategy: ["text", ({ run, ttl }: OfThread) => (run.deleteThread ? null : (ttl?.strategy ?? null))],
+  ttlMinutes: ["float8", ({ run, ttl }: OfThread) => (run.deleteThread ? null : (ttl?.minutes ?? null))],
 } as const;
 
 /**
  * → running, or pending without a slot: `createOnIdleThread` on a new thread. Indexes: threads_pkey,
  * assistants_pkey, checkpoints_pkey.
  */
-const CREATE_WITH_THREAD = statement(
-  PARAMETERS,
-  (sql) => `with ${assistant(sql)},
-thread as (
-  insert into threadloom.threads (thread_id, unfinished_runs, turns, status, metadata, config, ttl_strategy, ttl_minutes, expires_at)
+const thread = (
+  sql: Readonly<Record<keyof typeof PARAMETERS, string>>,
+): string => `insert into threadloom.threads (thread_id, unfinished_runs, turns, status, metadata, config, ttl_strategy, ttl_minutes, expires_at)
   select ${sql.threadId}, 1, 1, 'busy', ${sql.metadata} || ${GRAPH}, coalesce(${sql.keptConfig}, '{}'), ${sql.ttlStrategy},
     ${sql.ttlMinutes}, now() + ${sql.ttlMinutes} * interval '1 minute'
   from assistant a
   on conflict (thread_id) do nothing
-  returning metadata, config, '{}'::jsonb as before, '{}'::jsonb as config_before, true as settled, false as behind, turns as turn)
-${insertRun(sql)}`,
+  returning thread_id, metadata, config, '{}'::jsonb as before, '{}'::jsonb as config_before, true as settled, false as behind,
+    turns as turn`;
+
+const CREATE_WITH_THREAD = statement({ ...PARAMETERS, ...CLAIM_PARAMETERS, ...ASSISTANT_VISIBLE }, (sql) =>
+  createOne(sql, thread(sql)),
 );
+const CREATE_WITH_THREADS = createMany(PARAMETERS, ASSISTANT_VISIBLE, SELECTOR, thread);
+const CREATE_ROWS_WITH_THREADS = createMany(PARAMETERS, ASSISTANT_VISIBLE, RUN_COLUMNS, thread);
 
 /**
  * Undefined if the thread exists, if the assistant is missing or hidden, or if the run would have to wait and
@@ -56,6 +64,24 @@ export const createWithThread = async (
   ttl: ThreadTtl | undefined,
   mayWait = true,
 ): Promise<ClaimedRunRow | undefined> => {
-  const creation = { rights, run, claim, mayWait, ttl: run.deleteThread ? undefined : ttl };
+  const creation = { rights, run, claim, mayWait, ttl };
   return openRuns(queryable, await CREATE_WITH_THREAD.query<ClaimedRunRow>(queryable, creation))[0];
 };
+
+interface NewRuns {
+  rights: CreationRights;
+  runs: readonly NewRun[];
+  ttl: ThreadTtl | undefined;
+}
+const creationsOf = ({ rights, runs, ttl }: NewRuns) => ({
+  rights,
+  creations: runs.map((run) => ({ run, ttl })),
+});
+
+/** Leaves out runs whose thread exists, or whose assistant is missing or hidden. */
+export const createWithThreads = async (transaction: Queryable, given: NewRuns): Promise<RunSelector[]> =>
+  given.runs.length === 0 ? [] : await CREATE_WITH_THREADS.query(transaction, creationsOf(given));
+
+/** The same with whole rows, which hold the values of the runs' assistants. */
+export const createRowsWithThreads = async (transaction: Queryable, given: NewRuns): Promise<RunRow[]> =>
+  openRuns(transaction, await CREATE_ROWS_WITH_THREADS.query<RunRow>(transaction, creationsOf(given)));
