@@ -513,9 +513,9 @@ describe("a run that is rolled back", () => {
   const ROLLBACK = { kind: "cancel", action: "rollback" } as const;
   /** Locks are taken in one order everywhere. */
   const THREAD_FIRST = [
-    expect.stringMatching(/select 1 from threadloom.threads where thread_id = \$1 for (no key )?update/),
+    expect.stringMatching(/select 1 from threadloom.threads where thread_id = \$1::uuid for (no key )?update/),
     expect.stringMatching(
-      /from threadloom.runs where thread_id = \$1 and run_id = \$2 and attempt = \$3 .* for update/,
+      /from threadloom.runs where thread_id = \$1::uuid and run_id = \$2::uuid and attempt = \$3::\w+ .* for update/,
     ),
   ] as unknown[];
 
