@@ -43,11 +43,14 @@ const completed = async (flags: DatabaseFlags, environment: Environment): Promis
   return { ...project.environment, ...environment };
 };
 
-const CIPHER_OPTIONS = ["encryptionKeys", "encryptionFallbackKeys", "encryptedMetadataKeys"] as const;
+const ENCRYPTION_NAMES = ["encryptionKeys", "encryptionFallbackKeys", "encryptedMetadataKeys"] as const;
+
+const ownEncryption = (environment: Environment) =>
+  encryptionOf(resolveOptions(ENCRYPTION_NAMES, {}, environment));
 
 /** Undefined without keys. */
 export const cipherOf = (environment: Environment): Cipher | undefined =>
-  openCipher(encryptionOf(resolveOptions(CIPHER_OPTIONS, {}, environment)));
+  openCipher(ownEncryption(environment));
 
 export interface DatabasePlace {
   /** Includes `env` of langgraph.json. */
@@ -136,7 +139,7 @@ export const openOwnDatabase = async (
       poolSize: 1,
       applicationName: "threadloom command",
       preparedStatements: false,
-      cipher: cipherOf(place.environment),
+      encryption: ownEncryption(place.environment),
       logger,
     });
     return {

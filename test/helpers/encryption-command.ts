@@ -1,7 +1,6 @@
 import { createEncryptionCommand } from "../../src/cli/encryption/command.ts";
 import { runCommand } from "../../src/cli/run-command.ts";
 import { openDatabase } from "../../src/platform/database/database.ts";
-import { openCipher } from "../../src/platform/encryption/setup.ts";
 import { keysOf } from "./encryption.ts";
 import { listeningLogger } from "./parts.ts";
 
@@ -30,13 +29,12 @@ export const encryptionCommand = async (
   const write = (text: string): void => void (out.written += text);
   const note = (text: string): void => void (out.told += text);
   const withEncrypted: Parameters<typeof createEncryptionCommand>[0]["withEncrypted"] = async (_, work) => {
-    const cipher = openCipher({ keys: keys.flatMap(keysOf), metadataKeys });
     const own = openDatabase({
       connectionString,
       poolSize: 1,
       applicationName: "rotation test",
       preparedStatements: false,
-      ...(cipher && { cipher }),
+      encryption: { keys: keys.flatMap(keysOf), metadataKeys },
       logger: listeningLogger().logger,
     });
     try {

@@ -22,5 +22,5 @@ export const cipherOf = (text: string, metadataKeys: string[] = []): Cipher => {
   return cipher;
 };
 
-/** Undefined unless the tests are to be run with encryption. */
-export const TEST_CIPHER = IS_ENCRYPTED ? openCipher({ keys: TEST_KEYS, metadataKeys: [] }) : undefined;
+/** Without keys unless the tests are to be run with encryption. */
+export const TEST_ENCRYPTION = { keys: IS_ENCRYPTED ? TEST_KEYS : [], metadataKeys: [] };

@@ -5,7 +5,6 @@ import type { Database } from "../../platform/database/database.ts";
 import { READ_BY_ANY_PLAN } from "../../platform/database/session-settings.ts";
 import { compileOnce } from "../../platform/database/compile-once.ts";
 import type { AssistantRow } from "../../platform/database/tables.ts";
-import { ASSISTANT_JSON, decryptRow } from "../../platform/encryption/columns.ts";
 import { COLUMNS, contains, SNAPSHOT } from "./columns.ts";
 
 export interface NewAssistant {
@@ -28,7 +27,7 @@ select ${COLUMNS.join(", ")} from assistant`;
 /** A hidden assistant is treated as missing. */
 export const createAssistantRepository = (database: Database) => {
   const kysely = queriesOver(database);
-  const { cipher } = database;
+  const { encryption } = database;
   const findOne = compileOnce(
     { assistantId: ({ assistantId }: { assistantId: string }) => assistantId },
     ({ assistantId }, visibility: Visibility<"assistants">) =>
@@ -51,16 +50,16 @@ export const createAssistantRepository = (database: Database) => {
         assistant.graphId,
         granted.name ?? DEFAULT_NAME,
         granted.description ?? null,
-        ASSISTANT_JSON.config.stored(cipher, granted.config ?? {}, key),
-        ASSISTANT_JSON.context.stored(cipher, granted.context ?? {}, key),
-        ASSISTANT_JSON.metadata.stored(cipher, granted.metadata, key),
+        encryption.stored("assistants", "config", granted.config ?? {}, key),
+        encryption.stored("assistants", "context", granted.context ?? {}, key),
+        encryption.stored("assistants", "metadata", granted.metadata, key),
       ]);
-      return row && decryptRow(cipher, ASSISTANT_JSON, row);
+      return row && encryption.decrypted("assistants", row);
     },
 
     async find(visibility: Visibility<"assistants">, assistantId: string): Promise<AssistantRow | undefined> {
       const [row] = await findOne(database, visibility, { assistantId });
-      return row && decryptRow(cipher, ASSISTANT_JSON, row);
+      return row && encryption.decrypted("assistants", row);
     },
 
     /** Includes all versions. False if it is missing. */

@@ -3,8 +3,6 @@ import { queriesOver } from "../../platform/database/queries.ts";
 import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Queryable, Records } from "../../platform/database/database.ts";
 import type { CronRow } from "../../platform/database/tables.ts";
-import { openText } from "../../platform/encryption/cipher.ts";
-import { CRON_JSON, decryptRow } from "../../platform/encryption/columns.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { CreationRights } from "../../engine/queue/sql/create.ts";
 
@@ -48,30 +46,17 @@ export interface Surroundings {
   threadExists: boolean;
 }
 
-export const userPlace = (cronId: string): string => `cron-user ${cronId}`;
-export const payloadPlace = (cronId: string): string => `cron ${cronId}`;
-
 const stored = (
-  { cipher }: Queryable,
+  { encryption }: Queryable,
   cronId: string,
   { metadata, payload }: Pick<CronRow, "metadata" | "payload">,
 ): { metadata: string; payload: string } => ({
-  metadata: CRON_JSON.metadata.stored(cipher, metadata, { cron_id: cronId }),
-  payload: cipher === undefined ? payload : cipher.encrypt(payload, payloadPlace(cronId)),
+  metadata: encryption.stored("crons", "metadata", metadata, { cron_id: cronId }),
+  payload: encryption.stored("crons", "payload", payload, { cron_id: cronId }),
 });
 
-const storedUser = ({ cipher }: Queryable, cronId: string, user: JsonObject | null): string | null =>
-  user === null ? null : CRON_JSON.auth_user.stored(cipher, JSON.stringify(user), { cron_id: cronId });
-
-/** Decrypts a row. */
-export const openCron = <Row extends Pick<CronRow, "cron_id" | "payload" | "user_id">>(
-  { cipher }: Queryable,
-  row: Row,
-): Row => ({
-  ...decryptRow(cipher, CRON_JSON, row),
-  payload: openText(cipher, row.payload, payloadPlace(row.cron_id)),
-  user_id: row.user_id === null ? null : openText(cipher, row.user_id, userPlace(row.cron_id)),
-});
+const storedUser = ({ encryption }: Queryable, cronId: string, user: JsonObject | null): string | null =>
+  encryption.stored("crons", "auth_user", user && JSON.stringify(user), { cron_id: cronId });
 
 /** A hidden cron is treated as missing. */
 export const createCronRepository = (database: Database) => ({
@@ -104,14 +89,11 @@ export const createCronRepository = (database: Database) => ({
         ...cron,
         ...stored(database, cron.cron_id, cron),
         auth_user: storedUser(database, cron.cron_id, cron.auth_user),
-        user_id:
-          cron.user_id === null || database.cipher === undefined
-            ? cron.user_id
-            : database.cipher.encrypt(cron.user_id, userPlace(cron.cron_id)),
+        user_id: database.encryption.stored("crons", "user_id", cron.user_id, { cron_id: cron.cron_id }),
       })
       .returning(COLUMNS)
       .executeTakeFirstOrThrow();
-    return openCron(database, row);
+    return database.encryption.decrypted("crons", row);
   },
 
   /** Counts up to `atMost`. Index: crons_of_caller. */
@@ -130,7 +112,7 @@ export const createCronRepository = (database: Database) => ({
       .where("cron_id", "=", cronId)
       .where(whereVisible(visibility, "metadata"))
       .executeTakeFirst();
-    return row && openCron(database, row);
+    return row && database.encryption.decrypted("crons", row);
   },
 
   /** The cron does not fire before the transaction ends. */
@@ -146,7 +128,7 @@ export const createCronRepository = (database: Database) => ({
       .where(whereVisible(visibility, "metadata"))
       .forUpdate()
       .executeTakeFirst();
-    return row && openCron(transaction, row);
+    return row && transaction.encryption.decrypted("crons", row);
   },
 
   /** The caller holds the lock. `user`: undefined keeps the former. */
@@ -169,7 +151,7 @@ export const createCronRepository = (database: Database) => ({
       .where(whereVisible(visibility, "metadata"))
       .returning(COLUMNS)
       .executeTakeFirstOrThrow();
-    return openCron(transaction, row);
+    return transaction.encryption.decrypted("crons", row);
   },
 
   /** False if it is missing. */

@@ -9,10 +9,9 @@ import {
   type KeyColumns,
   type KeyOrder,
 } from "../../platform/domain/key-order.ts";
-import { assertSearchable } from "../../platform/encryption/json.ts";
 import { assistantIdOf } from "../../platform/domain/assistant-ids.ts";
 import type { CronRowNow } from "./record.ts";
-import { COLUMNS, openCron } from "./repository.ts";
+import { COLUMNS } from "./repository.ts";
 import type { CronFilter, CronSearch } from "./schemas.ts";
 
 export interface CronPage {
@@ -31,11 +30,11 @@ const orderOf = ({ sort_by: key = "created_at", sort_order: direction = "desc" }
 });
 
 const conditionsOf = (
-  { cipher }: Database,
+  { encryption }: Database,
   visibility: Visibility<"crons">,
   { assistant_id, thread_id, enabled, metadata }: CronFilter,
 ): { where: string; values: unknown[] } => {
-  assertSearchable(cipher, metadata);
+  encryption.assertSearchable(metadata);
   const values: unknown[] = [];
   const clauses: string[] = [];
   const add = (clause: (parameter: string) => string, value: unknown): void => {
@@ -85,7 +84,7 @@ export const createCronSearcher = (database: Database) => ({
     );
     const total = found[0]?.total;
     const cursor = nextCursor(order, found, { offset: search.offset, matching: total ?? 0 });
-    return { rows: found.map((row) => openCron(database, row)), total, cursor };
+    return { rows: database.encryption.decryptedRows("crons", found), total, cursor };
   },
 
   /** Rejects like `boundedRead`. */

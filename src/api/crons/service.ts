@@ -14,7 +14,6 @@ import {
 } from "../../platform/domain/errors.ts";
 import { assertRecursionLimit } from "../../platform/domain/recursion-limit.ts";
 import { totalOf, type Page } from "../../http/pagination.ts";
-import type { Cipher } from "../../platform/encryption/cipher.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { countedAs, isUser } from "../../engine/queue/counted-as.ts";
@@ -79,9 +78,9 @@ const assertGoesOn = (
   if (!assistantExists) throw assistantNotFound(cron.assistant_id);
 };
 
-const runsAs = (cipher: Cipher | undefined, caller: Caller): CronUser => ({
+const runsAs = ({ encryption }: Database, caller: Caller): CronUser => ({
   auth_user: authUserOf(caller),
-  caller: countedAs(cipher, caller),
+  caller: countedAs(encryption, caller),
 });
 
 /** Concurrent creations are not counted. */
@@ -118,7 +117,7 @@ export const createCronService = (parts: CronServiceParts) => {
         next_run_date: null,
       };
       readSchedule(timing.schedule, timing.timezone);
-      const user = runsAs(database.cipher, caller);
+      const user = runsAs(database, caller);
       await assertRoom(parts, user);
       const row = await storeOnce(
         () => repository.find(visibility, cronId),
@@ -207,7 +206,7 @@ export const createCronService = (parts: CronServiceParts) => {
           payload: JSON.stringify({ ...(JSON.parse(before.payload) as JsonObject), ...payload }),
           error: timing.enabled ? null : before.error,
         };
-        const user = takesOver(caller, before, fields) ? runsAs(database.cipher, caller) : undefined;
+        const user = takesOver(caller, before, fields) ? runsAs(database, caller) : undefined;
         return await repository.update(transaction, visibility, cronId, fields, user);
       });
       onChanged();

@@ -1,7 +1,6 @@
 import type { Visibility } from "../../access/visibility.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import type { ExecutedRunRow, RunRow, RunStatus } from "../../platform/database/tables.ts";
-import { decryptColumns, decryptRow, RUN_JSON, THREAD_JSON } from "../../platform/encryption/columns.ts";
 import type { RunPhase } from "../../engine/events/log.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { LARGE_ANSWER_BYTES, type WhenLarge } from "../../platform/lib/large-answers.ts";
@@ -86,7 +85,7 @@ const createSurroundings = (database: Database) => ({
     );
     return row === undefined
       ? {}
-      : decryptColumns(database.cipher, THREAD_JSON, { thread_id: threadId }, row).interrupts;
+      : database.encryption.decrypted("threads", row, { thread_id: threadId }).interrupts;
   },
 });
 
@@ -137,7 +136,7 @@ export const createRunRepository = (database: Database) => ({
       values,
     );
     if (row === undefined || row.kwargs_bytes <= LARGE_ANSWER_BYTES)
-      return row && decryptRow(database.cipher, RUN_JSON, row);
+      return row && database.encryption.decrypted("runs", row);
     await whenLarge(row.kwargs_bytes);
     return await this.find(visibility, selector);
   },
@@ -153,7 +152,7 @@ export const createRunRepository = (database: Database) => ({
        where run_id = $1 and thread_id = $2 and ${visible}`,
       values,
     );
-    return row && decryptColumns(database.cipher, { error: RUN_JSON.error }, { run_id: runId }, row);
+    return row && database.encryption.decrypted("runs", row, { run_id: runId });
   },
 
   /** Deleted runs are missing. */

@@ -1,6 +1,5 @@
 import type { Visibility } from "../../access/visibility.ts";
 import { forbidden, invalid } from "../../platform/domain/errors.ts";
-import { ITEM_JSON, decryptRow, decryptRows } from "../../platform/encryption/columns.ts";
 import { LARGE_ANSWER_BYTES, type WhenLarge } from "../../platform/lib/large-answers.ts";
 import { roomyPage, type BoundedReads, type PageColumns } from "../../platform/database/bounded-reads.ts";
 import type { Queryable } from "../../platform/database/database.ts";
@@ -164,16 +163,16 @@ const wantedOf = ({ namespacePrefix, conditions, limit, offset, near }: ItemSear
  * so one prepared statement serves any length.
  */
 export const createStoreRepository = (database: Queryable, reads: BoundedReads): StoreRepository => {
-  const { cipher } = database;
+  const { encryption } = database;
   const query: Read = (text, values) => database.query(text, values);
-  const itemFilter = filterable("item", cipher !== undefined);
-  const wantedFilter = filterable("wanted", cipher !== undefined);
+  const itemFilter = filterable("item", encryption.isOn);
+  const wantedFilter = filterable("wanted", encryption.isOn);
   const visibleTo =
     (visibility: Visibility<"store">) =>
     (values: unknown[]): string =>
       visibility.condition(itemFilter, values);
   const assertUnfiltered = ({ conditions }: ItemSearch): void => {
-    if (cipher === undefined || conditions.length === 0) return;
+    if (!encryption.isOn || conditions.length === 0) return;
     throw invalid("'filter': the values of items are encrypted, so nothing can be found by them.");
   };
 
@@ -204,7 +203,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
           rows = await database.query<FoundRow>(getItems(visible), values);
         }
       }
-      for (const row of rows) items[row.ordinal] = itemOf(decryptRow(cipher, ITEM_JSON, row));
+      for (const row of rows) items[row.ordinal] = itemOf(encryption.decrypted("store_items", row));
       await refreshExpiry(rows, (ordinal) => reads[ordinal]!.refreshTtl);
       return items;
     },
@@ -218,7 +217,8 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
         const values: unknown[] = [JSON.stringify(group)];
         const text = textOf(visibility.condition(itemFilter, values));
         const rows = await database.query<FoundRow>(text, values);
-        for (const row of rows) found[row.ordinal]!.push(foundItemOf(decryptRow(cipher, ITEM_JSON, row)));
+        for (const row of rows)
+          found[row.ordinal]!.push(foundItemOf(encryption.decrypted("store_items", row)));
         await refreshExpiry(rows, (ordinal) => searches[ordinal]!.refreshTtl);
       };
       for (const everywhere of [false, true]) {
@@ -247,7 +247,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
         signal,
       );
       await refreshExpiry(rows, () => search.refreshTtl);
-      const items = decryptRows(cipher, ITEM_JSON, rows).map(foundItemOf);
+      const items = encryption.decryptedRows("store_items", rows).map(foundItemOf);
       return { items, isCut: rows.length < Number(rows[0]?.page_rows ?? 0) };
     },
 
@@ -256,8 +256,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
       // The values are JSON text already, and may be large.
       const rows = items.map(({ namespace, key, valueJson, ttlMinutes }) => {
         const address = JSON.stringify({ namespace, key, ttl_minutes: ttlMinutes ?? null });
-        const value =
-          cipher === undefined ? valueJson : ITEM_JSON.value.encrypted(cipher, valueJson, { namespace, key });
+        const value = encryption.stored("store_items", "value", valueJson, { namespace, key });
         return `${address.slice(0, -1)},"value":${value}}`;
       });
       const values: unknown[] = [`[${rows.join(",")}]`];

@@ -1,5 +1,4 @@
 import type { Queryable } from "../../platform/database/database.ts";
-import { THREAD_JSON } from "../../platform/encryption/columns.ts";
 import { toJsonb } from "../../platform/lib/jsonb.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 
@@ -32,13 +31,13 @@ const MERGE = `update threadloom.threads set metadata = metadata || $2::jsonb, v
 
 /** Changes nothing while a run is on the thread. */
 export const storeImported = async (queryable: Queryable, thread: ImportedThread): Promise<void> => {
-  const { cipher } = queryable;
+  const { encryption } = queryable;
   const key = { thread_id: thread.threadId };
   await queryable.query(STORE, [
     thread.threadId,
     thread.status,
-    toJsonb(THREAD_JSON.metadata.stored(cipher, thread.metadata, key)).jsonb,
-    THREAD_JSON.interrupts.stored(cipher, thread.interrupts, key),
+    toJsonb(encryption.stored("threads", "metadata", thread.metadata, key)).jsonb,
+    encryption.stored("threads", "interrupts", thread.interrupts, key),
     thread.firstTime,
     thread.lastTime,
   ]);
@@ -50,6 +49,6 @@ export const mergeImported = async (
   threadId: string,
   metadata: JsonObject,
 ): Promise<void> => {
-  const stored = THREAD_JSON.metadata.stored(queryable.cipher, metadata, { thread_id: threadId });
+  const stored = queryable.encryption.stored("threads", "metadata", metadata, { thread_id: threadId });
   await queryable.query(MERGE, [threadId, toJsonb(stored).jsonb]);
 };

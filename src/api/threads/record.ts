@@ -1,8 +1,5 @@
 import { sql } from "kysely";
 import type { Queryable } from "../../platform/database/database.ts";
-import { THREAD_JSON } from "../../platform/encryption/columns.ts";
-import { decryptJson } from "../../platform/encryption/json.ts";
-import type { Cipher } from "../../platform/encryption/cipher.ts";
 import type { ThreadField } from "./schemas.ts";
 
 /**
@@ -91,22 +88,20 @@ export const RECORD_SELECTION = [
 const LONG_PART = /(?=,"(?:metadata|config|interrupts|error)":)/;
 const NAME_OF_PART = /^,"(metadata|config|interrupts|error)":/;
 
-const openRecord = (cipher: Cipher, { thread_id, record }: ThreadRecordRow): string =>
+const openRecord = ({ encryption }: Queryable, { thread_id, record }: ThreadRecordRow): string =>
   record
     .split(LONG_PART)
     .map((part) => {
       const column = NAME_OF_PART.exec(part)?.[1] as LongColumn | undefined;
-      return column === undefined
-        ? part
-        : decryptJson(cipher, part, THREAD_JSON[column].places({ thread_id }));
+      return column === undefined ? part : encryption.decryptedJson("threads", column, part, { thread_id });
     })
     .join("");
 
 /** Decrypts records, which are JSON texts. */
-export const openRecords = <Row extends ThreadRecordRow>({ cipher }: Queryable, rows: Row[]): Row[] =>
-  cipher === undefined
-    ? rows
-    : rows.map((row) => (row.record.includes("enc1:") ? { ...row, record: openRecord(cipher, row) } : row));
+export const openRecords = <Row extends ThreadRecordRow>(queryable: Queryable, rows: Row[]): Row[] =>
+  queryable.encryption.isOn
+    ? rows.map((row) => (row.record.includes("enc1:") ? { ...row, record: openRecord(queryable, row) } : row))
+    : rows;
 
 export interface RecordOptions {
   /** JSON text; null for a thread that never ran. */

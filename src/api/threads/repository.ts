@@ -5,8 +5,6 @@ import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import { compileOnce } from "../../platform/database/compile-once.ts";
 import { hasRoomForMetadata } from "../../platform/database/merging.ts";
-import type { Cipher } from "../../platform/encryption/cipher.ts";
-import { THREAD_JSON } from "../../platform/encryption/columns.ts";
 import { threadNotFound } from "../../platform/domain/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
@@ -62,7 +60,6 @@ const STORE_REENCRYPTED = `update threadloom.threads set metadata = $2::jsonb, c
 /** Encryption is bound to the thread's row. */
 const reencryptCopy = async (
   transaction: Queryable,
-  cipher: Cipher,
   from: string,
   copyId: string,
 ): Promise<ThreadRecordRow | undefined> => {
@@ -70,8 +67,10 @@ const reencryptCopy = async (
   if (copied === undefined) return undefined;
   const reencrypted = LONG_COLUMNS.map((column) => {
     const text = copied[column];
-    const key = { thread_id: copyId };
-    return text === null ? null : THREAD_JSON[column].reencrypted(cipher, text, key, { thread_id: from });
+    const { encryption } = transaction;
+    return (
+      text && encryption.reencrypted("threads", column, text, { thread_id: copyId }, { thread_id: from })
+    );
   });
   return (await transaction.query<ThreadRecordRow>(STORE_REENCRYPTED, [copyId, ...reencrypted]))[0];
 };
@@ -95,7 +94,7 @@ export const createThreadRepository = (database: Database) => {
     {
       threadId: ({ threadId }: { threadId: string }) => threadId,
       metadata: ({ metadata, threadId }: { metadata: JsonObject; threadId: string }) =>
-        THREAD_JSON.metadata.stored(database.cipher, metadata, { thread_id: threadId }),
+        database.encryption.stored("threads", "metadata", metadata, { thread_id: threadId }),
       strategy: ({ ttl }: NewThread) => ttl?.strategy ?? null,
       minutes: ({ ttl }: NewThread) => ttl?.minutes ?? null,
     },
@@ -152,7 +151,7 @@ export const createThreadRepository = (database: Database) => {
     ): Promise<ThreadRecordRow | undefined> {
       const values: unknown[] = [
         threadId,
-        THREAD_JSON.metadata.stored(database.cipher, visibility.value.metadata, { thread_id: threadId }),
+        database.encryption.stored("threads", "metadata", visibility.value.metadata, { thread_id: threadId }),
         ttl?.strategy,
         ttl?.minutes,
       ];
@@ -172,15 +171,14 @@ export const createThreadRepository = (database: Database) => {
       threadId: string,
     ): Promise<(ThreadRecordRow & { was_busy: boolean }) | undefined> {
       const copyId = newId();
-      const given = THREAD_JSON.metadata.stored(database.cipher, creatable.value.metadata, {
+      const given = database.encryption.stored("threads", "metadata", creatable.value.metadata, {
         thread_id: copyId,
       });
       const values: unknown[] = [threadId, copyId, given];
       const text = insertCopy(readable.condition("metadata", values));
       const [copy] = await transaction.query<ThreadRecordRow & { was_busy: boolean }>(text, values);
-      const { cipher } = database;
-      if (copy === undefined || cipher === undefined) return copy;
-      const reencrypted = await reencryptCopy(transaction, cipher, threadId, copyId);
+      if (copy === undefined || !database.encryption.isOn) return copy;
+      const reencrypted = await reencryptCopy(transaction, threadId, copyId);
       return open([{ ...copy, ...reencrypted }])[0];
     },
   };

@@ -16,13 +16,7 @@ import { checkPort } from "../doctor/port.ts";
 import { checkProject, checkTypescript, checkVersions } from "../doctor/project.ts";
 import { checkSessions } from "../doctor/sessions.ts";
 import { answeringJson } from "../flags.ts";
-import {
-  cipherOf,
-  databasePlaceOf,
-  onDatabase,
-  type DatabaseFlags,
-  type DatabasePlace,
-} from "../own-database.ts";
+import { databasePlaceOf, onDatabase, type DatabaseFlags, type DatabasePlace } from "../own-database.ts";
 import { NotDoneError } from "../run-command.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
 
@@ -80,7 +74,7 @@ async function* checksOf(
   }
   const misspelt = misspeltVariables(place.environment);
   if (misspelt !== undefined) yield warn("Environment", misspelt, "Correct the names, if they were meant.");
-  const { checks: found, hasStoredKeys } = await checkDatabase(place, cipherOf(place.environment), logger);
+  const { checks: found, hasStoredKeys } = await checkDatabase(place, logger);
   yield* found;
   if (!found.some(({ name, level }) => name === "Database" && level === "fail"))
     yield* await checkSessions(config);

@@ -9,10 +9,9 @@ import { statement } from "../../platform/database/statement.ts";
 import { hasCluster } from "../../platform/database/embedded/place.ts";
 import { isUnusable } from "../../platform/database/passing-faults.ts";
 import { sqlState, StartError } from "../../platform/domain/errors.ts";
-import type { Cipher } from "../../platform/encryption/cipher.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { databaseName } from "../banner.ts";
-import { reachOwnDatabase, type DatabasePlace } from "../own-database.ts";
+import { cipherOf, reachOwnDatabase, type DatabasePlace } from "../own-database.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 import { checkEncryption } from "./encryption.ts";
 
@@ -140,21 +139,19 @@ const checkMigrations = async (
 
 const check = async (
   client: pg.Client,
-  schema: string,
+  { schema, url, environment }: DatabasePlace,
   where: string,
-  isEmbedded: boolean,
-  cipher: Cipher | undefined,
 ): Promise<DatabaseFindings> => {
   const version = await checkVersion(client, where);
   const { check: migrations, isPending } = await checkMigrations(client, schema);
   const checks = [
     version,
     await checkClock(client),
-    await checkRights(client, { schema, needsOwner: isPending, isEmbedded }),
+    await checkRights(client, { schema, needsOwner: isPending, isEmbedded: url === undefined }),
     migrations,
   ];
   if (await hasTable(client, schema, "encryption_keys"))
-    checks.push(await checkEncryption(client, schema, cipher));
+    checks.push(await checkEncryption(client, schema, cipherOf(environment)));
   if (!(await hasTable(client, schema, "api_keys"))) return { checks, hasStoredKeys: false };
   const stored = await client.query(inSchema(schema)("select from threadloom.api_keys limit 1"));
   return { checks, hasStoredKeys: stored.rowCount === 1 };
@@ -178,12 +175,8 @@ export const checkDisk = async (folder: string): Promise<Check> => {
 };
 
 /** Changes nothing. */
-export const checkDatabase = async (
-  place: DatabasePlace,
-  cipher: Cipher | undefined,
-  logger: Logger,
-): Promise<DatabaseFindings> => {
-  const { url, dataFolder, schema } = place;
+export const checkDatabase = async (place: DatabasePlace, logger: Logger): Promise<DatabaseFindings> => {
+  const { url, dataFolder } = place;
   const disk = url === undefined ? [await checkDisk(dataFolder)] : [];
   if (url === undefined && !(await hasCluster(dataFolder))) {
     const text = `embedded; the first start makes it in ${dataFolder}`;
@@ -200,7 +193,7 @@ export const checkDatabase = async (
     client.on("error", () => undefined);
     try {
       await client.connect();
-      const found = await check(client, schema, where, url === undefined, cipher);
+      const found = await check(client, place, where);
       return { ...found, checks: [...found.checks, ...disk] };
     } finally {
       await client.end().catch(() => undefined);

@@ -120,7 +120,7 @@ export const createEncryptionCommand = ({ withEncrypted, write, note }: Encrypti
     }: Partial<Pick<WalkOptions, "writes" | "acceptsUnbound" | "onProgress">> = {},
   ): Promise<TableCount[]> =>
     await walkEncrypted({ database, cipher, writes, acceptsUnbound, ...(onProgress && { onProgress }) });
-  const cipherOf = ({ cipher }: Database): Cipher => {
+  const cipherOf = ({ encryption: { cipher } }: Database): Cipher => {
     if (cipher === undefined) throw new StartError("LANGGRAPH_AES_KEY names no key to encrypt with.");
     return cipher;
   };
@@ -136,7 +136,7 @@ export const createEncryptionCommand = ({ withEncrypted, write, note }: Encrypti
     .description("Counts the encrypted rows by key. Reads all data.")
     .action(async (flags: DatabaseFlags & Output) => {
       const status = await withEncrypted(flags, async (database) => {
-        const { cipher } = database;
+        const { cipher } = database.encryption;
         const acceptsUnbound = await hasUnboundValues(database);
         const counts = await countRows(database, cipher ?? newCipher(), { acceptsUnbound });
         return statusOf(counts, await listEncryptionKeys(database), cipher);

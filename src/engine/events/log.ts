@@ -1,5 +1,4 @@
 import type { Database } from "../../platform/database/database.ts";
-import { openText } from "../../platform/encryption/cipher.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
 import { threadOffset, type Turn } from "./event-ids.ts";
 import { PROTOCOL_EVENT_PREFIX, type Wire } from "./wires.ts";
@@ -81,18 +80,15 @@ const NAMED = `select ${COLUMNS}, data from threadloom.run_events
 /** `data` is null for an event above the limit. */
 type EventRow = Omit<RunEvent, "threadSeq" | "data"> & { threadSeq: number | null; data: string | null };
 
-export const eventPlace = ({ runId }: Pick<RunAddress, "runId">, seq: number): string =>
-  `event ${runId} ${seq}`;
-
 const toEvent = (
   { seq, threadSeq, event, data }: EventRow,
   address: RunAddress,
-  { cipher }: Database,
+  { encryption }: Database,
 ): RunEvent => ({
   seq,
   ...(threadSeq === null ? {} : { threadSeq }),
   event,
-  data: data === null ? "" : openText(cipher, data, eventPlace(address, seq)),
+  data: encryption.decryptedValue("run_events", "data", data ?? "", { run_id: address.runId, seq }),
 });
 
 /** Longer than a failover; then the run is left to recovery. */
@@ -112,7 +108,7 @@ select (select count(*)::int from removed) as removed, max(created_at)::text as 
 export const createEventLog = (database: Database) => ({
   /** Throws LeaseLostError if the attempt no longer holds the run. Waits for an unreachable database. */
   async append(source: EventSource, events: readonly RunEvent[]): Promise<void> {
-    const { cipher } = database;
+    const { encryption } = database;
     const write = async (isRetry: boolean): Promise<void> => {
       try {
         const rows = await database.query(APPEND, [
@@ -121,10 +117,11 @@ export const createEventLog = (database: Database) => ({
           source.attempt,
           events.map((event) => event.seq),
           events.map((event) => event.event),
-          (cipher === undefined
-            ? events.map((event) => event.data)
-            : events.map(({ seq, data }) => cipher.encrypt(data, eventPlace(source, seq)))
-          ).join("\n"),
+          events
+            .map(({ seq, data }) =>
+              encryption.stored("run_events", "data", data, { run_id: source.runId, seq }),
+            )
+            .join("\n"),
           threadOffset(source) ?? null,
           events.some(({ checkpoint }) => checkpoint !== undefined)
             ? events.map(({ checkpoint }) => checkpoint ?? null)

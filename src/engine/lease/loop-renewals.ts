@@ -55,6 +55,7 @@ export const createLoopRenewals = (parts: LoopRenewalsParts) => {
     if (asked.length > 0) react(asked, await queue.renew(asked, leaseSeconds, connection));
   };
   const boundedShared: Queryable = {
+    encryption: own.encryption,
     query: (text, values) => shared.query(text, values, { answerMs: timeoutMs }),
   };
 

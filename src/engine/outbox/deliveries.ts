@@ -1,8 +1,5 @@
 import type { Database } from "../../platform/database/database.ts";
 import type { WebhookDeliveryRow } from "../../platform/database/tables.ts";
-import { DELIVERY_JSON, decryptRow } from "../../platform/encryption/columns.ts";
-import { openFinalValues } from "../queue/final-values.ts";
-import { openWebhook, storedReason } from "../queue/webhook-address.ts";
 import { claimDeliveries, type ClaimOptions, type HeldDelivery } from "./claim.ts";
 import { GIVE_UP_DAYS } from "./schedule.ts";
 
@@ -58,11 +55,7 @@ export const createDeliveries = (database: Database) => ({
   /** Undefined if this process no longer holds the delivery. Throws an `EncryptionError`. */
   async read({ runId, attempt }: Attempt): Promise<SentDelivery | undefined> {
     const [row] = await database.query<SentDelivery>(READ, [runId, attempt]);
-    if (row === undefined) return row;
-    const { cipher } = database;
-    const opened = openWebhook(cipher, decryptRow(cipher, DELIVERY_JSON, row));
-    if (cipher === undefined) return opened;
-    return { ...opened, final_values: openFinalValues(cipher, row.final_values, row.thread_id) };
+    return row && database.encryption.decrypted("webhook_deliveries", row);
   },
 
   async delivered({ runId, attempt }: Attempt, status: number): Promise<void> {
@@ -75,7 +68,9 @@ export const createDeliveries = (database: Database) => ({
     failure: { status: number | null; reason: string; pauseSeconds: number; forGood: boolean },
   ): Promise<boolean | undefined> {
     const { status, reason, pauseSeconds, forGood } = failure;
-    const stored = storedReason(database.cipher, reason, runId);
+    const stored = database.encryption.stored("webhook_deliveries", "last_error", reason, {
+      run_id: runId,
+    });
     const values = [runId, attempt, status, stored, pauseSeconds, forGood];
     const [row] = await database.query<{ state: string }>(FAILED, values);
     return row && row.state === "failed";

@@ -4,7 +4,7 @@ import { EncryptionError } from "../../platform/domain/errors.ts";
 import type { Faults } from "../../platform/domain/faults.ts";
 import { createBackOff } from "../../platform/lib/back-off.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
-import { receiverOf } from "../queue/webhook-address.ts";
+import { receiverOf } from "../../platform/domain/webhook-address.ts";
 import type { HeldDelivery } from "./claim.ts";
 import type { Deliveries, SentDelivery } from "./deliveries.ts";
 import { pauseSeconds } from "./schedule.ts";

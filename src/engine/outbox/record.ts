@@ -1,5 +1,5 @@
 import type { RecordEnds } from "../queue/sql/ended.ts";
-import { webhookParts } from "../queue/webhook-address.ts";
+import { webhookParts } from "../../platform/domain/webhook-address.ts";
 
 const { url, receiver } = webhookParts("r.webhook");
 

@@ -1,6 +1,5 @@
 import type { Queryable } from "../../platform/database/database.ts";
 import type { RunRow } from "../../platform/database/tables.ts";
-import { decryptRows, RUN_JSON, type RunKey } from "../../platform/encryption/columns.ts";
 
 const OF_A_RUN = [
   "run_id",
@@ -44,5 +43,7 @@ export const ENDED_COLUMNS =
   "r.run_id, r.thread_id, r.graph_id, r.assistant_id, r.attempt, r.available_at, r.started_at";
 
 /** Decrypts rows of `threadloom.runs`. */
-export const openRuns = <Row extends RunKey>({ cipher }: Queryable, rows: Row[]): Row[] =>
-  decryptRows(cipher, RUN_JSON, rows);
+export const openRuns = <Row extends Pick<RunRow, "run_id" | "thread_id" | "assistant_id">>(
+  { encryption }: Queryable,
+  rows: Row[],
+): Row[] => encryption.decryptedRows("runs", rows);

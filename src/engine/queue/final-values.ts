@@ -1,5 +1,3 @@
-import { openText, type Cipher } from "../../platform/encryption/cipher.ts";
-
 /** Bytes kept for a webhook; a receiver that needs more reads the thread. */
 const BYTES_AT_MOST = 4_000_000;
 
@@ -27,25 +25,6 @@ export const toFinalValues = (json: string | undefined, interrupts?: string): Fi
   if (asked === undefined) return { values: values ?? null, omitted };
   return { values: Buffer.concat([values ?? Buffer.alloc(0), LINE_BREAK, asked]), omitted };
 };
-
-const placeOf = (threadId: string): string => `values ${threadId}`;
-
-export const storedFinalValues = (
-  cipher: Cipher | undefined,
-  values: Buffer | null | undefined,
-  threadId: string | undefined,
-): Buffer | null =>
-  cipher === undefined || values == null
-    ? (values ?? null)
-    : Buffer.from(cipher.encrypt(values.toString("utf8"), placeOf(threadId ?? "")));
-
-/** Throws an `EncryptionError`. */
-export const openFinalValues = (
-  cipher: Cipher | undefined,
-  stored: Buffer | null,
-  threadId: string,
-): Buffer | null =>
-  stored === null ? null : Buffer.from(openText(cipher, stored.toString("utf8"), placeOf(threadId)));
 
 /** `interrupts` is `null` in JSON if they were too large. */
 export const fromFinalValues = (

@@ -1,4 +1,4 @@
-import { ENCRYPTED_KWARGS } from "../../platform/encryption/columns.ts";
+import { ENCRYPTED_KWARGS } from "../../platform/encryption/column-kinds.ts";
 import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 
 /** A jump to a node, with an input of its own or without. */
@@ -43,5 +43,5 @@ export interface RunKwargs {
   event_streaming?: true;
 }
 
-/** Fails to compile if an encrypted key (platform/encryption/columns.ts) is not a key of `RunKwargs`. */
+/** Fails to compile if an encrypted key (platform/encryption/column-kinds.ts) is not a key of `RunKwargs`. */
 ENCRYPTED_KWARGS satisfies readonly (keyof RunKwargs)[];

@@ -1,7 +1,8 @@
 import pg from "pg";
 import { sqlState } from "../domain/errors.ts";
-import type { Cipher } from "../encryption/cipher.ts";
+import { createEncryption, type Encryption } from "../encryption/encryption.ts";
 import { parseStoredJson } from "../encryption/json.ts";
+import { openCipher, type EncryptionSetup } from "../encryption/setup.ts";
 import type { Logger } from "../lib/logger.ts";
 import { boundAnswers, isUnanswered, type BoundedStatement } from "./answer-bound.ts";
 import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
@@ -18,13 +19,15 @@ export interface DatabaseOptions {
   /** False behind a pooler without prepared statements (PgBouncer < 1.21). */
   preparedStatements: boolean;
   timeoutMs?: number;
-  cipher?: Cipher | undefined;
+  encryption?: EncryptionSetup;
   logger: Logger;
 }
 
+export type { Encryption };
+
 export interface Queryable {
-  /** Encrypted `json` and `jsonb` are read as `EncryptedJson`; platform/encryption/columns.ts decrypts rows. */
-  readonly cipher?: Cipher | undefined;
+  /** Encrypted `json` and `jsonb` are read as `EncryptedJson` until `encryption` decrypts the row. */
+  readonly encryption: Encryption;
   query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
@@ -99,8 +102,10 @@ const TYPES_WITH_ENCRYPTED: pg.CustomTypesConfig = {
 
 export const openDatabase = (options: DatabaseOptions): Database => {
   const { connectionString, poolSize, applicationName, preparedStatements, timeoutMs, logger } = options;
-  const { schema = DEFAULT_SCHEMA, cipher } = options;
+  const { schema = DEFAULT_SCHEMA } = options;
+  const cipher = options.encryption && openCipher(options.encryption);
   const qualified = inSchema(schema);
+  const encryption = createEncryption(cipher);
   const answerTimeoutMs = timeoutMs ?? ANSWER_TIMEOUT_MS;
   const longAnswerTimeoutMs = timeoutMs ?? LONG_ANSWER_TIMEOUT_MS;
   // Logged once: a caller may have stored a thousand texts that look encrypted.
@@ -181,7 +186,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   };
   const recordsOver = (connection: pg.Pool | pg.PoolClient, usualMs: number): Omit<Records, "query"> => ({
     schema,
-    cipher,
+    encryption,
     async execute<Row>(text: string, values: unknown[]) {
       const { rows, rowCount } = await ask(connection, text, values, usualMs);
       return { rows: rows as Row[], rowCount };

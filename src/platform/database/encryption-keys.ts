@@ -84,7 +84,7 @@ export const areUnbound = (cipher: Cipher | undefined, noted: readonly NotedKey[
   !noted.some(({ key_id: id, proof }) => opensIn(cipher, proof, placeOf(id)));
 
 export const hasUnboundValues = async (database: Queryable): Promise<boolean> =>
-  areUnbound(database.cipher, await database.query<NotedKey>(NOTED));
+  areUnbound(database.encryption.cipher, await database.query<NotedKey>(NOTED));
 
 /**
  * Notes the key that encrypts. Throws StartError if a key is missing, or if values may have no row and `acceptsUnbound`
@@ -94,7 +94,7 @@ export const assertEncryptionKeys = async (
   database: Queryable,
   { acceptsUnbound = false }: { acceptsUnbound?: boolean } = {},
 ): Promise<boolean> => {
-  const { cipher } = database;
+  const { cipher } = database.encryption;
   const noted = await database.query<NotedKey>(NOTED);
   for (const { key_id: keyId, proof } of noted) {
     if (cipher?.keyIds.includes(keyId) !== true) {
@@ -164,7 +164,7 @@ export const keepKeyNoted = async (
   serverId: string,
   logger: Logger,
 ): Promise<{ close(): Promise<void> } | undefined> => {
-  const { cipher } = database;
+  const { cipher } = database.encryption;
   if (cipher === undefined) return undefined;
   const note = async (): Promise<boolean> => {
     await noteServer(database, serverId, cipher.keyId);

@@ -1,5 +1,11 @@
-import type { Cipher } from "../encryption/cipher.ts";
-import type { Queryable } from "./database.ts";
+import {
+  columnOf,
+  type ColumnKey,
+  type ColumnName,
+  type ColumnValue,
+  type EncryptedTable,
+} from "../encryption/encryption.ts";
+import type { Encryption, Queryable } from "./database.ts";
 
 /** SQL with values between its texts. */
 export interface Fragment {
@@ -53,8 +59,28 @@ type ValueOf<T extends Type> = T extends "fragment"
 export type ComputedParameter<Source> = readonly [
   type: Type,
   valueOf: (source: Source) => unknown,
-  encryptedOf?: (source: Source, cipher: Cipher) => unknown,
+  encryptedOf?: (source: Source, encryption: Encryption) => unknown,
 ];
+/** A value of an encrypted column. Null stays null. */
+export const encryptedParameter = <Table extends EncryptedTable, Name extends ColumnName<Table>, Source>(
+  table: Table,
+  name: Name,
+  valueOf: (source: Source) => ColumnValue<Table, Name> | null,
+  keyOf: (source: Source) => ColumnKey<Table, Name>,
+) => {
+  const { type, plain } = columnOf(table, name);
+  const plainOf = (source: Source): unknown => {
+    const value = valueOf(source);
+    return value === null ? null : plain!(value);
+  };
+  return [
+    type,
+    plain === undefined ? valueOf : plainOf,
+    (source: Source, encryption: Encryption) =>
+      encryption.stored(table, name, valueOf(source), keyOf(source)),
+  ] as const;
+};
+
 /** With a type alone, the value is the member of the same name. */
 export type Parameter<Source> = Type | ComputedParameter<Source>;
 type Parameters = Readonly<Record<string, Parameter<never>>>;
@@ -76,11 +102,14 @@ export interface CompiledStatement {
   values: unknown[];
 }
 
+/** Without `encryption`, values are stored as they are. */
+type Asked = Pick<Queryable, "query"> & Partial<Pick<Queryable, "encryption">>;
+
 export interface Statement<Source> {
   /** Of a statement without fragments. The values are in the order of the declaration. */
   readonly text: string;
-  query<Row>(queryable: Queryable, source: Source): Promise<Row[]>;
-  compile(source: Source, cipher?: Cipher): CompiledStatement;
+  query<Row>(queryable: Asked, source: Source): Promise<Row[]>;
+  compile(source: Source, encryption?: Encryption): CompiledStatement;
 }
 
 /** A few kilobytes each. */
@@ -113,11 +142,11 @@ export const statement = <const Named extends Parameters>(
     known.set(key, text);
     return text;
   };
-  const compile = (source: SourceOf<Named>, cipher?: Cipher): CompiledStatement => {
+  const compile = (source: SourceOf<Named>, encryption?: Encryption): CompiledStatement => {
     const values = plain.map(([, , valueOf, encryptedOf]) =>
-      cipher === undefined || encryptedOf === undefined
+      encryption?.isOn !== true || encryptedOf === undefined
         ? valueOf(source as never)
-        : encryptedOf(source as never, cipher),
+        : encryptedOf(source as never, encryption),
     );
     const written = fragments.map(([, , fragmentOf]) => {
       const { texts, values: given } = fragmentOf(source as never) as Fragment;
@@ -130,8 +159,8 @@ export const statement = <const Named extends Parameters>(
       return textWith([]);
     },
     compile,
-    query: <Row>(queryable: Queryable, source: SourceOf<Named>) => {
-      const { text, values } = compile(source, queryable.cipher);
+    query: <Row>(queryable: Asked, source: SourceOf<Named>) => {
+      const { text, values } = compile(source, queryable.encryption);
       return queryable.query<Row>(text, values);
     },
   };

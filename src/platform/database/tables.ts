@@ -104,7 +104,7 @@ export interface RunsTable {
   lease_until: NullableTimestamp;
   available_at: Timestamp;
   started_at: NullableTimestamp;
-  /** As engine/queue/webhook-address.ts stores it. `kwargs` has the given form. */
+  /** As platform/domain/webhook-address.ts stores it. `kwargs` has the given form. */
   webhook: ColumnType<never, string | null | undefined, never>;
   /** For a rollback, see engine/queue/sql/forget.ts. */
   replaced_metadata: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;

@@ -60,6 +60,9 @@ export const unknownKey = () => forbidden("The API key is not known to this serv
 export const scopeMissing = (action: string, needed: string) =>
   forbidden(`This API key may not do that: '${action}' needs the scope '${needed}'.`);
 export const invalid = refusal("invalid");
+
+export const notSearchable = (key: string): ThreadloomError =>
+  invalid(`'metadata': the values of '${key}' are encrypted, so nothing can be found by them.`);
 export const conflict = refusal("conflict");
 export const unavailable = refusal("unavailable");
 export const tooMany = (message: string, retryAfterSeconds: number) =>

@@ -1,6 +1,6 @@
 /** An encrypted text replaces a value and the keys stay, because the database merges objects by keys. */
 
-import { EncryptionError, invalid, type ThreadloomError } from "../domain/errors.ts";
+import { EncryptionError, invalid, notSearchable } from "../domain/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
 import { setProperty } from "../lib/properties.ts";
 import { isEncrypted, type Cipher, type Places } from "./cipher.ts";
@@ -13,7 +13,7 @@ const ENCRYPTED_VALUE = /(?<!\\)"(enc1:[\w-]{6}:[A-Za-z0-9+/]+={0,2})"(?!\s*:)/g
 
 const HOLDS_ENCRYPTED = '"enc1:';
 
-/** Only the row's ids tell the place: see `decryptRow` of columns.ts. */
+/** Only the row's ids tell the place: see `decrypted` of encryption.ts. */
 export class EncryptedJson {
   readonly text: string;
 
@@ -130,6 +130,24 @@ export const encryptMetadata = (cipher: Cipher, metadata: JsonObject, place: str
     ? encryptLookalikes(cipher, metadata, place)
     : (encryptWithin(cipher, metadata, cipher.metadataKeys, place) as JsonObject);
 
+/** Also encrypts the whole value of each key for which `staysOpen` returns false. */
+export const encryptMetadataBut = (
+  cipher: Cipher,
+  metadata: JsonObject,
+  place: string,
+  staysOpen: (key: string) => boolean,
+): JsonObject => {
+  const open: JsonObject = {};
+  const encrypted: JsonObject = {};
+  for (const [key, value] of Object.entries(metadata)) {
+    const stays = value === undefined || cipher.metadataKeys.has(key) || staysOpen(key);
+    // Decryption does not look inside decrypted values.
+    if (stays) setProperty(open, key, value);
+    else setProperty(encrypted, key, encryptValue(cipher, value, place));
+  }
+  return { ...encryptMetadata(cipher, open, place), ...encrypted };
+};
+
 const NO_KEYS: ReadonlySet<string> = new Set();
 
 /** Otherwise a caller with a backup could store a ciphertext from it as his own text and read it decrypted. */
@@ -162,15 +180,11 @@ const encryptWithin = (
   return encrypted;
 };
 
-export const notSearchable = (key: string): ThreadloomError =>
-  invalid(`'metadata': the values of '${key}' are encrypted, so nothing can be found by them.`);
-
 /**
  * Throws `invalid` for encrypted keys and texts that look encrypted: the filter would find nothing, and the caller
  * would believe the result.
  */
-export const assertSearchable = (cipher: Cipher | undefined, filter: JsonValue | undefined): void => {
-  if (cipher === undefined) return;
+export const assertSearchable = (cipher: Cipher, filter: JsonValue | undefined): void => {
   if (typeof filter === "string" && isEncrypted(filter))
     throw invalid(
       "'metadata': texts that begin with 'enc1:' are encrypted, so nothing can be found by them.",

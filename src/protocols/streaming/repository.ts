@@ -1,6 +1,5 @@
 import type { Visibility } from "../../access/visibility.ts";
 import type { Database } from "../../platform/database/database.ts";
-import { decryptColumns, RUN_JSON, THREAD_JSON } from "../../platform/encryption/columns.ts";
 import { firstSeqOf } from "../../engine/events/event-ids.ts";
 import type { RunStatus, ThreadStatus } from "../../platform/database/tables.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
@@ -118,22 +117,25 @@ export const createStreamingRepository = (database: Database) => ({
     const values: unknown[] = [threadId];
     const visible = visibility.condition("t.metadata", values);
     const [row] = await database.query<ThreadStanding>(STANDING + visible, values);
-    return row && decryptColumns(database.cipher, THREAD_JSON, { thread_id: threadId }, row);
+    return row && database.encryption.decrypted("threads", row, { thread_id: threadId });
   },
 
   /** For a caller who sees the thread. */
   async newestRun(threadId: string): Promise<NewestRun | undefined> {
     const [row] = await database.query<NewestRun>(NEWEST, [threadId]);
-    return row && decryptColumns(database.cipher, { error: RUN_JSON.error }, { run_id: row.runId }, row);
+    return row && database.encryption.decrypted("runs", row, { run_id: row.runId });
   },
 
   /** Undefined if the run is deleted. */
   async ended(threadId: string, runId: string): Promise<EndedRow | undefined> {
     const [row] = await database.query<EndedRow>(ENDED, [threadId, runId]);
     if (row === undefined) return undefined;
-    const { cipher } = database;
-    const opened = decryptColumns(cipher, { error: RUN_JSON.error }, { run_id: runId }, row);
-    return decryptColumns(cipher, { waiting: THREAD_JSON.interrupts }, { thread_id: threadId }, opened);
+    const { encryption } = database;
+    const key = { thread_id: threadId };
+    return {
+      ...encryption.decrypted("runs", row, { run_id: runId }),
+      waiting: encryption.decryptedValue("threads", "interrupts", row.waiting, key),
+    };
   },
 
   /** Undefined if the log is empty. */

@@ -4,7 +4,6 @@ import type { Database } from "../../platform/database/database.ts";
 import type { WebhookDeliveryRow } from "../../platform/database/tables.ts";
 import type { Deliveries } from "../../engine/outbox/deliveries.ts";
 import { userCountedAs } from "../../engine/queue/counted-as.ts";
-import { openWebhook } from "../../engine/queue/webhook-address.ts";
 import type { DeliverySearch } from "./schemas.ts";
 
 const SHOWN = [
@@ -44,7 +43,7 @@ export const createDeliveryRepository = (database: Database, deliveries: Pick<De
   const deliveryVisible = ({ visibility, caller }: DeliveryView, values: unknown[]): string =>
     visibility.condition("thread.metadata", values, (condition) => {
       const ofThread = `exists (select ${ITS_THREAD} and (${condition}))`;
-      const names = userCountedAs(database.cipher, caller);
+      const names = userCountedAs(database.encryption, caller);
       if (names.length === 0) return ofThread;
       return `${ofThread} or d.caller = any($${values.push(names)}::text[]) and not exists (select ${ITS_THREAD})`;
     });
@@ -56,7 +55,7 @@ export const createDeliveryRepository = (database: Database, deliveries: Pick<De
       const visible = deliveryVisible(view, values);
       const text = `select ${COLUMNS} from threadloom.webhook_deliveries d where d.run_id = $1 and ${visible}`;
       const [row] = await database.query<DeliveryRow>(text, values);
-      return row && openWebhook(database.cipher, row);
+      return row && database.encryption.decrypted("webhook_deliveries", row);
     },
 
     /**
@@ -79,7 +78,7 @@ export const createDeliveryRepository = (database: Database, deliveries: Pick<De
         values,
         signal,
       );
-      return rows.map((row) => openWebhook(database.cipher, row));
+      return database.encryption.decryptedRows("webhook_deliveries", rows);
     },
 
     async replay(view: DeliveryView, runId: string): Promise<boolean> {

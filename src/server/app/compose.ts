@@ -201,7 +201,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   });
   own.executes = (runId) => execution.worker.runIds.includes(runId);
   const isReady = (): boolean => phase === "ready";
-  const callerLimits = callerLimitsOf(config, foundation.database.cipher, logger);
+  const callerLimits = callerLimitsOf(config, foundation.database.encryption, logger);
   const services = await createServices({
     foundation,
     execution,

@@ -14,7 +14,6 @@ import { assertEncryptionKeys, keepKeyNoted } from "../../platform/database/encr
 import { migrate } from "../../platform/database/migrate.ts";
 import { assertSessions } from "../../platform/database/pooling.ts";
 import { openSignals } from "../../platform/database/signals.ts";
-import { openCipher } from "../../platform/encryption/setup.ts";
 import { loadGraphs, type LoadGraphsOptions } from "../../graphs/graphs.ts";
 import { missingCompiler } from "../../graphs/source/compiler.ts";
 import { areSchemasKept, createSourceReader } from "../../graphs/source/source-schemas.ts";
@@ -66,7 +65,7 @@ export const openFoundation = async (parts: FoundationParts) => {
       poolSize: planGraphProcesses(config).mainPoolSize,
       applicationName: "threadloom",
       preparedStatements,
-      cipher: openCipher(encryptionOf(config)),
+      encryption: encryptionOf(config),
       logger,
     }),
   );
@@ -88,7 +87,7 @@ export const openFoundation = async (parts: FoundationParts) => {
     stored,
     neverOpen: isExposed(config) && auth === undefined,
   });
-  const encryptedKeys = database.cipher?.metadataKeys;
+  const encryptedKeys = database.encryption.cipher?.metadataKeys;
   const access = await openAccess({ auth, entries, apiKeys, encryptedKeys, logger });
   const { authorize = access.authorize } = parts;
   const signals = lifecycle.closing(
@@ -101,7 +100,7 @@ export const openFoundation = async (parts: FoundationParts) => {
     }),
   );
 
-  assertNoVectors(database.cipher, storeIndex);
+  assertNoVectors(database, storeIndex);
   const repository = createStoreRepository(database, database);
   const items = await openItems({ database, repository, index: storeIndex, ...accelerators, logger });
   const storeParts = { repository, authorize, items, expiry: storeExpiry };

@@ -9,7 +9,6 @@ import { THE_SERVER } from "../../access/caller.ts";
 import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { openDatabase } from "../../platform/database/database.ts";
 import { isPassing } from "../../platform/database/passing-faults.ts";
-import { openCipher } from "../../platform/encryption/setup.ts";
 import { createInlineExecutor } from "../../engine/executors/inline.ts";
 import { createHost, type CurrentExecution } from "../../engine/executors/process/host.ts";
 import { writeExitReport } from "../../engine/executors/process/exit-report.ts";
@@ -119,7 +118,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
     poolSize,
     applicationName: "threadloom graphs",
     preparedStatements,
-    cipher: openCipher(setup.encryption),
+    encryption: setup.encryption,
     logger,
   });
   const { storeExpiry, storeIndex } = await readGraphConfig(graphConfigFile, projectKeys);

@@ -1,5 +1,5 @@
 import type { Config } from "../../platform/config/config.ts";
-import type { Cipher } from "../../platform/encryption/cipher.ts";
+import type { Encryption } from "../../platform/database/database.ts";
 import { createCallerLimits, type CallerLimits } from "../../http/limits/caller-limits.ts";
 import { createRefusals, type Refusals } from "../../http/limits/refusals.ts";
 import { createFailedLogins, type FailedLogins } from "../../http/limits/failed-logins.ts";
@@ -8,7 +8,7 @@ import type { Logger } from "../../platform/lib/logger.ts";
 import { countedName, userDigest } from "../../engine/queue/counted-as.ts";
 import type { PendingLimitOptions } from "../../api/runs/creation/pending-limits.ts";
 
-export const callerLimitsOf = (config: Config, cipher: Cipher | undefined, logger: Logger): CallerLimits =>
+export const callerLimitsOf = (config: Config, encryption: Encryption, logger: Logger): CallerLimits =>
   createCallerLimits({
     perMinute: {
       reads: config.readsPerMinute,
@@ -22,9 +22,12 @@ export const callerLimitsOf = (config: Config, cipher: Cipher | undefined, logge
     countsAddresses: !config.unsafeNoAuth || config.trustedProxies.length > 0,
     streamsPerCaller: config.streamsPerCaller,
     streamsAtMost: config.streamsAtMost,
-    countedName: (name) => countedName(cipher, name),
+    countedName: (name) => countedName(encryption, name),
     // If the database encrypts users' names, the log must not show them.
-    refusals: createRefusals({ logger, shownUser: cipher && ((name) => userDigest(cipher, name)) }),
+    refusals: createRefusals({
+      logger,
+      shownUser: encryption.isOn ? (name) => userDigest(encryption, name) : undefined,
+    }),
   });
 
 export const failedLoginsOf = (config: Config, refusals: Refusals): FailedLogins =>

@@ -1,50 +1,42 @@
-import { encryptOwnMetadata } from "../../state/checkpoints/rows/metadata.ts";
-import {
-  checkpointPlace,
-  contentPlace,
-  elementsPlace,
-  reencryptRecord,
-  reencryptWrites,
-} from "../../state/checkpoints/rows/encryption.ts";
-import { CHECKPOINT_JSON, type CheckpointKey } from "../../platform/encryption/columns.ts";
-import { decryptKnownJson, encryptEach, encryptMetadata } from "../../platform/encryption/json.ts";
+import { decryptKnownJson } from "../../platform/encryption/json.ts";
+import { ENCRYPTED_COLUMNS } from "../../platform/encryption/columns.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
-import { inPlace, textOf, type Reencrypt, type EncryptedRow, type EncryptedTable } from "./columns.ts";
+import { openWrites, reencryptRecord, storedWrites } from "../../state/checkpoints/rows/encryption.ts";
+import { isReservedMetadata } from "../../state/checkpoints/rows/metadata.ts";
+import { textOf, type EncryptedRow, type Reencrypt, type TableKeys } from "./columns.ts";
 
 const HOLDS_ENCRYPTED = '"enc1:';
+
+const checkpointOf = (row: EncryptedRow) => ({
+  checkpoint_ns: textOf(row, "checkpoint_ns"),
+  checkpoint_id: textOf(row, "checkpoint_id"),
+});
 
 /**
  * A checkpoint with an encrypted part was split when it was stored: its open keys stay open, except newly chosen ones.
  * Metadata older than any key is encrypted except for the run's own; without the run, all of it is.
  */
 const checkpointMetadata =
-  (searchable: string | null | undefined, checkpoint: CheckpointKey): Reencrypt =>
-  (text, cipher) => {
-    const places = CHECKPOINT_JSON.metadata.places(checkpoint);
-    const [place] = places;
+  (row: EncryptedRow): Reencrypt =>
+  (text, encryption) => {
+    const { cipher } = encryption;
+    if (cipher === undefined) return text;
+    const checkpoint = checkpointOf(row);
     const stored = JSON.parse(text) as JsonObject;
     if (text.includes(HOLDS_ENCRYPTED)) {
+      const places = ENCRYPTED_COLUMNS.checkpoints.metadata.places(checkpoint);
       const next = Object.entries(stored).map(([key, value]) => {
         const before = JSON.stringify({ [key]: value });
         const after = decryptKnownJson(cipher, before, places);
         const wasEncrypted = typeof value === "string" && after !== before;
-        const opened = JSON.parse(after) as JsonObject;
-        const isChosen = cipher.metadataKeys.has(key);
-        return wasEncrypted && !isChosen
-          ? encryptEach(cipher, opened, { place })
-          : encryptMetadata(cipher, opened, place);
+        return encryption.encryptedMetadata(JSON.parse(after) as JsonObject, checkpoint, () => !wasEncrypted);
       });
       return JSON.stringify(Object.fromEntries(next.flatMap((entry) => Object.entries(entry))));
     }
-    const keys = searchable == null ? [] : (JSON.parse(searchable) as string[]);
-    return JSON.stringify(encryptOwnMetadata(cipher, stored, new Set(keys), checkpoint));
+    const searchable = new Set(JSON.parse(row.searchable ?? "[]") as string[]);
+    const staysOpen = (key: string): boolean => isReservedMetadata(key) || searchable.has(key);
+    return JSON.stringify(encryption.encryptedMetadata(stored, checkpoint, staysOpen));
   };
-
-const task = (row: EncryptedRow) => ({
-  checkpointNs: textOf(row, "checkpoint_ns"),
-  checkpointId: textOf(row, "checkpoint_id"),
-  taskId: textOf(row, "task"),
-});
 
 const CHECKPOINT_KEY = [
   ["thread_id", "uuid"],
@@ -53,61 +45,51 @@ const CHECKPOINT_KEY = [
 ] as const;
 
 /** The largest tables. */
-export const CHECKPOINT_TABLES: readonly EncryptedTable[] = [
-  {
-    name: "checkpoint_elements",
+export const CHECKPOINT_TABLES = {
+  checkpoint_elements: {
     key: [
       ["thread_id", "uuid"],
       ["list_id", "bigint"],
       ["position", "int"],
     ],
-    columns: [["elements", "text"]],
-    reencrypt(row) {
-      const place = elementsPlace({ list: Number(row.list_id), position: Number(row.position) });
+    also: { list: "t.list_id" },
+    special: (row) => ({
       // A pruned checkpoint has an empty text.
-      return { elements: (text, cipher) => (text === "" ? text : inPlace(place)(text, cipher)) };
-    },
+      elements: (text, encryption) =>
+        text === ""
+          ? text
+          : encryption.reencrypted("checkpoint_elements", "elements", text, {
+              list: Number(row.list),
+              position: Number(row.position),
+            }),
+    }),
   },
-  {
-    name: "checkpoint_contents",
+  checkpoint_contents: {
     key: [
       ["thread_id", "uuid"],
       ["hash", "uuid"],
     ],
-    columns: [["content", "text"]],
-    reencrypt: (row) => ({ content: inPlace(contentPlace(textOf(row, "hash"))) }),
   },
-  {
-    name: "checkpoints",
+  checkpoints: {
     key: CHECKPOINT_KEY,
-    columns: [
-      ["metadata", "jsonb"],
-      ["metadata_text", "text"],
-      ["record", "text"],
-    ],
     also: {
       searchable: `(select json_agg(key) from threadloom.runs r, jsonb_object_keys(r.metadata) as key
         where r.run_id = t.run_id)`,
     },
-    reencrypt(row) {
-      const { checkpointNs, checkpointId } = task(row);
-      const place = checkpointPlace(checkpointNs, checkpointId);
-      const next = checkpointMetadata(row.searchable, {
-        checkpoint_ns: checkpointNs,
-        checkpoint_id: checkpointId,
-      });
-      return {
-        metadata: next,
-        metadata_text: next,
-        record: (text, cipher) => reencryptRecord(cipher, text, place),
-      };
-    },
+    special: (row) => ({
+      metadata: checkpointMetadata(row),
+      metadata_text: checkpointMetadata(row),
+      record: (text, encryption) => reencryptRecord(encryption, text, checkpointOf(row)),
+    }),
   },
-  {
-    name: "checkpoint_writes",
+  checkpoint_writes: {
     key: [...CHECKPOINT_KEY, ["task_id", "uuid"], ["run_id", "uuid"]],
-    columns: [["writes", "text"]],
     also: { task: "coalesce(t.task_name, t.task_id::text)" },
-    reencrypt: (row) => ({ writes: (text, cipher) => reencryptWrites(cipher, text, task(row)) }),
+    special: (row) => ({
+      writes(text, encryption) {
+        const [checkpoint, task] = [checkpointOf(row), textOf(row, "task")];
+        return storedWrites(encryption, openWrites(encryption, text, checkpoint, task), checkpoint, task);
+      },
+    }),
   },
-];
+} satisfies Record<string, TableKeys>;

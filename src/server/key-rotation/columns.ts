@@ -1,36 +1,30 @@
-import type { Cipher } from "../../platform/encryption/cipher.ts";
-import type { JsonColumn } from "../../platform/encryption/columns.ts";
+import type { Encryption } from "../../platform/database/database.ts";
 
 /** null: SQL null. */
 export type EncryptedRow = Readonly<Record<string, string | null>>;
 
-export interface EncryptedTable {
-  name: string;
-  /** In order, with types. */
+/** Text that needs no encryption stays. */
+export type Reencrypt = (text: string, encryption: Encryption) => string;
+
+/** How the rotation reads a table that platform/encryption/columns.ts declares. */
+export interface TableKeys {
+  /** The primary key in order, with types. */
   key: readonly (readonly [column: string, type: string])[];
+  /** SQL for further ids of the row, by name; `t` is the row. */
+  also?: Readonly<Record<string, string>>;
+  /** The ids as the declaration names them. Default: the texts of the row. */
+  ids?: (row: EncryptedRow) => object;
+  /** Text columns that hold digests of encrypted values. */
+  digests?: readonly string[];
+  /** Columns that need more than their declaration. */
+  special?: (row: EncryptedRow) => Readonly<Record<string, Reencrypt>>;
+}
+
+export interface WalkedTable extends Pick<TableKeys, "key" | "also"> {
+  name: string;
   /** With types. */
   columns: readonly (readonly [column: string, type: "text" | "json" | "jsonb" | "bytea"])[];
-  /** SQL for further inputs of `reencrypt`, by name; `t` is the row. */
-  also?: Readonly<Record<string, string>>;
-  /** Text that needs no encryption stays. */
   reencrypt(row: EncryptedRow): Readonly<Record<string, Reencrypt>>;
 }
 
-export type Reencrypt = (text: string, cipher: Cipher) => string;
-
 export const textOf = (row: EncryptedRow, column: string): string => row[column] ?? "";
-export const declared = <Key>(
-  columns: Readonly<Record<string, Pick<JsonColumn<Key, never>, "reencrypted">>>,
-  key: Key,
-): Readonly<Record<string, Reencrypt>> =>
-  Object.fromEntries(
-    Object.entries(columns).map(([name, { reencrypted }]) => [
-      name,
-      (text: string, cipher: Cipher) => reencrypted(cipher, text, key),
-    ]),
-  );
-
-export const inPlace =
-  (place: string): Reencrypt =>
-  (text, cipher) =>
-    cipher.encrypt(cipher.decrypt(text, place), place);

@@ -1,4 +1,5 @@
 import { EncryptionError } from "../../platform/domain/errors.ts";
+import { createEncryption, type Encryption } from "../../platform/encryption/encryption.ts";
 import { isEncrypted, ENCRYPTED_PREFIX, type Cipher, type Places } from "../../platform/encryption/cipher.ts";
 
 /** The common place of JSON values before values were bound to rows. */
@@ -56,13 +57,17 @@ export const createKeyUse = (cipher: Cipher, { acceptsUnbound }: { acceptsUnboun
       }
     },
   };
+  const encryption = createEncryption(recording);
   return {
+    keysNamedIn: (text: string): string[] =>
+      cipher.keyIds.filter((id) => text.includes(`${ENCRYPTED_PREFIX}${id}:`)),
+
     /** For synchronous work. */
-    during<Result>(work: (cipher: Cipher) => Result): KeyUse<Result> {
+    during<Result>(work: (encryption: Encryption) => Result): KeyUse<Result> {
       openedWith = [];
       encrypted = 0;
       unbound = 0;
-      return { result: work(recording), openedWith, encrypted, unbound };
+      return { result: work(encryption), openedWith, encrypted, unbound };
     },
   };
 };

@@ -1,8 +1,8 @@
 import type { Queryable } from "../../platform/database/database.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
 import { EncryptionError } from "../../platform/domain/errors.ts";
-import { ENCRYPTED_PREFIX, type Cipher } from "../../platform/encryption/cipher.ts";
-import type { EncryptedRow, EncryptedTable } from "./columns.ts";
+import type { Cipher } from "../../platform/encryption/cipher.ts";
+import type { EncryptedRow, WalkedTable } from "./columns.ts";
 import { createKeyUse } from "./key-use.ts";
 import { ENCRYPTED_TABLES } from "./tables.ts";
 
@@ -25,7 +25,7 @@ export interface TableCount {
 }
 
 export interface WalkOptions {
-  database: Queryable;
+  database: Pick<Queryable, "query">;
   cipher: Cipher;
   /** Stores re-encrypted values instead of only counting. */
   writes: boolean;
@@ -46,7 +46,7 @@ type Key = readonly string[];
 const increment = (counts: Map<string, number>, id: string): void =>
   void counts.set(id, (counts.get(id) ?? 0) + 1);
 
-const columnsOf = (table: EncryptedTable) => ({
+const columnsOf = (table: WalkedTable) => ({
   keys: table.key.map(([column]) => column),
   reads: table.columns.map(([column, type]) =>
     type === "bytea" ? `encode(t.${column}, 'base64')` : `t.${column}::text`,
@@ -54,7 +54,7 @@ const columnsOf = (table: EncryptedTable) => ({
 });
 
 /** A page of primary keys with their rows' sizes. Index: the primary key. */
-const pageOf = (table: EncryptedTable, isFirst: boolean): string => {
+const pageOf = (table: WalkedTable, isFirst: boolean): string => {
   const columns = table.key.map(([column]) => `t.${column}`).join(", ");
   const behind = table.key.map(([, type], index) => `$${index + 1}::text::${type}`).join(", ");
   const bytes = table.columns.map(([column]) => `coalesce(pg_column_size(t.${column}), 0)`).join(" + ");
@@ -62,7 +62,7 @@ const pageOf = (table: EncryptedTable, isFirst: boolean): string => {
     from threadloom.${table.name} t ${isFirst ? "" : `where (${columns}) > (${behind})`} order by ${columns} limit ${KEYS_AT_ONCE}`;
 };
 
-const rowsOf = (table: EncryptedTable): string => {
+const rowsOf = (table: WalkedTable): string => {
   const { keys, reads } = columnsOf(table);
   const wanted = table.key.map((_, index) => `$${index + 1}::text[]`).join(", ");
   const also = Object.entries(table.also ?? {}).map(([name, sql]) => `(${sql})::text as ${name}`);
@@ -80,7 +80,7 @@ const rowsOf = (table: EncryptedTable): string => {
  * Updates only unchanged columns, and returns those rows' keys. Compares text, because not every database has xmin.
  * Index: the primary key.
  */
-const storing = (table: EncryptedTable): string => {
+const storing = (table: WalkedTable): string => {
   const { keys, reads } = columnsOf(table);
   const columns = table.columns.map(([column]) => column);
   const names = [
@@ -102,10 +102,7 @@ const storing = (table: EncryptedTable): string => {
     where ${conditions.join(" and ")} returning ${keys.map((column) => `t.${column}::text`).join(", ")}`;
 };
 
-const createTableWalk = (
-  table: EncryptedTable,
-  { database, cipher, writes, acceptsUnbound }: WalkOptions,
-) => {
+const createTableWalk = (table: WalkedTable, { database, cipher, writes, acceptsUnbound }: WalkOptions) => {
   const keyOf = (row: EncryptedRow): Key => table.key.map(([column]) => row[column] ?? "");
   const nameOf = (key: Key): string => key.join("\u0000");
   const query = <Row extends EncryptedRow>(text: string, values: unknown[]): Promise<Row[]> =>
@@ -138,7 +135,9 @@ const createTableWalk = (
       const reencryptRow = reencrypt[column];
       if (text == null || reencryptRow === undefined) continue;
       try {
-        const { result, openedWith, encrypted, unbound } = use.during((cipher) => reencryptRow(text, cipher));
+        const { result, openedWith, encrypted, unbound } = use.during((encryption) =>
+          reencryptRow(text, encryption),
+        );
         next[column] = result;
         for (const id of openedWith) found.ids.add(id);
         if (unbound > 0) found.isUnbound = true;
@@ -152,7 +151,7 @@ const createTableWalk = (
         else throw error;
         // The rest of the column is unread: it may need any key that it names.
         const readable = type === "bytea" ? Buffer.from(text, "base64").toString("latin1") : text;
-        for (const id of cipher.keyIds) if (readable.includes(`${ENCRYPTED_PREFIX}${id}:`)) found.ids.add(id);
+        for (const id of use.keysNamedIn(readable)) found.ids.add(id);
       }
     }
     return { next, ...found };

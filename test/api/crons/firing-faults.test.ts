@@ -3,13 +3,7 @@ import { createAuthorize } from "../../../src/access/authorize.ts";
 import { THE_SERVER } from "../../../src/access/caller.ts";
 import { createDueCrons } from "../../../src/api/crons/firing/due.ts";
 import { createFiring, type FiringParts } from "../../../src/api/crons/firing/firing.ts";
-import {
-  decryptRow,
-  REPLACED_JSON,
-  RUN_JSON,
-  THREAD_JSON,
-  type RunKey,
-} from "../../../src/platform/encryption/columns.ts";
+import type { RunKey } from "../../../src/platform/encryption/columns.ts";
 import type { CronRecord } from "../../../src/api/crons/schemas.ts";
 import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
 import { NO_FAULTS, type FaultPoint, type Faults } from "../../../src/platform/domain/faults.ts";
@@ -19,7 +13,7 @@ import { createPendingLimits } from "../../../src/api/runs/creation/pending-limi
 import { createScheduledRuns } from "../../../src/api/runs/creation/scheduled.ts";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
-import { TEST_CIPHER } from "../../helpers/encryption.ts";
+import { TEST_ENCRYPTION } from "../../helpers/encryption.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
 
@@ -36,7 +30,7 @@ beforeAll(async () => {
     poolSize: 4,
     applicationName: "threadloom test",
     preparedStatements: true,
-    cipher: TEST_CIPHER,
+    encryption: TEST_ENCRYPTION,
     logger: listeningLogger().logger,
   });
 });
@@ -278,13 +272,12 @@ test("the run of a cron is like one that was asked for, whatever its assistant a
          t.unfinished_runs, t.turns from threadloom.runs r join threadloom.threads t using (thread_id) where ${where} = $1`,
       [value],
     );
-    const opened = decryptRow(TEST_CIPHER, REPLACED_JSON, decryptRow(TEST_CIPHER, RUN_JSON, found!));
+    const opened = database.encryption.decrypted("runs", found!);
     const { run_id, thread_id, available_at, created_at, updated_at, ...rest } = opened;
     expect([run_id, thread_id, available_at, created_at, updated_at]).not.toContain(null);
     const ofThread = { thread_id, metadata: rest.thread_metadata, config: rest.thread_config };
-    const { metadata: thread_metadata, config: thread_config } = decryptRow(
-      TEST_CIPHER,
-      THREAD_JSON,
+    const { metadata: thread_metadata, config: thread_config } = database.encryption.decrypted(
+      "threads",
       ofThread,
     );
     // Headers of the request that its graph is told of (`http.configurable_headers`): a cron has no request.

@@ -3,6 +3,7 @@ import { createDecisions, HandlerError } from "../../../src/access/auth/decision
 import { userOf } from "../../../src/access/auth/users.ts";
 import { createAuthorize } from "../../../src/access/authorize.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
+import { createEncryption } from "../../../src/platform/encryption/encryption.ts";
 import { createRunGrants } from "../../../src/api/runs/creation/granted.ts";
 import { runBody } from "../../../src/api/runs/schemas.ts";
 
@@ -26,7 +27,11 @@ const grant = async (body: ReturnType<typeof bodyOf>, handler: (value: Given) =>
     if (event === "threads:create_run") handler(value as Given);
   };
   const decisions = createDecisions({ handlerOf: () => answer });
-  return await createRunGrants(createAuthorize({ decisions }), undefined)(userOf("alice"), body, newId());
+  return await createRunGrants(createAuthorize({ decisions }), createEncryption(undefined))(
+    userOf("alice"),
+    body,
+    newId(),
+  );
 };
 
 test("what is changed deep within a request is what the run is given, and the request stays as it was", async () => {

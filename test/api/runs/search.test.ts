@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createEncryption } from "../../../src/platform/encryption/encryption.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { invalid } from "../../../src/platform/domain/errors.ts";
 import { runSearchBody, type RunRecord } from "../../../src/api/runs/schemas.ts";
@@ -170,6 +171,7 @@ describe("a search of many runs", () => {
   test("shows the page it has found though counting the rest takes too long", async () => {
     const found = ["a", "b", "c"].map((run_id) => ({ run_id, page_rows: "3", weight_before: null }));
     const database = {
+      encryption: createEncryption(undefined),
       boundedRead: (text: string) =>
         text.startsWith("select count(*)")
           ? Promise.reject(invalid("This takes longer than 2 seconds; narrow the filter."))
@@ -273,6 +275,7 @@ describe("a cursor", () => {
     await query(server, "analyze threadloom.runs", []);
     const texts: { text: string; values: unknown[] }[] = [];
     const database = {
+      encryption: createEncryption(undefined),
       boundedRead: (text: string, values: unknown[]) => {
         texts.push({ text, values });
         return Promise.resolve([]);

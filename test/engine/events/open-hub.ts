@@ -8,7 +8,7 @@ import { noteUnlogged } from "../../../src/engine/queue/sql/note-unlogged.ts";
 import { NO_FAULTS } from "../../../src/platform/domain/faults.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createRunRepository } from "../../../src/api/runs/repository.ts";
-import { TEST_CIPHER } from "../../helpers/encryption.ts";
+import { TEST_ENCRYPTION } from "../../helpers/encryption.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
 export interface Told extends RunEvent {
@@ -37,7 +37,7 @@ export const openHub = async (connectionString: string) => {
     poolSize: 4,
     applicationName: "threadloom test",
     preparedStatements: true,
-    cipher: TEST_CIPHER,
+    encryption: TEST_ENCRYPTION,
     logger,
   });
   const processId = newId();

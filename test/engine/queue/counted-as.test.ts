@@ -1,31 +1,33 @@
 import { expect, test } from "vitest";
 import type { Caller } from "../../../src/access/caller.ts";
 import { createCipher } from "../../../src/platform/encryption/cipher.ts";
+import { createEncryption } from "../../../src/platform/encryption/encryption.ts";
 import { encryptionKey } from "../../../src/platform/encryption/keys.ts";
 import { countedAs, isUser } from "../../../src/engine/queue/counted-as.ts";
 
+const OFF = createEncryption(undefined);
 const user = (identity: string): Caller => ({ kind: "user", identity, permissions: [], user: {} });
 const key = (id: string): Caller => ({ kind: "key", id, scopes: ["run"] });
 
 test("all runs of a caller are counted by one text, those of others by another, whatever they are called", () => {
-  const texts = [user("ann"), user("bob"), key("ann"), user("key:ann")].map((one) =>
-    countedAs(undefined, one),
-  );
+  const texts = [user("ann"), user("bob"), key("ann"), user("key:ann")].map((one) => countedAs(OFF, one));
   expect(new Set(texts).size).toBe(texts.length);
-  expect(countedAs(undefined, user("ann"))).toBe(texts[0]);
+  expect(countedAs(OFF, user("ann"))).toBe(texts[0]);
   expect(texts.map((text) => isUser(text!))).toEqual([true, true, false, true]);
 });
 
 test("nobody is counted who has no name", () => {
-  expect(countedAs(undefined, { kind: "anonymous" })).toBeNull();
-  expect(countedAs(undefined, { kind: "server" })).toBeNull();
+  expect(countedAs(OFF, { kind: "anonymous" })).toBeNull();
+  expect(countedAs(OFF, { kind: "server" })).toBeNull();
 });
 
 test("with a key for encryption, names can't be tried against what is stored", () => {
-  const [first, second] = [1, 2].map((byte) => createCipher([encryptionKey(Buffer.alloc(32, byte))]));
-  const stored = countedAs(first, user("ann"));
-  expect(stored).not.toBe(countedAs(undefined, user("ann")));
-  expect(stored).not.toBe(countedAs(second, user("ann")));
-  expect(stored).toBe(countedAs(first, user("ann")));
+  const [first, second] = [1, 2].map((byte) =>
+    createEncryption(createCipher([encryptionKey(Buffer.alloc(32, byte))])),
+  );
+  const stored = countedAs(first!, user("ann"));
+  expect(stored).not.toBe(countedAs(OFF, user("ann")));
+  expect(stored).not.toBe(countedAs(second!, user("ann")));
+  expect(stored).toBe(countedAs(first!, user("ann")));
   expect(stored).not.toContain("ann");
 });

@@ -5,7 +5,7 @@ import { checkEncryption } from "../../../src/cli/doctor/encryption.ts";
 import { openDatabase } from "../../../src/platform/database/database.ts";
 import type { Cipher } from "../../../src/platform/encryption/cipher.ts";
 import { openCipher } from "../../../src/platform/encryption/setup.ts";
-import type { EncryptedTable } from "../../../src/server/key-rotation/columns.ts";
+import type { WalkedTable } from "../../../src/server/key-rotation/columns.ts";
 import { ENCRYPTED_TABLES } from "../../../src/server/key-rotation/tables.ts";
 import { walkEncrypted } from "../../../src/server/key-rotation/walk.ts";
 import { apiOf, type Api } from "../../helpers/api.ts";
@@ -148,7 +148,7 @@ const shownOf = async (
 };
 
 /** SQL for which rows of a table are of a conversation. */
-const rowsOf = ({ name }: EncryptedTable, { threads, assistantId, cronId, word }: Conversation): string => {
+const rowsOf = ({ name }: WalkedTable, { threads, assistantId, cronId, word }: Conversation): string => {
   if (name.startsWith("assistant")) return `assistant_id = '${assistantId}'`;
   if (name === "crons") return `cron_id = '${cronId}'`;
   if (name === "store_items") return `namespace = '{${word}}'`;
@@ -158,7 +158,7 @@ const rowsOf = ({ name }: EncryptedTable, { threads, assistantId, cronId, word }
 /** Gives rows what those of another conversation hold in a column, does something, and takes it back. Answers how many. */
 const withMoved = async (
   { database }: Site,
-  table: EncryptedTable,
+  table: WalkedTable,
   column: string,
   { from, to }: { from: Conversation; to: Conversation },
   work: () => Promise<void>,
@@ -280,7 +280,8 @@ describe("what an earlier version has encrypted, bound to no row", () => {
     await database.drop();
   });
 
-  const cipher = openCipher({ keys: [KEY, OLDER].flatMap(keysOf), metadataKeys: CHOSEN }) as Cipher;
+  const encryption = { keys: [KEY, OLDER].flatMap(keysOf), metadataKeys: CHOSEN };
+  const cipher = openCipher(encryption) as Cipher;
   const unbound = (place: string): string => (place.startsWith("json ") ? "json" : place);
   /** Stores all that is there as that version did. */
   const storeAsBefore = async (): Promise<void> => {
@@ -289,7 +290,7 @@ describe("what an earlier version has encrypted, bound to no row", () => {
       poolSize: 1,
       applicationName: "an earlier version",
       preparedStatements: false,
-      cipher,
+      encryption,
       logger: listeningLogger().logger,
     });
     const earlier: Cipher = {

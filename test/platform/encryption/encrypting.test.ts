@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isEncrypted, openText, type Cipher, type Places } from "../../../src/platform/encryption/cipher.ts";
-import { CHECKPOINT_JSON, RUN_JSON } from "../../../src/platform/encryption/columns.ts";
+import { ENCRYPTED_COLUMNS } from "../../../src/platform/encryption/columns.ts";
+import { createEncryption } from "../../../src/platform/encryption/encryption.ts";
 import {
   assertSearchable,
   decryptJson,
@@ -11,7 +12,6 @@ import {
 } from "../../../src/platform/encryption/json.ts";
 import { parseKeys } from "../../../src/platform/encryption/keys.ts";
 import { openCipher } from "../../../src/platform/encryption/setup.ts";
-import { encryptOwnMetadata } from "../../../src/state/checkpoints/rows/metadata.ts";
 import type { JsonObject } from "../../../src/platform/lib/json.ts";
 import { cipherOf } from "../../helpers/encryption.ts";
 
@@ -162,15 +162,22 @@ describe("sealed values in JSON", () => {
       expect(parsed(stored.replaceAll('":', '" : '))).toEqual(own);
       const kwargs = { input: "said", interrupt_before: [text], checkpoint: { checkpoint_map: { a: text } } };
       expect(
-        parsed(RUN_JSON.kwargs.encrypted(cipher, JSON.stringify(kwargs), RUN), RUN_JSON.kwargs.places(RUN)),
+        parsed(
+          ENCRYPTED_COLUMNS.runs.kwargs.encrypted(cipher, JSON.stringify(kwargs), RUN),
+          ENCRYPTED_COLUMNS.runs.kwargs.places(RUN),
+        ),
       ).toEqual(kwargs);
       const config = { [text]: text, configurable: { [text]: text } };
       expect(parsed(JSON.stringify(encryptConfig(cipher, config, { place: ROW })))).toEqual(config);
       const ofCheckpoint = { searchable: text, copied: { secret: 1, a: text } };
-      const encrypted = encryptOwnMetadata(cipher, ofCheckpoint, new Set(["searchable"]), CHECKPOINT);
-      expect(parsed(JSON.stringify(encrypted), CHECKPOINT_JSON.metadata.places(CHECKPOINT))).toEqual(
+      const encrypted = createEncryption(cipher).encryptedMetadata(
         ofCheckpoint,
+        CHECKPOINT,
+        (key) => key === "searchable",
       );
+      expect(
+        parsed(JSON.stringify(encrypted), ENCRYPTED_COLUMNS.checkpoints.metadata.places(CHECKPOINT)),
+      ).toEqual(ofCheckpoint);
       expect(() => assertSearchable(cipher, { a: [text] })).toThrow("begin with 'enc1:'");
     }
     const quoted = { text: `he wrote "${encryptValue(cipher, "said", ROW)}" there` };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ITEM_JSON, THREAD_JSON } from "../../../src/platform/encryption/columns.ts";
+import { ENCRYPTED_COLUMNS } from "../../../src/platform/encryption/columns.ts";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer } from "../../helpers/app.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
@@ -13,7 +13,7 @@ const OLD = "an old key of a test, 32 bytes .";
 const NEW = "a key of a test, of 32 bytes ...";
 const LOST = "a lost key of a test, 32 bytes .";
 const CHOSEN = ["secret"];
-const [ITEM] = ITEM_JSON.value.places({ namespace: ["a"], key: "one" });
+const [ITEM] = ENCRYPTED_COLUMNS.store_items.value.places({ namespace: ["a"], key: "one" });
 const [OLD_ID, LOST_ID] = [OLD, LOST].map((key) => cipherOf(key).keyId);
 
 let database: FreshDatabase;
@@ -81,8 +81,8 @@ test("no text of a caller keeps an older key needed, wherever it names that key"
 test("a column that lacks its key keeps no other column of its row from the newest key", async () => {
   const threadId = await withServer([NEW, OLD], (api) => api.aThread());
   const key = { thread_id: threadId };
-  const config = cipherOf(OLD).encrypt('"said"', THREAD_JSON.config.places(key)[0]);
-  const secret = cipherOf(LOST).encrypt('"said"', THREAD_JSON.metadata.places(key)[0]);
+  const config = cipherOf(OLD).encrypt('"said"', ENCRYPTED_COLUMNS.threads.config.places(key)[0]);
+  const secret = cipherOf(LOST).encrypt('"said"', ENCRYPTED_COLUMNS.threads.metadata.places(key)[0]);
   await query(database, "update threadloom.threads set metadata = $2, config = $3 where thread_id = $1", [
     threadId,
     JSON.stringify({ secret }),

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
 import type { ClaimOptions } from "../../../src/engine/outbox/claim.ts";
 import { createDeliveries, type Deliveries } from "../../../src/engine/outbox/deliveries.ts";
-import { receiverOf, webhookParts } from "../../../src/engine/queue/webhook-address.ts";
+import { receiverOf, webhookParts } from "../../../src/platform/domain/webhook-address.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 

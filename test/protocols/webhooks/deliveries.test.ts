@@ -14,7 +14,7 @@ import { createWebhookService } from "../../../src/protocols/webhooks/service.ts
 import { saying } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
-import { TEST_CIPHER } from "../../helpers/encryption.ts";
+import { TEST_ENCRYPTION } from "../../helpers/encryption.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
 import { startReceiver, type Receiver } from "./receiver.ts";
@@ -50,7 +50,7 @@ beforeAll(async () => {
     poolSize: 1,
     applicationName: "webhooks test",
     preparedStatements: true,
-    cipher: TEST_CIPHER,
+    encryption: TEST_ENCRYPTION,
     logger: listeningLogger().logger,
   });
 });

@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { randomUUID } from "node:crypto";
 import { createCheckpointStorage, type CheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
 import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
-import { TEST_CIPHER } from "../../helpers/encryption.ts";
+import { TEST_ENCRYPTION } from "../../helpers/encryption.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 
 const logger = pino({ level: "silent" });
@@ -23,7 +23,7 @@ export const openStorage = async (cacheBytes?: number): Promise<OpenStorage> => 
     poolSize: 4,
     applicationName: "test",
     preparedStatements: true,
-    cipher: TEST_CIPHER,
+    encryption: TEST_ENCRYPTION,
     logger,
   });
   const anotherProcess = () => createCheckpointStorage({ database, logger, cacheBytes });

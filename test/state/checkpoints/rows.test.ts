@@ -3,17 +3,9 @@ import { MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { uuid6, type Checkpoint } from "@langchain/langgraph-checkpoint";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  checkpointPlace,
-  contentPlace,
-  elementsPlace,
-  openRecord,
-  openWrites,
-} from "../../../src/state/checkpoints/rows/encryption.ts";
-import { openText } from "../../../src/platform/encryption/cipher.ts";
+import { openRecord, openWrites } from "../../../src/state/checkpoints/rows/encryption.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 import { collected } from "../../helpers/collected.ts";
-import { TEST_CIPHER } from "../../helpers/encryption.ts";
 
 let opened: OpenStorage;
 beforeAll(async () => {
@@ -41,31 +33,24 @@ const occurrences = async (threadId: string, text: string): Promise<number> => {
       `select ${columns} from threadloom.${table} where thread_id = $1`,
       [threadId],
     );
+  const { encryption } = opened.database;
+  const keyOf = (row: Record<string, string>) => ({ checkpoint_ns: row.ns!, checkpoint_id: row.id! });
   const texts = [
     ...(await rowsOf("checkpoint_ns ns, checkpoint_id id, record", "checkpoints")).map((row) =>
-      openRecord(TEST_CIPHER, row.record!, checkpointPlace(row.ns!, row.id!)),
+      openRecord(encryption, row.record!, keyOf(row)),
     ),
     ...(
       await rowsOf(
         "checkpoint_ns ns, checkpoint_id id, coalesce(task_name, task_id::text) task, writes",
         "checkpoint_writes",
       )
-    ).map((row) =>
-      openWrites(TEST_CIPHER, row.writes!, {
-        checkpointNs: row.ns!,
-        checkpointId: row.id!,
-        taskId: row.task!,
-      }),
-    ),
-    ...(await rowsOf("list_id list, position, elements", "checkpoint_elements")).map((row) =>
-      openText(
-        TEST_CIPHER,
-        row.elements!,
-        elementsPlace({ list: Number(row.list), position: Number(row.position) }),
-      ),
-    ),
+    ).map((row) => openWrites(encryption, row.writes!, keyOf(row), row.task!)),
+    ...(await rowsOf("list_id list, position, elements", "checkpoint_elements")).map((row) => {
+      const key = { list: Number(row.list), position: Number(row.position) };
+      return encryption.decryptedValue("checkpoint_elements", "elements", row.elements!, key);
+    }),
     ...(await rowsOf("hash, content", "checkpoint_contents")).map((row) =>
-      openText(TEST_CIPHER, row.content!, contentPlace(row.hash!)),
+      encryption.decryptedValue("checkpoint_contents", "content", row.content!, { hash: row.hash! }),
     ),
   ];
   return texts.reduce((sum, each) => sum + each.split(text).length - 1, 0);

@@ -1,8 +1,7 @@
 import * as vitest from "vitest";
 import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
 import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
-import type { Cipher } from "../../../src/platform/encryption/cipher.ts";
-import { cipherOf } from "../../helpers/encryption.ts";
+import { keysOf } from "../../helpers/encryption.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { pino } from "pino";
 
@@ -13,7 +12,7 @@ const { deltaChannelHistoryTests, specTest } = await import("@langchain/langgrap
 let fresh: FreshDatabase;
 let database: Database;
 
-const initializerWith = (cipher: Cipher | undefined) => ({
+const initializerWith = (keys: string[]) => ({
   checkpointerName: "Threadloom",
   async beforeAll() {
     fresh = await freshDatabase();
@@ -22,7 +21,7 @@ const initializerWith = (cipher: Cipher | undefined) => ({
       poolSize: 2,
       applicationName: "validation",
       preparedStatements: true,
-      cipher,
+      encryption: { keys, metadataKeys: [] },
       logger: pino({ level: "silent" }),
     });
   },
@@ -40,8 +39,8 @@ const initializerWith = (cipher: Cipher | undefined) => ({
 });
 
 const initializers = [
-  ["", initializerWith(undefined)],
-  [", encrypted", initializerWith(cipherOf("a key of a test, of 32 bytes ..."))],
+  ["", initializerWith([])],
+  [", encrypted", initializerWith(keysOf("a key of a test, of 32 bytes ..."))],
 ] as const;
 
 vitest.describe.each(initializers)("the official validation suite of checkpointers%s", (_, initializer) => {

@@ -12,8 +12,6 @@ import {
   type KeyColumns,
   type KeyOrder,
 } from "../../../platform/domain/key-order.ts";
-import { ASSISTANT_JSON, decryptColumns } from "../../../platform/encryption/columns.ts";
-import { assertSearchable } from "../../../platform/encryption/json.ts";
 import type { AssistantRow, Tables } from "../../../platform/database/tables.ts";
 import { contains, toRow, weightOf, type CountedRow } from "../columns.ts";
 import type { AssistantField, AssistantFilter, AssistantSearch } from "../schemas.ts";
@@ -46,14 +44,14 @@ const matches =
 
 export const createSearchRepository = (database: Database) => {
   const kysely = queriesOver(database);
-  const { cipher } = database;
+  const { encryption } = database;
   /** Decryption needs the row's id. */
   const withId = (fields: readonly AssistantField[]): readonly AssistantField[] =>
-    cipher === undefined || fields.includes("assistant_id") ? fields : [...fields, "assistant_id"];
+    !encryption.isOn || fields.includes("assistant_id") ? fields : [...fields, "assistant_id"];
   const opened = (row: Partial<AssistantRow>, fields: readonly AssistantField[]): Partial<AssistantRow> => {
     const { assistant_id: id } = row;
-    if (cipher === undefined || id === undefined) return row;
-    const whole = decryptColumns(cipher, ASSISTANT_JSON, { assistant_id: id }, row);
+    if (!encryption.isOn || id === undefined) return row;
+    const whole = encryption.decrypted("assistants", row, { assistant_id: id });
     if (fields.includes("assistant_id")) return whole;
     const { assistant_id: _, ...rest } = whole;
     return rest;
@@ -68,7 +66,7 @@ export const createSearchRepository = (database: Database) => {
       signal?: AbortSignal,
     ): Promise<{ rows: Partial<AssistantRow>[]; total: number | undefined; cursor: string | undefined }> {
       assertOnePlace(search);
-      assertSearchable(cipher, search.metadata);
+      encryption.assertSearchable(search.metadata);
       const order = orderOf(search);
       const { cursor } = search;
       const filter = (expressions: ExpressionBuilder<Tables, "assistants">) =>
@@ -109,7 +107,7 @@ export const createSearchRepository = (database: Database) => {
     },
 
     async count(visibility: Visibility<"assistants">, filter: Filter, signal?: AbortSignal): Promise<number> {
-      assertSearchable(cipher, filter.metadata);
+      encryption.assertSearchable(filter.metadata);
       const { sql: text, parameters } = kysely
         .selectFrom("assistants")
         .select(sql<number>`count(*)::int`.as("count"))

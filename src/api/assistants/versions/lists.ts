@@ -5,8 +5,6 @@ import { whereVisible } from "../../../access/where-visible.ts";
 import { roomyPage } from "../../../platform/database/bounded-reads.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import type { AssistantVersionRow } from "../../../platform/database/tables.ts";
-import { ASSISTANT_JSON, decryptRow } from "../../../platform/encryption/columns.ts";
-import { assertSearchable } from "../../../platform/encryption/json.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { contains, LONG_COLUMNS, SNAPSHOT, toRow, weightOf, type CountedRow } from "../columns.ts";
 import type { AssistantVersionsSearch } from "../schemas.ts";
@@ -31,7 +29,7 @@ export const createVersionLists = (database: Database) => {
       { metadata = {}, limit, offset }: AssistantVersionsSearch,
       signal?: AbortSignal,
     ): Promise<{ rows: AssistantVersionRow[]; total: number | undefined }> {
-      assertSearchable(database.cipher, metadata);
+      database.encryption.assertSearchable(metadata);
       const page = kysely
         .selectFrom("assistant_versions")
         .select(SNAPSHOT)
@@ -49,7 +47,7 @@ export const createVersionLists = (database: Database) => {
         signal,
       );
       return {
-        rows: found.map((row) => decryptRow(database.cipher, ASSISTANT_JSON, toRow(row))),
+        rows: database.encryption.decryptedRows("assistant_versions", found.map(toRow)),
         total: found[0]?.total,
       };
     },
@@ -60,7 +58,7 @@ export const createVersionLists = (database: Database) => {
       metadata: JsonObject = {},
       signal?: AbortSignal,
     ): Promise<number> {
-      assertSearchable(database.cipher, metadata);
+      database.encryption.assertSearchable(metadata);
       const { sql: text, parameters } = kysely
         .selectFrom("assistant_versions")
         .select(sql<number>`count(*)::int`.as("count"))

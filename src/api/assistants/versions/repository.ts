@@ -5,7 +5,6 @@ import { whereVisible } from "../../../access/where-visible.ts";
 import type { Database, Records } from "../../../platform/database/database.ts";
 import { hasRoomForMetadata } from "../../../platform/database/merging.ts";
 import type { AssistantRow } from "../../../platform/database/tables.ts";
-import { ASSISTANT_JSON, decryptRow } from "../../../platform/encryption/columns.ts";
 import { COLUMNS, SNAPSHOT } from "../columns.ts";
 
 /** An undefined field keeps the present value. */
@@ -57,20 +56,20 @@ export const createVersionRepository = (database: Database) => {
       version: NewVersion,
     ): Promise<AssistantRow | undefined> {
       const { name, description, config = {}, context = {}, metadata } = visibility.value;
-      const { cipher } = transaction;
+      const { encryption } = transaction;
       const key = { assistant_id: assistantId };
       const values: unknown[] = [
         assistantId,
         version.graphId ?? null,
         name ?? null,
         description ?? null,
-        ASSISTANT_JSON.config.stored(cipher, config, key),
-        ASSISTANT_JSON.context.stored(cipher, context, key),
-        ASSISTANT_JSON.metadata.stored(cipher, metadata, key),
+        encryption.stored("assistants", "config", config, key),
+        encryption.stored("assistants", "context", context, key),
+        encryption.stored("assistants", "metadata", metadata, key),
       ];
       const visible = visibility.condition("a.metadata", values);
       const [row] = await transaction.query<AssistantRow>(addVersion(visible), values);
-      return row && decryptRow(cipher, ASSISTANT_JSON, row);
+      return row && encryption.decrypted("assistants", row);
     },
 
     /** Versions never change, so the update's own lock is enough. */
@@ -99,7 +98,7 @@ export const createVersionRepository = (database: Database) => {
         .where(whereVisible(visibility, "a.metadata"))
         .returning(COLUMNS.map((column) => `a.${column}` as const))
         .executeTakeFirst();
-      return row && decryptRow(database.cipher, ASSISTANT_JSON, row);
+      return row && database.encryption.decrypted("assistants", row);
     },
   };
 };

@@ -1,7 +1,7 @@
 import type { Database, Queryable } from "../../../platform/database/database.ts";
 import type { CronRow } from "../../../platform/database/tables.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import { COLUMNS, openCron } from "../repository.ts";
+import { COLUMNS } from "../repository.ts";
 
 export interface DueTime {
   /** The database's time. */
@@ -91,7 +91,7 @@ export const createDueCrons = (database: Database, graphIds: readonly string[]) 
       except,
       only ?? null,
     ]);
-    return rows.map((row) => openCron(transaction, row));
+    return transaction.encryption.decryptedRows("crons", rows);
   },
 
   /** The caller holds their locks. */

@@ -4,7 +4,7 @@ import type { ValueOf } from "../../../access/values.ts";
 import type { Caller } from "../../../access/caller.ts";
 import { assistantIdOf } from "../../../platform/domain/assistant-ids.ts";
 import { ThreadloomError } from "../../../platform/domain/errors.ts";
-import type { Cipher } from "../../../platform/encryption/cipher.ts";
+import type { Encryption } from "../../../platform/database/database.ts";
 import { validated } from "../../../http/validation.ts";
 import { newId } from "../../../platform/lib/ids.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
@@ -68,7 +68,7 @@ const bodyOf = <Body extends RunBody | ThreadlessRunBody>(
 
 /** The caller must be able to read the assistant, since the run would reveal it. */
 export const createRunGrants =
-  (authorize: Authorize, cipher: Cipher | undefined) =>
+  (authorize: Authorize, encryption: Encryption) =>
   async <Body extends RunBody | ThreadlessRunBody>(
     caller: Caller,
     body: Body,
@@ -89,6 +89,6 @@ export const createRunGrants =
       body: bodyOf(body, asked, threads.value),
       runId,
       authUser: authUserOf(caller),
-      caller: countedAs(cipher, caller),
+      caller: countedAs(encryption, caller),
     };
   };

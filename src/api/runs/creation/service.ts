@@ -28,7 +28,7 @@ const placementOf = (body: ThreadlessRunBody): Placement =>
 
 /** `streamed`: the creator reads all events. `eventStreaming`: a command created the run. `turnsSeen`: see NewRun. */
 export const createCreationService = ({ authorize, database, creation, processId }: CreationServiceParts) => {
-  const grant = createRunGrants(authorize, database.cipher);
+  const grant = createRunGrants(authorize, database.encryption);
 
   return {
     async createOnThread(

@@ -2,7 +2,6 @@ import type { Visibility } from "../../../access/visibility.ts";
 import { roomyPage, type PageColumns, type PageWeight } from "../../../platform/database/bounded-reads.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import type { RunRow, RunStatus } from "../../../platform/database/tables.ts";
-import { assertSearchable } from "../../../platform/encryption/json.ts";
 import {
   assertOnePlace,
   ID,
@@ -68,7 +67,7 @@ const idAt = (time: number, rest: "0" | "f"): string => {
 };
 
 const conditions = (
-  { cipher }: Database,
+  { encryption }: Database,
   visibility: Visibility<"threads">,
   search: RunSearch,
 ): { where: string; values: unknown[] } => {
@@ -84,7 +83,7 @@ const conditions = (
   if (search.graph_id !== undefined) add("graph_id = ?", search.graph_id);
   if (search.assistant_id !== undefined) add("assistant_id = ?::uuid", search.assistant_id);
   if (search.thread_id !== undefined) add("thread_id = ?::uuid", search.thread_id);
-  assertSearchable(cipher, search.metadata);
+  encryption.assertSearchable(search.metadata);
   if (search.metadata !== undefined) add("metadata @> ?::jsonb", JSON.stringify(search.metadata));
   if (search.created_after !== undefined) {
     const from = search.created_after;

@@ -1,7 +1,6 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import type { ThreadStatus } from "../../../platform/database/tables.ts";
-import { assertSearchable } from "../../../platform/encryption/json.ts";
 import type { ThreadFilter } from "../schemas.ts";
 import { isBehind, type Place, type RowOrder } from "./order.ts";
 
@@ -29,7 +28,7 @@ const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
  * page of 200. No text depends on a client's input, so there are at most some thousand variants.
  */
 export const conditions = (
-  { cipher }: Database,
+  { encryption }: Database,
   visibility: Visibility<"threads">,
   filter: RowFilter,
   isWithin?: (parameter: (value: unknown) => string) => string,
@@ -42,7 +41,7 @@ export const conditions = (
   };
   // One jsonb for the filter, for threads_by_metadata (gin, jsonb_path_ops).
   if (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0) {
-    assertSearchable(cipher, filter.metadata);
+    encryption.assertSearchable(filter.metadata);
     add((parameter) => `metadata @> ${parameter}::jsonb`, JSON.stringify(filter.metadata));
   }
   if (filter.status !== undefined) {

@@ -1,9 +1,7 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import type { Database } from "../../../platform/database/database.ts";
-import type { Cipher } from "../../../platform/encryption/cipher.ts";
 import { authConfigurable, toGraphConfiguration } from "../../../graphs/configuration.ts";
 import type { GraphConfiguration } from "../../../graphs/runnable-graph.ts";
-import { ASSISTANT_JSON, decryptRow, THREAD_JSON } from "../../../platform/encryption/columns.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 
 /**
@@ -47,22 +45,17 @@ const textIn = (metadata: JsonObject, key: "graph_id" | "assistant_id"): Record<
 };
 
 /** Encryption is bound to the assistant's column names. */
-const opened = (cipher: Cipher | undefined, row: ConfigurationRow): ConfigurationRow => {
-  if (cipher === undefined) return row;
-  const {
-    assistant_id,
-    assistant_metadata: metadata,
-    assistant_config: config,
-    assistant_context: context,
-  } = row;
-  const thread = decryptRow(cipher, THREAD_JSON, row);
+const opened = ({ encryption }: Database, row: ConfigurationRow): ConfigurationRow => {
+  if (!encryption.isOn) return row;
+  const { assistant_id, assistant_metadata, assistant_config, assistant_context } = row;
+  const thread = encryption.decrypted("threads", row);
   if (assistant_id === null) return thread;
-  const assistant = decryptRow(cipher, ASSISTANT_JSON, { assistant_id, metadata, config, context });
+  const key = { assistant_id };
   return {
     ...thread,
-    assistant_metadata: assistant.metadata,
-    assistant_config: assistant.config,
-    assistant_context: assistant.context,
+    assistant_metadata: encryption.decryptedValue("assistants", "metadata", assistant_metadata, key),
+    assistant_config: encryption.decryptedValue("assistants", "config", assistant_config, key),
+    assistant_context: encryption.decryptedValue("assistants", "context", assistant_context, key),
   };
 };
 
@@ -90,7 +83,7 @@ export const createThreadConfigurations = (database: Database): ThreadConfigurat
     const text = configurations(visibility.condition("t.metadata", values));
     const rows = await database.query<ConfigurationRow>(text, values);
     return new Map(
-      rows.map((row) => [row.thread_id, toConfiguration(opened(database.cipher, row), visibility.user)]),
+      rows.map((row) => [row.thread_id, toConfiguration(opened(database, row), visibility.user)]),
     );
   },
 });

@@ -5,7 +5,6 @@ import { whereVisible } from "../../../access/where-visible.ts";
 import type { Records } from "../../../platform/database/database.ts";
 import { compileOnce } from "../../../platform/database/compile-once.ts";
 import { threadBusy, threadNotFound } from "../../../platform/domain/errors.ts";
-import { THREAD_JSON } from "../../../platform/encryption/columns.ts";
 
 export interface ThreadStanding {
   graphId: string | null;
@@ -54,7 +53,9 @@ export const createStateRepository = (database: Records) => {
         .updateTable("threads")
         .set({
           status,
-          interrupts: THREAD_JSON.interrupts.stored(database.cipher, interrupts, { thread_id: threadId }),
+          interrupts: database.encryption.stored("threads", "interrupts", interrupts, {
+            thread_id: threadId,
+          }),
           error: null,
           version: sql<string>`version + 1`,
           updated_at: sql<Date>`now()`,

@@ -1,12 +1,14 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import { hasRoomFor } from "../../../platform/database/merging.ts";
-import { statement, type ComputedParameter, type Statement } from "../../../platform/database/statement.ts";
+import {
+  encryptedParameter,
+  statement,
+  type ComputedParameter,
+  type Statement,
+} from "../../../platform/database/statement.ts";
 import type { MultitaskStrategy } from "../../../platform/database/tables.ts";
-import type { Cipher } from "../../../platform/encryption/cipher.ts";
-import { RUN_JSON, THREAD_JSON, type JsonColumn, type RunKey } from "../../../platform/encryption/columns.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { EXECUTED_COLUMNS } from "../columns.ts";
-import { storedWebhook } from "../webhook-address.ts";
 
 /* The common part of the statements that create runs: `assistant`, `thread` and the insert. */
 
@@ -66,60 +68,43 @@ export interface Creation extends Rights, OfRun {
   mayWait?: boolean;
 }
 
-const keyOf = ({ runId, threadId, assistantId }: NewRun): RunKey => ({
+const ids = ({ run: { runId, threadId, assistantId } }: OfRun) => ({
   run_id: runId,
   thread_id: threadId,
   assistant_id: assistantId,
 });
 
-const jsonb = (
-  name: "metadata" | "config" | "context" | "keptConfig",
-  column: Pick<JsonColumn<RunKey, JsonObject>, "encrypted">,
-) =>
-  [
-    "jsonb",
-    ({ run: { [name]: value } }: OfRun) => (value === undefined ? null : JSON.stringify(value)),
-    ({ run }: OfRun, cipher: Cipher) =>
-      run[name] === undefined ? null : column.encrypted(cipher, run[name], keyOf(run)),
-  ] as const;
-
 export const RUN_PARAMETERS = {
   threadId: ["uuid", ({ run }: OfRun) => run.threadId],
   assistantId: ["uuid", ({ run }: OfRun) => run.assistantId],
   runId: ["uuid", ({ run }: OfRun) => run.runId],
-  metadata: jsonb("metadata", RUN_JSON.metadata),
-  config: jsonb("config", RUN_JSON.config),
-  context: jsonb("context", RUN_JSON.context),
-  kwargs: [
-    "json",
-    ({ run }: OfRun) => run.kwargs,
-    ({ run }: OfRun, cipher: Cipher) => RUN_JSON.kwargs.encrypted(cipher, run.kwargs, keyOf(run)),
-  ],
+  metadata: encryptedParameter("runs", "metadata", ({ run }: OfRun) => run.metadata, ids),
+  config: encryptedParameter("runs", "config", ({ run }: OfRun) => run.config, ids),
+  context: encryptedParameter("runs", "context", ({ run }: OfRun) => run.context, ids),
+  kwargs: encryptedParameter("runs", "kwargs", ({ run }: OfRun) => run.kwargs, ids),
   multitaskStrategy: ["text", ({ run }: OfRun) => run.multitaskStrategy],
   resumable: ["boolean", ({ run }: OfRun) => run.resumable],
   deleteThread: ["boolean", ({ run }: OfRun) => run.deleteThread],
   afterSeconds: ["float8", ({ run }: OfRun) => run.afterSeconds],
   readerId: ["uuid", ({ run }: OfRun) => run.readerId],
-  webhook: [
-    "text",
-    ({ run }: OfRun) => run.webhook,
-    ({ run: { webhook, runId } }: OfRun, cipher: Cipher) =>
-      webhook === null ? null : storedWebhook(cipher, webhook, runId),
-  ],
-  keptConfig: jsonb("keptConfig", THREAD_JSON.config),
-  authUser: [
-    "jsonb",
+  webhook: encryptedParameter("runs", "webhook", ({ run }: OfRun) => run.webhook, ids),
+  keptConfig: encryptedParameter("threads", "config", ({ run }: OfRun) => run.keptConfig ?? null, ids),
+  authUser: encryptedParameter(
+    "runs",
+    "auth_user",
     ({ run: { authUser } }: OfRun) => (authUser === null ? null : JSON.stringify(authUser)),
-    ({ run: { authUser, runId } }: OfRun, cipher: Cipher) =>
-      authUser === null
-        ? null
-        : RUN_JSON.auth_user.encrypted(cipher, JSON.stringify(authUser), { run_id: runId }),
-  ],
+    ids,
+  ),
   caller: ["text", ({ run }: OfRun) => run.caller],
 } as const;
 
 /** The metadata of a run, and of the thread that is created with the run. */
-export const METADATA_WITH_THREAD = jsonb("metadata", THREAD_JSON.metadata);
+export const METADATA_WITH_THREAD = encryptedParameter(
+  "threads",
+  "metadata",
+  ({ run }: OfRun) => run.metadata,
+  ids,
+);
 
 export const CLAIM_PARAMETERS = {
   workerId: ["uuid", ({ claim }: Creation) => claim?.workerId ?? null],
@@ -256,7 +241,7 @@ export const createMany = <Source, Named extends object, Conditional extends obj
       [
         `${type}[]` as ComputedParameter<never>[0],
         ({ creations }) => creations.map(valueOf),
-        encryptedOf && (({ creations }, cipher) => creations.map((one) => encryptedOf(one, cipher))),
+        encryptedOf && (({ creations }, encryption) => creations.map((one) => encryptedOf(one, encryption))),
       ],
     ],
   );

@@ -1,14 +1,7 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import { THREAD_JSON } from "../../../platform/encryption/columns.ts";
-import type { JsonObject } from "../../../platform/lib/json.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import type { RunEnd, RunOutcome } from "../attempts.ts";
-import { storedFinalValues } from "../final-values.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
-
-/** An end with an error concerns a single thread. */
-const storedError = ({ cipher }: Queryable, error: JsonObject, threadId: string | undefined): string =>
-  THREAD_JSON.error.stored(cipher, JSON.stringify(error), { thread_id: threadId ?? "" });
 
 const FINAL_VALUES = { finalValues: "$4::bytea", valuesOmitted: "$5::boolean" };
 
@@ -29,14 +22,20 @@ export const deletingThreads = (record: RecordEnds | undefined) => {
     threadIds: readonly string[],
     { status, error, final }: Pick<RunEnd, "status" | "error"> & Pick<RunOutcome, "final">,
   ): Promise<void> => {
+    const { encryption } = transaction;
+    // An end with an error or values concerns a single thread.
+    const key = { thread_id: threadIds[0] ?? "" };
     await transaction.query(DELETE_THREADS, [
       threadIds,
       status,
-      error === null ? null : storedError(transaction, error, threadIds[0]),
+      encryption.stored("threads", "error", error && JSON.stringify(error), key),
       // PostgreSQL rejects parameters that the text does not use.
       ...(record === undefined
         ? []
-        : [storedFinalValues(transaction.cipher, final?.values, threadIds[0]), final?.omitted ?? false]),
+        : [
+            encryption.stored("webhook_deliveries", "final_values", final?.values ?? null, key),
+            final?.omitted ?? false,
+          ]),
     ]);
   };
 };

@@ -1,10 +1,7 @@
-import type { Queryable } from "../../../platform/database/database.ts";
-import { statement } from "../../../platform/database/statement.ts";
-import type { Cipher } from "../../../platform/encryption/cipher.ts";
-import { RUN_JSON, THREAD_JSON } from "../../../platform/encryption/columns.ts";
+import type { Encryption, Queryable } from "../../../platform/database/database.ts";
+import { encryptedParameter, statement } from "../../../platform/database/statement.ts";
 import type { AttemptSelector, RunOutcome } from "../attempts.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
-import { storedFinalValues } from "../final-values.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
 interface Finish {
@@ -13,28 +10,22 @@ interface Finish {
   lastCheckpoint: { checkpointNs: string; checkpointId: string } | undefined;
 }
 
-const storedError = (cipher: Cipher | undefined, { attempt, outcome: { error } }: Finish): string | null =>
-  error === null ? null : RUN_JSON.error.stored(cipher, JSON.stringify(error), { run_id: attempt.runId });
-const storedInterrupts = (cipher: Cipher | undefined, { attempt, outcome }: Finish): string =>
-  THREAD_JSON.interrupts.stored(cipher, outcome.interrupts, { thread_id: attempt.threadId });
+const errorOf = ({ outcome: { error } }: Finish): string | null =>
+  error === null ? null : JSON.stringify(error);
+const ofRun = ({ attempt }: Finish) => ({ run_id: attempt.runId });
+const ofThread = ({ attempt }: Finish) => ({ thread_id: attempt.threadId });
 
 const FINISH_PARAMETERS = {
   threadId: ["uuid", ({ attempt }: Finish) => attempt.threadId],
   runId: ["uuid", ({ attempt }: Finish) => attempt.runId],
   attempt: ["integer", ({ attempt }: Finish) => attempt.attempt],
   status: ["text", ({ outcome }: Finish) => outcome.status],
-  error: [
-    "jsonb",
-    (finish: Finish) => storedError(undefined, finish),
-    (finish: Finish, cipher: Cipher) => storedError(cipher, finish),
-  ],
+  error: encryptedParameter("runs", "error", errorOf, ofRun),
   threadError: [
     "jsonb",
     () => null,
-    ({ attempt, outcome: { error } }: Finish, cipher: Cipher) =>
-      error === null
-        ? null
-        : THREAD_JSON.error.encrypted(cipher, JSON.stringify(error), { thread_id: attempt.threadId }),
+    (finish: Finish, encryption: Encryption) =>
+      encryption.stored("threads", "error", errorOf(finish), ofThread(finish)),
   ],
   /** Null: the thread's status does not change. */
   threadStatus: [
@@ -42,11 +33,12 @@ const FINISH_PARAMETERS = {
     ({ outcome: { threadStatus } }: Finish) => (threadStatus === "unchanged" ? null : threadStatus),
   ],
   // Interrupts may contain NUL, which jsonb cannot hold; the checkpoint has the exact value.
-  interrupts: [
-    "jsonb",
-    (finish: Finish) => storedInterrupts(undefined, finish),
-    (finish: Finish, cipher: Cipher) => storedInterrupts(cipher, finish),
-  ],
+  interrupts: encryptedParameter(
+    "threads",
+    "interrupts",
+    ({ outcome }: Finish) => outcome.interrupts,
+    ofThread,
+  ),
   unlogged: ["boolean", ({ outcome }: Finish) => outcome.unlogged ?? false],
   checkpointId: ["uuid", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointId ?? null],
   checkpointNs: ["text", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointNs ?? null],
@@ -55,12 +47,12 @@ const FINISH_PARAMETERS = {
 /** For runs with a webhook. */
 const VALUES_PARAMETERS = {
   ...FINISH_PARAMETERS,
-  finalValues: [
-    "bytea",
+  finalValues: encryptedParameter(
+    "webhook_deliveries",
+    "final_values",
     ({ outcome }: Finish) => outcome.final?.values ?? null,
-    ({ attempt, outcome }: Finish, cipher: Cipher) =>
-      storedFinalValues(cipher, outcome.final?.values, attempt.threadId),
-  ],
+    ofThread,
+  ),
   valuesOmitted: ["boolean", ({ outcome }: Finish) => outcome.final?.omitted ?? false],
 } as const;
 

@@ -133,7 +133,7 @@ export class CheckpointReader {
   }
 
   private parse(encrypted: CheckpointRow, only?: ReadonlySet<string>, withoutWrites = false): ParsedRow {
-    const row = decryptRow(encrypted);
+    const row = decryptRow(this.database.encryption, encrypted);
     const { body, channels, writes } = parseRowText(row.record, this.shapes.parse(row.shape), row.segments);
     this.shapes.markStored(row.shape_hash);
     return {

@@ -1,5 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import { notSearchable } from "../../../platform/encryption/json.ts";
+import { notSearchable } from "../../../platform/domain/errors.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 
 /** Undefined: all threads, all namespaces. */
@@ -19,7 +19,7 @@ const encryptedKey = (
 /** Throws `invalid`, because the filter would skip checkpoints with an encrypted value. */
 export const assertFilterOpen = async (queryable: Queryable, filter: MetadataFilter): Promise<void> => {
   const keys = Object.keys(filter.metadata ?? {});
-  if (queryable.cipher === undefined || keys.length === 0) return;
+  if (!queryable.encryption.isOn || keys.length === 0) return;
   const values: unknown[] = [keys];
   const conditions = ["true"];
   if (filter.threadId !== undefined) conditions.push(`c.thread_id = $${values.push(filter.threadId)}::uuid`);

@@ -1,9 +1,7 @@
-import type { Queryable } from "../../../platform/database/database.ts";
-import { openText, type Cipher } from "../../../platform/encryption/cipher.ts";
+import type { Encryption, Queryable } from "../../../platform/database/database.ts";
 import { LARGE_ANSWER_BYTES } from "../../../platform/lib/large-answers.ts";
 import type { Coverage, StoredElements } from "../lists/element-cache.ts";
 import { ELEMENTS_PER_ROW_AT_MOST } from "../rows/new-rows.ts";
-import { contentPlace, elementsPlace } from "../rows/encryption.ts";
 import { LINE, RECORD } from "../rows/separators.ts";
 import { COLUMNS, SHAPE_OF_C, toRow, WRITES, type CheckpointRow, type RawRow } from "./row-statements.ts";
 
@@ -97,8 +95,7 @@ export const readCheckpoint = async (
   const { elements, contents, ...row } = raw;
   const heldBack = weightOf(elements) + weightOf(contents);
   const parts = { elements: withoutWeight(elements), contents: withoutWeight(contents) };
-  const { cipher } = queryable;
-  return { row: toRow(row, cipher), ...toParts(parts, cipher), heldBack };
+  return { row: toRow(row), ...toParts(parts, queryable.encryption), heldBack };
 };
 
 const weightOf = (text: string | null): number => (text?.startsWith(WEIGHED) ? Number(text.slice(1)) : 0);
@@ -177,7 +174,7 @@ export const readParts = async (
     isBounded,
   ]);
   return {
-    parts: rows.map((row) => [row.thread_id, toParts(row, queryable.cipher)]),
+    parts: rows.map((row) => [row.thread_id, toParts(row, queryable.encryption)]),
     leftOut: rows[0]?.left_out ?? undefined,
     bytesOfFirst: Number(rows[0]?.bytes_of_first ?? 0),
   };
@@ -185,18 +182,24 @@ export const readParts = async (
 
 const toParts = (
   { elements, contents }: { elements: string | null; contents: string | null },
-  cipher: Cipher | undefined,
+  encryption: Encryption,
 ): ReadParts => ({
   elements: (elements?.split(RECORD) ?? []).map((text) => {
     const end = text.indexOf(LINE);
     const [list, position] = text.slice(0, end).split(",").map(Number) as [number, number];
-    const texts = openText(cipher, text.slice(end + 1), elementsPlace({ list, position })).split(LINE);
+    const key = { list, position };
+    const texts = encryption
+      .decryptedValue("checkpoint_elements", "elements", text.slice(end + 1), key)
+      .split(LINE);
     // A row without elements keeps the position of pruned ones.
     return { list, position, texts: texts[0] === "" ? [] : texts };
   }),
   contents: (contents?.split(RECORD) ?? []).map((text) => {
     const end = text.indexOf(LINE);
     const hash = text.slice(0, end);
-    return { hash, text: openText(cipher, text.slice(end + 1), contentPlace(hash)) };
+    return {
+      hash,
+      text: encryption.decryptedValue("checkpoint_contents", "content", text.slice(end + 1), { hash }),
+    };
   }),
 });

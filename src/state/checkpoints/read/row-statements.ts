@@ -1,10 +1,7 @@
-import type { Queryable } from "../../../platform/database/database.ts";
-import type { Cipher } from "../../../platform/encryption/cipher.ts";
-import { CHECKPOINT_JSON } from "../../../platform/encryption/columns.ts";
-import { assertSearchable, decryptJson } from "../../../platform/encryption/json.ts";
+import type { Encryption, Queryable } from "../../../platform/database/database.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { toJsonb } from "../../../platform/lib/jsonb.ts";
-import { checkpointPlace, openRecord, openWrites } from "../rows/encryption.ts";
+import { openRecord, openWrites } from "../rows/encryption.ts";
 import { RECORD } from "../rows/separators.ts";
 import { parseTaskWrites, type TaskWrites } from "../rows/row-text.ts";
 import { assertFilterOpen } from "./encrypted-filter.ts";
@@ -25,8 +22,6 @@ export interface CheckpointRow {
   shape_hash: string;
   /** Stored after the record, by task and run, in order. */
   writes: TaskWrites[];
-  /** Set until the row is decrypted. */
-  cipher?: Cipher | undefined;
 }
 
 export type RawRow = Omit<CheckpointRow, "segments" | "writes"> & {
@@ -63,7 +58,7 @@ export interface RowFilter {
 
 /** `which` selects from the rows, named `c`. */
 const rowsStatement = (
-  { cipher }: Queryable,
+  { encryption }: Queryable,
   filter: RowFilter,
   more: string,
   which: (rows: string, bind: (value: unknown, type: string) => string) => string,
@@ -81,7 +76,7 @@ const rowsStatement = (
   }
   if (filter.runId !== undefined) conditions.push(`c.run_id = ${bind(filter.runId, "uuid")}`);
   if (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0) {
-    assertSearchable(cipher, filter.metadata);
+    encryption.assertSearchable(filter.metadata);
     const wanted = bind(toJsonb(JSON.stringify(filter.metadata)).jsonb, "jsonb");
     conditions.push(
       `(select s.metadata || c.metadata from threadloom.checkpoint_shapes s where s.hash = c.shape) @> ${wanted}`,
@@ -102,7 +97,7 @@ const rowsStatement = (
 export const readRows = async (queryable: Queryable, filter: RowFilter): Promise<CheckpointRow[]> => {
   await assertFilterOpen(queryable, filter);
   const { text, values } = rowsStatement(queryable, filter, "", (rows) => rows);
-  return (await queryable.query<RawRow>(text, values)).map((row) => toRow(row, queryable.cipher));
+  return (await queryable.query<RawRow>(text, values)).map(toRow);
 };
 
 const WEIGHT_OF_C = `octet_length(c.record) + coalesce(octet_length(c.metadata_text), octet_length(c.metadata::text))`;
@@ -134,7 +129,7 @@ export const readRowsOf = async (
   );
   const raw = await queryable.query<RawRow & { available: string }>(text, values);
   return {
-    rows: raw.map(({ available: _, ...row }) => toRow(row, queryable.cipher)),
+    rows: raw.map(({ available: _, ...row }) => toRow(row)),
     isEnd: raw.length === Number(raw[0]?.available ?? 0),
   };
 };
@@ -168,7 +163,7 @@ export const readHeadRows = async (
   const last = raw.at(-1);
   const isEnd = last === undefined || last.ordinal === last.final;
   return {
-    rows: raw.map(({ ordinal: _, final: __, ...row }) => toRow(row, queryable.cipher)),
+    rows: raw.map(({ ordinal: _, final: __, ...row }) => toRow(row)),
     done: isEnd ? threadIds.length : Number(last.ordinal),
   };
 };
@@ -199,7 +194,7 @@ export const readAncestors = async (
   limit: number,
 ): Promise<CheckpointRow[]> =>
   (await queryable.query<RawRow>(READ_ANCESTORS, [threadId, checkpointNs, checkpointId, limit])).map((row) =>
-    toRow(row, queryable.cipher),
+    toRow(row),
   );
 
 /** No index by run: only later attempts ask, and the row is at the end of the primary key's range. */
@@ -229,28 +224,18 @@ export const findNewest = async (
 };
 
 /** `decryptRow` decrypts the row later, so that a damaged row fails alone. */
-export const toRow = ({ segments, writes, ...raw }: RawRow, cipher: Cipher | undefined): CheckpointRow => ({
+export const toRow = ({ segments, writes, ...raw }: RawRow): CheckpointRow => ({
   ...raw,
   segments: toNumbers(segments),
   writes: (writes?.split(RECORD) ?? []).map(parseTaskWrites),
-  cipher,
 });
 
-export const decryptRow = ({ cipher, ...row }: CheckpointRow): CheckpointRow => {
-  const { checkpoint_ns: checkpointNs, checkpoint_id: checkpointId } = row;
-  return {
-    ...row,
-    metadata:
-      cipher === undefined
-        ? row.metadata
-        : decryptJson(cipher, row.metadata, CHECKPOINT_JSON.metadata.places(row)),
-    record: openRecord(cipher, row.record, checkpointPlace(checkpointNs, checkpointId)),
-    writes: row.writes.map(([taskId, lines]) => [
-      taskId,
-      openWrites(cipher, lines, { checkpointNs, checkpointId, taskId }),
-    ]),
-  };
-};
+export const decryptRow = (encryption: Encryption, row: CheckpointRow): CheckpointRow => ({
+  ...row,
+  metadata: encryption.decryptedJson("checkpoints", "metadata", row.metadata, row),
+  record: openRecord(encryption, row.record, row),
+  writes: row.writes.map(([taskId, lines]) => [taskId, openWrites(encryption, lines, row, taskId)]),
+});
 
 /** Of a bigint[] that `array_to_string` joined. */
 export const toNumbers = (text: string | null): number[] =>

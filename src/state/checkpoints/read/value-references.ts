@@ -1,5 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import { checkpointPlace, openRecord } from "../rows/encryption.ts";
+import { openRecord } from "../rows/encryption.ts";
 import { SHAPE_OF_C, toNumbers, type CheckpointRow, type RawRow } from "./row-statements.ts";
 
 /** For writers that know only a checkpoint's id. */
@@ -7,13 +7,10 @@ export type References = Pick<CheckpointRow, "record" | "segments" | "shape">;
 
 type RawReferences = Pick<RawRow, "checkpoint_ns" | "checkpoint_id" | "record" | "segments" | "shape">;
 
-const toReferences = (
-  { checkpoint_ns, checkpoint_id, record, segments, shape }: RawReferences,
-  { cipher }: Queryable,
-): References => ({
-  record: openRecord(cipher, record, checkpointPlace(checkpoint_ns, checkpoint_id)),
-  segments: toNumbers(segments),
-  shape,
+const toReferences = (row: RawReferences, { encryption }: Queryable): References => ({
+  record: openRecord(encryption, row.record, row),
+  segments: toNumbers(row.segments),
+  shape: row.shape,
 });
 
 const REFERENCES = `select c.checkpoint_ns, c.checkpoint_id, c.record, array_to_string(c.segments, ',') as segments, s.shape from threadloom.checkpoints c ${SHAPE_OF_C}`;

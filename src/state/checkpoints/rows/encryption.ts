@@ -1,26 +1,15 @@
 /**
- * Of a task's writes, each line is encrypted after its index, which the database function `merge_writes` reads. A place
- * names no column that differs in a copy of the thread, so that the database can copy encrypted rows.
+ * Of a task's writes, each line is encrypted after its index, which the database function `merge_writes` reads.
  */
 
-import { openText, type Cipher } from "../../../platform/encryption/cipher.ts";
+import type { Encryption } from "../../../platform/database/database.ts";
 import { LINE, OLDER } from "./separators.ts";
 import { threadKey } from "./thread-key.ts";
 
-export const elementsPlace = ({ list, position }: { list: number; position: number }): string =>
-  `elements ${list} ${position}`;
-export const contentPlace = (hash: string): string => `content ${hash}`;
-export const checkpointPlace = (checkpointNs: string, checkpointId: string): string =>
-  `checkpoint ${checkpointId.toLowerCase()} ${checkpointNs}`;
-
-interface TaskOfCheckpoint {
-  checkpointNs: string;
-  checkpointId: string;
-  taskId: string;
+interface CheckpointKey {
+  checkpoint_ns: string;
+  checkpoint_id: string;
 }
-
-const writePlace = ({ checkpointNs, checkpointId, taskId }: TaskOfCheckpoint, index: string): string =>
-  `write ${checkpointId.toLowerCase()} ${threadKey(taskId)} ${index} ${checkpointNs}`;
 
 /** A line is `index,channel,record`. */
 const eachLine = (lines: string, change: (rest: string, index: string) => string): string =>
@@ -32,26 +21,38 @@ const eachLine = (lines: string, change: (rest: string, index: string) => string
     })
     .join(LINE);
 
-export const encryptWrites = (cipher: Cipher, lines: string, task: TaskOfCheckpoint): string =>
-  eachLine(lines, (rest, index) => cipher.encrypt(rest, writePlace(task, index)));
+export const storedWrites = (
+  encryption: Encryption,
+  lines: string,
+  checkpoint: CheckpointKey,
+  taskId: string,
+): string => {
+  const task = { ...checkpoint, task_id: threadKey(taskId) };
+  return eachLine(lines, (rest, index) =>
+    encryption.stored("checkpoint_writes", "writes", rest, { ...task, index }),
+  );
+};
 
-export const openWrites = (cipher: Cipher | undefined, lines: string, task: TaskOfCheckpoint): string =>
-  eachLine(lines, (rest, index) => openText(cipher, rest, writePlace(task, index)));
-
-export const reencryptWrites = (cipher: Cipher, lines: string, task: TaskOfCheckpoint): string =>
-  encryptWrites(cipher, openWrites(cipher, lines, task), task);
+export const openWrites = (
+  encryption: Encryption,
+  lines: string,
+  checkpoint: CheckpointKey,
+  taskId: string,
+): string => {
+  const task = { ...checkpoint, task_id: threadKey(taskId) };
+  return eachLine(lines, (rest, index) =>
+    encryption.decryptedValue("checkpoint_writes", "writes", rest, { ...task, index }),
+  );
+};
 
 /** Contains earlier versions of a record that was stored again, each encrypted by itself. */
-export const openRecord = (cipher: Cipher | undefined, record: string, place: string): string =>
-  record.includes(OLDER)
-    ? record
-        .split(OLDER)
-        .map((version) => openText(cipher, version, place))
-        .join(OLDER)
-    : openText(cipher, record, place);
+const eachVersion = (record: string, change: (version: string) => string): string =>
+  record.split(OLDER).map(change).join(OLDER);
 
-export const reencryptRecord = (cipher: Cipher, record: string, place: string): string =>
-  openRecord(cipher, record, place)
-    .split(OLDER)
-    .map((version) => cipher.encrypt(version, place))
-    .join(OLDER);
+export const openRecord = (encryption: Encryption, record: string, key: CheckpointKey): string =>
+  record.includes(OLDER)
+    ? eachVersion(record, (version) => encryption.decryptedValue("checkpoints", "record", version, key))
+    : encryption.decryptedValue("checkpoints", "record", record, key);
+
+export const reencryptRecord = (encryption: Encryption, record: string, key: CheckpointKey): string =>
+  eachVersion(record, (version) => encryption.reencrypted("checkpoints", "record", version, key));

@@ -1,8 +1,4 @@
-import type { Cipher } from "../../../platform/encryption/cipher.ts";
-import { CHECKPOINT_JSON, type CheckpointKey } from "../../../platform/encryption/columns.ts";
-import { encryptMetadata, encryptValue } from "../../../platform/encryption/json.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import { setProperty } from "../../../platform/lib/properties.ts";
 import { TYPE } from "../../values/type-key.ts";
 
 /**
@@ -54,28 +50,4 @@ export const ownMetadata = ({ graph_id, assistant_id, ...given }: JsonObject): O
     return true;
   });
   return { common, rest: Object.fromEntries(rest) };
-};
-
-/**
- * Encrypts the configured keys at any depth, and all values except LangGraph's own and those under `searchable`,
- * because the config is copied into the metadata.
- */
-export const encryptOwnMetadata = (
-  cipher: Cipher | undefined,
-  metadata: JsonObject,
-  searchable: ReadonlySet<string>,
-  checkpoint: CheckpointKey,
-): JsonObject => {
-  if (cipher === undefined) return metadata;
-  const [place] = CHECKPOINT_JSON.metadata.places(checkpoint);
-  const open: JsonObject = {};
-  const encrypted: JsonObject = {};
-  for (const [key, value] of Object.entries(metadata)) {
-    const stays =
-      value === undefined || cipher.metadataKeys.has(key) || isReservedMetadata(key) || searchable.has(key);
-    // Decryption does not look inside decrypted values.
-    if (stays) setProperty(open, key, value);
-    else setProperty(encrypted, key, encryptValue(cipher, value, place));
-  }
-  return { ...encryptMetadata(cipher, open, place), ...encrypted };
 };

@@ -1,4 +1,4 @@
-import type { Cipher } from "../../../platform/encryption/cipher.ts";
+import type { Encryption } from "../../../platform/database/database.ts";
 import { CHARACTERS_AT_MOST, encode, stateTooLarge, treeText, type ListHook } from "../../values/encoding.ts";
 import type { Segment } from "../lists/segments.ts";
 import type { ListReference, LiveList } from "../lists/stored-list.ts";
@@ -28,7 +28,7 @@ export class ValueWriter {
 
   constructor(
     private readonly threadLists: ThreadLists,
-    private readonly cipher: Cipher | undefined,
+    private readonly encryption: Encryption,
     charactersAtMost = Infinity,
   ) {
     this.charactersAtMost = Math.min(charactersAtMost, CHARACTERS_AT_MOST);
@@ -86,7 +86,7 @@ export class ValueWriter {
     const live = Array.isArray(value) && text === WHOLE_LIST ? lists[0] : undefined;
     const references = lists.map((list) => list.reference);
     if (text.length <= INLINE_CHARACTERS_AT_MOST) return { text, hash: undefined, lists: references, live };
-    const hash = contentHash(text, this.cipher);
+    const hash = contentHash(text, this.encryption);
     if (!this.storedHashes.has(hash)) {
       this.storedHashes.add(hash);
       this.contents.push({ hash, text });
@@ -116,12 +116,12 @@ export const storeWritten = (
     threadLists,
     exists,
     contents,
-    cipher,
+    encryption,
   }: {
     threadLists: ThreadLists;
     exists: (segment: Segment) => boolean;
     contents: NewContent[];
-    cipher: Cipher | undefined;
+    encryption: Encryption;
   },
 ): StoredValue => {
   const found = array === undefined ? undefined : threadLists.findNew(array);
@@ -133,7 +133,7 @@ export const storeWritten = (
     if (`[${withoutIds.join(",")}]` === text) return { ...stored, withoutIds: true };
   }
   if (text.length <= INLINE_CHARACTERS_AT_MOST) return { text, hash: undefined, lists, live: undefined };
-  const hash = contentHash(text, cipher);
+  const hash = contentHash(text, encryption);
   contents.push({ hash, text });
   return { text: undefined, hash, lists, live: undefined };
 };

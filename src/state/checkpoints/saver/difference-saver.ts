@@ -18,7 +18,7 @@ import type { ElementCache } from "../lists/element-cache.ts";
 import type { CheckpointReader, LoadedCheckpoint } from "../read/checkpoint-reader.ts";
 import { readRows } from "../read/row-statements.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
-import { ownMetadata, encryptOwnMetadata, type OwnMetadata } from "../rows/metadata.ts";
+import { isReservedMetadata, ownMetadata, type OwnMetadata } from "../rows/metadata.ts";
 import type { TupleFilter } from "../types.ts";
 import { asStorageError } from "../write/storage-error.ts";
 import type { ThreadWriter } from "../write/thread-writer.ts";
@@ -73,7 +73,8 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
   /** See AttemptSaver. */
   endsWithWrites = false;
   private readonly own: OwnMetadata;
-  private readonly searchable: ReadonlySet<string>;
+  /** Because the config is copied into the metadata, other keys are encrypted. */
+  private readonly staysOpen: (key: string) => boolean;
 
   constructor(
     protected readonly parts: SaverParts,
@@ -81,7 +82,8 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
   ) {
     super();
     this.own = ownMetadata(options.metadata);
-    this.searchable = new Set(options.searchable);
+    const searchable = new Set(options.searchable);
+    this.staysOpen = (key) => isReservedMetadata(key) || searchable.has(key);
   }
 
   protected get waits(): boolean {
@@ -153,11 +155,8 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const { queued, newShape } = toQueuedCheckpoint(given, channels, splitMetadata(metadata, this.own), {
       runId: this.options.runId,
       shapes: this.parts.shapes,
-      encrypt: (metadata) =>
-        encryptOwnMetadata(this.parts.database.cipher, metadata, this.searchable, {
-          checkpoint_ns: checkpointNs,
-          checkpoint_id: checkpoint.id,
-        }),
+      encryption: this.parts.database.encryption,
+      staysOpen: this.staysOpen,
     });
     const committed = writer.write({ checkpoint: queued }, newShape);
     await this.acknowledge(writer, committed);

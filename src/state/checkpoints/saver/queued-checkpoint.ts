@@ -5,6 +5,7 @@ import {
   type CheckpointMetadata,
   type PendingWrite,
 } from "@langchain/langgraph-checkpoint";
+import type { Encryption } from "../../../platform/database/database.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { toJsonb } from "../../../platform/lib/jsonb.ts";
 import { boundedFailure } from "../../../platform/lib/thrown.ts";
@@ -26,12 +27,19 @@ export const toQueuedCheckpoint = (
   {
     runId,
     shapes,
-    encrypt,
-  }: { runId: string | null; shapes: KnownShapes; encrypt: (metadata: JsonObject) => JsonObject },
+    encryption,
+    staysOpen,
+  }: {
+    runId: string | null;
+    shapes: KnownShapes;
+    encryption: Encryption;
+    staysOpen: (key: string) => boolean;
+  },
 ): { queued: QueuedCheckpoint; newShape: NewShape | undefined } => {
   const { body, channelNames, shape } = composeBody(checkpoint);
   const { newShape, hash } = shapes.refer(shape, treeText(encode(common)));
-  const stored = encrypt(encode(rest) as JsonObject);
+  const key = { checkpoint_ns: checkpointNs, checkpoint_id: checkpoint.id };
+  const stored = encryption.encryptedMetadata(encode(rest) as JsonObject, key, staysOpen);
   const { jsonb, exact } = toJsonb(treeText(stored));
   const queued = {
     checkpointNs,

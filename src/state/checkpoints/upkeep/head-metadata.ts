@@ -1,7 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { MERGED_BYTES_AT_MOST, metadataTooLarge } from "../../../platform/database/merging.ts";
-import { CHECKPOINT_JSON } from "../../../platform/encryption/columns.ts";
-import { encryptMetadata } from "../../../platform/encryption/json.ts";
 import { invalid } from "../../../platform/domain/errors.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { encode, treeText } from "../../values/encoding.ts";
@@ -32,13 +30,12 @@ export const mergeHeadMetadata = async (
   if (head === undefined) return undefined;
   const reserved = Object.keys(metadata).find(isReservedMetadata);
   if (reserved !== undefined) throw invalid(`'metadata': the key '${reserved}' is reserved.`);
-  const { cipher } = queryable;
   const given = encode(metadata) as JsonObject;
-  const [place] = CHECKPOINT_JSON.metadata.places({ checkpoint_ns: "", checkpoint_id: head.checkpoint_id });
+  const key = { checkpoint_ns: "", checkpoint_id: head.checkpoint_id };
   // Stored values stay as they are, encrypted or not.
   const merged = {
     ...(JSON.parse(head.metadata) as JsonObject),
-    ...(cipher === undefined ? given : encryptMetadata(cipher, given, place)),
+    ...queryable.encryption.encryptedMetadata(given, key),
   };
   const text = treeText(merged);
   if (Buffer.byteLength(text) > MERGED_BYTES_AT_MOST) throw metadataTooLarge();

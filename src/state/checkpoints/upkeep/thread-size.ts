@@ -3,7 +3,7 @@ import { setProperty } from "../../../platform/lib/properties.ts";
 import { toSegments } from "../lists/segments.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
 import { parseRowText, writesOf } from "../rows/row-text.ts";
-import { checkpointPlace, openRecord } from "../rows/encryption.ts";
+import { openRecord } from "../rows/encryption.ts";
 import { LINE } from "../rows/separators.ts";
 import type { ValueRecord } from "../rows/stored-value.ts";
 import type { ThreadStorage } from "../types.ts";
@@ -60,10 +60,9 @@ export const measureThread = async (
   threadId: string,
   shapes: KnownShapes,
 ): Promise<ThreadStorage> => {
-  const { cipher } = queryable;
   const rows = (await queryable.query<RecordRow>(READ_RECORDS, [key])).map((row) => ({
     ...row,
-    record: openRecord(cipher, row.record, checkpointPlace(row.checkpoint_ns, row.checkpoint_id)),
+    record: openRecord(queryable.encryption, row.record, row),
   }));
   const elements = await queryable.query<ElementSize>(READ_ELEMENT_SIZES, [key]);
   const contents = await queryable.query<ContentSize>(READ_CONTENT_SIZES, [key]);

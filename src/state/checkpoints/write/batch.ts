@@ -1,4 +1,4 @@
-import type { Cipher } from "../../../platform/encryption/cipher.ts";
+import type { Encryption } from "../../../platform/database/database.ts";
 import type { ThreadElements } from "../lists/element-cache.ts";
 import type { ThreadLists } from "../lists/thread-lists.ts";
 import type { NewElements } from "../lists/stored-list.ts";
@@ -33,7 +33,7 @@ export interface QueueItem {
 export interface BatchSurroundings {
   threadLists: ThreadLists;
   committed: ThreadElements;
-  cipher: Cipher | undefined;
+  encryption: Encryption;
 }
 
 /**
@@ -42,7 +42,7 @@ export interface BatchSurroundings {
  */
 export const toBatch = (
   items: readonly QueueItem[],
-  { threadLists, committed, cipher }: BatchSurroundings,
+  { threadLists, committed, encryption }: BatchSurroundings,
 ): Batch => {
   const checkpoints = new Map<string, QueuedCheckpoint>();
   const tasks = new Map<string, QueuedWrites>();
@@ -65,7 +65,7 @@ export const toBatch = (
       (added) => added.list === list && added.position <= from && added.position + added.texts.length >= to,
     );
   const store = (written: WrittenValue): StoredValue =>
-    storeWritten(written, { threadLists, exists, contents, cipher });
+    storeWritten(written, { threadLists, exists, contents, encryption });
   for (const { channels } of checkpoints.values()) closeInside(elements, channels.values());
 
   const together = new Map<QueuedCheckpoint, Array<[taskId: string, writes: StoredWrites]>>();

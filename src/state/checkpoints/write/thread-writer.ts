@@ -33,7 +33,7 @@ export class ThreadWriter {
     this.threadId = options.threadId;
     const { database, valueCharactersAtMost = Infinity } = options;
     this.threadLists = new ThreadLists(valueCharactersAtMost);
-    this.values = new ValueWriter(this.threadLists, database.cipher, valueCharactersAtMost);
+    this.values = new ValueWriter(this.threadLists, database.encryption, valueCharactersAtMost);
     this.queue = new WriteQueue({ ...options, threadLists: this.threadLists });
   }
 

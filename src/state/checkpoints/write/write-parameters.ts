@@ -4,10 +4,10 @@
  */
 
 import type { Parameter } from "../../../platform/database/statement.ts";
-import type { Cipher } from "../../../platform/encryption/cipher.ts";
+import type { Encryption } from "../../../platform/database/database.ts";
 import { isUuid } from "../../../platform/lib/ids.ts";
 import type { Batch, NewWrites } from "../rows/new-rows.ts";
-import { checkpointPlace, contentPlace, elementsPlace, encryptWrites } from "../rows/encryption.ts";
+import { storedWrites } from "../rows/encryption.ts";
 import { LINE, RECORD, UNIT } from "../rows/separators.ts";
 import { threadKey } from "../rows/thread-key.ts";
 
@@ -22,15 +22,20 @@ const NO_RUN = "00000000-0000-0000-0000-000000000000";
 const joined = <Item>(items: readonly Item[], text: (item: Item) => string): string =>
   items.map(text).join(RECORD);
 
+const keyOf = ({ checkpointNs, checkpointId }: { checkpointNs: string; checkpointId: string }) => ({
+  checkpoint_ns: checkpointNs,
+  checkpoint_id: checkpointId,
+});
+
 /** In the order in which the statement splits them. */
-const writesColumns = (task: NewWrites, cipher?: Cipher): string =>
+const writesColumns = (task: NewWrites, encryption?: Encryption): string =>
   [
     task.checkpointNs,
     task.checkpointId,
     threadKey(task.taskId),
     task.runId ?? NO_RUN,
     isUuid(task.taskId) ? "" : task.taskId,
-    cipher === undefined ? task.writes : encryptWrites(cipher, task.writes, task),
+    encryption === undefined ? task.writes : storedWrites(encryption, task.writes, keyOf(task), task.taskId),
     task.segments.join(),
     task.contents.join(),
   ].join(UNIT);
@@ -43,14 +48,17 @@ export const BATCH_PARAMETERS = {
   elementTexts: [
     "text",
     ({ elements }) => joined(elements, (row) => row.texts.join(LINE)),
-    ({ elements }, cipher) =>
-      joined(elements, (row) => cipher.encrypt(row.texts.join(LINE), elementsPlace(row))),
+    ({ elements }, encryption) =>
+      joined(elements, (row) =>
+        encryption.stored("checkpoint_elements", "elements", row.texts.join(LINE), row),
+      ),
   ],
   contentHashes: ["uuid[]", ({ contents }) => contents.map((content) => content.hash)],
   contentTexts: [
     "text",
     ({ contents }) => joined(contents, ({ text }) => text),
-    ({ contents }, cipher) => joined(contents, ({ text, hash }) => cipher.encrypt(text, contentPlace(hash))),
+    ({ contents }, encryption) =>
+      joined(contents, (row) => encryption.stored("checkpoint_contents", "content", row.text, row)),
   ],
   checkpointNsOfEach: ["text[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointNs)],
   checkpointIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointId)],
@@ -61,10 +69,8 @@ export const BATCH_PARAMETERS = {
   checkpointRecords: [
     "text",
     ({ checkpoints }) => joined(checkpoints, (row) => row.record),
-    ({ checkpoints }, cipher) =>
-      joined(checkpoints, (row) =>
-        cipher.encrypt(row.record, checkpointPlace(row.checkpointNs, row.checkpointId)),
-      ),
+    ({ checkpoints }, encryption) =>
+      joined(checkpoints, (row) => encryption.stored("checkpoints", "record", row.record, keyOf(row))),
   ],
   checkpointSegments: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.segments.join())],
   checkpointContents: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.contents.join())],
@@ -72,7 +78,7 @@ export const BATCH_PARAMETERS = {
   writes: [
     "text",
     ({ writes }) => joined(writes, (task) => writesColumns(task)),
-    ({ writes }, cipher) => joined(writes, (task) => writesColumns(task, cipher)),
+    ({ writes }, encryption) => joined(writes, (task) => writesColumns(task, encryption)),
   ],
   asynchronous: ["boolean", ({ asynchronous }) => asynchronous],
 } satisfies Record<string, Parameter<BatchSource>>;

@@ -1,0 +1,19 @@
+/**
+ * Without the port, because a receiver may listen on many; empty for a path of this server. Limits of
+ * concurrent deliveries count by receiver.
+ */
+export const receiverOf = (webhook: string): string =>
+  webhook.startsWith("/") || !URL.canParse(webhook) ? "" : new URL(webhook).hostname;
+
+/** `digest`: of a cipher. */
+export const receiverDigest = ({ digest }: { digest: (text: string) => string }, webhook: string): string => {
+  const receiver = receiverOf(webhook);
+  return receiver === "" ? "" : digest(`receiver ${receiver}`);
+};
+
+/** A plain address never begins with `enc1:`. */
+export const webhookParts = (webhook: string): { url: string; receiver: string } => ({
+  url: `case when ${webhook} like 'enc1:%' then split_part(${webhook}, ' ', 1) else ${webhook} end`,
+  receiver: `case when ${webhook} like 'enc1:%' then split_part(${webhook}, ' ', 2) when ${webhook} like '/%' then ''
+      else coalesce(substring(${webhook} from '^https?://(?:[^/?#]*@)?(\\[[^]]*\\]|[^/?#:]+)'), ${webhook}) end`,
+});
