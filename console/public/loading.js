@@ -51,7 +51,7 @@
     location.reload();
   };
 
-  // Of a part that is loaded when somebody opens it (src/shell/fault-boundary.tsx).
+  // Of a part that is loaded when somebody opens it (src/shell/error-boundary.tsx).
   addEventListener("threadloom:unloaded", loadAgain);
 
   // This runs when the page's own code has run, or could not be loaded.

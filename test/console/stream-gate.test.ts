@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createStreamGate } from "../../console/src/server/stream-gate.ts";
-import { fetchInTime, secondsToWait, withTimeToWait } from "../../console/src/server/too-many.ts";
+import { fetchInTime, secondsToWait, withTimeToWait } from "../../console/src/server/rate-limit.ts";
 
 const STREAM = "http://127.0.0.1/threads/one/stream/events";
 

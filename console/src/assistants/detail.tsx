@@ -6,7 +6,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { isOfGraph } from "../parts/assistants.ts";
 import { JsonView } from "../parts/json.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
-import { shortened } from "../parts/shortened.ts";
+import { shortened } from "../parts/truncate.ts";
 import { Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { DraftForm, type AssistantDraft } from "./draft.tsx";

@@ -2,10 +2,10 @@ import { useDeferredValue, useState } from "react";
 import { Link } from "wouter";
 import { isOfGraph, useGraphIds } from "../parts/assistants.ts";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
-import { shortened } from "../parts/shortened.ts";
+import { shortened } from "../parts/truncate.ts";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
-import { Creation } from "./creation.tsx";
+import { Creation } from "./create-dialog.tsx";
 import { PAGE_SIZE, useAssistantPage, type AssistantFilter } from "./queries.ts";
 import styles from "./assistants.module.css";
 

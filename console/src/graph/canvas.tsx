@@ -2,7 +2,7 @@ import { useEffect, useId, useRef, useState, type PointerEvent } from "react";
 import type { Activity } from "./activity.ts";
 import { labelOf, type DrawnGroup, type DrawnNode, type Drawing } from "./drawing.ts";
 import type { Box, LaidOutEdge, Layout } from "./layout.ts";
-import { NodeFace } from "./node-face.tsx";
+import { NodeFace } from "./node-button.tsx";
 import styles from "./canvas.module.css";
 
 const TOOLS_HEIGHT = 40;

@@ -1,6 +1,6 @@
 import type { Activity } from "./activity.ts";
 import { labelOf, type DrawnEdge, type DrawnNode, type Drawing } from "./drawing.ts";
-import { activityText } from "./node-face.tsx";
+import { activityText } from "./node-button.tsx";
 import styles from "./graph-page.module.css";
 
 /** A graph that is too large to be drawn is too large to be listed whole, too. */

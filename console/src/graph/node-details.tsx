@@ -3,7 +3,7 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { JsonView } from "../parts/json.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
-import { withoutOverwrites } from "../parts/overwritten.ts";
+import { withoutOverwrites } from "../parts/without-overwrites.ts";
 import { durationText, Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
 import type { Execution } from "./activity.ts";

@@ -1,7 +1,7 @@
 import type { Event } from "@langchain/protocol";
 import { useEffect, useState } from "react";
 import { useConnection, type Connection } from "../server/connection.tsx";
-import { useIsSeen } from "../server/use-is-seen.ts";
+import { useIsSeen } from "../server/use-is-visible.ts";
 import { NO_TASKS, withEvents, type LiveTasks } from "./live-tasks.ts";
 
 /** Nobody sees more pictures than these, and a fast graph tells thousands of events. */

@@ -5,7 +5,7 @@ import type { CheckpointPlace } from "../parts/checkpoints.ts";
 import { Copy } from "../parts/copy.tsx";
 import { JsonView } from "../parts/json.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
-import { withoutOverwrites } from "../parts/overwritten.ts";
+import { withoutOverwrites } from "../parts/without-overwrites.ts";
 import { Time } from "../parts/time.tsx";
 import { Comparison } from "./comparison.tsx";
 import { useCheckpoint } from "./use-checkpoint.ts";

@@ -1,7 +1,7 @@
 import type { GraphSchema } from "@langchain/langgraph-sdk";
 import { useQuery } from "@tanstack/react-query";
 import { v5 } from "uuid";
-import { shortened } from "./shortened.ts";
+import { shortened } from "./truncate.ts";
 import { useConnection } from "../server/connection.tsx";
 
 /** As the server makes the ids of the assistants that graph ids stand for (platform/domain/assistant-ids.ts); part of the wire. */

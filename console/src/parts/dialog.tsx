@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef, type ReactNode } from "react";
-import { shortened } from "./shortened.ts";
+import { shortened } from "./truncate.ts";
 
 /** Titles have names in them. */
 const CHARACTERS_OF_TITLE = 250;

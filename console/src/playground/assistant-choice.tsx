@@ -1,7 +1,7 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useId } from "react";
 import { isOfGraph } from "../parts/assistants.ts";
-import { shortened } from "../parts/shortened.ts";
+import { shortened } from "../parts/truncate.ts";
 
 interface AssistantChoiceProps {
   assistants: readonly Assistant[];

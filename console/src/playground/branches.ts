@@ -3,17 +3,11 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { useConnection } from "../server/connection.tsx";
 import { forksOnPath, headOf, newestBelow, pathTo, type Checkpoint, type Fork } from "./checkpoint-tree.ts";
 import { checkpointBefore, messageIdsAt, useCheckpoints } from "./checkpoints.ts";
-import {
-  hasWritten,
-  innerGraphsAt,
-  innerGraphsOnWay,
-  type InnerGraph,
-  type InnerTask,
-} from "./inner-graphs.ts";
+import { hasWritten, innerGraphsAt, innerGraphsOnWay, type InnerGraph, type InnerTask } from "./subgraphs.ts";
 import type { Input, LiveThread } from "./live-thread.ts";
 import type { Alternatives, MessageActions } from "./message-view.tsx";
 import { messagesIn, type ShownMessage, type ToolCall } from "./messages.ts";
-import { useSight } from "./sight.ts";
+import { useSight } from "./checkpoint-location.ts";
 import type { ThreadRecord } from "./thread-record.ts";
 
 /** Of the forks nearest to the end; each needs the messages of its state. */

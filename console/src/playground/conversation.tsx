@@ -9,7 +9,7 @@ import type { InputSchema } from "./input-schema.ts";
 import { takeFirstInput } from "./first-input.ts";
 import { InterruptPanel, questionsOf } from "./interrupt-panel.tsx";
 import { useLiveThread, type Input } from "./live-thread.ts";
-import { LiveGraphs } from "./live-graphs.tsx";
+import { LiveGraphs } from "./live-subgraphs.tsx";
 import { MessageList } from "./message-list.tsx";
 import type { MessageActions } from "./message-view.tsx";
 import { QueuedRuns } from "./queued-runs.tsx";

@@ -1,6 +1,6 @@
 import { useId, useState } from "react";
 import { JsonEditor, JsonView } from "../parts/json.tsx";
-import { shortened } from "../parts/shortened.ts";
+import { shortened } from "../parts/truncate.ts";
 import { optionsOf, type AnswerOption } from "./interrupt-requests.ts";
 import { PlainText } from "./markdown.tsx";
 import styles from "./interrupt.module.css";

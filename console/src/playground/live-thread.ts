@@ -6,13 +6,13 @@ import type { ShownMessage } from "./messages.ts";
 import type { RunOptions } from "./run-options.ts";
 import { createStreamGate, reconnectDelayMs, type StreamGate } from "../server/stream-gate.ts";
 import { whenHydrated } from "./hydrated.ts";
-import { useIsSeen } from "../server/use-is-seen.ts";
+import { useIsSeen } from "../server/use-is-visible.ts";
 import { useMissedEnd } from "./missed-end.ts";
 import { clientOfStream, type Values } from "./stream-client.ts";
 import { renewThread, type ThreadRecord } from "./thread-record.ts";
 import { startRun, stopRuns, waitForHead } from "./runs.ts";
 import { createTurns, type Turns } from "./turns.ts";
-import { useUntoldRun } from "./untold-run.ts";
+import { useUntoldRun } from "./missing-state.ts";
 
 export type LiveStream = ReturnType<typeof useStream<Values>>;
 

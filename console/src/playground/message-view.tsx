@@ -1,7 +1,7 @@
 import { memo, useId, useState, type FormEvent } from "react";
 import { Content, Reasoning, reasoningBeside } from "./content.tsx";
-import { InnerGraphs } from "./inner-graphs-view.tsx";
-import type { InnerGraph } from "./inner-graphs.ts";
+import { InnerGraphs } from "./subgraphs-view.tsx";
+import type { InnerGraph } from "./subgraphs.ts";
 import { nameOfType, textOf, typeOf, type Row, type ShownMessage, type ToolCall } from "./messages.ts";
 import { ToolCalls, ToolResult } from "./tool-call.tsx";
 import styles from "./message.module.css";

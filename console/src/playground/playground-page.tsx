@@ -5,7 +5,7 @@ import { Link, useLocation, useParams, useSearch } from "wouter";
 import { useSchemas } from "../parts/assistants.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Empty, FaultNotice, ReadingNotice } from "../parts/notice.tsx";
-import { shortened } from "../parts/shortened.ts";
+import { shortened } from "../parts/truncate.ts";
 import { Status } from "../parts/status.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { assistantOfThread, useAssistant, useAssistants } from "./assistants.ts";

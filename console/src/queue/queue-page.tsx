@@ -5,10 +5,10 @@ import { Fields } from "../parts/fields.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { askedEvery } from "../server/queries.ts";
-import { cancelWaiting } from "./cancel-waiting.ts";
+import { cancelWaiting } from "./cancel-pending.ts";
 import type { Queue } from "./queue-record.ts";
 import { GraphTable, ServerTable, ThreadTable, waitText, type AskToCancel } from "./queue-tables.tsx";
-import { WaitingRuns } from "./waiting-runs.tsx";
+import { WaitingRuns } from "./pending-runs.tsx";
 
 const EVERY_MS = 3_000;
 

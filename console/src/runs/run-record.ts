@@ -1,6 +1,6 @@
 import type { Run } from "../parts/run.ts";
 import type { Connection } from "../server/connection.tsx";
-import { Refusal } from "../server/refusal.ts";
+import { Refusal } from "../server/api-error.ts";
 
 /** A run with what it was asked to do. */
 export interface WholeRun extends Run {

@@ -6,7 +6,7 @@ import { RunDetail } from "./run-detail.tsx";
 import { useRunFilter } from "./run-filter.ts";
 import { RunFilters } from "./run-filters.tsx";
 import { RunTable } from "./run-table.tsx";
-import { SeveralRuns } from "./several-runs.tsx";
+import { SeveralRuns } from "./bulk-actions.tsx";
 import styles from "./runs.module.css";
 
 const countText = (total: number | undefined, shown: number): string => {

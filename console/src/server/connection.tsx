@@ -2,8 +2,8 @@ import { Client } from "@langchain/langgraph-sdk";
 import { createContext, useContext } from "react";
 import { apiUrl } from "./address.ts";
 import { credentialHeaders, type SignIn } from "./credentials.ts";
-import { Refusal, refusalIn, sentenceOf } from "./refusal.ts";
-import { fetchInTime, secondsToWait } from "./too-many.ts";
+import { Refusal, refusalIn, sentenceOf } from "./api-error.ts";
+import { fetchInTime, secondsToWait } from "./rate-limit.ts";
 
 /** The server, as one caller sees it. */
 export interface Connection {

@@ -1,5 +1,5 @@
-import { refusalIn } from "./refusal.ts";
-import { secondsToWait, WAITED_AT_MOST_SECONDS } from "./too-many.ts";
+import { refusalIn } from "./api-error.ts";
+import { secondsToWait, WAITED_AT_MOST_SECONDS } from "./rate-limit.ts";
 
 /**
  * The streams of a thread, which are open only while somebody wants them. Over HTTP/1.1 a browser has six connections to a server, for

@@ -2,7 +2,7 @@ import { Suspense, useEffect, useRef } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 import { documentationUrl } from "../server/address.ts";
 import { useConnection } from "../server/connection.tsx";
-import { FaultBoundary } from "./fault-boundary.tsx";
+import { FaultBoundary } from "./error-boundary.tsx";
 import { PAGES, type Page } from "./pages.ts";
 import { useSignOut } from "./sign-out.ts";
 import { ThemeChoice } from "./theme-choice.tsx";

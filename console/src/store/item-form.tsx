@@ -2,7 +2,7 @@ import { useId, useState, type FormEvent } from "react";
 import { Dialog } from "../parts/dialog.tsx";
 import { JsonEditor } from "../parts/json.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
-import { labelsOf, textOf } from "./place.ts";
+import { labelsOf, textOf } from "./location.ts";
 import { usePutItem, type StoreItem } from "./queries.ts";
 import styles from "./store.module.css";
 

@@ -2,12 +2,12 @@ import { useState, type FormEvent } from "react";
 import { JsonEditor } from "../parts/json.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { isObject } from "../parts/is-object.ts";
-import { shortened } from "../parts/shortened.ts";
+import { shortened } from "../parts/truncate.ts";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { ItemDialog } from "./item-dialog.tsx";
 import { ItemForm } from "./item-form.tsx";
-import { textOf } from "./place.ts";
+import { textOf } from "./location.ts";
 import { PAGE_SIZE, useItems, type ItemAddress, type ItemFilter, type StoreItem } from "./queries.ts";
 import styles from "./store.module.css";
 

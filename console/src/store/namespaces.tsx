@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
-import { shortened } from "../parts/shortened.ts";
-import { placeOf } from "./place.ts";
+import { shortened } from "../parts/truncate.ts";
+import { placeOf } from "./location.ts";
 import { useNamespaces } from "./queries.ts";
 import styles from "./store.module.css";
 

@@ -1,6 +1,6 @@
 import { Items } from "./items.tsx";
 import { Namespaces } from "./namespaces.tsx";
-import { textOf, useNamespace } from "./place.ts";
+import { textOf, useNamespace } from "./location.ts";
 import styles from "./store.module.css";
 
 /** The long-term memory of graphs: namespaces, and the items in them. */

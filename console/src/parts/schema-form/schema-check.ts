@@ -1,5 +1,5 @@
 import { Validator, type OutputUnit, type Schema, type SchemaDraft } from "@cfworker/json-schema";
-import { shortened } from "../shortened.ts";
+import { shortened } from "../truncate.ts";
 import { BoundedSchema } from "./bounded-schema.ts";
 
 /** As it is sent: what is undefined is not there. */

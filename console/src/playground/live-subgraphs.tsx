@@ -1,10 +1,10 @@
 import { useMessages } from "@langchain/react";
 import { useEffect, useState } from "react";
 import { Status } from "../parts/status.tsx";
-import { InnerMessages } from "./inner-graphs-view.tsx";
+import { InnerMessages } from "./subgraphs-view.tsx";
 import type { LiveStream } from "./live-thread.ts";
 import type { ShownMessage } from "./messages.ts";
-import styles from "./inner-graphs.module.css";
+import styles from "./subgraphs.module.css";
 
 /** Each is one more filter of what the server sends. */
 const SHOWN_AT_MOST = 6;

@@ -3,10 +3,10 @@ import { Link } from "wouter";
 import { JsonView } from "../parts/json.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { Content, Reasoning, reasoningBeside } from "./content.tsx";
-import type { InnerGraph } from "./inner-graphs.ts";
+import type { InnerGraph } from "./subgraphs.ts";
 import { nameOfType, rowsOf, typeOf, type ShownMessage } from "./messages.ts";
 import { ToolCalls, ToolResult } from "./tool-call.tsx";
-import styles from "./inner-graphs.module.css";
+import styles from "./subgraphs.module.css";
 
 /** Of each graph; time travel shows them all. */
 const MESSAGES_AT_MOST = 50;

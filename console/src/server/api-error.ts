@@ -1,4 +1,4 @@
-import { withTimeToWait } from "./too-many.ts";
+import { withTimeToWait } from "./rate-limit.ts";
 
 /** What the server answered that was no success; `message` is its own sentence. */
 export class Refusal extends Error {
