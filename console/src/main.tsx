@@ -2,11 +2,11 @@ import "./shell/theme.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { Router } from "wouter";
-import { takeDoubleClicksForOne } from "./shell/double-clicks.ts";
-import { useHashPlace } from "./shell/hash-location.ts";
+import { ignoreSecondClicks } from "./shell/double-clicks.ts";
+import { useHashLocation } from "./shell/hash-location.ts";
 import { SignInGate } from "./shell/sign-in.tsx";
 import { Shell } from "./shell/shell.tsx";
-import { FaultBoundary } from "./shell/error-boundary.tsx";
+import { ErrorBoundary } from "./shell/error-boundary.tsx";
 
 const root = document.getElementById("console");
 if (root === null) throw new Error("The page has no place for the console.");
@@ -14,16 +14,16 @@ if (root === null) throw new Error("The page has no place for the console.");
 // public/loading.js looks for it.
 document.documentElement.dataset["console"] = "begun";
 
-takeDoubleClicksForOne();
+ignoreSecondClicks();
 
 createRoot(root).render(
   <StrictMode>
-    <FaultBoundary>
-      <Router hook={useHashPlace}>
+    <ErrorBoundary>
+      <Router hook={useHashLocation}>
         <SignInGate>
           <Shell />
         </SignInGate>
       </Router>
-    </FaultBoundary>
+    </ErrorBoundary>
   </StrictMode>,
 );

@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createStreamGate } from "../../console/src/server/stream-gate.ts";
-import { fetchInTime, secondsToWait, withTimeToWait } from "../../console/src/server/rate-limit.ts";
+import { fetchWithRetry, retryAfterSeconds, withRetryTime } from "../../console/src/server/rate-limit.ts";
 
 const STREAM = "http://127.0.0.1/threads/one/stream/events";
 
@@ -11,7 +11,7 @@ const aGate = () => {
   vi.stubGlobal("fetch", fetched);
   onTestFinished(() => void vi.unstubAllGlobals());
   const gate = createStreamGate();
-  onTestFinished(() => gate.leave());
+  onTestFinished(() => gate.close());
   return { gate, fetched };
 };
 
@@ -20,7 +20,7 @@ test("streams wait until they are wanted, other requests do not", async () => {
   const opened = gate.fetch(`${STREAM}?channels=messages`, {});
   await gate.fetch("http://127.0.0.1/threads/one/commands", { method: "POST" });
   expect(fetched).toHaveBeenCalledTimes(1);
-  gate.want(true);
+  gate.setWanted(true);
   expect((await opened).status).toBe(200);
   expect(fetched).toHaveBeenCalledTimes(2);
 });
@@ -31,11 +31,11 @@ test("a stream that waits for the gate again and again leaves no listener on its
   for (let time = 0; time < 3; time += 1) {
     const opened = gate.fetch(STREAM, { signal });
     expect(getEventListeners(signal, "abort")).toHaveLength(1);
-    gate.want(true);
+    gate.setWanted(true);
     await opened;
     expect(getEventListeners(signal, "abort")).toHaveLength(0);
-    gate.leave();
-    gate.want(false);
+    gate.close();
+    gate.setWanted(false);
   }
 });
 
@@ -46,7 +46,7 @@ test("a stream that is given up while it waits is refused, and one of a page tha
   const left = gate.fetch(STREAM, {});
   giving.abort();
   await expect(given).rejects.toThrow(/aborted/);
-  gate.leave();
+  gate.close();
   await expect(left).rejects.toMatchObject({ status: 499 });
   expect(fetched).not.toHaveBeenCalled();
 });
@@ -54,7 +54,7 @@ test("a stream that is given up while it waits is refused, and one of a page tha
 test("who waits for the next command is told whether it was taken, with the time to wait where it came too often", async () => {
   const { gate, fetched } = aGate();
   const commands = "http://127.0.0.1/threads/one/commands";
-  const taken = gate.whenCommanded();
+  const taken = gate.nextCommand();
   await gate.fetch(commands, { method: "POST" });
   await taken;
   for (const [headers, sentence] of [
@@ -63,7 +63,7 @@ test("who waits for the next command is told whether it was taken, with the time
   ] as const) {
     const status = "retry-after" in headers ? 429 : 413;
     fetched.mockResolvedValueOnce(Response.json({ detail: "Too large." }, { status, headers }));
-    const refused = gate.whenCommanded();
+    const refused = gate.nextCommand();
     void gate.fetch(commands, { method: "POST" }).catch(() => undefined);
     await expect(refused).rejects.toMatchObject({ status, message: sentence });
   }
@@ -74,22 +74,24 @@ test("what is read too often is read again when it may be, and nothing else is s
   const tooMany = (after: string) =>
     fetched.mockResolvedValueOnce(new Response("", { status: 429, headers: { "retry-after": after } }));
   tooMany("0");
-  expect((await fetchInTime("http://127.0.0.1/info")).status).toBe(200);
+  expect((await fetchWithRetry("http://127.0.0.1/info")).status).toBe(200);
   expect(fetched).toHaveBeenCalledTimes(2);
   tooMany("3600");
-  expect((await fetchInTime("http://127.0.0.1/info")).status).toBe(429);
+  expect((await fetchWithRetry("http://127.0.0.1/info")).status).toBe(429);
   tooMany("0");
-  expect((await fetchInTime("http://127.0.0.1/runs", { method: "POST" })).status).toBe(429);
+  expect((await fetchWithRetry("http://127.0.0.1/runs", { method: "POST" })).status).toBe(429);
   expect(fetched).toHaveBeenCalledTimes(4);
 });
 
 test("the time to wait is said once, as seconds or until a date", () => {
   const answer = (after: string) => new Response("", { status: 429, headers: { "retry-after": after } });
-  expect(secondsToWait(answer("Thu, 01 Jan 1970 00:00:09 GMT"), 2_000)).toBe(7);
-  expect(secondsToWait(answer("soon"))).toBeUndefined();
-  expect(secondsToWait(new Response("", { status: 413, headers: { "retry-after": "1" } }))).toBeUndefined();
-  expect(withTimeToWait("Too many.", answer("1"))).toBe("Too many. Try again in a second.");
-  expect(withTimeToWait("Too many; try again in 5 seconds.", answer("5"))).toBe(
+  expect(retryAfterSeconds(answer("Thu, 01 Jan 1970 00:00:09 GMT"), 2_000)).toBe(7);
+  expect(retryAfterSeconds(answer("soon"))).toBeUndefined();
+  expect(
+    retryAfterSeconds(new Response("", { status: 413, headers: { "retry-after": "1" } })),
+  ).toBeUndefined();
+  expect(withRetryTime("Too many.", answer("1"))).toBe("Too many. Try again in a second.");
+  expect(withRetryTime("Too many; try again in 5 seconds.", answer("5"))).toBe(
     "Too many; try again in 5 seconds.",
   );
 });

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { useGraphIds } from "../parts/assistants.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { FaultNotice } from "../parts/notice.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { DraftForm, type AssistantDraft } from "./draft.tsx";
 import { useAssistantChange } from "./queries.ts";
@@ -10,7 +10,7 @@ import { useAssistantChange } from "./queries.ts";
 const EMPTY: AssistantDraft = { name: "", description: "", context: {}, config: {}, metadata: {} };
 
 /** Makes an assistant of a graph, and goes to it. */
-export const Creation = ({ graphId, onClose }: { graphId: string; onClose(): void }) => {
+export const CreateDialog = ({ graphId, onClose }: { graphId: string; onClose(): void }) => {
   const { client } = useConnection();
   const [, navigate] = useLocation();
   const graphs = useGraphIds();
@@ -26,7 +26,7 @@ export const Creation = ({ graphId, onClose }: { graphId: string; onClose(): voi
   );
   return (
     <Dialog title="New assistant" onClose={onClose}>
-      <FaultNotice error={graphs.error} onRetry={() => void graphs.refetch()} />
+      <ErrorNotice error={graphs.error} onRetry={() => void graphs.refetch()} />
       {graph !== "" && (
         <DraftForm
           key={graph}

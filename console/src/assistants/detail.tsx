@@ -5,8 +5,8 @@ import { Link, useLocation } from "wouter";
 import { Dialog } from "../parts/dialog.tsx";
 import { isOfGraph } from "../parts/assistants.ts";
 import { JsonView } from "../parts/json.tsx";
-import { FaultNotice } from "../parts/notice.tsx";
-import { shortened } from "../parts/truncate.ts";
+import { ErrorNotice } from "../parts/notice.tsx";
+import { truncate } from "../parts/truncate.ts";
 import { Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { DraftForm, type AssistantDraft } from "./draft.tsx";
@@ -26,13 +26,13 @@ export const AssistantDetail = ({ assistantId }: { assistantId: string }) => {
       {assistant.data === undefined ? (
         <h1>Assistant</h1>
       ) : (
-        <Present
+        <AssistantView
           assistant={assistant.data}
           next={(versions.data?.[0]?.version ?? assistant.data.version) + 1}
         />
       )}
-      <FaultNotice error={assistant.error} onRetry={() => void assistant.refetch()} />
-      {assistant.isSuccess && <FaultNotice error={versions.error} onRetry={() => void versions.refetch()} />}
+      <ErrorNotice error={assistant.error} onRetry={() => void assistant.refetch()} />
+      {assistant.isSuccess && <ErrorNotice error={versions.error} onRetry={() => void versions.refetch()} />}
       {assistant.data !== undefined && versions.data !== undefined && (
         <Versions assistant={assistant.data} versions={versions.data} />
       )}
@@ -40,14 +40,14 @@ export const AssistantDetail = ({ assistantId }: { assistantId: string }) => {
   );
 };
 
-const Present = ({ assistant, next }: { assistant: Assistant; next: number }) => {
+const AssistantView = ({ assistant, next }: { assistant: Assistant; next: number }) => {
   const [open, setOpen] = useState<"edit" | "delete">();
   const close = (): void => setOpen(undefined);
   const { assistant_id, graph_id, name, description, version, updated_at } = assistant;
   const reference = encodeURIComponent(assistant_id);
   return (
     <>
-      <h1 className={styles.name}>{shortened(name) || "Unnamed"}</h1>
+      <h1 className={styles.name}>{truncate(name) || "Unnamed"}</h1>
       {description && <p className={styles.name}>{description}</p>}
       <p className="row">
         <span>
@@ -87,7 +87,7 @@ const Present = ({ assistant, next }: { assistant: Assistant; next: number }) =>
         </section>
       ))}
       {open === "edit" && <Edit assistant={assistant} next={next} onClose={close} />}
-      {open === "delete" && <Deletion assistant={assistant} onClose={close} />}
+      {open === "delete" && <DeleteDialog assistant={assistant} onClose={close} />}
     </>
   );
 };
@@ -98,18 +98,18 @@ interface ChangeProps {
 }
 
 /** An assistant as somebody has seen it. */
-const standingOf = ({ version, updated_at }: Assistant): string => `${version} ${updated_at}`;
+const revisionOf = ({ version, updated_at }: Assistant): string => `${version} ${updated_at}`;
 
 const Edit = ({ assistant, next, onClose }: ChangeProps & { next: number }) => {
   const { client } = useConnection();
   const queries = useQueryClient();
   const { assistant_id, graph_id, name, description, context, config, metadata } = assistant;
-  const [seen, setSeen] = useState(standingOf(assistant));
+  const [seen, setSeen] = useState(revisionOf(assistant));
   const update = useAssistantChange(async (draft: AssistantDraft) => {
     // A version is whole: what somebody else has changed in the meantime would be undone without a word.
     const now = await client.assistants.get(assistant_id);
-    if (standingOf(now) !== seen) {
-      setSeen(standingOf(now));
+    if (revisionOf(now) !== seen) {
+      setSeen(revisionOf(now));
       await queries.invalidateQueries({ queryKey: ["assistants"] });
       throw new Error(
         `The assistant has changed since you opened it: version ${now.version} is active now. ` +
@@ -140,7 +140,7 @@ const Edit = ({ assistant, next, onClose }: ChangeProps & { next: number }) => {
   );
 };
 
-const Deletion = ({ assistant, onClose }: ChangeProps) => {
+const DeleteDialog = ({ assistant, onClose }: ChangeProps) => {
   const { client } = useConnection();
   const [, navigate] = useLocation();
   const [withThreads, setWithThreads] = useState(false);
@@ -159,7 +159,7 @@ const Deletion = ({ assistant, onClose }: ChangeProps) => {
         />
         Also delete the threads of its runs
       </label>
-      <FaultNotice error={remove.error} />
+      <ErrorNotice error={remove.error} />
       <div className="row">
         <button type="button" className="danger" disabled={remove.isPending} onClick={() => remove.mutate()}>
           Delete assistant

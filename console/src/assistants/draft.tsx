@@ -2,7 +2,7 @@ import type { Config } from "@langchain/langgraph-sdk";
 import { useId, useState, type FormEvent, type ReactNode } from "react";
 import { useSchemas } from "../parts/assistants.ts";
 import { JsonEditor } from "../parts/json.tsx";
-import { FaultNotice, ReadingNotice } from "../parts/notice.tsx";
+import { ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
 import { UNTOUCHED, ValueEditor, type Validity } from "../parts/value-editor.tsx";
 import styles from "./assistants.module.css";
 
@@ -54,7 +54,7 @@ export const DraftForm = ({
     event.preventDefault();
     onSubmit(draft);
   };
-  const mayGo = validity.isJson && notJson.length === 0 && !isBusy;
+  const canSubmit = validity.isJson && notJson.length === 0 && !isBusy;
   return (
     <form className="stack" onSubmit={submit}>
       {children}
@@ -79,7 +79,7 @@ export const DraftForm = ({
       </div>
       <section className="stack" aria-labelledby={`${id}context`}>
         <h3 id={`${id}context`}>Context</h3>
-        <FaultNotice error={schemas.error} onRetry={() => void schemas.refetch()} />
+        <ErrorNotice error={schemas.error} onRetry={() => void schemas.refetch()} />
         <ReadingNotice schemas={schemas.data} />
         {!schemas.isPending && (
           <ValueEditor
@@ -111,9 +111,9 @@ export const DraftForm = ({
           />
         </div>
       </details>
-      <FaultNotice error={error} />
+      <ErrorNotice error={error} />
       <div className="row">
-        <button type="submit" className="primary" disabled={!mayGo}>
+        <button type="submit" className="primary" disabled={!canSubmit}>
           {action}
         </button>
         {validity.isJson && !validity.valid && (

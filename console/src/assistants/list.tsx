@@ -1,11 +1,11 @@
 import { useDeferredValue, useState } from "react";
 import { Link } from "wouter";
 import { isOfGraph, useGraphIds } from "../parts/assistants.ts";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
-import { shortened } from "../parts/truncate.ts";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
+import { truncate } from "../parts/truncate.ts";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
-import { Creation } from "./create-dialog.tsx";
+import { CreateDialog } from "./create-dialog.tsx";
 import { PAGE_SIZE, useAssistantPage, type AssistantFilter } from "./queries.ts";
 import styles from "./assistants.module.css";
 
@@ -47,7 +47,7 @@ export const AssistantList = () => {
           </select>
         </label>
       </search>
-      <FaultNotice error={error} onRetry={() => void refetch()} />
+      <ErrorNotice error={error} onRetry={() => void refetch()} />
       {isPending && <p className="faint">Loading…</p>}
       {data !== undefined && data.assistants.length === 0 && <Empty>No assistant matches.</Empty>}
       {data !== undefined && data.assistants.length > 0 && (
@@ -56,12 +56,12 @@ export const AssistantList = () => {
             <tr key={assistant.assistant_id}>
               <td className={styles.wide}>
                 <Link href={`/assistants/${encodeURIComponent(assistant.assistant_id)}`}>
-                  {shortened(assistant.name) || "Unnamed"}
+                  {truncate(assistant.name) || "Unnamed"}
                 </Link>
                 {isOfGraph(assistant) && <span className="faint"> default</span>}
                 {assistant.description && <div className="faint">{assistant.description.slice(0, 300)}</div>}
               </td>
-              <td>{shortened(assistant.graph_id)}</td>
+              <td>{truncate(assistant.graph_id)}</td>
               <td>{assistant.version}</td>
               <td>
                 <Time iso={assistant.updated_at} />
@@ -91,7 +91,7 @@ export const AssistantList = () => {
           </button>
         </nav>
       )}
-      {isCreating && <Creation graphId={filter.graphId} onClose={() => setIsCreating(false)} />}
+      {isCreating && <CreateDialog graphId={filter.graphId} onClose={() => setIsCreating(false)} />}
     </div>
   );
 };

@@ -2,7 +2,7 @@ import type { Assistant, AssistantVersion } from "@langchain/langgraph-sdk";
 import { useId, useState } from "react";
 import { Confirmation } from "../parts/dialog.tsx";
 import { JsonView } from "../parts/json.tsx";
-import { FaultNotice } from "../parts/notice.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
@@ -34,7 +34,7 @@ export const Versions = ({ assistant, versions }: VersionsProps) => {
         Runs use the active version. A version cannot be changed or deleted. To stop using one, activate
         another.
       </p>
-      <FaultNotice error={activate.error} />
+      <ErrorNotice error={activate.error} />
       <Table label="Table of versions" columns={["Version", "Active", "Created", "Name"]}>
         {versions.slice(0, shown).map(({ version, name, created_at }) => (
           <tr key={version}>

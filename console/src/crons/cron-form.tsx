@@ -2,7 +2,7 @@ import { useId, useState, type FormEvent, type ReactNode } from "react";
 import { Dialog } from "../parts/dialog.tsx";
 import { useSchemas } from "../parts/assistants.ts";
 import { JsonEditor } from "../parts/json.tsx";
-import { FaultNotice, ReadingNotice } from "../parts/notice.tsx";
+import { ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
 import { localTimeOf } from "../parts/time.tsx";
 import { ValueEditor, type Validity } from "../parts/value-editor.tsx";
 import type { Cron } from "./cron.ts";
@@ -96,14 +96,14 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
   const [end, setEnd] = useState(localTimeOf(cron?.end_time ?? null));
   const [json, setJson] = useState<Partial<Record<JsonField, { json: unknown } | undefined>>>({});
   const [fault, setFault] = useState<unknown>();
-  const [isAtWork, setIsAtWork] = useState(false);
+  const [isSaving, setIsSaving] = useState(false);
   const zonesId = useId();
   const isUnreadable = Object.values(json).some((value) => value === undefined);
   const isThreadless = thread === "";
 
   const save = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    setIsAtWork(true);
+    setIsSaving(true);
     setFault(undefined);
     const written = Object.fromEntries(Object.entries(json).map(([name, value]) => [name, value?.json]));
     const fields = {
@@ -122,7 +122,7 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
       onClose();
     } catch (error) {
       setFault(error);
-      setIsAtWork(false);
+      setIsSaving(false);
     }
   };
 
@@ -236,9 +236,9 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
             />
           </details>
         ))}
-        <FaultNotice error={fault} />
+        <ErrorNotice error={fault} />
         <div className="row">
-          <button type="submit" className="primary" disabled={isAtWork || isUnreadable}>
+          <button type="submit" className="primary" disabled={isSaving || isUnreadable}>
             Save
           </button>
           <button type="button" onClick={onClose}>

@@ -1,18 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
 import { Dialog } from "../parts/dialog.tsx";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
-import { errorLine, isOver, LISTED_FIELDS, tookText, type Run } from "../parts/run.ts";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
+import { errorLine, isOver, LISTED_FIELDS, durationOf, type Run } from "../parts/run.ts";
 import { Status } from "../parts/status.tsx";
 import { RecordLink } from "../parts/record-link.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { useNow } from "../parts/use-now.ts";
 import { useConnection } from "../server/connection.tsx";
-import { askedEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/queries.ts";
 import type { Cron } from "./cron.ts";
 
 const SHOWN_AT_MOST = 20;
-const EVERY_MS = 3_000;
+const POLL_MS = 3_000;
 
 /** The last runs of a cron, which have its id in their metadata. */
 export const CronRuns = ({ cronId, onClose }: { cronId: string; onClose(): void }) => {
@@ -31,13 +31,13 @@ export const CronRuns = ({ cronId, onClose }: { cronId: string; onClose(): void 
       });
       return { cron, runs: items };
     },
-    refetchInterval: askedEvery(EVERY_MS),
+    refetchInterval: refetchEvery(POLL_MS),
   });
   const runs = data?.runs ?? [];
   const now = useNow(runs.some((run) => !isOver(run)));
   return (
     <Dialog title={`Last runs of ${data?.cron.schedule ?? "the cron"}`} onClose={onClose}>
-      <FaultNotice error={error} />
+      <ErrorNotice error={error} />
       {data !== undefined && runs.length === 0 && (
         <Empty>The cron has no runs yet, or they were deleted.</Empty>
       )}
@@ -46,7 +46,7 @@ export const CronRuns = ({ cronId, onClose }: { cronId: string; onClose(): void 
           {runs.map((run) => (
             <tr key={run.run_id}>
               <td>
-                <RecordLink id={run.run_id} place={`/runs?run=${run.run_id}`} />
+                <RecordLink id={run.run_id} href={`/runs?run=${run.run_id}`} />
               </td>
               <td>
                 <Status status={run.status} />
@@ -54,7 +54,7 @@ export const CronRuns = ({ cronId, onClose }: { cronId: string; onClose(): void 
               <td>
                 <Time iso={run.created_at} />
               </td>
-              <td>{tookText(run, now)}</td>
+              <td>{durationOf(run, now)}</td>
               <td>{errorLine(run)}</td>
             </tr>
           ))}

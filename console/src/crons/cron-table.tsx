@@ -41,7 +41,7 @@ export const CronTable = ({ crons, assistantNames, onToggle, onEdit, onDelete }:
             {thread_id === null ? (
               "new for each run"
             ) : (
-              <RecordLink id={thread_id} place={`/threads/${thread_id}`} />
+              <RecordLink id={thread_id} href={`/threads/${thread_id}`} />
             )}
           </td>
           <td>

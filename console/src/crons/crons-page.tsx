@@ -3,9 +3,9 @@ import { useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
 import { assistantText, useAssistantNames } from "../parts/assistants.ts";
 import { Confirmation } from "../parts/dialog.tsx";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
-import { askedEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/queries.ts";
 import { CronForm } from "./cron-form.tsx";
 import { CronRuns } from "./cron-runs.tsx";
 import { CronTable } from "./cron-table.tsx";
@@ -15,9 +15,9 @@ import { scheduleWords } from "./schedule-words.ts";
 const PAGE = 50;
 /** What the API answers at most. */
 const SHOWN_AT_MOST = 1_000;
-const EVERY_MS = 5_000;
+const POLL_MS = 5_000;
 
-type Asked = { kind: "new" } | { kind: "edit" | "delete"; cron: Cron };
+type OpenDialog = { kind: "new" } | { kind: "edit" | "delete"; cron: Cron };
 
 /** Runs at the times of a schedule. */
 export default function CronsPage() {
@@ -25,13 +25,13 @@ export default function CronsPage() {
   const queries = useQueryClient();
   const [params, setParams] = useSearchParams();
   const [limit, setLimit] = useState(PAGE);
-  const [asked, setAsked] = useState<Asked>();
+  const [dialog, setDialog] = useState<OpenDialog>();
   const [fault, setFault] = useState<unknown>();
   const { data, error } = useQuery({
     queryKey: ["crons", limit],
     queryFn: () => search<Cron>("/runs/crons/search", { limit, sort_by: "next_run_date", sort_order: "asc" }),
     placeholderData: keepPreviousData,
-    refetchInterval: askedEvery(EVERY_MS),
+    refetchInterval: refetchEvery(POLL_MS),
   });
   const { data: found } = useAssistantNames();
   const assistants = useMemo(
@@ -62,7 +62,7 @@ export default function CronsPage() {
           type="button"
           className="primary"
           disabled={found === undefined}
-          onClick={() => setAsked({ kind: "new" })}
+          onClick={() => setDialog({ kind: "new" })}
         >
           New cron
         </button>
@@ -70,7 +70,7 @@ export default function CronsPage() {
           {data?.total === undefined ? "" : data.total === 1 ? "1 cron" : `${data.total} crons`}
         </span>
       </div>
-      <FaultNotice error={error ?? fault} />
+      <ErrorNotice error={error ?? fault} />
       {data?.items.length === 0 && <Empty>There are no crons.</Empty>}
       {data !== undefined && data.items.length > 0 && (
         <CronTable
@@ -79,8 +79,8 @@ export default function CronsPage() {
           onToggle={({ cron_id, enabled }) =>
             void changeHere("PATCH", `/runs/crons/${cron_id}`, { enabled: !enabled })
           }
-          onEdit={(cron) => setAsked({ kind: "edit", cron })}
-          onDelete={(cron) => setAsked({ kind: "delete", cron })}
+          onEdit={(cron) => setDialog({ kind: "edit", cron })}
+          onDelete={(cron) => setDialog({ kind: "delete", cron })}
         />
       )}
       {data?.hasMore === true && limit < SHOWN_AT_MOST && (
@@ -93,7 +93,7 @@ export default function CronsPage() {
       {data?.hasMore === true && limit >= SHOWN_AT_MOST && (
         <p className="faint">These are the {SHOWN_AT_MOST} crons that fire next. There are more.</p>
       )}
-      {asked?.kind === "new" && (
+      {dialog?.kind === "new" && (
         <CronForm
           cron={undefined}
           assistants={assistants}
@@ -104,23 +104,23 @@ export default function CronsPage() {
               fields,
             )
           }
-          onClose={() => setAsked(undefined)}
+          onClose={() => setDialog(undefined)}
         />
       )}
-      {asked?.kind === "edit" && (
+      {dialog?.kind === "edit" && (
         <CronForm
-          cron={asked.cron}
+          cron={dialog.cron}
           assistants={assistants}
-          onSave={(fields) => change("PATCH", `/runs/crons/${asked.cron.cron_id}`, fields)}
-          onClose={() => setAsked(undefined)}
+          onSave={(fields) => change("PATCH", `/runs/crons/${dialog.cron.cron_id}`, fields)}
+          onClose={() => setDialog(undefined)}
         />
       )}
-      {asked?.kind === "delete" && (
+      {dialog?.kind === "delete" && (
         <Confirmation
-          question={`Delete cron ${scheduleWords(asked.cron.schedule) ?? asked.cron.schedule}?`}
+          question={`Delete cron ${scheduleWords(dialog.cron.schedule) ?? dialog.cron.schedule}?`}
           action="Delete"
-          onConfirm={() => void changeHere("DELETE", `/runs/crons/${asked.cron.cron_id}`)}
-          onClose={() => setAsked(undefined)}
+          onConfirm={() => void changeHere("DELETE", `/runs/crons/${dialog.cron.cron_id}`)}
+          onClose={() => setDialog(undefined)}
         />
       )}
       {cronId !== null && (

@@ -1,5 +1,5 @@
 import type { Interrupt, ThreadTask } from "@langchain/langgraph-sdk";
-import type { CheckpointPlace, StoredCheckpoint } from "../parts/checkpoints.ts";
+import type { CheckpointRef, StoredCheckpoint } from "../parts/checkpoints.ts";
 import { groupsAround } from "./drawing.ts";
 
 export type Outcome = "running" | "done" | "failed" | "waiting" | "stopped";
@@ -13,15 +13,15 @@ export interface Execution {
   namespace: string;
   outcome: Outcome;
   /** The state that it began with; undefined of a task that is known from the stream alone, until its run has ended. */
-  checkpoint: CheckpointPlace | undefined;
+  checkpoint: CheckpointRef | undefined;
   step: number | undefined;
   /** Milliseconds since 1970. */
   startedAt: number | undefined;
   /** Milliseconds; undefined if nobody knows: it has not ended, or somebody was waited for. */
-  tookMs: number | undefined;
+  durationMs: number | undefined;
   /** False: other tasks ran in the same step, and it took that long or less. */
   isExact: boolean;
-  /** What it was given, where the stream has told. */
+  /** What it was given, where the stream has live. */
   input?: unknown;
   result: unknown;
   error: string | undefined;
@@ -76,7 +76,7 @@ export const executionsIn = (states: readonly StoredCheckpoint[], namespace: str
           checkpoint: checkpoint ?? undefined,
           step: metadata?.step,
           startedAt,
-          tookMs: isKnown ? Math.max(0, endedAt - startedAt) : undefined,
+          durationMs: isKnown ? Math.max(0, endedAt - startedAt) : undefined,
           isExact: tasks.length === 1,
           result: task.result,
           error: task.error ?? undefined,
@@ -93,8 +93,8 @@ export const namespaceBelow = ({ namespace, node, taskId }: Execution): string =
   return namespace === "" ? own : `${namespace}|${own}`;
 };
 
-/** What is stored of a run that goes on, told as what it is: the stream has not told of what began before somebody looked. */
-const goingOn = (stored: readonly Execution[]): Execution[] => {
+/** What is stored of a run that goes on, live as what it is: the stream has not live of what began before somebody looked. */
+const markRunning = (stored: readonly Execution[]): Execution[] => {
   const running = new Set([""]);
   return stored.map((execution) => {
     const { outcome, isOfHead, namespace } = execution;
@@ -109,23 +109,23 @@ const goingOn = (stored: readonly Execution[]): Execution[] => {
  * Both, each task once, the newest first: what the stream tells of times is exact, what is stored knows of errors and states.
  * @param stored what ran in a graph stands before what ran in graphs that it has called
  */
-export const merged = (
+export const mergeExecutions = (
   stored: readonly Execution[],
   { tasks, isRunning }: { tasks: ReadonlyMap<string, Execution>; isRunning: boolean },
 ): Execution[] => {
   const known = new Set(stored.map(({ taskId }) => taskId));
-  const both = (isRunning ? goingOn(stored) : stored).map((execution): Execution => {
-    const told = tasks.get(execution.taskId);
-    if (told === undefined) return execution;
+  const both = (isRunning ? markRunning(stored) : stored).map((execution): Execution => {
+    const live = tasks.get(execution.taskId);
+    if (live === undefined) return execution;
     const isOpen = execution.outcome === "stopped" || execution.outcome === "running";
     return {
       ...execution,
-      input: told.input,
-      startedAt: told.startedAt ?? execution.startedAt,
-      ...(told.tookMs === undefined ? {} : { tookMs: told.tookMs, isExact: true }),
+      input: live.input,
+      startedAt: live.startedAt ?? execution.startedAt,
+      ...(live.durationMs === undefined ? {} : { durationMs: live.durationMs, isExact: true }),
       // A task that waited and goes on runs, whatever was stored of it before.
-      ...(told.outcome === "running" ? { outcome: told.outcome } : {}),
-      ...(isOpen ? { outcome: told.outcome, result: told.result } : {}),
+      ...(live.outcome === "running" ? { outcome: live.outcome } : {}),
+      ...(isOpen ? { outcome: live.outcome, result: live.result } : {}),
     };
   });
   const only = [...tasks.values()].filter(({ taskId }) => !known.has(taskId));
@@ -145,7 +145,7 @@ export interface Activity {
 /** By drawn id, closed subgraphs and open ones among them: these run as long as something in them does. */
 export const activityByNode = (executions: readonly Execution[]): ReadonlyMap<string, Activity> => {
   const sums = new Map<string, Activity & { times: number; sum: number }>();
-  for (const { node, outcome, tookMs, error } of executions) {
+  for (const { node, outcome, durationMs, error } of executions) {
     const known = sums.get(node) ?? {
       count: 0,
       running: 0,
@@ -157,9 +157,9 @@ export const activityByNode = (executions: readonly Execution[]): ReadonlyMap<st
     };
     known.count += 1;
     if (outcome === "running") known.running += 1;
-    if (tookMs !== undefined) {
+    if (durationMs !== undefined) {
       known.times += 1;
-      known.sum += tookMs;
+      known.sum += durationMs;
       known.averageMs = known.sum / known.times;
     }
     sums.set(node, known);

@@ -2,7 +2,7 @@ import { useEffect, useId, useRef, useState, type PointerEvent } from "react";
 import type { Activity } from "./activity.ts";
 import { labelOf, type DrawnGroup, type DrawnNode, type Drawing } from "./drawing.ts";
 import type { Box, LaidOutEdge, Layout } from "./layout.ts";
-import { NodeFace } from "./node-button.tsx";
+import { NodeButton } from "./node-button.tsx";
 import styles from "./canvas.module.css";
 
 const TOOLS_HEIGHT = 40;
@@ -224,7 +224,7 @@ export const Canvas = ({ drawing, layout, activity, selected, onSelect, onToggle
                 );
               return (
                 <div key={node.id} className={styles.place} style={placed(box)}>
-                  <NodeFace
+                  <NodeButton
                     node={node}
                     activity={activity?.get(node.id)}
                     withActivity={activity !== undefined}

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
 import { assistantText, useAssistantNames } from "../parts/assistants.ts";
-import { FaultNotice } from "../parts/notice.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
 import styles from "./graph-page.module.css";
 
@@ -41,7 +41,7 @@ export const Choices = ({ assistantId, threadId, onChoose }: ChoicesProps) => {
   const listed = threads.data ?? [];
   return (
     <>
-      <FaultNotice error={assistants.error ?? threads.error} />
+      <ErrorNotice error={assistants.error ?? threads.error} />
       <span className={styles.choice}>
         <label htmlFor={`${id}assistant`}>Assistant</label>
         <select

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { Link, useLocation, useParams, useSearch } from "wouter";
 import { useDrawing } from "../parts/assistants.ts";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { Canvas } from "./canvas.tsx";
 import { Choices } from "./choices.tsx";
@@ -52,13 +52,13 @@ const Graph = ({ assistantId, threadId }: { assistantId: string; threadId: strin
     placeholderData: (before, query) => (query?.queryKey[2] === assistantId ? before : undefined),
   });
 
-  if (graph.error !== null) return <FaultNotice error={graph.error} onRetry={() => void graph.refetch()} />;
+  if (graph.error !== null) return <ErrorNotice error={graph.error} onRetry={() => void graph.refetch()} />;
   if (drawing === undefined) return <p className="faint">Loading…</p>;
   const shownActivity = hasThread ? activity : undefined;
   return (
     <>
-      <FaultNotice error={error} onRetry={retry} />
-      <FaultNotice error={layout.error} />
+      <ErrorNotice error={error} onRetry={retry} />
+      <ErrorNotice error={layout.error} />
       {hasThread && (
         <div className="row">
           <p role="status">{isRunning ? "A run is in progress." : "No run is in progress."}</p>
@@ -147,7 +147,7 @@ export default function GraphPage() {
           }
         />
       </div>
-      <FaultNotice error={error} />
+      <ErrorNotice error={error} />
       {assistantId === undefined ? (
         chosen === null && <Empty>No assistant is selected. Choose one.</Empty>
       ) : (

@@ -32,7 +32,7 @@ export const GraphText = ({
     <ul>
       {nodes.slice(0, NODES_LISTED_AT_MOST).map((node) => {
         const onward = next.get(node.id) ?? [];
-        const told = activityText(activity?.get(node.id));
+        const activityWords = activityText(activity?.get(node.id));
         return (
           <li key={node.id}>
             {node.kind === "start" || node.kind === "end" ? (
@@ -43,7 +43,7 @@ export const GraphText = ({
               </button>
             )}
             {node.kind === "closed" && " (a subgraph)"}
-            {told !== "" && ` (${told})`}
+            {activityWords !== "" && ` (${activityWords})`}
             {onward.length > 0 && " leads to "}
             {onward
               .slice(0, EDGES_LISTED_AT_MOST)

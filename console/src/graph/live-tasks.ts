@@ -43,7 +43,7 @@ const begun = (data: TaskData, namespace: readonly string[], at: number): Execut
   checkpoint: undefined,
   step: undefined,
   startedAt: at,
-  tookMs: undefined,
+  durationMs: undefined,
   isExact: true,
   input: data.input,
   result: undefined,
@@ -58,7 +58,7 @@ const ended = (task: Execution, data: TaskData, at: number): Execution => {
   return {
     ...task,
     outcome: error !== undefined ? "failed" : interrupts.length > 0 ? "waiting" : "done",
-    tookMs: task.startedAt === undefined ? undefined : Math.max(0, at - task.startedAt),
+    durationMs: task.startedAt === undefined ? undefined : Math.max(0, at - task.startedAt),
     result: data.result,
     error,
     interrupts,

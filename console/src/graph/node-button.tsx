@@ -23,10 +23,10 @@ export const activityText = (activity: Activity | undefined): string => {
 };
 
 /** `running`, or how it ended last: what colours a node, beside the word that it has. */
-const moodOf = (activity: Activity | undefined): string | undefined =>
+const stateOf = (activity: Activity | undefined): string | undefined =>
   activity === undefined ? undefined : activity.running > 0 ? "running" : activity.last;
 
-interface NodeFaceProps {
+interface NodeButtonProps {
   node: DrawnNode;
   activity: Activity | undefined;
   /** Whether there is a thread, and with it a line for what the node has done. */
@@ -36,20 +36,20 @@ interface NodeFaceProps {
 }
 
 /** A node of the drawing. */
-export const NodeFace = ({
+export const NodeButton = ({
   node: { id, name, kind },
   activity,
   withActivity,
   isSelected,
   onSelect,
-}: NodeFaceProps) => (
+}: NodeButtonProps) => (
   <button
     type="button"
     className={kind === "closed" ? `${styles.node} ${styles.closed}` : styles.node}
     aria-pressed={isSelected}
     title={activity?.error === undefined ? id : `${id}: ${activity.error.slice(0, ERROR_CHARACTERS)}`}
     data-node={id}
-    data-mood={moodOf(activity)}
+    data-state={stateOf(activity)}
     onClick={() => onSelect(id)}
   >
     <span className={styles.nodeName}>{name}</span>

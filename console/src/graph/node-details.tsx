@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { JsonView } from "../parts/json.tsx";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { withoutOverwrites } from "../parts/without-overwrites.ts";
 import { durationText, Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
@@ -46,7 +46,7 @@ const StateBefore = ({ threadId, execution }: { threadId: string; execution: Exe
   });
   if (checkpoint === undefined) return <Empty>The output is stored when the step ends.</Empty>;
   if (before.error !== null)
-    return <FaultNotice error={before.error} onRetry={() => void before.refetch()} />;
+    return <ErrorNotice error={before.error} onRetry={() => void before.refetch()} />;
   return before.data === undefined ? (
     <p className="faint">Loading…</p>
   ) : (
@@ -54,8 +54,8 @@ const StateBefore = ({ threadId, execution }: { threadId: string; execution: Exe
   );
 };
 
-const timeText = ({ tookMs, isExact }: Execution): string =>
-  tookMs === undefined ? "" : ` · ${isExact ? "" : "up to "}${durationText(tookMs)}`;
+const timeText = ({ durationMs, isExact }: Execution): string =>
+  durationMs === undefined ? "" : ` · ${isExact ? "" : "up to "}${durationText(durationMs)}`;
 
 const ExecutionView = ({
   threadId,

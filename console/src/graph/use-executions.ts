@@ -2,8 +2,8 @@ import { useQuery, useQueryClient, type QueryClient } from "@tanstack/react-quer
 import { useEffect, useMemo, useState } from "react";
 import { readHistory, type StoredCheckpoint } from "../parts/checkpoints.ts";
 import { useConnection, type Connection } from "../server/connection.tsx";
-import { askedEvery } from "../server/queries.ts";
-import { activityByNode, executionsIn, merged, namespaceBelow, type Execution } from "./activity.ts";
+import { refetchEvery } from "../server/queries.ts";
+import { activityByNode, executionsIn, mergeExecutions, namespaceBelow, type Execution } from "./activity.ts";
 import { useLiveTasks } from "./use-live-tasks.ts";
 
 /** Checkpoints of the root graph that are read at first, and with each "more". */
@@ -13,7 +13,7 @@ const CHECKPOINTS_AT_MOST = 1_000;
 const SUBGRAPHS_READ = 30;
 const AT_ONCE = 4;
 /** While a run goes on: the stream tells the rest, but not what began before somebody looked. */
-const READ_AGAIN_MS = 3_000;
+const POLL_MS = 3_000;
 
 interface StoredExecutions {
   executions: Execution[];
@@ -85,7 +85,7 @@ export const useExecutions = (
     queryFn: () =>
       readExecutions(connection, queries, { threadId: threadId ?? "", limit, subgraphs: new Set(groups) }),
     enabled: threadId !== undefined,
-    refetchInterval: askedEvery(live.isRunning ? READ_AGAIN_MS : false),
+    refetchInterval: refetchEvery(live.isRunning ? POLL_MS : false),
     placeholderData: (before, query) => (query?.queryKey[1] === threadId ? before : undefined),
   });
   const { ends, tasks, isRunning } = live;
@@ -94,7 +94,7 @@ export const useExecutions = (
     if (ends > 0) void refetch();
   }, [ends, refetch]);
   const executions = useMemo(
-    () => merged(stored.data?.executions ?? [], { tasks, isRunning }),
+    () => mergeExecutions(stored.data?.executions ?? [], { tasks, isRunning }),
     [stored.data, tasks, isRunning],
   );
   const activity = useMemo(() => activityByNode(executions), [executions]);

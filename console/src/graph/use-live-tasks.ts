@@ -1,11 +1,11 @@
 import type { Event } from "@langchain/protocol";
 import { useEffect, useState } from "react";
 import { useConnection, type Connection } from "../server/connection.tsx";
-import { useIsSeen } from "../server/use-is-visible.ts";
+import { useIsVisible } from "../server/use-is-visible.ts";
 import { NO_TASKS, withEvents, type LiveTasks } from "./live-tasks.ts";
 
 /** Nobody sees more pictures than these, and a fast graph tells thousands of events. */
-const DRAWN_EVERY_MS = 100;
+const RENDER_MS = 100;
 
 /** Tells the events of a thread as long as `signal` is not aborted; the stream goes on over runs. */
 const follow = async (
@@ -45,48 +45,46 @@ const NOTHING: Live = { tasks: NO_TASKS, error: undefined };
 export const useLiveTasks = (threadId: string | undefined, assistantId: string | undefined) => {
   const connection = useConnection();
   const [attempt, setAttempt] = useState(0);
-  const subject = JSON.stringify([threadId, assistantId, attempt]);
-  const [told, setTold] = useState({ subject, live: NOTHING });
-  // What was told of another thread is nothing here.
-  const { tasks, error } = told.subject === subject ? told.live : NOTHING;
-  const isSeen = useIsSeen();
+  const key = JSON.stringify([threadId, assistantId, attempt]);
+  const [received, setReceived] = useState({ key, live: NOTHING });
+  // What was received of another thread is nothing here.
+  const { tasks, error } = received.key === key ? received.live : NOTHING;
+  const isVisible = useIsVisible();
   useEffect(() => {
-    if (!isSeen || threadId === undefined || assistantId === undefined) return;
-    const leaving = new AbortController();
-    let waiting: Event[] = [];
+    if (!isVisible || threadId === undefined || assistantId === undefined) return;
+    const abort = new AbortController();
+    let pending: Event[] = [];
     let timer: ReturnType<typeof setTimeout> | undefined;
     // A stream tells the newest run from its beginning, also to whoever has only looked away.
-    let goesOn = false;
+    let hasEvents = false;
     const change = (of: (known: Live) => Live): void => {
-      const isKnown = goesOn;
-      goesOn = true;
-      setTold((before) => ({
-        subject,
-        live: of(isKnown && before.subject === subject ? before.live : NOTHING),
+      const isKnown = hasEvents;
+      hasEvents = true;
+      setReceived((before) => ({
+        key,
+        live: of(isKnown && before.key === key ? before.live : NOTHING),
       }));
     };
-    const draw = (): void => {
-      const events = waiting;
-      waiting = [];
+    const render = (): void => {
+      const events = pending;
+      pending = [];
       timer = undefined;
       change((known) => ({ ...known, tasks: withEvents(known.tasks, events) }));
     };
     const onEvent = (event: Event): void => {
-      waiting.push(event);
-      timer ??= setTimeout(draw, DRAWN_EVERY_MS);
+      pending.push(event);
+      timer ??= setTimeout(render, RENDER_MS);
     };
     const onError = (fault: unknown): void => {
-      if (leaving.signal.aborted) return;
+      if (abort.signal.aborted) return;
       const thrown = fault instanceof Error ? fault : new Error(String(fault));
       change((known) => ({ ...known, error: thrown }));
     };
-    follow(connection, { threadId, assistantId }, { onEvent, onError, signal: leaving.signal }).catch(
-      onError,
-    );
+    follow(connection, { threadId, assistantId }, { onEvent, onError, signal: abort.signal }).catch(onError);
     return () => {
-      leaving.abort();
+      abort.abort();
       clearTimeout(timer);
     };
-  }, [connection, threadId, assistantId, subject, isSeen]);
+  }, [connection, threadId, assistantId, key, isVisible]);
   return { ...tasks, error, retry: () => setAttempt((count) => count + 1) };
 };

@@ -19,7 +19,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const isSame = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b);
 
 /** Whether two lists differ in more than can be compared pair by pair, beside what they begin and end with alike. */
-const isTooMuch = (before: unknown[], after: unknown[]): boolean => {
+const hasTooManyPairs = (before: unknown[], after: unknown[]): boolean => {
   if (before.length * after.length <= PAIRS_AT_MOST) return false;
   const shorter = Math.min(before.length, after.length);
   let start = 0;
@@ -32,7 +32,7 @@ const isTooMuch = (before: unknown[], after: unknown[]): boolean => {
 /** Long lists that have little in common as objects, so that they are compared by place. */
 const comparable = (before: unknown, after: unknown): [unknown, unknown] => {
   if (isList(before) && isList(after)) {
-    if (isTooMuch(before, after)) return [{ ...before }, { ...after }];
+    if (hasTooManyPairs(before, after)) return [{ ...before }, { ...after }];
     return [before, after];
   }
   if (!isObject(before) || !isObject(after)) return [before, after];

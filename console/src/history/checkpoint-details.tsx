@@ -1,10 +1,10 @@
 import type { ReactNode } from "react";
 import type { ThreadState } from "@langchain/langgraph-sdk";
 import { Link } from "wouter";
-import type { CheckpointPlace } from "../parts/checkpoints.ts";
+import type { CheckpointRef } from "../parts/checkpoints.ts";
 import { Copy } from "../parts/copy.tsx";
 import { JsonView } from "../parts/json.tsx";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { withoutOverwrites } from "../parts/without-overwrites.ts";
 import { Time } from "../parts/time.tsx";
 import { Comparison } from "./comparison.tsx";
@@ -60,7 +60,7 @@ const Tasks = ({ tasks, onOpen }: { tasks: readonly Task[]; onOpen(namespace: st
 
 interface CheckpointDetailsProps {
   threadId: string;
-  place: CheckpointPlace;
+  checkpointRef: CheckpointRef;
   /** Of what is loaded. */
   rows: readonly TreeRow[];
   /** The id of the checkpoint with which this one is compared; undefined: the one before it. */
@@ -73,16 +73,16 @@ interface CheckpointDetailsProps {
 
 /** What a thread held at a checkpoint, and what was due. */
 export const CheckpointDetails = (props: CheckpointDetailsProps) => {
-  const { threadId, place, rows, compared, onCompare, onOpenNamespace, actions } = props;
-  const { data: state, error, refetch } = useCheckpoint(threadId, place);
-  if (error !== null) return <FaultNotice error={error} onRetry={() => void refetch()} />;
+  const { threadId, checkpointRef, rows, compared, onCompare, onOpenNamespace, actions } = props;
+  const { data: state, error, refetch } = useCheckpoint(threadId, checkpointRef);
+  if (error !== null) return <ErrorNotice error={error} onRetry={() => void refetch()} />;
   if (state === undefined) return <p className="faint">Loading…</p>;
-  const row = rows.find(({ id }) => id === place.checkpoint_id);
+  const row = rows.find(({ id }) => id === checkpointRef.checkpoint_id);
   const due = state.next.filter((name) => name !== "__start__");
   // A conversation goes on from states of the thread, not from those of graphs within it; from the newest it goes on anyway.
-  const placeInPlayground =
-    place.checkpoint_ns === "" && place.checkpoint_id !== rows[0]?.id
-      ? `/threads/${threadId}?checkpoint=${place.checkpoint_id}`
+  const playgroundPath =
+    checkpointRef.checkpoint_ns === "" && checkpointRef.checkpoint_id !== rows[0]?.id
+      ? `/threads/${threadId}?checkpoint=${checkpointRef.checkpoint_id}`
       : `/threads/${threadId}`;
   return (
     <section className={styles.details} aria-labelledby="checkpoint-title">
@@ -95,14 +95,14 @@ export const CheckpointDetails = (props: CheckpointDetailsProps) => {
         )}
       </div>
       <div className="row">
-        <code className={styles.id}>{place.checkpoint_id}</code>
-        <Copy text={place.checkpoint_id}>Copy id</Copy>
+        <code className={styles.id}>{checkpointRef.checkpoint_id}</code>
+        <Copy text={checkpointRef.checkpoint_id}>Copy id</Copy>
       </div>
       {actions(state)}
       <p className="row">
         {row !== undefined && row.wrote.length > 0 && <span>Wrote: {nodeNames(row.wrote)}.</span>}
         <span>{due.length === 0 ? "No next node." : `Next: ${nodeNames(due)}.`}</span>
-        <Link href={placeInPlayground}>Continue in the playground</Link>
+        <Link href={playgroundPath}>Continue in the playground</Link>
       </p>
       {state.tasks.length > 0 && (
         <Section title="Next tasks">
@@ -118,10 +118,10 @@ export const CheckpointDetails = (props: CheckpointDetailsProps) => {
       </Section>
       <Section title="Difference">
         <Comparison
-          key={place.checkpoint_id}
+          key={checkpointRef.checkpoint_id}
           threadId={threadId}
           state={state}
-          place={place}
+          checkpointRef={checkpointRef}
           rows={rows}
           compared={compared}
           onCompare={onCompare}

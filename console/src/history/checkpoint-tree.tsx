@@ -74,10 +74,10 @@ const stepOf = (key: string, active: number, count: number): number | undefined 
 export const CheckpointTree = ({ rows, selected, compared, onSelect }: CheckpointTreeProps) => {
   const frame = useRef<HTMLDivElement>(null);
   const id = useId();
-  const selectedPlace = rows.findIndex((row) => row.id === selected);
+  const selectedIndex = rows.findIndex((row) => row.id === selected);
   const [activeId, setActiveId] = useState<string>();
-  const activePlace = rows.findIndex((row) => row.id === activeId);
-  const active = activePlace >= 0 ? activePlace : Math.max(0, selectedPlace);
+  const activeIndex = rows.findIndex((row) => row.id === activeId);
+  const active = activeIndex >= 0 ? activeIndex : Math.max(0, selectedIndex);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => frame.current,
@@ -86,7 +86,7 @@ export const CheckpointTree = ({ rows, selected, compared, onSelect }: Checkpoin
     overscan: 8,
   });
   const showSelected = useEffectEvent(() => {
-    if (selectedPlace >= 0) virtual.scrollToIndex(selectedPlace, { align: "auto" });
+    if (selectedIndex >= 0) virtual.scrollToIndex(selectedIndex, { align: "auto" });
   });
   // Only what is selected anew: whoever scrolls while checkpoints come stays where he is.
   useEffect(() => showSelected(), [selected]);
@@ -99,11 +99,11 @@ export const CheckpointTree = ({ rows, selected, compared, onSelect }: Checkpoin
       if (row !== undefined) onSelect(row.id);
       return;
     }
-    const place = stepOf(key, active, rows.length);
-    if (place === undefined) return;
+    const index = stepOf(key, active, rows.length);
+    if (index === undefined) return;
     event.preventDefault();
-    setActiveId(rows[place]?.id);
-    virtual.scrollToIndex(place, { align: "auto" });
+    setActiveId(rows[index]?.id);
+    virtual.scrollToIndex(index, { align: "auto" });
   };
 
   const items = virtual.getVirtualItems();

@@ -1,7 +1,7 @@
 import { lazy, Suspense, useId } from "react";
 import type { ThreadState } from "@langchain/langgraph-sdk";
-import type { CheckpointPlace } from "../parts/checkpoints.ts";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
+import type { CheckpointRef } from "../parts/checkpoints.ts";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { titleOf, type TreeRow } from "./tree.ts";
 import { useCheckpoint } from "./use-checkpoint.ts";
 
@@ -16,22 +16,29 @@ const optionText = ({ id, state }: TreeRow): string =>
 interface ComparisonProps {
   threadId: string;
   state: ThreadState<Record<string, unknown>>;
-  place: CheckpointPlace;
+  checkpointRef: CheckpointRef;
   rows: readonly TreeRow[];
   compared: string | undefined;
   onCompare(id: string | undefined): void;
 }
 
 /** What is different in a state, from the one before it or from any other. */
-export const Comparison = ({ threadId, state, place, rows, compared, onCompare }: ComparisonProps) => {
+export const Comparison = ({
+  threadId,
+  state,
+  checkpointRef,
+  rows,
+  compared,
+  onCompare,
+}: ComparisonProps) => {
   const id = useId();
   const before = state.parent_checkpoint?.checkpoint_id ?? undefined;
-  const other = compared === place.checkpoint_id ? undefined : (compared ?? before);
+  const other = compared === checkpointRef.checkpoint_id ? undefined : (compared ?? before);
   const first = useCheckpoint(
     threadId,
-    other === undefined ? undefined : { checkpoint_id: other, checkpoint_ns: place.checkpoint_ns },
+    other === undefined ? undefined : { checkpoint_id: other, checkpoint_ns: checkpointRef.checkpoint_ns },
   );
-  const offered = rows.filter((row) => row.id !== place.checkpoint_id).slice(0, OFFERED);
+  const offered = rows.filter((row) => row.id !== checkpointRef.checkpoint_id).slice(0, OFFERED);
   const isOffered = compared === undefined || offered.some((row) => row.id === compared);
   return (
     <>
@@ -45,7 +52,7 @@ export const Comparison = ({ threadId, state, place, rows, compared, onCompare }
           <option value="">the previous checkpoint</option>
           {!isOffered && (
             <option value={compared}>
-              {compared === place.checkpoint_id ? "itself" : `…${compared.slice(9, 18)}`}
+              {compared === checkpointRef.checkpoint_id ? "itself" : `…${compared.slice(9, 18)}`}
             </option>
           )}
           {offered.map((row) => (
@@ -54,13 +61,13 @@ export const Comparison = ({ threadId, state, place, rows, compared, onCompare }
             </option>
           ))}
         </select>
-        {compared !== place.checkpoint_id && (
-          <button type="button" onClick={() => onCompare(place.checkpoint_id)}>
+        {compared !== checkpointRef.checkpoint_id && (
+          <button type="button" onClick={() => onCompare(checkpointRef.checkpoint_id)}>
             Compare others with this checkpoint
           </button>
         )}
       </div>
-      <FaultNotice error={first.error} onRetry={() => void first.refetch()} />
+      <ErrorNotice error={first.error} onRetry={() => void first.refetch()} />
       {other === undefined ? (
         <Empty>
           {compared === undefined

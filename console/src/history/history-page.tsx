@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
 import { Link, useLocation, useParams, useSearch } from "wouter";
 import { useHistory } from "../parts/checkpoints.ts";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { Status } from "../parts/status.tsx";
 import { CheckpointDetails } from "./checkpoint-details.tsx";
 import { CheckpointTree } from "./checkpoint-tree.tsx";
@@ -12,10 +12,10 @@ import { useThread } from "./use-thread.ts";
 import styles from "./history-page.module.css";
 
 /** What of a thread is looked at: it stands in the address. */
-const useSight = (threadId: string) => {
+const useHistoryLocation = (threadId: string) => {
   const [, navigate] = useLocation();
   const search = new URLSearchParams(useSearch());
-  const look = (checkpoint: string | undefined, namespace: string): void => {
+  const show = (checkpoint: string | undefined, namespace: string): void => {
     const parts = new URLSearchParams();
     if (namespace !== "") parts.set("namespace", namespace);
     if (checkpoint !== undefined) parts.set("checkpoint", checkpoint);
@@ -25,7 +25,7 @@ const useSight = (threadId: string) => {
   return {
     namespace: search.get("namespace") ?? "",
     checkpoint: search.get("checkpoint") ?? undefined,
-    look,
+    show,
   };
 };
 
@@ -58,7 +58,7 @@ const Path = ({ namespace, onOpen }: { namespace: string; onOpen(namespace: stri
 };
 
 const History = ({ threadId }: { threadId: string }) => {
-  const { namespace, checkpoint, look } = useSight(threadId);
+  const { namespace, checkpoint, show } = useHistoryLocation(threadId);
   const thread = useThread(threadId);
   const [runId, setRunId] = useState<string>();
   const [isEditing, setIsEditing] = useState(false);
@@ -68,12 +68,13 @@ const History = ({ threadId }: { threadId: string }) => {
   const history = useHistory(threadId, namespace, thread.status === "busy");
   const rows = useMemo(() => rowsOf(history.states ?? []), [history.states]);
   const selected = checkpoint ?? rows[0]?.id;
-  const place = selected === undefined ? undefined : { checkpoint_id: selected, checkpoint_ns: namespace };
+  const checkpointRef =
+    selected === undefined ? undefined : { checkpoint_id: selected, checkpoint_ns: namespace };
   /** Who writes something at the newest checkpoint writes on when there are newer ones. */
-  const hold = (): void => look(selected, namespace);
+  const pinCheckpoint = (): void => show(selected, namespace);
   const showStarted = (id: string): void => {
     setRunId(id);
-    look(undefined, "");
+    show(undefined, "");
     thread.refetch();
   };
   return (
@@ -89,8 +90,8 @@ const History = ({ threadId }: { threadId: string }) => {
           )}
         </span>
       </div>
-      <FaultNotice error={thread.error ?? history.error} onRetry={history.retry} />
-      {namespace !== "" && <Path namespace={namespace} onOpen={(other) => look(undefined, other)} />}
+      <ErrorNotice error={thread.error ?? history.error} onRetry={history.retry} />
+      {namespace !== "" && <Path namespace={namespace} onOpen={(other) => show(undefined, other)} />}
       {runId !== undefined && <RunProgress key={runId} threadId={threadId} runId={runId} />}
       {history.states !== undefined && rows.length === 0 && (
         <Empty>
@@ -106,7 +107,7 @@ const History = ({ threadId }: { threadId: string }) => {
               rows={rows}
               selected={selected}
               compared={compared}
-              onSelect={(id) => look(id, namespace)}
+              onSelect={(id) => show(id, namespace)}
             />
             <div className="row">
               <span className="faint" role="status">
@@ -120,31 +121,31 @@ const History = ({ threadId }: { threadId: string }) => {
               )}
             </div>
           </div>
-          {place !== undefined && (
+          {checkpointRef !== undefined && (
             <CheckpointDetails
-              key={`${namespace} ${place.checkpoint_id}`}
+              key={`${namespace} ${checkpointRef.checkpoint_id}`}
               threadId={threadId}
-              place={place}
+              checkpointRef={checkpointRef}
               rows={rows}
               compared={compared}
               onCompare={(id) => setComparison({ namespace, id })}
-              onOpenNamespace={(inner) => look(undefined, inner)}
+              onOpenNamespace={(inner) => show(undefined, inner)}
               actions={(state) => (
                 <div className="row">
                   {namespace === "" ? (
                     <RunFrom
                       threadId={threadId}
                       assistantId={thread.assistantId}
-                      place={place}
+                      checkpointRef={checkpointRef}
                       isDue={state.next.length > 0}
-                      onAsk={hold}
+                      onOpen={pinCheckpoint}
                       onStarted={showStarted}
                     />
                   ) : (
                     <RunFromCall
                       threadId={threadId}
                       assistantId={thread.assistantId}
-                      place={place}
+                      checkpointRef={checkpointRef}
                       around={state.checkpoint.checkpoint_map}
                       onStarted={showStarted}
                     />
@@ -152,7 +153,7 @@ const History = ({ threadId }: { threadId: string }) => {
                   <button
                     type="button"
                     onClick={() => {
-                      hold();
+                      pinCheckpoint();
                       setIsEditing(true);
                     }}
                   >
@@ -162,11 +163,11 @@ const History = ({ threadId }: { threadId: string }) => {
                     <StateEditor
                       threadId={threadId}
                       assistantId={thread.assistantId}
-                      place={place}
+                      checkpointRef={checkpointRef}
                       state={state}
                       onStored={(id) => {
                         setIsEditing(false);
-                        look(id, namespace);
+                        show(id, namespace);
                       }}
                       onClose={() => setIsEditing(false)}
                     />

@@ -2,16 +2,16 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Checkpoint } from "@langchain/langgraph-sdk";
 import { useEffect, useState } from "react";
 import { useSchemas } from "../parts/assistants.ts";
-import type { CheckpointPlace } from "../parts/checkpoints.ts";
+import type { CheckpointRef } from "../parts/checkpoints.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { FaultNotice, ReadingNotice } from "../parts/notice.tsx";
+import { ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
 import { isOver, type Run } from "../parts/run.ts";
 import { Status } from "../parts/status.tsx";
 import { UNTOUCHED, ValueEditor } from "../parts/value-editor.tsx";
 import { useConnection } from "../server/connection.tsx";
-import { askedEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/queries.ts";
 
-const LOOKED_AT_EVERY_MS = 500;
+const POLL_MS = 500;
 
 const errorText = ({ error }: Run): string | undefined => {
   const words = [error?.message, error?.error].filter((word) => typeof word === "string");
@@ -26,9 +26,7 @@ export const RunProgress = ({ threadId, runId }: { threadId: string; runId: stri
     queryKey: ["runs", threadId, runId],
     queryFn: () => request<Run>("GET", `/threads/${encodeURIComponent(threadId)}/runs/${runId}`),
     refetchInterval: (query) =>
-      askedEvery(query.state.data !== undefined && isOver(query.state.data) ? false : LOOKED_AT_EVERY_MS)(
-        query,
-      ),
+      refetchEvery(query.state.data !== undefined && isOver(query.state.data) ? false : POLL_MS)(query),
   });
   const status = run.data?.status;
   const hasEnded = run.data !== undefined && isOver(run.data);
@@ -42,7 +40,7 @@ export const RunProgress = ({ threadId, runId }: { threadId: string; runId: stri
         Run started here: <Status status={status ?? "pending"} />
         {why !== undefined && <span>{why}</span>}
       </p>
-      <FaultNotice error={run.error} />
+      <ErrorNotice error={run.error} />
     </div>
   );
 };
@@ -90,7 +88,7 @@ const NoAssistant = () => (
 export const RunFromCall = ({
   around,
   ...starter
-}: Starter & { place: CheckpointPlace; around: Checkpoint["checkpoint_map"] }) => {
+}: Starter & { checkpointRef: CheckpointRef; around: Checkpoint["checkpoint_map"] }) => {
   const start = useStart(starter);
   if (starter.assistantId === undefined) return <NoAssistant />;
   if (typeof around?.[""] !== "string")
@@ -105,37 +103,37 @@ export const RunFromCall = ({
         disabled={start.isPending}
         title="LangGraph restarts the graphs that a step calls."
         onClick={() =>
-          start.mutate({ input: null, checkpoint: { ...starter.place, checkpoint_map: around } })
+          start.mutate({ input: null, checkpoint: { ...starter.checkpointRef, checkpoint_map: around } })
         }
       >
         Run from the step that called this graph
       </button>
-      <FaultNotice error={start.error} />
+      <ErrorNotice error={start.error} />
     </>
   );
 };
 
 interface RunFromProps extends Starter {
-  place: CheckpointPlace;
+  checkpointRef: CheckpointRef;
   /** Whether nodes are due: only then there is something to go on with. */
   isDue: boolean;
   /** Somebody is about to write an input. */
-  onAsk(): void;
+  onOpen(): void;
 }
 
 /** Starts a run at a checkpoint: goes on from it, or gives it new input. */
-export const RunFrom = ({ threadId, assistantId, place, isDue, onAsk, onStarted }: RunFromProps) => {
-  const [isAsking, setIsAsking] = useState(false);
+export const RunFrom = ({ threadId, assistantId, checkpointRef, isDue, onOpen, onStarted }: RunFromProps) => {
+  const [isOpen, setIsOpen] = useState(false);
   const start = useStart({
     threadId,
     assistantId,
     onStarted: (runId) => {
-      setIsAsking(false);
+      setIsOpen(false);
       onStarted(runId);
     },
   });
   const run = (input: Record<string, unknown> | null): void =>
-    start.mutate({ input, checkpoint: { ...place, checkpoint_map: null } });
+    start.mutate({ input, checkpoint: { ...checkpointRef, checkpoint_map: null } });
   if (assistantId === undefined) return <NoAssistant />;
   return (
     <>
@@ -152,21 +150,21 @@ export const RunFrom = ({ threadId, assistantId, place, isDue, onAsk, onStarted 
         type="button"
         disabled={start.isPending}
         onClick={() => {
-          onAsk();
-          setIsAsking(true);
+          onOpen();
+          setIsOpen(true);
         }}
       >
         Run with new input…
       </button>
-      {!isAsking && <FaultNotice error={start.error} />}
-      {isAsking && (
+      {!isOpen && <ErrorNotice error={start.error} />}
+      {isOpen && (
         <NewInput
           assistantId={assistantId}
           isPending={start.isPending}
           error={start.error}
           onRun={run}
           onClose={() => {
-            setIsAsking(false);
+            setIsOpen(false);
             start.reset();
           }}
         />
@@ -189,7 +187,7 @@ const NewInput = ({ assistantId, isPending, error, onRun, onClose }: NewInputPro
   const schemas = useSchemas(assistantId);
   return (
     <Dialog title="Run from here with new input" onClose={onClose}>
-      <FaultNotice error={schemas.error} />
+      <ErrorNotice error={schemas.error} />
       <ReadingNotice schemas={schemas.data} />
       {!schemas.isPending && (
         <ValueEditor
@@ -202,7 +200,7 @@ const NewInput = ({ assistantId, isPending, error, onRun, onClose }: NewInputPro
           }}
         />
       )}
-      <FaultNotice error={error} />
+      <ErrorNotice error={error} />
       <button
         type="button"
         className="primary"

@@ -2,9 +2,9 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useEffectEvent, useId, useRef, useState } from "react";
 import type { AssistantGraph, ThreadState } from "@langchain/langgraph-sdk";
 import { useDrawing, useSchemas } from "../parts/assistants.ts";
-import type { CheckpointPlace } from "../parts/checkpoints.ts";
+import type { CheckpointRef } from "../parts/checkpoints.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { FaultNotice, ReadingNotice } from "../parts/notice.tsx";
+import { ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
 import { UNTOUCHED, ValueEditor } from "../parts/value-editor.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { isObject } from "../parts/is-object.ts";
@@ -32,7 +32,7 @@ const changedKeys = (before: unknown, after: unknown): Record<string, unknown> |
 };
 
 /** Where the thread stands, from the moment on at which somebody begins to edit. */
-const useHeadSeen = (threadId: string) => {
+const useHeadCheck = (threadId: string) => {
   const { request } = useConnection();
   const seen = useRef<Promise<string | undefined>>(undefined);
   const read = async (): Promise<string | undefined> => {
@@ -66,14 +66,21 @@ const useHeadSeen = (threadId: string) => {
 interface StateEditorProps {
   threadId: string;
   assistantId: string | undefined;
-  place: CheckpointPlace;
+  checkpointRef: CheckpointRef;
   state: ThreadState<Record<string, unknown>>;
   onStored(checkpointId: string): void;
   onClose(): void;
 }
 
 /** Writes a state anew behind a checkpoint: a fork. */
-export const StateEditor = ({ threadId, assistantId, place, state, onStored, onClose }: StateEditorProps) => {
+export const StateEditor = ({
+  threadId,
+  assistantId,
+  checkpointRef,
+  state,
+  onStored,
+  onClose,
+}: StateEditorProps) => {
   const { client } = useConnection();
   const queries = useQueryClient();
   const id = useId();
@@ -83,13 +90,13 @@ export const StateEditor = ({ threadId, assistantId, place, state, onStored, onC
   const schemas = useSchemas(assistantId);
   const graph = useDrawing(assistantId);
   const changed = changedKeys(state.values, value);
-  const headSeen = useHeadSeen(threadId);
+  const headCheck = useHeadCheck(threadId);
   const store = useMutation({
     mutationFn: async () => {
-      await headSeen.check();
+      await headCheck.check();
       return await client.threads.updateState(threadId, {
         values: changed,
-        checkpoint: { thread_id: threadId, ...place, checkpoint_map: null },
+        checkpoint: { thread_id: threadId, ...checkpointRef, checkpoint_map: null },
         ...(asNode === "" ? {} : { asNode }),
       });
     },
@@ -99,7 +106,7 @@ export const StateEditor = ({ threadId, assistantId, place, state, onStored, onC
     },
   });
   // Of a subgraph nobody knows the schema by its namespace here: it is written as JSON.
-  const schema = place.checkpoint_ns === "" ? (schemas.data?.state_schema ?? {}) : {};
+  const schema = checkpointRef.checkpoint_ns === "" ? (schemas.data?.state_schema ?? {}) : {};
   const isReady = assistantId === undefined || !schemas.isPending;
   return (
     <Dialog title="Edit state" onClose={onClose}>
@@ -124,16 +131,16 @@ export const StateEditor = ({ threadId, assistantId, place, state, onStored, onC
         <label htmlFor={id}>As node</label>
         <select id={id} value={asNode} onChange={({ target }) => setAsNode(target.value)}>
           <option value="">the last node that wrote</option>
-          {(graph.data === undefined ? [] : nodesOf(graph.data, place.checkpoint_ns)).map((name) => (
+          {(graph.data === undefined ? [] : nodesOf(graph.data, checkpointRef.checkpoint_ns)).map((name) => (
             <option key={name} value={name}>
               {name}
             </option>
           ))}
         </select>
       </div>
-      <FaultNotice error={schemas.error ?? graph.error} />
+      <ErrorNotice error={schemas.error ?? graph.error} />
       <ReadingNotice schemas={schemas.data} />
-      <FaultNotice error={store.error} />
+      <ErrorNotice error={store.error} />
       <div className="row">
         <button
           type="button"

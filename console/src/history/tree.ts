@@ -1,6 +1,6 @@
 import type { StoredCheckpoint } from "../parts/checkpoints.ts";
 
-/** A checkpoint in its place of the tree. */
+/** A checkpoint in its index of the tree. */
 export interface TreeRow {
   id: string;
   state: StoredCheckpoint;
@@ -78,15 +78,15 @@ export const rowsOf = (states: readonly StoredCheckpoint[]): TreeRow[] => {
           ? undefined
           : { id: parentId, step: parent?.metadata?.step, isLoaded: parent !== undefined },
     };
-    for (const [place, { state, forked }] of chain.reverse().entries()) {
+    for (const [index, { state, forked }] of chain.reverse().entries()) {
       for (const fork of forked) addBranch(fork, level + 1);
       const before = state.parent_checkpoint?.checkpoint_id;
       rows.push({
         id: idOf(state),
         state,
         level,
-        branch: place === 0 ? branch : undefined,
-        ways: forked.length + (place === 0 ? 0 : 1),
+        branch: index === 0 ? branch : undefined,
+        ways: forked.length + (index === 0 ? 0 : 1),
         wrote: writersOf(state, before === undefined ? undefined : byId.get(before)),
       });
     }

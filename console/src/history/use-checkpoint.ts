@@ -1,20 +1,20 @@
 import { useQuery } from "@tanstack/react-query";
-import type { CheckpointPlace } from "../parts/checkpoints.ts";
+import type { CheckpointRef } from "../parts/checkpoints.ts";
 import { useConnection } from "../server/connection.tsx";
 
 /** The state of a thread at a checkpoint. It is fetched again only when something happens in the thread. */
-export const useCheckpoint = (threadId: string, place: CheckpointPlace | undefined) => {
+export const useCheckpoint = (threadId: string, checkpointRef: CheckpointRef | undefined) => {
   const { client } = useConnection();
   return useQuery({
-    queryKey: ["threads", threadId, "checkpoint", place?.checkpoint_ns, place?.checkpoint_id],
+    queryKey: ["threads", threadId, "checkpoint", checkpointRef?.checkpoint_ns, checkpointRef?.checkpoint_id],
     queryFn: () =>
       client.threads.getState<Record<string, unknown>>(threadId, {
         thread_id: threadId,
-        checkpoint_ns: place?.checkpoint_ns ?? "",
-        checkpoint_id: place?.checkpoint_id,
+        checkpoint_ns: checkpointRef?.checkpoint_ns ?? "",
+        checkpoint_id: checkpointRef?.checkpoint_id,
         checkpoint_map: null,
       }),
-    enabled: place !== undefined,
+    enabled: checkpointRef !== undefined,
     staleTime: 60_000,
     // A state may have 30 MB, so the cache drops it when no component shows it.
     gcTime: 0,

@@ -1,11 +1,11 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import { askedEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/queries.ts";
 import { useConnection } from "../server/connection.tsx";
 
 /** While a run goes on; else somebody else may start one. */
-const ASKED_EVERY_MS = 1_000;
-const ASKED_EVERY_MS_WHEN_IDLE = 5_000;
+const BUSY_POLL_MS = 1_000;
+const IDLE_POLL_MS = 5_000;
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
@@ -17,7 +17,7 @@ export const useThread = (threadId: string) => {
     queryKey: ["threads", threadId, "record"],
     queryFn: () => client.threads.get(threadId),
     refetchInterval: (query) =>
-      askedEvery(query.state.data?.status === "busy" ? ASKED_EVERY_MS : ASKED_EVERY_MS_WHEN_IDLE)(query),
+      refetchEvery(query.state.data?.status === "busy" ? BUSY_POLL_MS : IDLE_POLL_MS)(query),
   });
   const changedAt = data === undefined ? undefined : `${data.status} ${data.state_updated_at}`;
   const before = useRef<string>(undefined);

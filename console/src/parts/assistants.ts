@@ -1,7 +1,7 @@
 import type { GraphSchema } from "@langchain/langgraph-sdk";
 import { useQuery } from "@tanstack/react-query";
 import { v5 } from "uuid";
-import { shortened } from "./truncate.ts";
+import { truncate } from "./truncate.ts";
 import { useConnection } from "../server/connection.tsx";
 
 /** As the server makes the ids of the assistants that graph ids stand for (platform/domain/assistant-ids.ts); part of the wire. */
@@ -47,7 +47,7 @@ export const useGraphIds = () => {
 
 /** As the server says it: the types of some fields are not known yet. */
 type Schemas = GraphSchema & { provisional?: true };
-const ASK_AGAIN_MS = 1_000;
+const POLL_MS = 1_000;
 
 /**
  * JSON schemas of a graph's input and state. They are requested again while the server's answer is provisional.
@@ -61,7 +61,7 @@ export const useSchemas = (reference: string | undefined) => {
       await client.assistants.getSchemas(reference ?? "", { signal }),
     enabled: reference !== undefined,
     staleTime: 60_000,
-    refetchInterval: ({ state }) => (state.data?.provisional === true ? ASK_AGAIN_MS : false),
+    refetchInterval: ({ state }) => (state.data?.provisional === true ? POLL_MS : false),
   });
 };
 
@@ -98,4 +98,4 @@ export const useAssistantNames = () => {
 
 /** An assistant in a list: one that is called as its graph is that graph. */
 export const assistantText = ({ name, graph_id }: NamedAssistant): string =>
-  name === graph_id ? shortened(name) : `${shortened(name) || "unnamed"} (${shortened(graph_id)})`;
+  name === graph_id ? truncate(name) : `${truncate(name) || "unnamed"} (${truncate(graph_id)})`;

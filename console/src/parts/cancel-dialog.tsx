@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { Dialog } from "./dialog.tsx";
-import { FaultNotice } from "./notice.tsx";
+import { ErrorNotice } from "./notice.tsx";
 
 export type CancelAction = "interrupt" | "rollback";
 
@@ -15,27 +15,32 @@ export const CancelDialog = ({
   onClose(): void;
 }) => {
   const [fault, setFault] = useState<unknown>();
-  const [isAtWork, setIsAtWork] = useState(false);
+  const [isSending, setIsSending] = useState(false);
   const cancel = async (action: CancelAction): Promise<void> => {
-    setIsAtWork(true);
+    setIsSending(true);
     setFault(undefined);
     try {
       await onCancel(action);
       onClose();
     } catch (error) {
       setFault(error);
-      setIsAtWork(false);
+      setIsSending(false);
     }
   };
   return (
     <Dialog title={question} onClose={onClose}>
       <p>Interrupt keeps the run and its results. Roll back removes the results and deletes the run.</p>
-      <FaultNotice error={fault} />
+      <ErrorNotice error={fault} />
       <div className="row">
-        <button type="button" className="danger" disabled={isAtWork} onClick={() => void cancel("interrupt")}>
+        <button
+          type="button"
+          className="danger"
+          disabled={isSending}
+          onClick={() => void cancel("interrupt")}
+        >
           Interrupt
         </button>
-        <button type="button" className="danger" disabled={isAtWork} onClick={() => void cancel("rollback")}>
+        <button type="button" className="danger" disabled={isSending} onClick={() => void cancel("rollback")}>
           Roll back
         </button>
         <button type="button" onClick={onClose}>

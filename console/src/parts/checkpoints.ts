@@ -1,18 +1,18 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Interrupt, ThreadTask } from "@langchain/langgraph-sdk";
 import { useConnection, type Connection } from "../server/connection.tsx";
-import { askedEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/queries.ts";
 
 /** Where in a thread; the namespace is empty in the root graph. */
-export interface CheckpointPlace {
+export interface CheckpointRef {
   checkpoint_id: string;
   checkpoint_ns: string;
 }
 
 /** A state of a thread without its values, as the lists of states need it; `tasks` only where they were asked for. */
 export interface StoredCheckpoint {
-  checkpoint: CheckpointPlace | null;
-  parent_checkpoint: CheckpointPlace | null;
+  checkpoint: CheckpointRef | null;
+  parent_checkpoint: CheckpointRef | null;
   created_at: string | null;
   metadata: { step?: number; source?: string; run_id?: string } | null;
   next: string[];
@@ -33,7 +33,7 @@ export interface HistoryPage {
   withTasks?: boolean;
 }
 
-/** Checkpoints of a thread, the newest first, without their values. @throws Refusal */
+/** Checkpoints of a thread, the newest first, without their values. @throws ApiError */
 export const readHistory = async (
   { request }: Pick<Connection, "request">,
   { threadId, namespace, limit, before, withTasks = false }: HistoryPage,
@@ -62,7 +62,7 @@ interface KnownHistory {
   hasOlder: boolean;
 }
 
-/** The newest of a history, and what is known of it already behind them. @throws Refusal */
+/** The newest of a history, and what is known of it already behind them. @throws ApiError */
 const readNewest = async (
   connection: Connection,
   place: { threadId: string; namespace: string },
@@ -102,7 +102,7 @@ export const useHistory = (threadId: string, namespace: string, isChanging: bool
   const history = useQuery({
     queryKey: key,
     queryFn: () => readNewest(connection, { threadId, namespace }, queries.getQueryData<KnownHistory>(key)),
-    refetchInterval: askedEvery(isChanging ? 1_000 : false),
+    refetchInterval: refetchEvery(isChanging ? 1_000 : false),
   });
   const older = useMutation({
     mutationFn: async () => {

@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef, type ReactNode } from "react";
-import { shortened } from "./truncate.ts";
+import { truncate } from "./truncate.ts";
 
 /** Titles have names in them. */
 const CHARACTERS_OF_TITLE = 250;
@@ -37,7 +37,7 @@ export const Dialog = ({
     >
       <div className="stack">
         <div className="row">
-          <h2 id={id}>{shortened(title, CHARACTERS_OF_TITLE)}</h2>
+          <h2 id={id}>{truncate(title, CHARACTERS_OF_TITLE)}</h2>
           <button
             type="button"
             className="plain"

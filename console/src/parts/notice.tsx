@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { messageOf } from "../server/connection.tsx";
 
 /** What went wrong, in the server's own sentence; nothing if nothing did. Screen readers say it at once. */
-export const FaultNotice = ({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) =>
+export const ErrorNotice = ({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) =>
   error == null ? null : (
     <div role="alert" className="notice bad">
       <p>{messageOf(error)}</p>

@@ -40,7 +40,7 @@ export const isOver = ({ status }: Pick<Run, "status">): boolean =>
   status !== "pending" && status !== "running";
 
 /** For how long a run has been executed, or was, in words; undefined if it has not started. */
-export const tookText = (
+export const durationOf = (
   { run_started_at: started, run_ended_at: ended }: Run,
   now: number,
 ): string | undefined => {

@@ -16,8 +16,8 @@ import { isObject } from "./is-object.ts";
 import { JsonEditor } from "./json.tsx";
 import { FIELDS, type FormContext } from "./schema-form/fields.tsx";
 import { formSchemaOf } from "./schema-form/form-schema.ts";
-import { asSent, sentenceOf } from "./schema-form/schema-check.ts";
-import { keysBeside, reasonAgainst } from "./schema-form/shape.ts";
+import { asSent, errorText } from "./schema-form/schema-check.ts";
+import { keysOutsideForm, unfitReason } from "./schema-form/shape.ts";
 import { TEMPLATES } from "./schema-form/templates.tsx";
 import { SchemaValidation } from "./schema-form/validation.ts";
 import { WIDGETS } from "./schema-form/widgets.tsx";
@@ -40,16 +40,16 @@ export interface SchemaFormProps {
   /** What the value is, where it is written as JSON; e.g. `Context`. */
   label: string;
   /** Whether to say at once how valid the value is: where something else, that may have said otherwise, was shown before. */
-  saysAtOnce?: boolean;
+  reportsAtOnce?: boolean;
 }
 
 /** `judge` is asked once, as the value is shown. */
-const useFirstWord = (
-  { saysAtOnce, value, onChange }: SchemaFormProps,
+const useInitialReport = (
+  { reportsAtOnce, value, onChange }: SchemaFormProps,
   judge: (value: unknown) => Validity,
 ): void => {
   const say = useEffectEvent(() => {
-    if (saysAtOnce === true) onChange(value, judge(value));
+    if (reportsAtOnce === true) onChange(value, judge(value));
   });
   // What comes later is said as it is written.
   useEffect(() => say(), []);
@@ -79,7 +79,7 @@ class FormBoundary extends Component<{ otherwise: ReactNode; children: ReactNode
 const useValidation = (schema: unknown): ((value: unknown) => Validity) => {
   const validation = useMemo(() => new SchemaValidation(isObject(schema) ? schema : {}), [schema]);
   return (value) => {
-    const errors = validation.errorsOf(value).map(sentenceOf);
+    const errors = validation.errorsOf(value).map(errorText);
     return { valid: errors.length === 0, errors, isJson: true };
   };
 };
@@ -88,7 +88,7 @@ const useValidation = (schema: unknown): ((value: unknown) => Validity) => {
 export const CheckedJson = (props: SchemaFormProps & { note?: string | undefined }) => {
   const { schema, value, onChange, label, note } = props;
   const validate = useValidation(schema);
-  useFirstWord(props, validate);
+  useInitialReport(props, validate);
   const { errors } = validate(value);
   return (
     <div className="stack">
@@ -143,18 +143,16 @@ export const SchemaForm = (props: SchemaFormProps) => {
     latest.current = value;
   }, [value]);
   // Of the first value only: what is half written in a form may fit for a moment in nothing.
-  const [against] = useState(() =>
-    "schema" in prepared ? reasonAgainst(value, prepared.schema) : undefined,
-  );
+  const [against] = useState(() => ("schema" in prepared ? unfitReason(value, prepared.schema) : undefined));
   const judge = (current: unknown): Validity => {
-    const errors = validation.errorsOf(current).map(sentenceOf);
+    const errors = validation.errorsOf(current).map(errorText);
     if (unread.current.size === 0) return { valid: errors.length === 0, errors, isJson: true };
     return { valid: false, errors: [...errors, "A part of this is not valid JSON."], isJson: false };
   };
-  useFirstWord(props, judge);
+  useInitialReport(props, judge);
   if (!("schema" in prepared) || against !== undefined) {
     const reason = "schema" in prepared ? against : prepared.reason;
-    return <CheckedJson {...props} saysAtOnce={false} note={`No form is available: ${reason}.`} />;
+    return <CheckedJson {...props} reportsAtOnce={false} note={`No form is available: ${reason}.`} />;
   }
   const context: FormContext = {
     onWritten: (field, isJson) => {
@@ -164,7 +162,7 @@ export const SchemaForm = (props: SchemaFormProps) => {
       onChange(latest.current, judge(latest.current));
     },
   };
-  const beside = keysBeside(value, prepared.schema);
+  const beside = keysOutsideForm(value, prepared.schema);
   return (
     <FormBoundary otherwise={<CheckedJson {...props} note="No form is available: its schema is unusual." />}>
       <Form

@@ -9,7 +9,7 @@ const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const absolute = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 
-const RENEWED_EVERY_MS = 10_000;
+const UPDATE_MS = 10_000;
 
 const inWords = (date: Date): string => {
   const seconds = (date.getTime() - Date.now()) / 1_000;
@@ -21,7 +21,7 @@ const inWords = (date: Date): string => {
 export const Time = ({ iso }: { iso: string }) => {
   const [, renew] = useState(0);
   useEffect(() => {
-    const timer = setInterval(() => renew((count) => count + 1), RENEWED_EVERY_MS);
+    const timer = setInterval(() => renew((count) => count + 1), UPDATE_MS);
     return () => clearInterval(timer);
   }, []);
   const date = new Date(iso);

@@ -2,5 +2,5 @@
 const CHARACTERS_OF_NAME = 120;
 
 /** A name as lists, choices and headings show it. */
-export const shortened = (name: string, characters = CHARACTERS_OF_NAME): string =>
+export const truncate = (name: string, characters = CHARACTERS_OF_NAME): string =>
   name.length > characters ? `${name.slice(0, characters)}…` : name;

@@ -52,9 +52,9 @@ export const ValueEditor = (props: SchemaFormProps) => {
       <div role="tabpanel" id={`${id}panel`} aria-labelledby={`${id}${view}`}>
         <Suspense fallback={<p className="faint">Loading…</p>}>
           {view === "Form" ? (
-            <SchemaForm {...props} saysAtOnce={isSwitched} />
+            <SchemaForm {...props} reportsAtOnce={isSwitched} />
           ) : (
-            <CheckedJson {...props} saysAtOnce={isSwitched} />
+            <CheckedJson {...props} reportsAtOnce={isSwitched} />
           )}
         </Suspense>
       </div>

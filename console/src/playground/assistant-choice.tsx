@@ -1,7 +1,7 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useId } from "react";
 import { isOfGraph } from "../parts/assistants.ts";
-import { shortened } from "../parts/truncate.ts";
+import { truncate } from "../parts/truncate.ts";
 
 interface AssistantChoiceProps {
   assistants: readonly Assistant[];
@@ -32,7 +32,7 @@ export const AssistantChoice = ({ assistants, chosen, onChoose }: AssistantChoic
           <optgroup label="Assistants">
             {named.map(({ assistant_id, name, version, graph_id }) => (
               <option key={assistant_id} value={assistant_id}>
-                {shortened(name)} (v{version}, {graph_id})
+                {truncate(name)} (v{version}, {graph_id})
               </option>
             ))}
           </optgroup>

@@ -7,7 +7,7 @@ import { hasWritten, innerGraphsAt, innerGraphsOnWay, type InnerGraph, type Inne
 import type { Input, LiveThread } from "./live-thread.ts";
 import type { Alternatives, MessageActions } from "./message-view.tsx";
 import { messagesIn, type ShownMessage, type ToolCall } from "./messages.ts";
-import { useSight } from "./checkpoint-location.ts";
+import { useHistoryLocation } from "./checkpoint-location.ts";
 import type { ThreadRecord } from "./thread-record.ts";
 
 /** Of the forks nearest to the end; each needs the messages of its state. */
@@ -63,7 +63,7 @@ export const useBranches = (
     `${isRunning} ${record?.state_updated_at ?? ""} ${record?.status ?? ""}`,
   );
   const head = headOf(tree);
-  const { checkpointId: chosen, look } = useSight(threadId);
+  const { checkpointId: chosen, look } = useHistoryLocation(threadId);
   const [fault, setFault] = useState<unknown>();
   const elsewhere = chosen === head?.id ? undefined : chosen;
   const shownId = elsewhere ?? head?.id;

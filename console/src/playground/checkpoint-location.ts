@@ -8,7 +8,7 @@ export interface Sight {
   look(checkpointId: string | undefined): void;
 }
 
-export const useSight = (threadId: string): Sight => {
+export const useHistoryLocation = (threadId: string): Sight => {
   const [, navigate] = useLocation();
   const search = useSearch();
   const isHere = useRef(true);

@@ -10,7 +10,7 @@ import {
   type ReactNode,
 } from "react";
 import { JsonEditor } from "../parts/json.tsx";
-import { FaultNotice } from "../parts/notice.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
 import { attach, humanMessage, readImages, writtenIn, type Attachment } from "./attachments.ts";
 import type { Input } from "./live-thread.ts";
 import { exampleOf, modesOf, type InputSchema, type Mode } from "./input-schema.ts";
@@ -151,7 +151,7 @@ const MessageInput = ({ isRunning, onSend, written, children }: MessageInputProp
         send();
       }}
     >
-      <FaultNotice error={fault} />
+      <ErrorNotice error={fault} />
       {attached.length > 0 && (
         <ul className={styles.attached} aria-label="Images to send">
           {attached.map(({ name, mimeType, data }, index) => (
@@ -266,7 +266,7 @@ const JsonInput = ({ schema, isRunning, onSend, written: before, children }: Jso
         if (wrong === undefined) send(written.json as Input);
       }}
     >
-      <FaultNotice error={fault} />
+      <ErrorNotice error={fault} />
       <JsonEditor label="Input as JSON" initial={initial} onChange={setWritten} rows={6} />
       <div className={styles.buttons}>
         <span className={styles.gap} />

@@ -2,7 +2,7 @@ import type { Assistant } from "@langchain/langgraph-sdk";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { useDrawing, useSchemas } from "../parts/assistants.ts";
-import { Empty, FaultNotice, ReadingNotice } from "../parts/notice.tsx";
+import { Empty, ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
 import { useBranches } from "./branches.ts";
 import { Composer } from "./composer.tsx";
 import type { InputSchema } from "./input-schema.ts";
@@ -72,7 +72,7 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
       </p>
       <div className={styles.below}>
         {isRunning && <LiveGraphs stream={live.stream} />}
-        <FaultNotice error={isRunning ? undefined : (branches.error ?? error)} onRetry={live.retry} />
+        <ErrorNotice error={isRunning ? undefined : (branches.error ?? error)} onRetry={live.retry} />
         {elsewhere !== undefined && (
           <p className="notice row">
             {elsewhere === "earlier"

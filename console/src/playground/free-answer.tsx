@@ -1,6 +1,6 @@
 import { useId, useState } from "react";
 import { JsonEditor, JsonView } from "../parts/json.tsx";
-import { shortened } from "../parts/truncate.ts";
+import { truncate } from "../parts/truncate.ts";
 import { optionsOf, type AnswerOption } from "./interrupt-requests.ts";
 import { PlainText } from "./markdown.tsx";
 import styles from "./interrupt.module.css";
@@ -72,7 +72,7 @@ const OptionButtons = ({
     <div className={styles.options} role="group" aria-label="Options">
       {options.slice(0, isWhole ? undefined : OPTIONS_SHOWN).map(({ label, answer }, place) => (
         <button key={place} type="button" onClick={() => onAnswer(answer)}>
-          {shortened(label, CHARACTERS_SHOWN)}
+          {truncate(label, CHARACTERS_SHOWN)}
         </button>
       ))}
       {!isWhole && options.length > OPTIONS_SHOWN && (

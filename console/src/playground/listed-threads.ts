@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { askedEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/queries.ts";
 import { useConnection } from "../server/connection.tsx";
 import { FIRST_MESSAGE } from "./thread-record.ts";
 import type { ThreadSearch } from "./thread-search.ts";
@@ -42,7 +42,7 @@ export const useListedThreads = ({ ids, metadata, status, words }: ThreadSearch)
       }),
     getNextPageParam: ({ cursor }) => cursor,
     refetchInterval: (query) =>
-      askedEvery(isLooking || (query.state.data?.pages.length ?? 0) > 1 ? false : ASKED_EVERY_MS)(query),
+      refetchEvery(isLooking || (query.state.data?.pages.length ?? 0) > 1 ? false : ASKED_EVERY_MS)(query),
   });
   const loaded = threads.data?.pages.flatMap(({ items }) => items) ?? [];
   const { hasNextPage, isFetching, isError, fetchNextPage } = threads;

@@ -6,7 +6,7 @@ import type { ShownMessage } from "./messages.ts";
 import type { RunOptions } from "./run-options.ts";
 import { createStreamGate, reconnectDelayMs, type StreamGate } from "../server/stream-gate.ts";
 import { whenHydrated } from "./hydrated.ts";
-import { useIsSeen } from "../server/use-is-visible.ts";
+import { useIsVisible } from "../server/use-is-visible.ts";
 import { useMissedEnd } from "./missed-end.ts";
 import { clientOfStream, type Values } from "./stream-client.ts";
 import { renewThread, type ThreadRecord } from "./thread-record.ts";
@@ -115,14 +115,14 @@ export const useLiveThread = (
   // The hook takes a step that is due for one that runs, also where its run has failed, timed out, or could not be stored.
   const isAtRest = begunIn.current < generation && record != null && record.status !== "busy";
   const isRunning = (isLoading && !isAtRest) || starting !== undefined;
-  const isSeen = useIsSeen();
-  const isWanted = isSeen && (isRunning || record?.status === "busy");
-  useEffect(() => gate.want(isWanted), [gate, isWanted]);
-  useEffect(() => () => gate.leave(), [gate]);
+  const isVisible = useIsVisible();
+  const isWanted = isVisible && (isRunning || record?.status === "busy");
+  useEffect(() => gate.setWanted(isWanted), [gate, isWanted]);
+  useEffect(() => () => gate.close(), [gate]);
   const actions = useMemo(() => {
     const trying = async (action: () => Promise<void>): Promise<void> => {
       setFault(undefined);
-      current.current.gate.want(true);
+      current.current.gate.setWanted(true);
       isSending.current = true;
       try {
         await action();
@@ -139,7 +139,7 @@ export const useLiveThread = (
       const said = kept.current;
       const { stream: submitting, gate: passed } = current.current;
       try {
-        await Promise.race([passed.whenCommanded(), submitting.submit(input)]);
+        await Promise.race([passed.nextCommand(), submitting.submit(input)]);
       } catch (error) {
         kept.current = said;
         readAnew();

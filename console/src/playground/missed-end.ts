@@ -28,11 +28,11 @@ export const useMissedEnd = (
     }
     if (begun.current?.gate !== gate) begun.current = { gate, standing };
     if (isBusy || standing === begun.current.standing) return;
-    let { heard } = gate;
+    let { chunks } = gate;
     let silence = 0;
     const timer = setInterval(() => {
-      silence = gate.heard === heard ? silence + 1 : 0;
-      heard = gate.heard;
+      silence = gate.chunks === chunks ? silence + 1 : 0;
+      chunks = gate.chunks;
       if (silence >= PATIENCE || !gate.isOpen) readAnew();
     }, LISTENED_EVERY_MS);
     return () => clearInterval(timer);

@@ -4,8 +4,8 @@ import { lazy, Suspense, useState } from "react";
 import { Link, useLocation, useParams, useSearch } from "wouter";
 import { useSchemas } from "../parts/assistants.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { Empty, FaultNotice, ReadingNotice } from "../parts/notice.tsx";
-import { shortened } from "../parts/truncate.ts";
+import { Empty, ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
+import { truncate } from "../parts/truncate.ts";
 import { Status } from "../parts/status.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { assistantOfThread, useAssistant, useAssistants } from "./assistants.ts";
@@ -138,7 +138,7 @@ export default function PlaygroundPage() {
             </button>
           )}
         </div>
-        <FaultNotice error={error ?? record.error} />
+        <ErrorNotice error={error ?? record.error} />
         {threadId === undefined ? (
           <NewThread assistant={assistant} />
         ) : record.data === null ? (
@@ -199,12 +199,12 @@ const NewThread = ({ assistant }: { assistant: Assistant | undefined }) => {
       <div className={styles.welcome}>
         {assistant !== undefined && (
           <>
-            <h2>{shortened(assistant.name)}</h2>
+            <h2>{truncate(assistant.name)}</h2>
             <p className="faint">{assistant.description ?? `Graph ${assistant.graph_id}`}</p>
           </>
         )}
       </div>
-      <FaultNotice error={begin.error} />
+      <ErrorNotice error={begin.error} />
       <ReadingNotice schemas={schemas.data} />
       {assistant !== undefined && (
         <Composer

@@ -1,6 +1,6 @@
 import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
-import { FaultNotice } from "../parts/notice.tsx";
-import { askedEvery } from "../server/queries.ts";
+import { ErrorNotice } from "../parts/notice.tsx";
+import { refetchEvery } from "../server/queries.ts";
 import { statusOf, useConnection } from "../server/connection.tsx";
 import { textOf } from "./messages.ts";
 import { renewThread } from "./thread-record.ts";
@@ -52,7 +52,7 @@ export const QueuedRuns = ({ threadId }: { threadId: string }) => {
         "GET",
         `/threads/${threadId}/runs?status=pending&limit=${LISTED_AT_MOST}&select=run_id&select=created_at`,
       ),
-    refetchInterval: askedEvery(ASKED_EVERY_MS),
+    refetchInterval: refetchEvery(ASKED_EVERY_MS),
     staleTime: 0,
   });
   const runs = inOrder(waiting.data ?? []);
@@ -79,7 +79,7 @@ export const QueuedRuns = ({ threadId }: { threadId: string }) => {
     },
     onSettled: () => renewThread(queries, threadId),
   });
-  if (runs.length === 0) return <FaultNotice error={waiting.error ?? withdraw.error} />;
+  if (runs.length === 0) return <ErrorNotice error={waiting.error ?? withdraw.error} />;
   return (
     <section className={styles.queue} aria-label="Queued messages">
       <p role="status" className={styles.count}>
@@ -109,7 +109,7 @@ export const QueuedRuns = ({ threadId }: { threadId: string }) => {
           {runs.length === LISTED_AT_MOST ? " or more" : ""} behind them
         </p>
       )}
-      <FaultNotice error={withdraw.error} />
+      <ErrorNotice error={withdraw.error} />
     </section>
   );
 };

@@ -2,7 +2,7 @@ import type { Assistant, AssistantGraph } from "@langchain/langgraph-sdk";
 import { useId, useState, type FormEvent } from "react";
 import { useDrawing, useSchemas } from "../parts/assistants.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { FaultNotice, ReadingNotice } from "../parts/notice.tsx";
+import { ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
 import { UNTOUCHED, ValueEditor, type Validity } from "../parts/value-editor.tsx";
 import { EVERY_NODE, NO_OPTIONS, type RunOptions } from "./run-options.ts";
 import styles from "./run-options.module.css";
@@ -61,7 +61,7 @@ export const RunOptionsForm = ({ assistant, options, onSave, onClose }: RunOptio
       <form className="stack" onSubmit={save}>
         <section className="stack" aria-labelledby={`${id}breakpoints`}>
           <h3 id={`${id}breakpoints`}>Breakpoints</h3>
-          <FaultNotice error={drawing.error} onRetry={() => void drawing.refetch()} />
+          <ErrorNotice error={drawing.error} onRetry={() => void drawing.refetch()} />
           <div className={styles.nodes} tabIndex={0} role="region" aria-label="Nodes of the graph">
             <table>
               <thead>
@@ -80,7 +80,7 @@ export const RunOptionsForm = ({ assistant, options, onSave, onClose }: RunOptio
           </div>
           {nodes.length > shown.length && <p className="faint">The first {shown.length} nodes.</p>}
         </section>
-        <FaultNotice error={schemas.error} onRetry={() => void schemas.refetch()} />
+        <ErrorNotice error={schemas.error} onRetry={() => void schemas.refetch()} />
         <ReadingNotice schemas={schemas.data} />
         {!schemas.isPending && (
           <>

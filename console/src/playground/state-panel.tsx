@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { JsonView } from "../parts/json.tsx";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
-import { askedEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/queries.ts";
 
 const READ_EVERY_MS = 2_000;
 
@@ -30,7 +30,7 @@ export const StatePanel = ({
     placeholderData: (before) => before,
     // A state may have megabytes, and a run makes many.
     gcTime: 0,
-    refetchInterval: askedEvery(moment.startsWith("busy") ? READ_EVERY_MS : false),
+    refetchInterval: refetchEvery(moment.startsWith("busy") ? READ_EVERY_MS : false),
   });
   const { values, next } = state.data ?? {};
   return (
@@ -40,7 +40,7 @@ export const StatePanel = ({
         <Link href={`/threads/${threadId}/history`}>Time travel</Link>
         <Link href={`/graph/${assistantId}?thread=${threadId}`}>Graph</Link>
       </p>
-      <FaultNotice error={state.error} onRetry={() => void state.refetch()} />
+      <ErrorNotice error={state.error} onRetry={() => void state.refetch()} />
       {next != null && next.length > 0 && <p className="faint">Next: {next.join(", ")}</p>}
       {values == null ? <Empty>Nothing is stored yet.</Empty> : <JsonView value={values} />}
     </div>

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { JsonView } from "../parts/json.tsx";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { Content, Reasoning, reasoningBeside } from "./content.tsx";
 import type { InnerGraph } from "./subgraphs.ts";
 import { nameOfType, rowsOf, typeOf, type ShownMessage } from "./messages.ts";
@@ -71,7 +71,7 @@ export const InnerGraphs = ({ threadId, of, moment, read, isAlone = false }: Inn
   if (isAlone && graphs.data?.length === 0)
     return <p className="faint">No subgraph worked on this message.</p>;
   if (graphs.isPending) return <p className="faint">Loading…</p>;
-  if (graphs.isError) return <FaultNotice error={graphs.error} onRetry={() => void graphs.refetch()} />;
+  if (graphs.isError) return <ErrorNotice error={graphs.error} onRetry={() => void graphs.refetch()} />;
   const count = graphs.data.length;
   return graphs.data.map(({ node, namespace, messages, others }, place) => (
     <section

@@ -36,7 +36,7 @@ export const hasWritten = ({ result }: InnerTask, field: "id" | "tool_call_id", 
 
 /**
  * The graphs that these tasks of a checkpoint have run; of tasks that ran none there is nothing.
- * @throws Refusal
+ * @throws ApiError
  */
 export const innerGraphsAt = async (
   { request }: Pick<Connection, "request">,
@@ -67,7 +67,7 @@ export const innerGraphsAt = async (
 /**
  * The graphs that worked in the steps of a run before one of its messages, the first step first.
  * @param path to the checkpoint before the message
- * @throws Refusal
+ * @throws ApiError
  */
 export const innerGraphsOnWay = async (
   connection: Pick<Connection, "request">,

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useDeferredValue, useId, useState } from "react";
 import { Link } from "wouter";
 import { Confirmation } from "../parts/dialog.tsx";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { Status } from "../parts/status.tsx";
 import { Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
@@ -76,7 +76,7 @@ export const ThreadList = ({ current, onChoose, onDeleted }: ThreadListProps) =>
           (busy, interrupted, error), and metadata as key=value or JSON are searched in all threads.
         </p>
       </div>
-      <FaultNotice error={threads.error ?? remove.error} />
+      <ErrorNotice error={threads.error ?? remove.error} />
       {words !== undefined && (
         <p role="status" className={styles.searched}>
           {searchedText(loaded.length, threads)}

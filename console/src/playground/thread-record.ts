@@ -1,7 +1,7 @@
 import type { Interrupt, ThreadStatus } from "@langchain/langgraph-sdk";
 import { useQuery, type QueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { askedEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/queries.ts";
 import { useConnection } from "../server/connection.tsx";
 import { textOf } from "./messages.ts";
 
@@ -46,7 +46,7 @@ export const useThreadRecord = (threadId: string | undefined) => {
       return (record as ThreadRecord | undefined) ?? null;
     },
     enabled: threadId !== undefined,
-    refetchInterval: askedEvery(ASKED_EVERY_MS),
+    refetchInterval: refetchEvery(ASKED_EVERY_MS),
     staleTime: 0,
   });
 };

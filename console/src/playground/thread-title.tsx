@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { Copy } from "../parts/copy.tsx";
-import { FaultNotice } from "../parts/notice.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { renewThread, titleOf, useFirstWords, type ThreadRecord } from "./thread-record.ts";
 import styles from "./playground.module.css";
@@ -66,7 +66,7 @@ export const ThreadTitle = ({ record }: { record: ThreadRecord }) => {
         />
       </label>
       <button type="submit">Rename</button>
-      <FaultNotice error={rename.error} />
+      <ErrorNotice error={rename.error} />
     </form>
   );
 };

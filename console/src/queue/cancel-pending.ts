@@ -1,7 +1,7 @@
 import type { CancelAction } from "../parts/cancel-dialog.tsx";
 import type { Run } from "../parts/run.ts";
 import { statusOf, type Connection } from "../server/connection.tsx";
-import type { Waiting } from "./queue-record.ts";
+import type { PendingFilter } from "./queue-record.ts";
 
 /** Of one request: what `/runs/cancel` takes. */
 const CANCELLED_AT_ONCE = 1_000;
@@ -11,21 +11,21 @@ const ROUNDS_AT_MOST = 100;
 /**
  * Cancels runs that wait. By their graph they are found first, since the API cancels by thread or id; one that starts between the two
  * goes on.
- * @throws Refusal
+ * @throws ApiError
  */
-export const cancelWaiting = async (
+export const cancelPending = async (
   { search, request }: Pick<Connection, "search" | "request">,
-  waiting: Waiting,
+  filter: PendingFilter,
   action: CancelAction,
 ): Promise<void> => {
   const path = `/runs/cancel?action=${action}`;
-  if (waiting.graph_id === undefined) {
-    await request("POST", path, { ...waiting, status: "pending" });
+  if (filter.graph_id === undefined) {
+    await request("POST", path, { ...filter, status: "pending" });
     return;
   }
   for (let round = 0; round < ROUNDS_AT_MOST; round += 1) {
     const { items } = await search<Pick<Run, "run_id">>("/runs/search", {
-      ...waiting,
+      ...filter,
       status: "pending",
       limit: CANCELLED_AT_ONCE,
       select: ["run_id"],

@@ -1,17 +1,17 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { LISTED_FIELDS, type Run } from "../parts/run.ts";
 import { RecordLink } from "../parts/record-link.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
-import { askedEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/queries.ts";
 
 const SHOWN_AT_MOST = 50;
 
 /** The runs that wait longest, of those that the caller may see. */
-export const WaitingRuns = ({ everyMs, onCancel }: { everyMs: number; onCancel(run: Run): void }) => {
+export const PendingRuns = ({ pollMs, onCancel }: { pollMs: number; onCancel(run: Run): void }) => {
   const { search } = useConnection();
   const {
     data,
@@ -26,12 +26,12 @@ export const WaitingRuns = ({ everyMs, onCancel }: { everyMs: number; onCancel(r
         limit: SHOWN_AT_MOST,
         select: LISTED_FIELDS,
       }),
-    refetchInterval: askedEvery(everyMs),
+    refetchInterval: refetchEvery(pollMs),
   });
   return (
     <section className="stack">
       <h2>Pending runs</h2>
-      <FaultNotice error={error} />
+      <ErrorNotice error={error} />
       {data?.items.length === 0 && <Empty>No pending runs.</Empty>}
       {data !== undefined && data.items.length > 0 && (
         <Table label="Pending runs" columns={["Run", "Graph", "Thread", "Created", "Reason", "Cancel"]}>
@@ -41,11 +41,11 @@ export const WaitingRuns = ({ everyMs, onCancel }: { everyMs: number; onCancel(r
             return (
               <tr key={run_id}>
                 <td>
-                  <RecordLink id={run_id} place={`/runs?run=${run_id}`} />
+                  <RecordLink id={run_id} href={`/runs?run=${run_id}`} />
                 </td>
                 <td>{run.graph_id}</td>
                 <td>
-                  <RecordLink id={thread_id} place={`/threads/${thread_id}`} />
+                  <RecordLink id={thread_id} href={`/threads/${thread_id}`} />
                 </td>
                 <td>
                   <Time iso={run.created_at} />

@@ -2,19 +2,19 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { CancelDialog, type CancelAction } from "../parts/cancel-dialog.tsx";
 import { Fields } from "../parts/fields.tsx";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
-import { askedEvery } from "../server/queries.ts";
-import { cancelWaiting } from "./cancel-pending.ts";
+import { refetchEvery } from "../server/queries.ts";
+import { cancelPending } from "./cancel-pending.ts";
 import type { Queue } from "./queue-record.ts";
-import { GraphTable, ServerTable, ThreadTable, waitText, type AskToCancel } from "./queue-tables.tsx";
-import { WaitingRuns } from "./pending-runs.tsx";
+import { GraphTable, ServerTable, ThreadTable, waitText, type RequestCancel } from "./queue-tables.tsx";
+import { PendingRuns } from "./pending-runs.tsx";
 
-const EVERY_MS = 3_000;
+const POLL_MS = 3_000;
 
 const counted = (count: number): string => (count === 1 ? "the pending run" : `${count} pending runs`);
 
-const Figures = ({ queue, onCancel }: { queue: Queue; onCancel: AskToCancel }) => (
+const Figures = ({ queue, onCancel }: { queue: Queue; onCancel: RequestCancel }) => (
   <>
     <Fields
       fields={[
@@ -37,7 +37,7 @@ const Figures = ({ queue, onCancel }: { queue: Queue; onCancel: AskToCancel }) =
         <button
           type="button"
           className="danger"
-          onClick={() => onCancel({ waiting: {}, count: queue.num_pending, of: "the queue" })}
+          onClick={() => onCancel({ filter: {}, count: queue.num_pending, of: "the queue" })}
         >
           Cancel all pending runs
         </button>
@@ -64,7 +64,7 @@ const Figures = ({ queue, onCancel }: { queue: Queue; onCancel: AskToCancel }) =
   </>
 );
 
-interface Asked {
+interface Cancellation {
   question: string;
   cancel(action: CancelAction): Promise<unknown>;
 }
@@ -73,43 +73,43 @@ interface Asked {
 export default function QueuePage() {
   const connection = useConnection();
   const queries = useQueryClient();
-  const [asked, setAsked] = useState<Asked>();
+  const [cancellation, setCancellation] = useState<Cancellation>();
   const { data, error, refetch } = useQuery({
     queryKey: ["queue"],
     queryFn: () => connection.request<Queue>("GET", "/queue"),
-    refetchInterval: askedEvery(EVERY_MS),
+    refetchInterval: refetchEvery(POLL_MS),
   });
-  const ask: AskToCancel = ({ waiting, count, of }) =>
-    setAsked({
+  const requestCancel: RequestCancel = ({ filter, count, of }) =>
+    setCancellation({
       question: `Cancel ${counted(count)} of ${of}?`,
-      cancel: (action) => cancelWaiting(connection, waiting, action),
+      cancel: (action) => cancelPending(connection, filter, action),
     });
   return (
     <div className="stack">
       <h1>Queue</h1>
-      <FaultNotice error={error} onRetry={() => void refetch()} />
-      {data !== undefined && <Figures queue={data} onCancel={ask} />}
-      <WaitingRuns
-        everyMs={EVERY_MS}
+      <ErrorNotice error={error} onRetry={() => void refetch()} />
+      {data !== undefined && <Figures queue={data} onCancel={requestCancel} />}
+      <PendingRuns
+        pollMs={POLL_MS}
         onCancel={({ thread_id, run_id }) =>
-          setAsked({
+          setCancellation({
             question: "Cancel the run?",
             cancel: (action) =>
               connection.request("POST", `/threads/${thread_id}/runs/${run_id}/cancel?action=${action}`),
           })
         }
       />
-      {asked !== undefined && (
+      {cancellation !== undefined && (
         <CancelDialog
-          question={asked.question}
+          question={cancellation.question}
           onCancel={async (action) => {
-            await asked.cancel(action);
+            await cancellation.cancel(action);
             await Promise.all([
               queries.invalidateQueries({ queryKey: ["queue"] }),
               queries.invalidateQueries({ queryKey: ["runs"] }),
             ]);
           }}
-          onClose={() => setAsked(undefined)}
+          onClose={() => setCancellation(undefined)}
         />
       )}
     </div>

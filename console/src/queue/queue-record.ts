@@ -19,7 +19,7 @@ export interface Queue {
 }
 
 /** Which of the runs that wait; all of them if it names nothing. */
-export interface Waiting {
+export interface PendingFilter {
   graph_id?: string;
   thread_id?: string;
 }

@@ -2,15 +2,15 @@ import { Link } from "wouter";
 import { RecordLink, shortId } from "../parts/record-link.tsx";
 import { Table } from "../parts/table.tsx";
 import { durationText, Time } from "../parts/time.tsx";
-import type { Queue, Waiting } from "./queue-record.ts";
+import type { Queue, PendingFilter } from "./queue-record.ts";
 
 export const waitText = (seconds: number | null): string =>
   seconds === null ? "–" : durationText(seconds * 1_000);
 
-/** Asks for confirmation: `waiting` says which runs, `count` how many, `of` what they are called. */
-export type AskToCancel = (asked: { waiting: Waiting; count: number; of: string }) => void;
+/** Asks for confirmation: `filter` says which runs, `count` how many, `of` what they are called. */
+export type RequestCancel = (cancellation: { filter: PendingFilter; count: number; of: string }) => void;
 
-export const GraphTable = ({ graphs, onCancel }: { graphs: Queue["graphs"]; onCancel: AskToCancel }) => (
+export const GraphTable = ({ graphs, onCancel }: { graphs: Queue["graphs"]; onCancel: RequestCancel }) => (
   <Table
     label="By graph"
     columns={["Graph", "Pending", "Running", "Oldest pending for", "Servers", "Cancel"]}
@@ -31,7 +31,7 @@ export const GraphTable = ({ graphs, onCancel }: { graphs: Queue["graphs"]; onCa
               className="danger"
               aria-label={`Cancel ${num_pending} of ${graph_id}`}
               onClick={() =>
-                onCancel({ waiting: { graph_id }, count: num_pending, of: `the graph ${graph_id}` })
+                onCancel({ filter: { graph_id }, count: num_pending, of: `the graph ${graph_id}` })
               }
             >
               Cancel {num_pending}
@@ -43,12 +43,18 @@ export const GraphTable = ({ graphs, onCancel }: { graphs: Queue["graphs"]; onCa
   </Table>
 );
 
-export const ThreadTable = ({ threads, onCancel }: { threads: Queue["threads"]; onCancel: AskToCancel }) => (
+export const ThreadTable = ({
+  threads,
+  onCancel,
+}: {
+  threads: Queue["threads"];
+  onCancel: RequestCancel;
+}) => (
   <Table label="By thread" columns={["Thread", "Graph", "Pending", "Oldest pending for", "Cancel"]}>
     {threads.map(({ thread_id, graph_id, num_pending, oldest_seconds }) => (
       <tr key={thread_id}>
         <td>
-          <RecordLink id={thread_id} place={`/runs?status=pending&thread=${thread_id}`} />
+          <RecordLink id={thread_id} href={`/runs?status=pending&thread=${thread_id}`} />
         </td>
         <td>{graph_id}</td>
         <td>{num_pending}</td>
@@ -60,7 +66,7 @@ export const ThreadTable = ({ threads, onCancel }: { threads: Queue["threads"]; 
             aria-label={`Cancel ${num_pending} on thread ${thread_id}`}
             onClick={() =>
               onCancel({
-                waiting: { thread_id },
+                filter: { thread_id },
                 count: num_pending,
                 of: `the thread …${shortId(thread_id)}`,
               })

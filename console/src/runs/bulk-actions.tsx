@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { CancelDialog } from "../parts/cancel-dialog.tsx";
 import { Confirmation } from "../parts/dialog.tsx";
-import { FaultNotice } from "../parts/notice.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
 import { isOver, type Run } from "../parts/run.ts";
 import { messageOf, statusOf, useConnection, type Connection } from "../server/connection.tsx";
 
@@ -37,7 +37,7 @@ const removeAll = async (
 };
 
 /** What can be done with the runs that are selected. `onDone`: some of them have changed; those with these ids are to stay selected. */
-export const SeveralRuns = ({
+export const BulkActions = ({
   runs,
   onDone,
 }: {
@@ -45,7 +45,7 @@ export const SeveralRuns = ({
   onDone(left: readonly string[]): void;
 }) => {
   const { request } = useConnection();
-  const [asked, setAsked] = useState<"cancel" | "delete">();
+  const [dialog, setDialog] = useState<"cancel" | "delete">();
   const [fault, setFault] = useState<unknown>();
   const [isDeleting, setIsDeleting] = useState(false);
   const unfinished = runs.filter((run) => !isOver(run));
@@ -63,17 +63,17 @@ export const SeveralRuns = ({
     <>
       <span>{counted(runs.length)} selected</span>
       {unfinished.length > 0 && (
-        <button type="button" className="danger" onClick={() => setAsked("cancel")}>
+        <button type="button" className="danger" onClick={() => setDialog("cancel")}>
           Cancel {unfinished.length}
         </button>
       )}
       {ended.length > 0 && (
-        <button type="button" className="danger" disabled={isDeleting} onClick={() => setAsked("delete")}>
+        <button type="button" className="danger" disabled={isDeleting} onClick={() => setDialog("delete")}>
           Delete {ended.length}
         </button>
       )}
-      <FaultNotice error={fault} />
-      {asked === "cancel" && (
+      <ErrorNotice error={fault} />
+      {dialog === "cancel" && (
         <CancelDialog
           question={`Cancel ${counted(unfinished.length)}?`}
           onCancel={async (action) => {
@@ -82,15 +82,15 @@ export const SeveralRuns = ({
             });
             onDone([]);
           }}
-          onClose={() => setAsked(undefined)}
+          onClose={() => setDialog(undefined)}
         />
       )}
-      {asked === "delete" && (
+      {dialog === "delete" && (
         <Confirmation
           question={`Delete ${counted(ended.length)}?`}
           action="Delete"
           onConfirm={() => void remove()}
-          onClose={() => setAsked(undefined)}
+          onClose={() => setDialog(undefined)}
         />
       )}
     </>

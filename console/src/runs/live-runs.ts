@@ -1,22 +1,22 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useEffectEvent, useState } from "react";
 import { LISTED_FIELDS, type Run } from "../parts/run.ts";
-import { useConnection, type Connection, type Found } from "../server/connection.tsx";
-import { askedEvery } from "../server/queries.ts";
+import { useConnection, type Connection, type SearchPage } from "../server/connection.tsx";
+import { refetchEvery } from "../server/queries.ts";
 import { bodyOf, type RunFilter } from "./run-filter.ts";
 
 export const PAGE = 50;
 export const SHOWN_AT_MOST = 500;
-const SOON_MS = 2_000;
+const SHORT_LIST_POLL_MS = 2_000;
 /** Longer lists take longer. */
-const LATER_MS = 10_000;
+const LONG_LIST_POLL_MS = 10_000;
 
 /** The first of them; a page of the API ends early where errors are long. */
 const readRuns = async (
   { search }: Pick<Connection, "search">,
   filter: RunFilter,
   limit: number,
-): Promise<Found<Run>> => {
+): Promise<SearchPage<Run>> => {
   const read: Run[] = [];
   let total: number | undefined;
   for (let cursor: string | undefined; ;) {
@@ -34,14 +34,14 @@ const readRuns = async (
   }
 };
 
-/** Runs that match, the newest first, asked for again and again while the page is visible. */
+/** Runs that match, the newest first, dialog for again and again while the page is visible. */
 export const useLiveRuns = (filter: RunFilter, { limit, isPaused }: { limit: number; isPaused: boolean }) => {
   const { search } = useConnection();
   return useQuery({
     queryKey: ["runs", "list", filter, limit],
     queryFn: () => readRuns({ search }, filter, limit),
     placeholderData: keepPreviousData,
-    refetchInterval: isPaused ? false : askedEvery(limit > PAGE ? LATER_MS : SOON_MS),
+    refetchInterval: isPaused ? false : refetchEvery(limit > PAGE ? LONG_LIST_POLL_MS : SHORT_LIST_POLL_MS),
   });
 };
 
@@ -52,7 +52,7 @@ interface Shown {
 }
 
 /** Those that are shown, as they are now: without such as were deleted, with such as were pushed off the end of the page. */
-const renewed = (shown: readonly Run[], { items: found, hasMore }: Found<Run>): Shown => {
+const updateShown = (shown: readonly Run[], { items: found, hasMore }: SearchPage<Run>): Shown => {
   const newest = shown[0];
   if (newest === undefined) return { runs: found, waiting: 0 };
   // Nothing is pushed off the only page.
@@ -71,11 +71,11 @@ const renewed = (shown: readonly Run[], { items: found, hasMore }: Found<Run>): 
 /**
  * Keeps new runs out of a list as long as somebody reads it, so that nothing moves under his eyes; ids say which are newer.
  * @param key of the list: another one is shown whole at once
- * @param isOfBefore what was found belongs to the list before this one
+ * @param isPrevious what was found belongs to the list before this one
  */
-export const useSteadyRuns = (
-  found: Found<Run> | undefined,
-  { key, isOfBefore, isRead }: { key: string; isOfBefore: boolean; isRead(): boolean },
+export const useStableRuns = (
+  found: SearchPage<Run> | undefined,
+  { key, isPrevious, isRead }: { key: string; isPrevious: boolean; isRead(): boolean },
 ): Shown & { showAll(): void } => {
   const [{ shown, of }, setShown] = useState<{ shown: Shown; of: string }>({
     shown: { runs: [], waiting: 0 },
@@ -83,16 +83,16 @@ export const useSteadyRuns = (
   });
   const isReadNow = useEffectEvent(isRead);
   useEffect(() => {
-    if (found === undefined || isOfBefore) return;
-    const isSteady = isReadNow();
+    if (found === undefined || isPrevious) return;
+    const keepsList = isReadNow();
     // Whether somebody reads is known to the document alone, and only once the list is drawn.
     // eslint-disable-next-line react-hooks/set-state-in-effect
     setShown((before) =>
-      before.of === key && isSteady
-        ? { shown: renewed(before.shown.runs, found), of: key }
+      before.of === key && keepsList
+        ? { shown: updateShown(before.shown.runs, found), of: key }
         : { shown: { runs: found.items, waiting: 0 }, of: key },
     );
-  }, [found, key, isOfBefore]);
+  }, [found, key, isPrevious]);
   return {
     ...(of === key ? shown : { runs: found?.items ?? [], waiting: 0 }),
     showAll: () => setShown({ shown: { runs: found?.items ?? [], waiting: 0 }, of: key }),

@@ -5,17 +5,17 @@ import { CancelDialog } from "../parts/cancel-dialog.tsx";
 import { Confirmation, Dialog } from "../parts/dialog.tsx";
 import { Fields } from "../parts/fields.tsx";
 import { JsonView } from "../parts/json.tsx";
-import { FaultNotice } from "../parts/notice.tsx";
-import { isOver, tookText, type Run } from "../parts/run.ts";
+import { ErrorNotice } from "../parts/notice.tsx";
+import { isOver, durationOf, type Run } from "../parts/run.ts";
 import { Status } from "../parts/status.tsx";
 import { durationText, Time } from "../parts/time.tsx";
 import { useNow } from "../parts/use-now.ts";
-import { askedEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/queries.ts";
 import { statusOf, useConnection } from "../server/connection.tsx";
-import { attemptsText, readFailedNodes, readRun, type Delivery, type WholeRun } from "./run-record.ts";
+import { attemptsText, readFailedNodes, readRun, type Delivery, type RunDetails } from "./run-record.ts";
 import styles from "./runs.module.css";
 
-const RENEWED_EVERY_MS = 2_000;
+const POLL_MS = 2_000;
 
 const Text = ({ value }: { value: unknown }) => (
   <pre className={styles.message} tabIndex={0}>
@@ -24,7 +24,7 @@ const Text = ({ value }: { value: unknown }) => (
 );
 
 /** Why it failed: the class and the message, whatever else the server tells, and the nodes that threw. */
-const ErrorOf = ({ run, error }: { run: WholeRun; error: NonNullable<Run["error"]> }) => {
+const ErrorOf = ({ run, error }: { run: RunDetails; error: NonNullable<Run["error"]> }) => {
   const connection = useConnection();
   const { data: nodes = [] } = useQuery({
     queryKey: ["runs", "failed nodes", run.run_id],
@@ -55,13 +55,13 @@ const ErrorOf = ({ run, error }: { run: WholeRun; error: NonNullable<Run["error"
   );
 };
 
-const DeliveryOf = ({ run }: { run: WholeRun }) => {
+const DeliveryOf = ({ run }: { run: RunDetails }) => {
   const { request } = useConnection();
   const { data, error } = useQuery({
     queryKey: ["webhooks", run.run_id],
     queryFn: () => request<Delivery>("GET", `/webhooks/deliveries/${run.run_id}`),
     retry: false,
-    refetchInterval: ({ state }) => (state.data?.state === "pending" ? RENEWED_EVERY_MS : false),
+    refetchInterval: ({ state }) => (state.data?.state === "pending" ? POLL_MS : false),
   });
   return (
     <section className="stack" aria-label="Webhook">
@@ -69,7 +69,7 @@ const DeliveryOf = ({ run }: { run: WholeRun }) => {
       {statusOf(error) === 404 ? (
         <p className="faint">No delivery is stored: the run has not ended, or the record has expired.</p>
       ) : (
-        <FaultNotice error={error} />
+        <ErrorNotice error={error} />
       )}
       {data !== undefined && (
         <Fields
@@ -88,7 +88,7 @@ const DeliveryOf = ({ run }: { run: WholeRun }) => {
   );
 };
 
-const Asked = ({ name, value }: { name: string; value: unknown }) =>
+const Section = ({ name, value }: { name: string; value: unknown }) =>
   value == null ? null : (
     <section className="stack" aria-label={name}>
       <h3>{name}</h3>
@@ -96,7 +96,7 @@ const Asked = ({ name, value }: { name: string; value: unknown }) =>
     </section>
   );
 
-const RunText = ({ run }: { run: WholeRun }) => {
+const RunText = ({ run }: { run: RunDetails }) => {
   const now = useNow(!isOver(run));
   const { input, command, config, context, webhook, ...options } = run.kwargs ?? {};
   const waited =
@@ -121,7 +121,7 @@ const RunText = ({ run }: { run: WholeRun }) => {
           ["Started", time(run.run_started_at)],
           ["Ended", time(run.run_ended_at)],
           ["Waited", waited],
-          ["Duration", tookText(run, now)],
+          ["Duration", durationOf(run, now)],
           ["Attempts", run.attempts === undefined ? undefined : attemptsText(run)],
           ["Multitask strategy", run.multitask_strategy],
         ]}
@@ -132,23 +132,31 @@ const RunText = ({ run }: { run: WholeRun }) => {
         <Link href={`/runs?thread=${run.thread_id}`}>All runs of the thread</Link>
       </p>
       {run.error != null && <ErrorOf run={run} error={run.error} />}
-      <Asked name="Input" value={input} />
-      <Asked name="Command" value={command} />
-      <Asked name="Config" value={config} />
-      <Asked name="Context" value={context} />
-      <Asked name="Metadata" value={run.metadata} />
-      <Asked name="Options" value={Object.keys(options).length === 0 ? undefined : options} />
+      <Section name="Input" value={input} />
+      <Section name="Command" value={command} />
+      <Section name="Config" value={config} />
+      <Section name="Context" value={context} />
+      <Section name="Metadata" value={run.metadata} />
+      <Section name="Options" value={Object.keys(options).length === 0 ? undefined : options} />
       {typeof webhook === "string" && <DeliveryOf run={run} />}
     </>
   );
 };
 
-/** All that is known of a run; over the list. `onGone`: it was deleted. */
-export const RunDetail = ({ runId, onClose, onGone }: { runId: string; onClose(): void; onGone(): void }) => {
+/** All that is known of a run; over the list. `onDeleted`: it was deleted. */
+export const RunDetail = ({
+  runId,
+  onClose,
+  onDeleted,
+}: {
+  runId: string;
+  onClose(): void;
+  onDeleted(): void;
+}) => {
   const connection = useConnection();
   const queries = useQueryClient();
-  const [asked, setAsked] = useState<"cancel" | "delete">();
-  const [refusal, setRefusal] = useState<unknown>();
+  const [dialog, setDialog] = useState<"cancel" | "delete">();
+  const [deleteError, setDeleteError] = useState<unknown>();
   const {
     data: run,
     error,
@@ -157,31 +165,29 @@ export const RunDetail = ({ runId, onClose, onGone }: { runId: string; onClose()
     queryKey: ["runs", "one", runId],
     queryFn: () => readRun(connection, runId),
     refetchInterval: (query) =>
-      askedEvery(query.state.data !== undefined && !isOver(query.state.data) ? RENEWED_EVERY_MS : false)(
-        query,
-      ),
+      refetchEvery(query.state.data !== undefined && !isOver(query.state.data) ? POLL_MS : false)(query),
   });
   const path = `/threads/${run?.thread_id}/runs/${runId}`;
   const remove = async (): Promise<void> => {
     try {
       await connection.request("DELETE", path);
-      onGone();
+      onDeleted();
     } catch (thrown) {
-      setRefusal(thrown);
+      setDeleteError(thrown);
     }
   };
   return (
     <Dialog title="Run" onClose={onClose}>
-      <FaultNotice error={error ?? refusal} onRetry={error === null ? undefined : () => void refetch()} />
+      <ErrorNotice error={error ?? deleteError} onRetry={error === null ? undefined : () => void refetch()} />
       {run !== undefined && (
         <>
           <div className="row">
             {isOver(run) ? (
-              <button type="button" className="danger" onClick={() => setAsked("delete")}>
+              <button type="button" className="danger" onClick={() => setDialog("delete")}>
                 Delete
               </button>
             ) : (
-              <button type="button" className="danger" onClick={() => setAsked("cancel")}>
+              <button type="button" className="danger" onClick={() => setDialog("cancel")}>
                 Cancel
               </button>
             )}
@@ -189,23 +195,23 @@ export const RunDetail = ({ runId, onClose, onGone }: { runId: string; onClose()
           <RunText run={run} />
         </>
       )}
-      {asked === "delete" && (
+      {dialog === "delete" && (
         <Confirmation
           question="Delete this run?"
           action="Delete"
           onConfirm={() => void remove()}
-          onClose={() => setAsked(undefined)}
+          onClose={() => setDialog(undefined)}
         />
       )}
-      {asked === "cancel" && (
+      {dialog === "cancel" && (
         <CancelDialog
           question="Cancel this run?"
           onCancel={async (action) => {
             await connection.request("POST", `${path}/cancel?wait=true&action=${action}`);
-            if (action === "rollback") return onGone();
+            if (action === "rollback") return onDeleted();
             await queries.invalidateQueries({ queryKey: ["runs"] });
           }}
-          onClose={() => setAsked(undefined)}
+          onClose={() => setDialog(undefined)}
         />
       )}
     </Dialog>

@@ -39,7 +39,7 @@ export const useRunFilter = () => {
     change: (changes: Readonly<Record<string, string>>): void => {
       setParams(changed(changes), { replace: true });
     },
-    placeOf: (runId: string): string => `/runs?${changed({ run: runId })}`,
+    pathOf: (runId: string): string => `/runs?${changed({ run: runId })}`,
     clear: (): void => {
       setParams(changed(Object.fromEntries(FILTERS.map((name) => [name, ""]))), { replace: true });
     },

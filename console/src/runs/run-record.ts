@@ -1,9 +1,9 @@
 import type { Run } from "../parts/run.ts";
 import type { Connection } from "../server/connection.tsx";
-import { Refusal } from "../server/api-error.ts";
+import { ApiError } from "../server/api-error.ts";
 
-/** A run with what it was asked to do. */
-export interface WholeRun extends Run {
+/** A run with what it was dialog to do. */
+export interface RunDetails extends Run {
   kwargs?: Record<string, unknown> & {
     input?: unknown;
     command?: unknown;
@@ -29,11 +29,11 @@ export interface Delivery {
 export const readRun = async (
   { search, request }: Pick<Connection, "search" | "request">,
   runId: string,
-): Promise<WholeRun> => {
+): Promise<RunDetails> => {
   const { items } = await search<Run>("/runs/search", { run_id: runId, limit: 1 });
   const [found] = items;
-  if (found === undefined) throw new Refusal(404, `Run ${runId} does not exist, or you may not see it.`);
-  return await request<WholeRun>("GET", `/threads/${found.thread_id}/runs/${runId}`);
+  if (found === undefined) throw new ApiError(404, `Run ${runId} does not exist, or you may not see it.`);
+  return await request<RunDetails>("GET", `/threads/${found.thread_id}/runs/${runId}`);
 };
 
 interface Task {

@@ -1,4 +1,4 @@
-import { errorLine, isOver, tookText, type Run } from "../parts/run.ts";
+import { errorLine, isOver, durationOf, type Run } from "../parts/run.ts";
 import { Status } from "../parts/status.tsx";
 import { RecordLink } from "../parts/record-link.tsx";
 import { Table } from "../parts/table.tsx";
@@ -11,10 +11,10 @@ interface RunTableProps {
   selected: ReadonlySet<string>;
   onSelect(runIds: readonly string[], isSelected: boolean): void;
   /** The address that opens one. */
-  placeOf(runId: string): string;
+  pathOf(runId: string): string;
 }
 
-const Begin = ({ run, now }: { run: Run; now: number }) => {
+const Started = ({ run, now }: { run: Run; now: number }) => {
   if (run.run_started_at != null) return <Time iso={run.run_started_at} />;
   if (isOver(run)) return <>never</>;
   const isForLater = run.available_at !== undefined && Date.parse(run.available_at) > now;
@@ -30,7 +30,7 @@ const Begin = ({ run, now }: { run: Run; now: number }) => {
 };
 
 /** Runs, a row each. */
-export const RunTable = ({ runs, selected, onSelect, placeOf }: RunTableProps) => {
+export const RunTable = ({ runs, selected, onSelect, pathOf }: RunTableProps) => {
   const now = useNow(runs.some((run) => !isOver(run)));
   return (
     <Table
@@ -69,19 +69,19 @@ export const RunTable = ({ runs, selected, onSelect, placeOf }: RunTableProps) =
             />
           </td>
           <td>
-            <RecordLink id={run.run_id} place={placeOf(run.run_id)} />
+            <RecordLink id={run.run_id} href={pathOf(run.run_id)} />
           </td>
           <td>
             <Status status={run.status} />
           </td>
           <td>{run.graph_id}</td>
           <td>
-            <Begin run={run} now={now} />
+            <Started run={run} now={now} />
           </td>
-          <td className={styles.number}>{tookText(run, now)}</td>
+          <td className={styles.number}>{durationOf(run, now)}</td>
           <td className={styles.number}>{run.attempts}</td>
           <td>
-            <RecordLink id={run.thread_id} place={`/threads/${run.thread_id}`} />
+            <RecordLink id={run.thread_id} href={`/threads/${run.thread_id}`} />
           </td>
           <td className={styles.error} title={errorLine(run)}>
             {errorLine(run)}

@@ -1,12 +1,12 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
-import { PAGE, SHOWN_AT_MOST, useLiveRuns, useSteadyRuns } from "./live-runs.ts";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
+import { PAGE, SHOWN_AT_MOST, useLiveRuns, useStableRuns } from "./live-runs.ts";
 import { RunDetail } from "./run-detail.tsx";
 import { useRunFilter } from "./run-filter.ts";
 import { RunFilters } from "./run-filters.tsx";
 import { RunTable } from "./run-table.tsx";
-import { SeveralRuns } from "./bulk-actions.tsx";
+import { BulkActions } from "./bulk-actions.tsx";
 import styles from "./runs.module.css";
 
 const countText = (total: number | undefined, shown: number): string => {
@@ -17,7 +17,7 @@ const countText = (total: number | undefined, shown: number): string => {
 
 /** Runs over all threads, as they come and go. */
 export default function RunsPage() {
-  const { filter, runId, change, placeOf, clear } = useRunFilter();
+  const { filter, runId, change, pathOf, clear } = useRunFilter();
   const queries = useQueryClient();
   const [isPaused, setIsPaused] = useState(false);
   const [limit, setLimit] = useState(PAGE);
@@ -26,19 +26,19 @@ export default function RunsPage() {
   const { data, error, isLoading, isPlaceholderData, refetch } = useLiveRuns(filter, { limit, isPaused });
 
   const isRead = (): boolean => {
-    const place = list.current;
-    if (place === null) return false;
+    const element = list.current;
+    if (element === null) return false;
     return (
       selected.size > 0 ||
-      (place.closest("main")?.scrollTop ?? 0) > 0 ||
-      place.matches(":hover") ||
-      place.contains(document.activeElement)
+      (element.closest("main")?.scrollTop ?? 0) > 0 ||
+      element.matches(":hover") ||
+      element.contains(document.activeElement)
     );
   };
   const key = JSON.stringify([filter, limit]);
-  const { runs, waiting, showAll } = useSteadyRuns(data, { key, isOfBefore: isPlaceholderData, isRead });
+  const { runs, waiting, showAll } = useStableRuns(data, { key, isPrevious: isPlaceholderData, isRead });
 
-  const renew = async (left: readonly string[] = []): Promise<void> => {
+  const refresh = async (left: readonly string[] = []): Promise<void> => {
     setSelected(new Set(left));
     await queries.invalidateQueries({ queryKey: ["runs"] });
   };
@@ -63,7 +63,7 @@ export default function RunsPage() {
         </button>
       </div>
       <RunFilters filter={filter} onChange={change} onClear={clear} />
-      <FaultNotice error={error} onRetry={() => void refetch()} />
+      <ErrorNotice error={error} onRetry={() => void refetch()} />
       <div className={styles.bar}>
         <span role="status" className="faint">
           {isPaused ? "Paused" : data === undefined ? "" : countText(data.total, runs.length)}
@@ -75,10 +75,10 @@ export default function RunsPage() {
             </button>
           )}
         </span>
-        {chosen.length > 0 && <SeveralRuns runs={chosen} onDone={(left) => void renew(left)} />}
+        {chosen.length > 0 && <BulkActions runs={chosen} onDone={(left) => void refresh(left)} />}
       </div>
       <div ref={list}>
-        {runs.length > 0 && <RunTable runs={runs} selected={selected} onSelect={select} placeOf={placeOf} />}
+        {runs.length > 0 && <RunTable runs={runs} selected={selected} onSelect={select} pathOf={pathOf} />}
         {runs.length === 0 && !isLoading && error === null && <Empty>No runs match.</Empty>}
       </div>
       {data?.hasMore === true && runs.length > 0 && limit < SHOWN_AT_MOST && (
@@ -96,9 +96,9 @@ export default function RunsPage() {
           key={runId}
           runId={runId}
           onClose={() => change({ run: "" })}
-          onGone={() => {
+          onDeleted={() => {
             change({ run: "" });
-            void renew();
+            void refresh();
           }}
         />
       )}

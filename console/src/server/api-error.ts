@@ -1,7 +1,7 @@
-import { withTimeToWait } from "./rate-limit.ts";
+import { withRetryTime } from "./rate-limit.ts";
 
 /** What the server answered that was no success; `message` is its own sentence. */
-export class Refusal extends Error {
+export class ApiError extends Error {
   constructor(
     readonly status: number,
     message: string,
@@ -12,14 +12,15 @@ export class Refusal extends Error {
 
 /** Parts of the API may be left out by `http.disable_…` of langgraph.json. */
 const NO_ROUTE = /^There is no route [A-Z]+ \S+\.$/;
-const worded = (sentence: string): string =>
+const explainMissingRoute = (sentence: string): string =>
   NO_ROUTE.test(sentence) ? `This server does not offer this part of the API. ${sentence}` : sentence;
 
 /** What the server says in the body of an answer. */
-export const sentenceOf = (text: string, status: number): string => {
+export const messageIn = (text: string, status: number): string => {
   try {
     const { message, detail } = JSON.parse(text) as { message?: unknown; detail?: unknown };
-    for (const sentence of [message, detail]) if (typeof sentence === "string") return worded(sentence);
+    for (const sentence of [message, detail])
+      if (typeof sentence === "string") return explainMissingRoute(sentence);
   } catch {
     // No JSON: a proxy's own words, of which none is shown.
   }
@@ -27,5 +28,5 @@ export const sentenceOf = (text: string, status: number): string => {
 };
 
 /** What an answer that is no success says. */
-export const refusalIn = async (answer: Response): Promise<Refusal> =>
-  new Refusal(answer.status, withTimeToWait(sentenceOf(await answer.text(), answer.status), answer));
+export const apiErrorFrom = async (answer: Response): Promise<ApiError> =>
+  new ApiError(answer.status, withRetryTime(messageIn(await answer.text(), answer.status), answer));

@@ -2,8 +2,8 @@ import { Client } from "@langchain/langgraph-sdk";
 import { createContext, useContext } from "react";
 import { apiUrl } from "./address.ts";
 import { credentialHeaders, type SignIn } from "./credentials.ts";
-import { Refusal, refusalIn, sentenceOf } from "./api-error.ts";
-import { fetchInTime, secondsToWait } from "./rate-limit.ts";
+import { ApiError, apiErrorFrom, messageIn } from "./api-error.ts";
+import { fetchWithRetry, retryAfterSeconds } from "./rate-limit.ts";
 
 /** The server, as one caller sees it. */
 export interface Connection {
@@ -15,20 +15,20 @@ export interface Connection {
   /**
    * What the official client has no method for.
    * @param path e.g. `/runs/search`
-   * @throws Refusal
+   * @throws ApiError
    */
   request<Answer>(method: string, path: string, body?: unknown): Promise<Answer>;
   /**
    * One page of a search by POST.
-   * @throws Refusal
+   * @throws ApiError
    */
-  search<Item>(path: string, body: object): Promise<Found<Item>>;
+  search<Item>(path: string, body: object): Promise<SearchPage<Item>>;
   /** What is served; from `/info`. */
   readonly info: ServerInfo;
 }
 
 /** A page of what a search finds. */
-export interface Found<Item> {
+export interface SearchPage<Item> {
   items: Item[];
   /** How many match; undefined if the server does not say, since they are many. */
   total: number | undefined;
@@ -38,7 +38,7 @@ export interface Found<Item> {
 }
 
 export interface ServerInfo {
-  /** Its own; `version` is that of the API that clients ask for. */
+  /** Its own; `version` is that of the API that clients send for. */
   threadloom_version?: string;
   langgraph_js_version?: string;
 }
@@ -47,78 +47,78 @@ export interface ServerInfo {
  * What a proxy answers with 504 may have been done: asked again by the client, there are two assistants where somebody wanted one.
  * Queries, which change nothing, are asked again by react-query.
  */
-const TRIES_AGAIN = 0;
+const MAX_RETRIES = 0;
 
 const BAD_GATEWAY = 502;
 
 /**
  * As the browser's, but that a page is no answer: a proxy that wants somebody to sign in sends one with 200, and what is read of it would
- * be "Unexpected token '<'". @throws Refusal
+ * be "Unexpected token '<'". @throws ApiError
  */
 export const fetchAnswer: typeof fetch = async (input, init) => {
-  const answer = await fetchInTime(input, init);
+  const answer = await fetchWithRetry(input, init);
   // The official client keeps no headers of a refusal.
-  if (secondsToWait(answer) !== undefined) throw await refusalIn(answer);
+  if (retryAfterSeconds(answer) !== undefined) throw await apiErrorFrom(answer);
   if (!answer.ok || !/^text\/html\b/i.test(answer.headers.get("content-type") ?? "")) return answer;
   await answer.body?.cancel();
-  throw new Refusal(
+  throw new ApiError(
     BAD_GATEWAY,
     "A proxy answered in place of the server. Perhaps you have to sign in there.",
   );
 };
 
-const REFUSAL_OF_CLIENT = /^(?:HTTP (\d+): |Protocol request failed: (\d+)[^—]*(?:— |$))([^]*)$/;
+const CLIENT_ERROR = /^(?:HTTP (\d+): |Protocol request failed: (\d+)[^—]*(?:— |$))([^]*)$/;
 
 /** What Chromium, Firefox and Safari say, and the official client around it. */
-const NOT_REACHED = /^(Failed to fetch|NetworkError when|Load failed|Unable to connect to LangGraph server)/;
+const UNREACHABLE = /^(Failed to fetch|NetworkError when|Load failed|Unable to connect to LangGraph server)/;
 
 /**
  * The server's own sentence of whatever was thrown: the official client says `HTTP 404: {"detail": …}`, or for event streaming
- * `Protocol request failed: 404 Not Found — {"detail": …}`.
+ * `Protocol request failed: 404 Not SearchPage — {"detail": …}`.
  */
 export const messageOf = (thrown: unknown): string => {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
-  if (NOT_REACHED.test(message)) return "The server can't be reached.";
-  const [, ofRequest, ofStream, text] = REFUSAL_OF_CLIENT.exec(message) ?? [];
+  if (UNREACHABLE.test(message)) return "The server can't be reached.";
+  const [, ofRequest, ofStream, text] = CLIENT_ERROR.exec(message) ?? [];
   const status = ofRequest ?? ofStream;
-  return status === undefined ? message : sentenceOf(text ?? "", Number(status));
+  return status === undefined ? message : messageIn(text ?? "", Number(status));
 };
 
 /** The HTTP status of whatever was thrown; undefined if it is none of the server's answers. */
 export const statusOf = (thrown: unknown): number | undefined => {
-  if (thrown instanceof Refusal) return thrown.status;
+  if (thrown instanceof ApiError) return thrown.status;
   const status = (thrown as { status?: unknown } | null)?.status;
   return typeof status === "number" ? status : undefined;
 };
 
 /** Whether it is about who calls. */
-export const isRefusal = (thrown: unknown): boolean => [401, 403].includes(statusOf(thrown) ?? 0);
+export const isAuthError = (thrown: unknown): boolean => [401, 403].includes(statusOf(thrown) ?? 0);
 
 /** Whether the same request may do later: what the caller did wrong stays wrong, but for asking too often. */
-export const mayPass = (thrown: unknown): boolean => {
+export const isTransient = (thrown: unknown): boolean => {
   const status = statusOf(thrown);
   return status === undefined || status === 429 || status >= 500;
 };
 
-/** @throws Refusal with status 401 or 403 if these credentials don't do */
+/** @throws ApiError with status 401 or 403 if these credentials don't do */
 export const connect = async (signIn: SignIn, key: string | undefined): Promise<Connection> => {
   const headers = credentialHeaders(signIn, key);
-  const ask = async (method: string, path: string, body?: unknown): Promise<[string, Headers]> => {
+  const send = async (method: string, path: string, body?: unknown): Promise<[string, Headers]> => {
     const answer = await fetchAnswer(`${apiUrl}${path}`, {
       method,
       headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    if (!answer.ok) throw await refusalIn(answer);
+    if (!answer.ok) throw await apiErrorFrom(answer);
     const text = await answer.text();
     return [text, answer.headers];
   };
   const request = async <Answer,>(method: string, path: string, body?: unknown): Promise<Answer> => {
-    const [text] = await ask(method, path, body);
+    const [text] = await send(method, path, body);
     return (text === "" ? undefined : JSON.parse(text)) as Answer;
   };
-  const search = async <Item,>(path: string, body: object): Promise<Found<Item>> => {
-    const [text, answered] = await ask("POST", path, body);
+  const search = async <Item,>(path: string, body: object): Promise<SearchPage<Item>> => {
+    const [text, answered] = await send("POST", path, body);
     const total = answered.get("x-pagination-total");
     const cursor = answered.get("x-pagination-cursor") ?? undefined;
     return {
@@ -138,7 +138,7 @@ export const connect = async (signIn: SignIn, key: string | undefined): Promise<
     apiUrl,
     apiKey: null,
     defaultHeaders: headers,
-    callerOptions: { maxRetries: TRIES_AGAIN, fetch: fetchAnswer },
+    callerOptions: { maxRetries: MAX_RETRIES, fetch: fetchAnswer },
   });
   return { apiUrl, headers, client, request, search, info };
 };

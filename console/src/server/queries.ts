@@ -1,11 +1,11 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
-import { isRefusal, mayPass, statusOf } from "./connection.tsx";
+import { isAuthError, isTransient, statusOf } from "./connection.tsx";
 
 /** A request that was refused for coming too often is not sent again at once. */
 const TOO_MANY_REQUESTS = 429;
 
-const mayTryAgain = (tries: number, error: Error): boolean =>
-  tries < 2 && mayPass(error) && statusOf(error) !== TOO_MANY_REQUESTS;
+const shouldRetry = (tries: number, error: Error): boolean =>
+  tries < 2 && isTransient(error) && statusOf(error) !== TOO_MANY_REQUESTS;
 
 /** After a fault, so that a server which comes back is not met by every tab at once. */
 const AFTER_FAULT_MS = 10_000;
@@ -14,30 +14,30 @@ const AFTER_FAULT_MS = 10_000;
  * A `refetchInterval`: asks again every `milliseconds` (false: not), less often after a fault, and no more after one that stays. What
  * could not be read comes by itself when the server is back.
  */
-export const askedEvery =
+export const refetchEvery =
   (milliseconds: number | false) =>
   ({ state: { error } }: { state: { error: Error | null } }): number | false => {
     if (error === null) return milliseconds;
-    return mayPass(error) ? Math.max(milliseconds || 0, AFTER_FAULT_MS) : false;
+    return isTransient(error) ? Math.max(milliseconds || 0, AFTER_FAULT_MS) : false;
   };
 
 /**
  * What is known of the server, for one caller alone: the next one may see other things.
- * @param onRefusal told whenever the server refuses this caller something
+ * @param onAuthError told whenever the server refuses this caller something
  */
-export const createQueries = (onRefusal: () => void): QueryClient => {
+export const createQueries = (onAuthError: () => void): QueryClient => {
   const onError = (error: Error): void => {
-    if (isRefusal(error)) onRefusal();
+    if (isAuthError(error)) onAuthError();
   };
   return new QueryClient({
     queryCache: new QueryCache({ onError }),
     mutationCache: new MutationCache({ onError }),
     defaultOptions: {
       queries: {
-        retry: mayTryAgain,
+        retry: shouldRetry,
         staleTime: 5_000,
         networkMode: "always",
-        refetchInterval: askedEvery(false),
+        refetchInterval: refetchEvery(false),
       },
       mutations: { retry: false, networkMode: "always" },
     },

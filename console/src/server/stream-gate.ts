@@ -1,5 +1,5 @@
-import { refusalIn } from "./api-error.ts";
-import { secondsToWait, WAITED_AT_MOST_SECONDS } from "./rate-limit.ts";
+import { apiErrorFrom } from "./api-error.ts";
+import { retryAfterSeconds, WAIT_AT_MOST_SECONDS } from "./rate-limit.ts";
 
 /**
  * The streams of a thread, which are open only while somebody wants them. Over HTTP/1.1 a browser has six connections to a server, for
@@ -12,21 +12,21 @@ export interface StreamGate {
   /** False as long as nothing is told, since nobody wants it. */
   readonly isOpen: boolean;
   /** Resolves when the next command has been taken. @throws Error if it is refused, or the server can't be reached */
-  whenCommanded(): Promise<void>;
+  nextCommand(): Promise<void>;
   /** How many pieces of streams have come, signs of life among them. */
-  readonly heard: number;
+  readonly chunks: number;
   /** No longer wanted: they are cut after a while, unless they are wanted again before. */
-  want(isWanted: boolean): void;
+  setWanted(isWanted: boolean): void;
   /** Cuts them at once, and refuses those that wait. `want` begins anew. */
-  leave(): void;
+  close(): void;
 }
 
 /** Ends of runs are told in several events, and whoever looks away for a moment looks back. */
-const KEPT_MS = 3_000;
+const CLOSE_DELAY_MS = 3_000;
 
-const PLACE = /\/stream\/events$/;
+const STREAM_PATH = /\/stream\/events$/;
 /** The client opens no stream again that was refused like this. */
-const LEFT = Object.assign(new Error("This thread is no longer shown."), { status: 499 });
+const CLOSED = Object.assign(new Error("This thread is no longer shown."), { status: 499 });
 
 /** For the official client: as long as its own, but that streams which were cut here wait for nothing else than to be wanted. */
 export const reconnectDelayMs = (attempt: number): number =>
@@ -37,8 +37,8 @@ const NEWLINE = 10;
 const LINE_AT_MOST = 512;
 
 /** Tells of each piece that comes, and the id of each server-sent event that has come whole. */
-const tellIds = (
-  onPiece: () => void,
+const readIds = (
+  onChunk: () => void,
   onId: (id: string) => void,
 ): TransformStream<Uint8Array, Uint8Array> => {
   const decoder = new TextDecoder();
@@ -46,7 +46,7 @@ const tellIds = (
   let id: string | undefined;
   return new TransformStream({
     transform(chunk, controller) {
-      onPiece();
+      onChunk();
       for (let start = 0; start < chunk.length;) {
         const end = chunk.indexOf(NEWLINE, start);
         const stop = end === -1 ? chunk.length : end;
@@ -65,54 +65,54 @@ const tellIds = (
 };
 
 /** The server has stored nothing, so the same may be sent again. */
-const NOTHING_STORED = 503;
-const AGAIN_MS = 1_000;
+const SERVICE_UNAVAILABLE = 503;
+const RESEND_DELAY_MS = 1_000;
 
 const sendCommand: typeof fetch = async (input, init) => {
   const answer = await fetch(input, init);
   // The official client keeps no headers of a refusal.
-  if (secondsToWait(answer) !== undefined) throw await refusalIn(answer);
-  if (answer.status !== NOTHING_STORED) return answer;
-  await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+  if (retryAfterSeconds(answer) !== undefined) throw await apiErrorFrom(answer);
+  if (answer.status !== SERVICE_UNAVAILABLE) return answer;
+  await new Promise((resolve) => setTimeout(resolve, RESEND_DELAY_MS));
   return await fetch(input, init);
 };
 
-const OPENED_AGAIN_MS = 2_000;
+const REOPEN_DELAY_MS = 2_000;
 
 /**
  * A server that is started again, or whose proxy says that it is not there: the client gives up after a few times, and would show a run as
  * going on for ever.
  */
-const openAgain = async (open: () => Promise<Response>): Promise<Response> => {
+const openWithRetry = async (open: () => Promise<Response>): Promise<Response> => {
   for (;;) {
     try {
       const answer = await open();
-      const seconds = secondsToWait(answer);
+      const seconds = retryAfterSeconds(answer);
       if (answer.status < 500 && seconds === undefined) return answer;
       // Unread, it keeps its connection.
       await answer.body?.cancel();
-      const waited = Math.min(seconds ?? 0, WAITED_AT_MOST_SECONDS) * 1_000;
+      const waited = Math.min(seconds ?? 0, WAIT_AT_MOST_SECONDS) * 1_000;
       await new Promise((resolve) => setTimeout(resolve, waited));
     } catch (error) {
       // What was cut here, or is not wanted any more; else the network.
       if (!(error instanceof TypeError)) throw error;
     }
-    await new Promise((resolve) => setTimeout(resolve, OPENED_AGAIN_MS * (0.5 + Math.random())));
+    await new Promise((resolve) => setTimeout(resolve, REOPEN_DELAY_MS * (0.5 + Math.random())));
   }
 };
 
-interface Waiting {
+interface Waiter {
   resolve(): void;
   reject(fault: unknown): void;
 }
 
 /** Those who wait are told before the client is: it takes what is refused for the end of what it does. */
-const telling = async (waiting: readonly Waiting[], send: () => Promise<Response>): Promise<Response> => {
+const notifying = async (waiting: readonly Waiter[], send: () => Promise<Response>): Promise<Response> => {
   try {
     const answer = await send();
     if (answer.ok) for (const { resolve } of waiting) resolve();
     else {
-      const refusal = await refusalIn(answer.clone());
+      const refusal = await apiErrorFrom(answer.clone());
       for (const { reject } of waiting) reject(refusal);
     }
     return answer;
@@ -124,10 +124,10 @@ const telling = async (waiting: readonly Waiting[], send: () => Promise<Response
 
 export const createStreamGate = (): StreamGate => {
   let isOpen = false;
-  let hasLeft = false;
-  let heard = 0;
+  let isClosed = false;
+  let chunks = 0;
   /** Those who wait for the next command. */
-  const commanding = new Set<Waiting>();
+  const commandWaiters = new Set<Waiter>();
   let closing: ReturnType<typeof setTimeout> | undefined;
   /** Aborted as the gate closes. */
   let opening = new AbortController();
@@ -136,7 +136,7 @@ export const createStreamGate = (): StreamGate => {
   /** By the signal of a stream, which stays the same while the client opens it again: the last event that was read. */
   const lastIds = new WeakMap<AbortSignal, string>();
 
-  const shut = (): void => {
+  const cutStreams = (): void => {
     clearTimeout(closing);
     closing = undefined;
     isOpen = false;
@@ -144,9 +144,9 @@ export const createStreamGate = (): StreamGate => {
   };
 
   /** @throws what the client takes for an end */
-  const whenOpen = async (signal: AbortSignal): Promise<void> => {
+  const untilOpen = async (signal: AbortSignal): Promise<void> => {
     while (!isOpen) {
-      if (hasLeft) throw LEFT;
+      if (isClosed) throw CLOSED;
       signal.throwIfAborted();
       // The signal is the same each time that the client opens the stream again.
       const waiting = new AbortController();
@@ -160,17 +160,17 @@ export const createStreamGate = (): StreamGate => {
 
   const openStream: typeof fetch = async (input, init) => {
     const signal = init?.signal ?? new AbortController().signal;
-    await whenOpen(signal);
+    await untilOpen(signal);
     const headers = new Headers(init?.headers);
     const lastId = lastIds.get(signal);
     if (lastId !== undefined) headers.set("last-event-id", lastId);
-    const answer = await openAgain(() =>
+    const answer = await openWithRetry(() =>
       fetch(input, { ...init, headers, signal: AbortSignal.any([signal, opening.signal]) }),
     );
     if (!answer.ok || answer.body === null) return answer;
     const body = answer.body.pipeThrough(
-      tellIds(
-        () => (heard += 1),
+      readIds(
+        () => (chunks += 1),
         (id) => lastIds.set(signal, id),
       ),
     );
@@ -182,24 +182,24 @@ export const createStreamGate = (): StreamGate => {
       return isOpen;
     },
 
-    get heard() {
-      return heard;
+    get chunks() {
+      return chunks;
     },
 
     fetch: (input, init) => {
-      const [place = ""] = String(input instanceof Request ? input.url : input).split(/[?#]/, 1);
-      if (PLACE.test(place)) return openStream(input, init);
-      const waiting = [...commanding];
-      commanding.clear();
-      return telling(waiting, () => sendCommand(input, init));
+      const [path = ""] = String(input instanceof Request ? input.url : input).split(/[?#]/, 1);
+      if (STREAM_PATH.test(path)) return openStream(input, init);
+      const waiting = [...commandWaiters];
+      commandWaiters.clear();
+      return notifying(waiting, () => sendCommand(input, init));
     },
 
-    whenCommanded: () => new Promise((resolve, reject) => commanding.add({ resolve, reject })),
+    nextCommand: () => new Promise((resolve, reject) => commandWaiters.add({ resolve, reject })),
 
-    want(isWanted) {
-      hasLeft = false;
+    setWanted(isWanted) {
+      isClosed = false;
       if (!isWanted) {
-        if (isOpen) closing ??= setTimeout(shut, KEPT_MS);
+        if (isOpen) closing ??= setTimeout(cutStreams, CLOSE_DELAY_MS);
         return;
       }
       clearTimeout(closing);
@@ -210,9 +210,9 @@ export const createStreamGate = (): StreamGate => {
       changes.dispatchEvent(new Event("change"));
     },
 
-    leave() {
-      shut();
-      hasLeft = true;
+    close() {
+      cutStreams();
+      isClosed = true;
       changes.dispatchEvent(new Event("change"));
     },
   };

@@ -6,5 +6,5 @@ const subscribe = (onChange: () => void): (() => void) => {
 };
 
 /** Whether the tab is in front of its window, and the window not covered or minimised. */
-export const useIsSeen = (): boolean =>
+export const useIsVisible = (): boolean =>
   useSyncExternalStore(subscribe, () => document.visibilityState === "visible");

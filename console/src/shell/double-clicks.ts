@@ -5,7 +5,7 @@ const ACTIONS = "button.primary, button.danger";
  * Whoever clicks twice where once would do wants one assistant, one version, one run: the second click of two comes before React has drawn
  * that the first one is at work. The keyboard's clicks are no such ones.
  */
-export const takeDoubleClicksForOne = (): void => {
+export const ignoreSecondClicks = (): void => {
   document.addEventListener(
     "click",
     (event) => {

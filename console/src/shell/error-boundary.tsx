@@ -1,22 +1,22 @@
 import { Component, type ReactNode } from "react";
 
 /** Errors of files of the page that could not be loaded; a browser or React asks for such a file only once. */
-const unloaded = new WeakSet<Error>();
-window.addEventListener("vite:preloadError", ({ payload }) => unloaded.add(payload));
+const loadErrors = new WeakSet<Error>();
+window.addEventListener("vite:preloadError", ({ payload }) => loadErrors.add(payload));
 
-const isOfFile = (error: unknown): boolean => error instanceof Error && unloaded.has(error);
+const isLoadError = (error: unknown): boolean => error instanceof Error && loadErrors.has(error);
 
-interface FaultBoundaryProps {
+interface ErrorBoundaryProps {
   children: ReactNode;
   /** Loads the page again by itself where a file of it is missing. */
-  loadsAgain?: boolean;
+  reloadsPage?: boolean;
 }
 
 /**
  * A fault of the page's own: says so, and keeps what is around it. Where a file of the page is missing, since the server was away or has
  * been replaced by one of another version, only loading the page again helps.
  */
-export class FaultBoundary extends Component<FaultBoundaryProps, { fault: unknown }> {
+export class ErrorBoundary extends Component<ErrorBoundaryProps, { fault: unknown }> {
   override state = { fault: undefined as unknown };
 
   static getDerivedStateFromError(error: unknown) {
@@ -25,13 +25,14 @@ export class FaultBoundary extends Component<FaultBoundaryProps, { fault: unknow
 
   override componentDidCatch(error: unknown) {
     // public/loading.js does so a few times: whoever has just come to a page has written nothing in it yet.
-    if (this.props.loadsAgain === true && isOfFile(error)) dispatchEvent(new Event("threadloom:unloaded"));
+    if (this.props.reloadsPage === true && isLoadError(error))
+      dispatchEvent(new Event("threadloom:unloaded"));
   }
 
   override render() {
     const { fault } = this.state;
     if (fault === undefined) return this.props.children;
-    const isUnloaded = isOfFile(fault);
+    const isUnloaded = isLoadError(fault);
     return (
       <div role="alert" className="notice bad">
         <h1>

@@ -34,7 +34,7 @@ const navigate = (
 const useHashSearch = (): string => useSyncExternalStore(subscribe, searchOf);
 
 /** For wouter's `Router`: `useLocation` has the path, `useSearch` and `useSearchParams` what is behind the `?`. */
-export const useHashPlace: BaseLocationHook = Object.assign(
+export const useHashLocation: BaseLocationHook = Object.assign(
   (): [string, typeof navigate] => [useSyncExternalStore(subscribe, pathOf), navigate],
   {
     hrefs: (href: string) => `#${href}`,

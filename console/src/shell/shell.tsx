@@ -2,7 +2,7 @@ import { Suspense, useEffect, useRef } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 import { documentationUrl } from "../server/address.ts";
 import { useConnection } from "../server/connection.tsx";
-import { FaultBoundary } from "./error-boundary.tsx";
+import { ErrorBoundary } from "./error-boundary.tsx";
 import { PAGES, type Page } from "./pages.ts";
 import { useSignOut } from "./sign-out.ts";
 import { ThemeChoice } from "./theme-choice.tsx";
@@ -17,7 +17,7 @@ const isCurrent = ({ path }: Page, location: string): boolean => {
 };
 
 /** Names the tab after the page, and hands the keyboard to what is new. */
-const Titled = ({ page }: { page: Page }) => {
+const PageFrame = ({ page }: { page: Page }) => {
   const main = useRef<HTMLElement>(null);
   useEffect(() => {
     document.title = `${page.title} – Threadloom`;
@@ -25,11 +25,11 @@ const Titled = ({ page }: { page: Page }) => {
   }, [page]);
   return (
     <main ref={main} id="main" tabIndex={-1} className={styles.main}>
-      <FaultBoundary loadsAgain>
+      <ErrorBoundary reloadsPage>
         <Suspense fallback={<p className={styles.loading}>Loading…</p>}>
           <page.component />
         </Suspense>
-      </FaultBoundary>
+      </ErrorBoundary>
     </main>
   );
 };
@@ -84,7 +84,7 @@ export const Shell = () => {
       <Switch>
         {PAGES.map((page) => (
           <Route key={page.path} path={page.path}>
-            <Titled page={page} />
+            <PageFrame page={page} />
           </Route>
         ))}
         <Route>

@@ -3,7 +3,7 @@ import { useEffect, useState, type FormEvent, type ReactNode } from "react";
 import {
   connect,
   ConnectionProvider,
-  isRefusal,
+  isAuthError,
   messageOf,
   statusOf,
   type Connection,
@@ -27,32 +27,32 @@ type State =
 
 /** The question that a refusal leads to. Nobody has said anything yet: that is no news. Any other refusal is about something else than who calls. */
 const asking = (signIn: SignIn, key: string | undefined, error: unknown): State => {
-  const isNoNews = key === undefined && statusOf(error) === 401;
-  return { kind: "asking", signIn, refusal: isNoNews ? undefined : messageOf(error) };
+  const isFirstTry = key === undefined && statusOf(error) === 401;
+  return { kind: "asking", signIn, refusal: isFirstTry ? undefined : messageOf(error) };
 };
 
-/** @param onGone told what is asked once the server knows this caller no more */
-const enter = async (key: string | undefined, onGone: (next: State) => void): Promise<State> => {
+/** @param onExpired told what is asked once the server knows this caller no more */
+const enter = async (key: string | undefined, onExpired: (next: State) => void): Promise<State> => {
   try {
     const signIn = await readSignIn();
     // A refusal may be about what was asked for, or about who calls: the key was revoked, the token has expired.
-    let looking: Promise<void> | undefined;
-    const lookAgain = (): void => {
-      looking ??= connect(signIn, key)
+    let checking: Promise<void> | undefined;
+    const checkAgain = (): void => {
+      checking ??= connect(signIn, key)
         .then(
           () => undefined,
-          (error: unknown) => (isRefusal(error) ? onGone(asking(signIn, key, error)) : undefined),
+          (error: unknown) => (isAuthError(error) ? onExpired(asking(signIn, key, error)) : undefined),
         )
         .finally(() => {
-          looking = undefined;
+          checking = undefined;
         });
     };
     try {
       const connection = await connect(signIn, key);
       if (key !== undefined) keepKey(key);
-      return { kind: "connected", connection, queries: createQueries(lookAgain), signIn, key };
+      return { kind: "connected", connection, queries: createQueries(checkAgain), signIn, key };
     } catch (error) {
-      if (!isRefusal(error)) throw error;
+      if (!isAuthError(error)) throw error;
       return asking(signIn, key, error);
     }
   } catch (error) {
@@ -64,12 +64,12 @@ const enter = async (key: string | undefined, onGone: (next: State) => void): Pr
 export const SignInGate = ({ children }: { children: ReactNode }) => {
   const [state, setState] = useState<State>({ kind: "connecting" });
   const tryWith = (key: string | undefined): void => {
-    const onGone = (next: State): void => {
+    const onExpired = (next: State): void => {
       if (storedKey() !== key) return;
       forgetKey();
       setState(next);
     };
-    void enter(key, onGone).then(setState);
+    void enter(key, onExpired).then(setState);
   };
   useEffect(() => tryWith(storedKey()), []);
 
@@ -78,7 +78,7 @@ export const SignInGate = ({ children }: { children: ReactNode }) => {
       return null;
     case "failed":
       return (
-        <main className={styles.door}>
+        <main className={styles.signIn}>
           <h1>Threadloom</h1>
           <p role="alert">The server can&apos;t be reached: {state.message}</p>
           <button type="button" onClick={() => tryWith(storedKey())}>
@@ -87,7 +87,7 @@ export const SignInGate = ({ children }: { children: ReactNode }) => {
         </main>
       );
     case "asking":
-      return <Door {...state} onKey={tryWith} />;
+      return <SignInForm {...state} onKey={tryWith} />;
     case "connected": {
       const signOut = (): void => {
         forgetKey();
@@ -110,20 +110,20 @@ export const SignInGate = ({ children }: { children: ReactNode }) => {
   }
 };
 
-interface DoorProps {
+interface SignInFormProps {
   signIn: SignIn;
   refusal: string | undefined;
   onKey(key: string): void;
 }
 
-const Door = ({ signIn: { noun, header, prefix }, refusal, onKey }: DoorProps) => {
+const SignInForm = ({ signIn: { noun, header, prefix }, refusal, onKey }: SignInFormProps) => {
   const [key, setKey] = useState("");
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     onKey(key.trim());
   };
   return (
-    <main className={styles.door}>
+    <main className={styles.signIn}>
       <h1>Threadloom</h1>
       <form onSubmit={submit}>
         <label htmlFor="key">Enter your {noun} for this server</label>

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { Confirmation, Dialog } from "../parts/dialog.tsx";
 import { JsonView } from "../parts/json.tsx";
-import { FaultNotice } from "../parts/notice.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
 import { Time } from "../parts/time.tsx";
 import { ItemForm } from "./item-form.tsx";
 import { useDeleteItem, useItem, type ItemAddress } from "./queries.ts";
@@ -10,15 +10,15 @@ import styles from "./store.module.css";
 /** One item: what it holds, how long it stays; to be edited and deleted. */
 export const ItemDialog = ({ address, onClose }: { address: ItemAddress; onClose(): void }) => {
   const { data: item, error, refetch, isPending } = useItem(address);
-  const [asked, setAsked] = useState<"edit" | "delete">();
+  const [dialog, setDialog] = useState<"edit" | "delete">();
   const remove = useDeleteItem(onClose);
-  if (asked === "edit" && item != null)
+  if (dialog === "edit" && item != null)
     return <ItemForm namespace={address.namespace} item={item} onClose={onClose} />;
   return (
     <>
       <Dialog title={address.key === "" ? "(an empty key)" : address.key} onClose={onClose}>
         <p className={`faint ${styles.long}`}>{address.namespace.join(" › ")}</p>
-        <FaultNotice
+        <ErrorNotice
           error={error ?? remove.error}
           onRetry={error === null ? undefined : () => void refetch()}
         />
@@ -41,22 +41,22 @@ export const ItemDialog = ({ address, onClose }: { address: ItemAddress; onClose
               )}
             </p>
             <div className="row">
-              <button type="button" onClick={() => setAsked("edit")}>
+              <button type="button" onClick={() => setDialog("edit")}>
                 Edit
               </button>
-              <button type="button" className="danger" onClick={() => setAsked("delete")}>
+              <button type="button" className="danger" onClick={() => setDialog("delete")}>
                 Delete
               </button>
             </div>
           </>
         )}
       </Dialog>
-      {asked === "delete" && (
+      {dialog === "delete" && (
         <Confirmation
           question="Delete this item? This can't be undone."
           action="Delete item"
           onConfirm={() => remove.mutate(address)}
-          onClose={() => setAsked(undefined)}
+          onClose={() => setDialog(undefined)}
         />
       )}
     </>

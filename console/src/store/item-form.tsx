@@ -1,13 +1,13 @@
 import { useId, useState, type FormEvent } from "react";
 import { Dialog } from "../parts/dialog.tsx";
 import { JsonEditor } from "../parts/json.tsx";
-import { FaultNotice } from "../parts/notice.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
 import { labelsOf, textOf } from "./location.ts";
 import { usePutItem, type StoreItem } from "./queries.ts";
 import styles from "./store.module.css";
 
 interface ItemFormProps {
-  /** Where a new one is put unless somebody writes another place. */
+  /** Where a new one is put unless somebody writes another namespaceText. */
   namespace: readonly string[];
   /** The one that is edited; a new one if left out. */
   item?: StoreItem;
@@ -17,7 +17,7 @@ interface ItemFormProps {
 /** Writes an item: a new one, or another value for one that is there. */
 export const ItemForm = ({ namespace, item, onClose }: ItemFormProps) => {
   const id = useId();
-  const [place, setPlace] = useState(textOf(namespace));
+  const [namespaceText, setNamespaceText] = useState(textOf(namespace));
   const [key, setKey] = useState(item?.key ?? "");
   const [value, setValue] = useState<{ json: unknown } | undefined>({ json: item?.value ?? {} });
   const [minutes, setMinutes] = useState(item?.ttl === undefined ? "" : String(item.ttl));
@@ -26,7 +26,13 @@ export const ItemForm = ({ namespace, item, onClose }: ItemFormProps) => {
     event.preventDefault();
     // An item that is edited has no other time to live than the one that stands here.
     const ttl = minutes === "" ? (item === undefined ? undefined : null) : Number(minutes);
-    put.mutate({ namespace: labelsOf(place), key, value: value?.json, ttl, isNew: item === undefined });
+    put.mutate({
+      namespace: labelsOf(namespaceText),
+      key,
+      value: value?.json,
+      ttl,
+      isNew: item === undefined,
+    });
   };
   return (
     <Dialog title={item === undefined ? "New item" : `Edit ${item.key}`} onClose={onClose}>
@@ -34,16 +40,16 @@ export const ItemForm = ({ namespace, item, onClose }: ItemFormProps) => {
         {item === undefined && (
           <>
             <div className={styles.field}>
-              <label htmlFor={`${id}place`}>Namespace</label>
+              <label htmlFor={`${id}namespace`}>Namespace</label>
               <input
-                id={`${id}place`}
+                id={`${id}namespace`}
                 required
                 autoComplete="off"
-                value={place}
-                aria-describedby={`${id}place-hint`}
-                onChange={({ target }) => setPlace(target.value)}
+                value={namespaceText}
+                aria-describedby={`${id}namespace-hint`}
+                onChange={({ target }) => setNamespaceText(target.value)}
               />
-              <p id={`${id}place-hint`} className="faint">
+              <p id={`${id}namespace-hint`} className="faint">
                 Labels with periods between them, e.g. <code>users.ada</code>
               </p>
             </div>
@@ -77,7 +83,7 @@ export const ItemForm = ({ namespace, item, onClose }: ItemFormProps) => {
               : "Counted from the last read or write. If empty, the item does not expire."}
           </p>
         </div>
-        <FaultNotice error={put.error} />
+        <ErrorNotice error={put.error} />
         <div>
           <button type="submit" className="primary" disabled={value === undefined || put.isPending}>
             {item === undefined ? "Store item" : "Store changes"}

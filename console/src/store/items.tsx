@@ -1,8 +1,8 @@
 import { useState, type FormEvent } from "react";
 import { JsonEditor } from "../parts/json.tsx";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { isObject } from "../parts/is-object.ts";
-import { shortened } from "../parts/truncate.ts";
+import { truncate } from "../parts/truncate.ts";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { ItemDialog } from "./item-dialog.tsx";
@@ -23,14 +23,14 @@ export const Items = ({ namespace }: { namespace: readonly string[] }) => {
   const [isNew, setIsNew] = useState(false);
   const { data, error, refetch, isPending, isFetching } = useItems(filter);
   const hasScores = data?.items.some(({ score }) => score !== undefined) === true;
-  const isIgnored =
+  const isQueryIgnored =
     filter.meaning !== "" && data !== undefined && data.items.length > 0 && !hasScores && !isFetching;
-  const turn = (page: number): void => setFilter({ ...filter, page });
+  const goTo = (page: number): void => setFilter({ ...filter, page });
   return (
     <section className={`stack ${styles.items}`} aria-labelledby="items">
       <div className="row">
         <h2 id="items" className={styles.long}>
-          {namespace.length === 0 ? "All items" : `Items of ${shortened(namespace.join(" › "))}`}
+          {namespace.length === 0 ? "All items" : `Items of ${truncate(namespace.join(" › "))}`}
         </h2>
         <button type="button" className={`primary ${styles.last}`} onClick={() => setIsNew(true)}>
           New item
@@ -40,9 +40,9 @@ export const Items = ({ namespace }: { namespace: readonly string[] }) => {
         filter={filter}
         onSearch={(fields, meaning) => setFilter({ ...filter, fields, meaning, page: 0 })}
       />
-      <FaultNotice error={error} onRetry={() => void refetch()} />
+      <ErrorNotice error={error} onRetry={() => void refetch()} />
       {isPending && <p className="faint">Loading…</p>}
-      {isIgnored && (
+      {isQueryIgnored && (
         <p className="notice" role="status">
           This server has no semantic search, so the text was ignored. To set it up, add{" "}
           <code>store.index</code> to langgraph.json.
@@ -52,18 +52,18 @@ export const Items = ({ namespace }: { namespace: readonly string[] }) => {
       {data !== undefined && data.items.length > 0 && (
         <ItemTable items={data.items} hasScores={hasScores} below={namespace.length} onOpen={setOpened} />
       )}
-      {data?.isCut && (
+      {data?.isTruncated && (
         <p className="faint">These items are too large to list more. Use a filter to see others.</p>
       )}
       {(filter.page > 0 || data?.hasMore) && (
         <div className="row">
-          <button type="button" disabled={filter.page === 0} onClick={() => turn(filter.page - 1)}>
+          <button type="button" disabled={filter.page === 0} onClick={() => goTo(filter.page - 1)}>
             Previous
           </button>
           <span role="status">
             {filter.page * PAGE_SIZE + 1}–{filter.page * PAGE_SIZE + (data?.items.length ?? 0)}
           </span>
-          <button type="button" disabled={!data?.hasMore} onClick={() => turn(filter.page + 1)}>
+          <button type="button" disabled={!data?.hasMore} onClick={() => goTo(filter.page + 1)}>
             Next
           </button>
         </div>
@@ -135,14 +135,14 @@ const ItemTable = ({ items, hasScores, below, onOpen }: ItemTableProps) => (
       <tr key={`${textOf(namespace)} ${key}`}>
         <td className={styles.wide}>
           <button type="button" className={styles.key} onClick={() => onOpen({ namespace, key })}>
-            {key === "" ? "(an empty key)" : shortened(key)}
+            {key === "" ? "(an empty key)" : truncate(key)}
           </button>
         </td>
         <td className={styles.wide}>
           {namespace.length === below ? (
             <span className="faint">here</span>
           ) : (
-            shortened(namespace.slice(below).join(" › "))
+            truncate(namespace.slice(below).join(" › "))
           )}
         </td>
         {hasScores && <td>{score?.toFixed(3)}</td>}

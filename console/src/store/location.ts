@@ -7,7 +7,7 @@ export const labelsOf = (text: string): string[] => (text === "" ? [] : text.spl
 export const textOf = (labels: readonly string[]): string => labels.join(SEPARATOR);
 
 /** The address of the page at a namespace. */
-export const placeOf = (labels: readonly string[]): string =>
+export const pathOf = (labels: readonly string[]): string =>
   labels.length === 0 ? "/store" : `/store?${new URLSearchParams({ namespace: textOf(labels) }).toString()}`;
 
 /** The namespace that the address names: `/store?namespace=users.ada`. */

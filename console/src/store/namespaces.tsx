@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { Link } from "wouter";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
-import { shortened } from "../parts/truncate.ts";
-import { placeOf } from "./location.ts";
+import { Empty, ErrorNotice } from "../parts/notice.tsx";
+import { truncate } from "../parts/truncate.ts";
+import { pathOf } from "./location.ts";
 import { useNamespaces } from "./queries.ts";
 import styles from "./store.module.css";
 
@@ -15,22 +15,22 @@ export const Namespaces = ({ current }: { current: readonly string[] }) => {
       <h2 id="namespaces">Namespaces</h2>
       <ol className={styles.path}>
         <li>
-          <Link href={placeOf([])} aria-current={current.length === 0 ? "page" : undefined}>
+          <Link href={pathOf([])} aria-current={current.length === 0 ? "page" : undefined}>
             All
           </Link>
         </li>
         {current.map((label, index) => (
           <li key={index}>
             <Link
-              href={placeOf(current.slice(0, index + 1))}
+              href={pathOf(current.slice(0, index + 1))}
               aria-current={index === current.length - 1 ? "page" : undefined}
             >
-              {shortened(label)}
+              {truncate(label)}
             </Link>
           </li>
         ))}
       </ol>
-      <FaultNotice error={error} onRetry={() => void refetch()} />
+      <ErrorNotice error={error} onRetry={() => void refetch()} />
       {isPending && <p className="faint">Loading…</p>}
       {data !== undefined && data.namespaces.length === 0 && (
         <Empty>{current.length === 0 ? "The store is empty." : "No namespaces below."}</Empty>
@@ -38,7 +38,7 @@ export const Namespaces = ({ current }: { current: readonly string[] }) => {
       <ul className={styles.below}>
         {data?.namespaces.map((namespace) => (
           <li key={namespace.at(-1)}>
-            <Link href={placeOf(namespace)}>{shortened(namespace.at(-1) ?? "")}</Link>
+            <Link href={pathOf(namespace)}>{truncate(namespace.at(-1) ?? "")}</Link>
           </li>
         ))}
       </ul>

@@ -43,7 +43,7 @@ export const useItems = ({ prefix, fields, meaning, page }: ItemFilter) => {
       return {
         items: items.slice(0, PAGE_SIZE),
         hasMore: items.length > PAGE_SIZE,
-        isCut: isLarge && items.length <= PAGE_SIZE,
+        isTruncated: isLarge && items.length <= PAGE_SIZE,
       };
     },
   });

@@ -1,5 +1,5 @@
 import { Validator, type OutputUnit, type Schema, type SchemaDraft } from "@cfworker/json-schema";
-import { shortened } from "../truncate.ts";
+import { truncate } from "../truncate.ts";
 import { BoundedSchema } from "./bounded-schema.ts";
 
 /** As it is sent: what is undefined is not there. */
@@ -76,7 +76,7 @@ const toError = ({ keyword, instanceLocation, error }: OutputUnit): SchemaError 
     default:
       return {
         path,
-        message: shortened(error.replace(/^Instance /, "").replace(/\.$/, ""), CHARACTERS_OF_MESSAGE),
+        message: truncate(error.replace(/^Instance /, "").replace(/\.$/, ""), CHARACTERS_OF_MESSAGE),
       };
   }
 };
@@ -134,5 +134,5 @@ export class SchemaCheck {
 }
 
 /** As one sentence, with the place in front. */
-export const sentenceOf = ({ path, message }: SchemaError): string =>
+export const errorText = ({ path, message }: SchemaError): string =>
   path.length === 0 ? `The value ${message}.` : `${path.join(" › ")}: ${message}.`;

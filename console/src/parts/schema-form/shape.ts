@@ -51,7 +51,7 @@ const fits = (value: unknown, schema: RJSFSchema): boolean => {
 };
 
 /** Why a form can't show a value, as the second half of a sentence; undefined if it can. `schema`: a prepared one. */
-export const reasonAgainst = (value: unknown, schema: RJSFSchema): string | undefined => {
+export const unfitReason = (value: unknown, schema: RJSFSchema): string | undefined => {
   const isLong = (JSON.stringify(value) ?? "").length > CHARACTERS_AT_MOST;
   if (isLong || countOf(value, LEAVES_AT_MOST) > LEAVES_AT_MOST) return "it is too long for a form";
   if (!fits(value, schema)) return "it does not match its schema";
@@ -59,7 +59,7 @@ export const reasonAgainst = (value: unknown, schema: RJSFSchema): string | unde
 };
 
 /** Keys of a value that no field of the form stands for: they are kept. */
-export const keysBeside = (value: unknown, schema: RJSFSchema): string[] =>
+export const keysOutsideForm = (value: unknown, schema: RJSFSchema): string[] =>
   isObject(value) && schema.additionalProperties === undefined
     ? Object.keys(value).filter((name) => !Object.hasOwn(schema.properties ?? {}, name))
     : [];

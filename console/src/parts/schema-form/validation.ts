@@ -5,7 +5,7 @@ import {
   type RJSFValidationError,
   type ValidatorType,
 } from "@rjsf/utils";
-import { asSent, SchemaCheck, sentenceOf } from "./schema-check.ts";
+import { asSent, SchemaCheck, errorText } from "./schema-check.ts";
 
 /** Drops the name of a field of ours, which is no address of a schema. */
 const withoutFieldNames = (schema: unknown): unknown =>
@@ -18,7 +18,7 @@ export class SchemaValidation extends SchemaCheck implements ValidatorType {
     const errors: RJSFValidationError[] = [];
     for (const { path, message } of this.errorsOf(value)) {
       builder.addErrors(message, path);
-      errors.push({ message, property: `.${path.join(".")}`, stack: sentenceOf({ path, message }) });
+      errors.push({ message, property: `.${path.join(".")}`, stack: errorText({ path, message }) });
     }
     return { errors, errorSchema: builder.ErrorSchema };
   }
