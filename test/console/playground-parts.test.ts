@@ -60,7 +60,7 @@ describe("the tree of checkpoints", () => {
 describe("what an attempt has said that came to nothing", () => {
   const turn = 2 ** 27;
   const tell = (turns: ReturnType<typeof createTurns>, seq: number, method: string, data: unknown) =>
-    turns.hear({ seq, method, params: { namespace: [], timestamp: 0, data } } as never);
+    turns.add({ seq, method, params: { namespace: [], timestamp: 0, data } } as never);
   const says = (turns: ReturnType<typeof createTurns>, seq: number, id: string) =>
     tell(turns, seq, "messages", { event: "message-start", id });
 
@@ -69,7 +69,7 @@ describe("what an attempt has said that came to nothing", () => {
     tell(turns, turn, "values", { messages: [{ id: "asked" }] });
     for (const [place, id] of ["asked", "stored", "half"].entries()) says(turns, turn + 1 + place, id);
     tell(turns, turn + 5, "values", { messages: [{ id: "asked" }, { id: "stored" }] });
-    const left = () => ["asked", "stored", "half", "unknown"].filter((id) => turns.isLeftOver(id));
+    const left = () => ["asked", "stored", "half", "unknown"].filter((id) => turns.isDiscarded(id));
     expect(left()).toEqual([]);
     let changes = 0;
     const stop = turns.subscribe(() => (changes += 1));
@@ -85,9 +85,9 @@ describe("what an attempt has said that came to nothing", () => {
     const turns = createTurns();
     says(turns, turn, "half");
     tell(turns, 2 * turn, "values", { constructor: 1 });
-    expect(turns.isLeftOver("half")).toBe(false);
+    expect(turns.isDiscarded("half")).toBe(false);
     tell(turns, 2 * turn + 1, "values", { messages: [null] });
-    expect(turns.isLeftOver("half")).toBe(true);
+    expect(turns.isDiscarded("half")).toBe(true);
   });
 });
 

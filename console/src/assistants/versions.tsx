@@ -23,7 +23,7 @@ interface VersionsProps {
 export const Versions = ({ assistant, versions }: VersionsProps) => {
   const { client } = useConnection();
   const [shown, setShown] = useState(SHOWN_FIRST);
-  const [asked, setAsked] = useState<number>();
+  const [activating, setActivating] = useState<number>();
   const activate = useAssistantChange((version: number) =>
     client.assistants.setLatest(assistant.assistant_id, version),
   );
@@ -47,7 +47,7 @@ export const Versions = ({ assistant, versions }: VersionsProps) => {
                   type="button"
                   aria-label={`Activate version ${version}`}
                   disabled={activate.isPending}
-                  onClick={() => setAsked(version)}
+                  onClick={() => setActivating(version)}
                 >
                   Activate
                 </button>
@@ -68,12 +68,12 @@ export const Versions = ({ assistant, versions }: VersionsProps) => {
         </div>
       )}
       {versions.length > 1 && <Comparison assistant={assistant} versions={versions} />}
-      {asked !== undefined && (
+      {activating !== undefined && (
         <Confirmation
-          question={`Activate version ${asked}? Runs that start from now on use it.`}
-          action={`Activate version ${asked}`}
-          onConfirm={() => activate.mutate(asked)}
-          onClose={() => setAsked(undefined)}
+          question={`Activate version ${activating}? Runs that start from now on use it.`}
+          action={`Activate version ${activating}`}
+          onConfirm={() => activate.mutate(activating)}
+          onClose={() => setActivating(undefined)}
         />
       )}
     </section>

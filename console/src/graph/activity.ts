@@ -60,7 +60,7 @@ export const executionsIn = (states: readonly StoredCheckpoint[], namespace: str
   for (const { parent_checkpoint: parent, metadata, created_at } of states) {
     if (parent != null && metadata?.source === "loop") followed.set(parent.checkpoint_id, timeOf(created_at));
   }
-  return states.flatMap(({ checkpoint, tasks = [], metadata, created_at }, place) => {
+  return states.flatMap(({ checkpoint, tasks = [], metadata, created_at }, index) => {
     const id = checkpoint?.checkpoint_id ?? "";
     const startedAt = timeOf(created_at);
     const endedAt = followed.get(id);
@@ -81,7 +81,7 @@ export const executionsIn = (states: readonly StoredCheckpoint[], namespace: str
           result: task.result,
           error: task.error ?? undefined,
           interrupts: task.interrupts,
-          isOfHead: place === 0,
+          isOfHead: index === 0,
         };
       });
   });

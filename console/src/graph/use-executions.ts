@@ -76,9 +76,9 @@ export const useExecutions = (
 ) => {
   const connection = useConnection();
   const queries = useQueryClient();
-  const [asked, setAsked] = useState({ threadId, limit: CHECKPOINTS_READ });
+  const [range, setRange] = useState({ threadId, limit: CHECKPOINTS_READ });
   // Of another thread, as few as at first.
-  const limit = asked.threadId === threadId ? asked.limit : CHECKPOINTS_READ;
+  const limit = range.threadId === threadId ? range.limit : CHECKPOINTS_READ;
   const live = useLiveTasks(threadId, assistantId);
   const stored = useQuery({
     queryKey: ["threads", threadId, "executions", limit, groups],
@@ -103,7 +103,7 @@ export const useExecutions = (
     activity,
     isRunning,
     hasOlder: stored.data?.hasOlder ?? false,
-    loadOlder: () => setAsked({ threadId, limit: Math.min(limit + CHECKPOINTS_READ, CHECKPOINTS_AT_MOST) }),
+    loadOlder: () => setRange({ threadId, limit: Math.min(limit + CHECKPOINTS_READ, CHECKPOINTS_AT_MOST) }),
     error: stored.error ?? live.error,
     retry: () => {
       live.retry();

@@ -65,7 +65,7 @@ interface KnownHistory {
 /** The newest of a history, and what is known of it already behind them. @throws ApiError */
 const readNewest = async (
   connection: Connection,
-  place: { threadId: string; namespace: string },
+  source: { threadId: string; namespace: string },
   known: KnownHistory | undefined,
 ): Promise<KnownHistory> => {
   const newestKnown = known?.states[0];
@@ -73,7 +73,7 @@ const readNewest = async (
   for (let pages = 1; ; pages += 1) {
     const before = states.at(-1);
     const page = await readHistory(connection, {
-      ...place,
+      ...source,
       limit: HISTORY_PAGE,
       before: before && idOf(before),
     });

@@ -14,21 +14,21 @@ interface ActionFormProps {
 export const ActionForm = ({ question, onAnswer }: ActionFormProps) => {
   const [answers, setAnswers] = useState<ReadonlyMap<number, ActionAnswer>>(new Map());
   const { requests } = question;
-  const decide = (place: number, answer: ActionAnswer): void => {
-    const all = new Map(answers).set(place, answer);
+  const decide = (index: number, answer: ActionAnswer): void => {
+    const all = new Map(answers).set(index, answer);
     setAnswers(all);
     if (requests.every((_, index) => all.has(index)))
       onAnswer(question.answerOf(requests.map((_, index) => all.get(index) as ActionAnswer)));
   };
   return (
     <div className="stack">
-      {requests.map((request, place) => (
+      {requests.map((request, index) => (
         <ActionPart
-          key={place}
+          key={index}
           request={request}
-          wordOf={question.wordOf}
-          decided={answers.get(place)?.decision}
-          onDecide={(answer) => decide(place, answer)}
+          labels={question.labels}
+          decided={answers.get(index)?.decision}
+          onDecide={(answer) => decide(index, answer)}
         />
       ))}
     </div>
@@ -37,12 +37,12 @@ export const ActionForm = ({ question, onAnswer }: ActionFormProps) => {
 
 interface ActionPartProps {
   request: ActionRequest;
-  wordOf: Readonly<Record<Decision, string>>;
+  labels: Readonly<Record<Decision, string>>;
   decided: Decision | undefined;
   onDecide(answer: ActionAnswer): void;
 }
 
-const ActionPart = ({ request, wordOf, decided, onDecide }: ActionPartProps) => {
+const ActionPart = ({ request, labels, decided, onDecide }: ActionPartProps) => {
   const { action, args, description, allowed } = request;
   const [changed, setChanged] = useState<ReadonlyMap<string, unknown>>(new Map());
   const [text, setText] = useState("");
@@ -54,7 +54,7 @@ const ActionPart = ({ request, wordOf, decided, onDecide }: ActionPartProps) => 
   return (
     <div className={styles.action} role="group" aria-label={action}>
       <p>
-        <strong>{action}</strong> {decided !== undefined && <span className="faint">{wordOf[decided]}</span>}
+        <strong>{action}</strong> {decided !== undefined && <span className="faint">{labels[decided]}</span>}
       </p>
       {description !== undefined && <Markdown text={description} />}
       {Object.entries(args).map(([name, value]) => (
@@ -68,7 +68,7 @@ const ActionPart = ({ request, wordOf, decided, onDecide }: ActionPartProps) => 
       ))}
       {mayRespond && (
         <div className="stack">
-          <label htmlFor={id}>{wordOf.respond === "Reject" ? "Reason (if you reject)" : "Response"}</label>
+          <label htmlFor={id}>{labels.respond === "Reject" ? "Reason (if you reject)" : "Response"}</label>
           <textarea id={id} rows={2} value={text} onChange={({ target }) => setText(target.value)} />
         </div>
       )}
@@ -80,7 +80,7 @@ const ActionPart = ({ request, wordOf, decided, onDecide }: ActionPartProps) => 
             disabled={changed.size > 0 && mayEdit}
             onClick={() => onDecide({ decision: "accept" })}
           >
-            {wordOf.accept}
+            {labels.accept}
           </button>
         )}
         {mayEdit && (
@@ -89,21 +89,21 @@ const ActionPart = ({ request, wordOf, decided, onDecide }: ActionPartProps) => 
             disabled={hasFault || changed.size === 0}
             onClick={() => onDecide({ decision: "edit", args: edited() })}
           >
-            {wordOf.edit === "Edit" ? "Send the edited arguments" : wordOf.edit}
+            {labels.edit === "Edit" ? "Send the edited arguments" : labels.edit}
           </button>
         )}
         {mayRespond && (
           <button
             type="button"
-            disabled={wordOf.respond === "Respond" && text.trim() === ""}
+            disabled={labels.respond === "Respond" && text.trim() === ""}
             onClick={() => onDecide({ decision: "respond", text: text.trim() })}
           >
-            {wordOf.respond}
+            {labels.respond}
           </button>
         )}
         {allowed.includes("ignore") && (
           <button type="button" className="plain" onClick={() => onDecide({ decision: "ignore" })}>
-            {wordOf.ignore}
+            {labels.ignore}
           </button>
         )}
       </div>
@@ -126,25 +126,25 @@ const EDITED_AT_MOST = 20_000;
 
 /** An argument that may be edited, which most are not: those that are long are only shown at first. */
 const Argument = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
-  const [isWanted, setIsWanted] = useState(false);
+  const [isEditing, setIsEditing] = useState(false);
   const length = useMemo(
     () => (typeof value === "string" ? value : (JSON.stringify(value) ?? "")).length,
     [value],
   );
-  const isHeld = !isReadOnly && !isWanted && length > EDITED_AT_MOST;
+  const isTooLong = !isReadOnly && !isEditing && length > EDITED_AT_MOST;
   return (
     <>
       <ArgumentField
         // What was shown is another field than the one that is written in.
-        key={String(isHeld)}
+        key={String(isTooLong)}
         name={name}
         value={value}
-        isReadOnly={isReadOnly || isHeld}
+        isReadOnly={isReadOnly || isTooLong}
         onChange={onChange}
       />
-      {isHeld && (
+      {isTooLong && (
         <div className="row">
-          <button type="button" onClick={() => setIsWanted(true)}>
+          <button type="button" onClick={() => setIsEditing(true)}>
             {`Edit all ${length.toLocaleString("en")} characters of ${name}`}
           </button>
         </div>

@@ -73,8 +73,8 @@ export const writtenIn = (
   const blocks = content as { text?: string; mime_type?: string; data?: string }[];
   return {
     text: blocks.map(({ text = "" }) => text).join(""),
-    attached: blocks.flatMap(({ mime_type: mimeType, data }, place) =>
-      mimeType === undefined || data === undefined ? [] : [{ name: `image ${place}`, mimeType, data }],
+    attached: blocks.flatMap(({ mime_type: mimeType, data }, index) =>
+      mimeType === undefined || data === undefined ? [] : [{ name: `image ${index}`, mimeType, data }],
     ),
   };
 };

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { useConnection } from "../server/connection.tsx";
 import { forksOnPath, headOf, newestBelow, pathTo, type Checkpoint, type Fork } from "./checkpoint-tree.ts";
 import { checkpointBefore, messageIdsAt, useCheckpoints } from "./checkpoints.ts";
-import { hasWritten, innerGraphsAt, innerGraphsOnWay, type InnerGraph, type InnerTask } from "./subgraphs.ts";
+import { hasWritten, subgraphsAt, subgraphsOnPath, type Subgraph, type SubgraphTask } from "./subgraphs.ts";
 import type { Input, LiveThread } from "./live-thread.ts";
 import type { Alternatives, MessageActions } from "./message-view.tsx";
 import { messagesIn, type ShownMessage, type ToolCall } from "./messages.ts";
@@ -23,7 +23,7 @@ export interface Branches extends MessageActions {
   /** The nodes that come next after what is shown. */
   next: readonly string[];
   /** Does what comes next there. */
-  goOn(): Promise<void>;
+  continueRun(): Promise<void>;
   /** Starts a run from what is shown. */
   send(input: Input): Promise<void>;
   error: unknown;
@@ -63,7 +63,7 @@ export const useBranches = (
     `${isRunning} ${record?.state_updated_at ?? ""} ${record?.status ?? ""}`,
   );
   const head = headOf(tree);
-  const { checkpointId: chosen, look } = useHistoryLocation(threadId);
+  const { checkpointId: chosen, showCheckpoint } = useHistoryLocation(threadId);
   const [fault, setFault] = useState<unknown>();
   const elsewhere = chosen === head?.id ? undefined : chosen;
   const shownId = elsewhere ?? head?.id;
@@ -89,13 +89,13 @@ export const useBranches = (
     elsewhere === undefined || isRunning || storedMessages === undefined ? live.messages : storedMessages;
 
   const forks = useMemo(() => forksOnPath(tree, shownId).slice(-FORKS_AT_MOST), [tree, shownId]);
-  const { readAnew } = live;
+  const { reload } = live;
   const hasForks = forks.length > 0;
   const wasRunning = useRef(false);
   useEffect(() => {
-    if (wasRunning.current && !isRunning && hasForks) readAnew();
+    if (wasRunning.current && !isRunning && hasForks) reload();
     wasRunning.current = isRunning;
-  }, [isRunning, hasForks, readAnew]);
+  }, [isRunning, hasForks, reload]);
   const sharedIds = useQueries({
     queries: forks.flatMap(({ shared }) =>
       shared === undefined ? [] : [messageIdsAt(connection, threadId, shared)],
@@ -113,21 +113,21 @@ export const useBranches = (
 
   const now = useRef({ tree, messages, forkOf, elsewhere, live, head });
   now.current = { tree, messages, forkOf, elsewhere, live, head };
-  const isBeginning = useRef(false);
+  const isStarting = useRef(false);
   const actions = useMemo(() => {
     /** Begins a branch in front of a message. */
     const branchAt = async (message: ShownMessage, input: Input | null): Promise<void> => {
       setFault(undefined);
-      const { elsewhere: place, messages: all, live: thread } = now.current;
+      const { elsewhere: shownAt, messages: all, live: thread } = now.current;
       let checkpointId: string;
       try {
-        // A run may have ended a moment ago.
+        // A run may have ended a revision ago.
         const from = await readNewest();
         checkpointId = await checkpointBefore(
           queries,
           connection,
           threadId,
-          pathTo(from, place ?? headOf(from)?.id),
+          pathTo(from, shownAt ?? headOf(from)?.id),
           message.id ?? "",
         );
       } catch (error) {
@@ -135,77 +135,77 @@ export const useBranches = (
         throw error;
       }
       const kept = all.slice(0, Math.max(0, all.indexOf(message)));
-      look(undefined);
+      showCheckpoint(undefined);
       await thread.fork(input, checkpointId, [...kept, ...messagesOf(input)]);
     };
     /**
-     * The way to the checkpoint whose tasks have written a message.
+     * The path to the checkpoint whose tasks have written a message.
      * @param messageId undefined: they have not ended
      */
-    const wayTo = async (messageId: string | undefined): Promise<Checkpoint[]> => {
-      const { tree: known, elsewhere: place } = now.current;
+    const pathBefore = async (messageId: string | undefined): Promise<Checkpoint[]> => {
+      const { tree: known, elsewhere: shownAt } = now.current;
       const from = known.byId.size === 0 ? await readNewest() : known;
-      const path = pathTo(from, place ?? headOf(from)?.id);
+      const path = pathTo(from, shownAt ?? headOf(from)?.id);
       if (messageId === undefined) return path;
       const before = await checkpointBefore(queries, connection, threadId, path, messageId);
       return path.slice(0, path.findIndex(({ id }) => id === before) + 1);
     };
-    const graphsAt = async (
-      way: readonly Checkpoint[],
-      isMeant: (task: InnerTask) => boolean,
-    ): Promise<InnerGraph[]> => {
-      const at = way.at(-1)?.id;
-      return at === undefined ? [] : innerGraphsAt(connection, threadId, at, isMeant);
+    const subgraphsAtEnd = async (
+      path: readonly Checkpoint[],
+      isRelevant: (task: SubgraphTask) => boolean,
+    ): Promise<Subgraph[]> => {
+      const at = path.at(-1)?.id;
+      return at === undefined ? [] : subgraphsAt(connection, threadId, at, isRelevant);
     };
     /** A double click asks for one branch, not for two. */
-    const beginAt = async (message: ShownMessage, input: Input | null): Promise<void> => {
-      if (isBeginning.current) return;
-      isBeginning.current = true;
+    const branchOnce = async (message: ShownMessage, input: Input | null): Promise<void> => {
+      if (isStarting.current) return;
+      isStarting.current = true;
       try {
         await branchAt(message, input);
       } finally {
-        isBeginning.current = false;
+        isStarting.current = false;
       }
     };
     return {
       edit: (message: ShownMessage, text: string) =>
-        beginAt(message, { messages: [{ type: "human", content: withText(message.content, text) }] }),
-      regenerate: (message: ShownMessage) => beginAt(message, null),
+        branchOnce(message, { messages: [{ type: "human", content: withText(message.content, text) }] }),
+      regenerate: (message: ShownMessage) => branchOnce(message, null),
       showAlternative: (message: ShownMessage, step: 1 | -1) => {
-        const { tree: from, forkOf: places, head: newest } = now.current;
-        const fork = places.get(message.id ?? "");
+        const { tree: from, forkOf: byMessage, head: newest } = now.current;
+        const fork = byMessage.get(message.id ?? "");
         const branch = fork?.branches[fork.position + step];
         if (branch === undefined) return;
         const end = newestBelow(from, branch);
-        look(end === newest?.id ? undefined : end);
+        showCheckpoint(end === newest?.id ? undefined : end);
       },
-      graphsOfCall: async ({ id }: ToolCall, result: ShownMessage | undefined) =>
-        graphsAt(
-          await wayTo(result?.id),
+      subgraphsOfCall: async ({ id }: ToolCall, result: ShownMessage | undefined) =>
+        subgraphsAtEnd(
+          await pathBefore(result?.id),
           (task) => result === undefined || hasWritten(task, "tool_call_id", id ?? ""),
         ),
-      graphsOfMessage: async ({ id = "" }: ShownMessage) => {
-        const way = await wayTo(id);
-        const own = await graphsAt(way, (task) => hasWritten(task, "id", id));
+      subgraphsOfMessage: async ({ id = "" }: ShownMessage) => {
+        const path = await pathBefore(id);
+        const own = await subgraphsAtEnd(path, (task) => hasWritten(task, "id", id));
         // A node that puts together what graphs have found in the steps before it is none itself.
-        return own.length > 0 ? own : innerGraphsOnWay(connection, threadId, way);
+        return own.length > 0 ? own : subgraphsOnPath(connection, threadId, path);
       },
-      showNewest: () => look(undefined),
+      showNewest: () => showCheckpoint(undefined),
       send: async (input: Input) => {
-        const { elsewhere: place, messages: all, live: thread } = now.current;
-        look(undefined);
-        if (place === undefined) return thread.send(input);
-        return thread.fork(input, place, [...all, ...messagesOf(input)]);
+        const { elsewhere: shownAt, messages: all, live: thread } = now.current;
+        showCheckpoint(undefined);
+        if (shownAt === undefined) return thread.send(input);
+        return thread.fork(input, shownAt, [...all, ...messagesOf(input)]);
       },
-      goOn: async () => {
-        const { elsewhere: place, messages: all, live: thread } = now.current;
-        look(undefined);
-        if (place === undefined) return thread.send(null);
-        return thread.fork(null, place, all);
+      continueRun: async () => {
+        const { elsewhere: shownAt, messages: all, live: thread } = now.current;
+        showCheckpoint(undefined);
+        if (shownAt === undefined) return thread.send(null);
+        return thread.fork(null, shownAt, all);
       },
     };
-  }, [connection, look, queries, readNewest, threadId]);
-  const isOnWay = useMemo(
+  }, [connection, showCheckpoint, queries, readNewest, threadId]);
+  const isAncestor = useMemo(
     () => elsewhere !== undefined && pathTo(tree, head?.id).some(({ id }) => id === elsewhere),
     [tree, head, elsewhere],
   );
@@ -214,7 +214,8 @@ export const useBranches = (
     ...actions,
     messages,
     alternatives,
-    elsewhere: elsewhere === undefined || isRunning ? undefined : isOnWay ? "earlier" : "on another branch",
+    elsewhere:
+      elsewhere === undefined || isRunning ? undefined : isAncestor ? "earlier" : "on another branch",
     next: (elsewhere === undefined ? head : tree.byId.get(elsewhere))?.next ?? [],
     error: fault ?? (elsewhere === undefined ? undefined : stored.error),
   };
@@ -230,15 +231,15 @@ const useForks = (
   const last = useRef(NO_FORKS);
   const settled = isRunning ? NO_MESSAGES : messages;
   const found = useMemo(() => {
-    const places = new Map<string, Fork>();
-    let asked = 0;
+    const byMessage = new Map<string, Fork>();
+    let nextShared = 0;
     for (const fork of forks) {
-      const shared = fork.shared === undefined ? new Set<string>() : sharedIds[asked++];
+      const shared = fork.shared === undefined ? new Set<string>() : sharedIds[nextShared++];
       if (shared === undefined) continue;
       const first = settled.find(({ id }) => id !== undefined && !shared.has(id));
-      if (first?.id !== undefined) places.set(first.id, fork);
+      if (first?.id !== undefined) byMessage.set(first.id, fork);
     }
-    return places.size === 0 ? NO_FORKS : places;
+    return byMessage.size === 0 ? NO_FORKS : byMessage;
   }, [forks, sharedIds, settled]);
   if (!isRunning) last.current = found;
   return last.current;

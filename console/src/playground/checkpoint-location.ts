@@ -2,24 +2,24 @@ import { useCallback, useEffect, useRef } from "react";
 import { useLocation, useSearch } from "wouter";
 
 /** Where in its thread a conversation stands: it is in the address, so that other pages can lead there and a reload stays there. */
-export interface Sight {
+export interface CheckpointLocation {
   /** Undefined: where the thread stands itself. */
   checkpointId: string | undefined;
-  look(checkpointId: string | undefined): void;
+  showCheckpoint(checkpointId: string | undefined): void;
 }
 
-export const useHistoryLocation = (threadId: string): Sight => {
+export const useHistoryLocation = (threadId: string): CheckpointLocation => {
   const [, navigate] = useLocation();
   const search = useSearch();
-  const isHere = useRef(true);
+  const isMounted = useRef(true);
   useEffect(() => {
-    isHere.current = true;
-    return () => void (isHere.current = false);
+    isMounted.current = true;
+    return () => void (isMounted.current = false);
   }, []);
-  const look = useCallback(
+  const showCheckpoint = useCallback(
     (checkpointId: string | undefined): void => {
       // What was begun here may end when somebody looks at another page.
-      if (!isHere.current) return;
+      if (!isMounted.current) return;
       const parts = new URLSearchParams(location.hash.split("?")[1] ?? "");
       if ((parts.get("checkpoint") ?? undefined) === checkpointId) return;
       if (checkpointId === undefined) parts.delete("checkpoint");
@@ -29,5 +29,5 @@ export const useHistoryLocation = (threadId: string): Sight => {
     },
     [navigate, threadId],
   );
-  return { checkpointId: new URLSearchParams(search).get("checkpoint") ?? undefined, look };
+  return { checkpointId: new URLSearchParams(search).get("checkpoint") ?? undefined, showCheckpoint };
 };

@@ -8,7 +8,7 @@ export interface Checkpoint {
   next: readonly string[];
 }
 
-/** A place from which a thread went on in more than one way. */
+/** A index from which a thread went on in more than one way. */
 export interface Fork {
   /** The last checkpoint that the branches share; undefined before the first one. */
   shared: string | undefined;
@@ -52,34 +52,34 @@ export const pathTo = ({ byId }: CheckpointTree, id: string | undefined): Checkp
 };
 
 /** These only mark where a run begins: what it does comes after them. */
-const MARKERS: ReadonlySet<string> = new Set(["input", "fork"]);
+const RUN_STARTS: ReadonlySet<string> = new Set(["input", "fork"]);
 
 /** Where the branches below a checkpoint begin: behind the markers, which may stand in a row where forks were forked again. */
-const beginningsBelow = ({ children }: CheckpointTree, id: string | undefined): Checkpoint[] => {
+const branchStarts = ({ children }: CheckpointTree, id: string | undefined): Checkpoint[] => {
   const found: Checkpoint[] = [];
   const waiting = [...(children.get(id) ?? [])];
   for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
     const below = children.get(one.id);
-    if (MARKERS.has(one.source) && below !== undefined) waiting.push(...below);
+    if (RUN_STARTS.has(one.source) && below !== undefined) waiting.push(...below);
     else found.push(one);
   }
   return found.sort((one, other) => (one.id < other.id ? -1 : 1));
 };
 
-/** The places of the path to `id` at which the thread has other branches, in order. */
+/** The indexOf of the path to `id` at which the thread has other branches, in order. */
 export const forksOnPath = (tree: CheckpointTree, id: string | undefined): Fork[] => {
   const path = pathTo(tree, id);
-  const places = new Map(path.map((checkpoint, place) => [checkpoint.id, place]));
+  const indexOf = new Map(path.map((checkpoint, index) => [checkpoint.id, index]));
   const forks: Fork[] = [];
-  let place = tree.isWhole ? -1 : 0;
-  while (place < path.length - 1) {
-    const shared = path[place]?.id;
-    const branches = beginningsBelow(tree, shared);
-    const position = branches.findIndex((branch) => places.has(branch.id));
+  let index = tree.isWhole ? -1 : 0;
+  while (index < path.length - 1) {
+    const shared = path[index]?.id;
+    const branches = branchStarts(tree, shared);
+    const position = branches.findIndex((branch) => indexOf.has(branch.id));
     const taken = branches[position];
     if (taken === undefined) break;
     if (branches.length > 1) forks.push({ shared, branches: branches.map((branch) => branch.id), position });
-    place = places.get(taken.id) ?? path.length;
+    index = indexOf.get(taken.id) ?? path.length;
   }
   return forks;
 };

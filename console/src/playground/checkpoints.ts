@@ -73,10 +73,10 @@ const readCheckpoints = async (
 
 const EMPTY = treeOf([], true);
 
-/** The tree of the thread's checkpoints, and a function that reads what is new. `moment`: changes when there may be new ones. */
+/** The tree of the thread's checkpoints, and a function that reads what is new. `revision`: changes when there may be new ones. */
 export const useCheckpoints = (
   threadId: string,
-  moment: string,
+  revision: string,
 ): { tree: CheckpointTree; readNewest(): Promise<CheckpointTree> } => {
   const connection = useConnection();
   const queries = useQueryClient();
@@ -87,13 +87,13 @@ export const useCheckpoints = (
     refetchOnMount: "always",
     structuralSharing: false,
   });
-  const readAt = useRef(moment);
+  const readAt = useRef(revision);
   useEffect(() => {
-    // The first moment is that of the query itself.
-    if (readAt.current === moment) return;
-    readAt.current = moment;
+    // The first revision is that of the query itself.
+    if (readAt.current === revision) return;
+    readAt.current = revision;
     void refetch();
-  }, [refetch, moment]);
+  }, [refetch, revision]);
   const readNewest = useCallback(
     async () => (await refetch({ throwOnError: true })).data?.tree ?? EMPTY,
     [refetch],
@@ -133,8 +133,8 @@ export const checkpointBefore = async (
   path: readonly Checkpoint[],
   messageId: string,
 ): Promise<string> => {
-  const has = async (place: number): Promise<boolean> => {
-    const id = path[place]?.id;
+  const has = async (index: number): Promise<boolean> => {
+    const id = path[index]?.id;
     if (id === undefined) return false;
     return (await queries.fetchQuery(messageIdsAt(connection, threadId, id))).has(messageId);
   };

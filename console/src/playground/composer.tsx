@@ -45,10 +45,10 @@ const isRepeated = ({ detail }: { detail: number }): boolean => detail > 1;
 export const Composer = ({ schema, isRunning, onSend, onStop, returned }: ComposerProps) => {
   const modes = modesOf(schema);
   const written = useMemo(() => returned && writtenIn(returned), [returned]);
-  const [asked, setAsked] = useState<Mode | undefined>(
+  const [chosen, setChosen] = useState<Mode | undefined>(
     returned === undefined ? undefined : written === undefined ? "JSON" : "Message",
   );
-  const mode = modes.find((one) => one === asked) ?? modes[0] ?? "JSON";
+  const mode = modes.find((one) => one === chosen) ?? modes[0] ?? "JSON";
   const stop = isRunning && (
     <button type="button" className="danger" onClick={onStop}>
       Stop
@@ -77,7 +77,7 @@ export const Composer = ({ schema, isRunning, onSend, onStop, returned }: Compos
               type="button"
               className="plain"
               aria-pressed={one === mode}
-              onClick={() => setAsked(one)}
+              onClick={() => setChosen(one)}
             >
               {one}
             </button>
@@ -160,7 +160,7 @@ const MessageInput = ({ isRunning, onSend, written, children }: MessageInputProp
               <button
                 type="button"
                 aria-label={`Remove ${name}`}
-                onClick={() => setAttached(attached.filter((_, place) => place !== index))}
+                onClick={() => setAttached(attached.filter((_, position) => position !== index))}
               >
                 ×
               </button>

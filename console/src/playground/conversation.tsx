@@ -7,9 +7,9 @@ import { useBranches } from "./branches.ts";
 import { Composer } from "./composer.tsx";
 import type { InputSchema } from "./input-schema.ts";
 import { takeFirstInput } from "./first-input.ts";
-import { InterruptPanel, questionsOf } from "./interrupt-panel.tsx";
+import { InterruptPanel, interruptsOf } from "./interrupt-panel.tsx";
 import { useLiveThread, type Input } from "./live-thread.ts";
-import { LiveGraphs } from "./live-subgraphs.tsx";
+import { LiveSubgraphs } from "./live-subgraphs.tsx";
 import { MessageList } from "./message-list.tsx";
 import type { MessageActions } from "./message-view.tsx";
 import { QueuedRuns } from "./queued-runs.tsx";
@@ -38,20 +38,20 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
     if (input !== undefined) send(input).catch(() => setReturned(input));
   }, [queries, send, threadId]);
 
-  const { edit, regenerate, showAlternative, graphsOfCall, graphsOfMessage } = branches;
+  const { edit, regenerate, showAlternative, subgraphsOfCall, subgraphsOfMessage } = branches;
   const actions = useMemo<MessageActions>(
-    () => ({ edit, regenerate, showAlternative, graphsOfCall, graphsOfMessage }),
-    [edit, regenerate, showAlternative, graphsOfCall, graphsOfMessage],
+    () => ({ edit, regenerate, showAlternative, subgraphsOfCall, subgraphsOfMessage }),
+    [edit, regenerate, showAlternative, subgraphsOfCall, subgraphsOfMessage],
   );
   const drawing = useDrawing(assistant.assistant_id);
-  const hasGraphs = drawing.data?.nodes.some(({ id }) => String(id).includes(":")) ?? false;
-  const place = useMemo(() => ({ threadId, hasGraphs }), [threadId, hasGraphs]);
+  const hasSubgraphs = drawing.data?.nodes.some(({ id }) => String(id).includes(":")) ?? false;
+  const context = useMemo(() => ({ threadId, hasSubgraphs }), [threadId, hasSubgraphs]);
   const say = (input: Input): Promise<void> => branches.send(input);
   const { isRunning, isReading, error } = live;
   const { messages } = branches;
   // Whatever is sent to a thread that has asked something counts as the answer: only its form may give one.
   const { elsewhere } = branches;
-  const isAsked = !isRunning && elsewhere === undefined && questionsOf(record).length > 0;
+  const hasInterrupts = !isRunning && elsewhere === undefined && interruptsOf(record).length > 0;
   return (
     <div className={styles.conversation}>
       {messages.length > 0 || isReading ? (
@@ -60,7 +60,7 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
           isRunning={isRunning}
           alternatives={branches.alternatives}
           actions={actions}
-          place={place}
+          context={context}
         />
       ) : (
         <div className={styles.empty}>
@@ -71,7 +71,7 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
         {isRunning ? "The graph is running." : ""}
       </p>
       <div className={styles.below}>
-        {isRunning && <LiveGraphs stream={live.stream} />}
+        {isRunning && <LiveSubgraphs stream={live.stream} />}
         <ErrorNotice error={isRunning ? undefined : (branches.error ?? error)} onRetry={live.retry} />
         {elsewhere !== undefined && (
           <p className="notice row">
@@ -79,7 +79,7 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
               ? "This is an earlier state of the thread. Your next message starts a new branch here."
               : "This is another branch of the thread. Your next message continues it."}
             {branches.next.some((node) => node !== "__start__") && (
-              <button type="button" onClick={() => void branches.goOn().catch(() => undefined)}>
+              <button type="button" onClick={() => void branches.continueRun().catch(() => undefined)}>
                 Continue with {branches.next.join(", ")}
               </button>
             )}
@@ -93,12 +93,12 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
             record={record}
             next={branches.next}
             onAnswer={live.answer}
-            onGoOn={branches.goOn}
+            onContinue={branches.continueRun}
           />
         )}
         {(isRunning || record?.status === "busy") && <QueuedRuns threadId={threadId} />}
-        {!isAsked && <ReadingNotice schemas={schemas.data} />}
-        {!isAsked && (
+        {!hasInterrupts && <ReadingNotice schemas={schemas.data} />}
+        {!hasInterrupts && (
           <Composer
             key={`${assistant.assistant_id} ${returned === undefined}`}
             returned={returned}

@@ -70,8 +70,8 @@ const OptionButtons = ({
   if (options.length === 0) return null;
   return (
     <div className={styles.options} role="group" aria-label="Options">
-      {options.slice(0, isWhole ? undefined : OPTIONS_SHOWN).map(({ label, answer }, place) => (
-        <button key={place} type="button" onClick={() => onAnswer(answer)}>
+      {options.slice(0, isWhole ? undefined : OPTIONS_SHOWN).map(({ label, answer }, index) => (
+        <button key={index} type="button" onClick={() => onAnswer(answer)}>
           {truncate(label, CHARACTERS_SHOWN)}
         </button>
       ))}

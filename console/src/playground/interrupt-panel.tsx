@@ -11,26 +11,30 @@ interface InterruptPanelProps {
   /** The nodes at which the thread stands. */
   next: readonly string[];
   onAnswer(responses: Record<string, unknown>): Promise<void>;
-  onGoOn(): Promise<void>;
+  onContinue(): Promise<void>;
 }
 
-/** What a thread has asked and nobody has answered yet. */
-export const questionsOf = (record: ThreadRecord | null | undefined): readonly Interrupt[] =>
+/** What a thread has interrupts and nobody has answered yet. */
+export const interruptsOf = (record: ThreadRecord | null | undefined): readonly Interrupt[] =>
   record?.status === "interrupted" ? Object.values(record.interrupts ?? {}).flat() : [];
 
 /** What a thread waits for: a form for each interrupt, or a button if it only stopped. */
-export const InterruptPanel = ({ record, next, onAnswer, onGoOn }: InterruptPanelProps) => {
-  const asked = questionsOf(record);
-  if (asked.length > 0)
+export const InterruptPanel = ({ record, next, onAnswer, onContinue }: InterruptPanelProps) => {
+  const interrupts = interruptsOf(record);
+  if (interrupts.length > 0)
     // Others than before: what was written is no answer to them.
     return (
-      <Questions key={`${record?.state_updated_at ?? ""}${asked.length}`} asked={asked} onAnswer={onAnswer} />
+      <Questions
+        key={`${record?.state_updated_at ?? ""}${interrupts.length}`}
+        interrupts={interrupts}
+        onAnswer={onAnswer}
+      />
     );
   if (next.length === 0 || (record?.status !== "interrupted" && record?.status !== "idle")) return null;
   return (
     <p className="notice row">
       The graph has stopped before {next.join(", ")}.
-      <button type="button" onClick={() => void onGoOn().catch(() => undefined)}>
+      <button type="button" onClick={() => void onContinue().catch(() => undefined)}>
         Continue
       </button>
     </p>
@@ -38,10 +42,10 @@ export const InterruptPanel = ({ record, next, onAnswer, onGoOn }: InterruptPane
 };
 
 const Questions = ({
-  asked,
+  interrupts,
   onAnswer,
 }: {
-  asked: readonly Interrupt[];
+  interrupts: readonly Interrupt[];
   onAnswer: InterruptPanelProps["onAnswer"];
 }) => {
   const [answers, setAnswers] = useState<ReadonlyMap<string, unknown>>(new Map());
@@ -49,7 +53,7 @@ const Questions = ({
   const answer = (id: string, response: unknown): void => {
     const all = new Map(answers).set(id, response);
     setAnswers(all);
-    if (all.size < asked.length) return;
+    if (all.size < interrupts.length) return;
     setIsSending(true);
     // All at once: the first answer alone would start a run that leaves the others behind.
     onAnswer(Object.fromEntries(all)).catch(() => {
@@ -64,10 +68,11 @@ const Questions = ({
   };
   return (
     <section className={styles.questions} aria-label="The graph waits for an answer" tabIndex={0}>
-      {asked.map(({ id = "", value }, index) => (
+      {interrupts.map(({ id = "", value }, index) => (
         <fieldset key={id || index} className={styles.question} disabled={isSending}>
           <legend>
-            The graph waits for an answer{asked.length > 1 ? ` (${index + 1} of ${asked.length})` : ""}
+            The graph waits for an answer
+            {interrupts.length > 1 ? ` (${index + 1} of ${interrupts.length})` : ""}
           </legend>
           {answers.has(id) && !isSending ? (
             <p className="row">

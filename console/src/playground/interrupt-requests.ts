@@ -7,7 +7,7 @@ import { isObject } from "../parts/is-object.ts";
  */
 export type Decision = "accept" | "edit" | "respond" | "ignore";
 
-/** One action that a person is asked about. */
+/** One action that a person is actions about. */
 export interface ActionRequest {
   action: string;
   args: Record<string, unknown>;
@@ -30,7 +30,7 @@ export interface ActionQuestion {
   /** What the graph gets. */
   answerOf(answers: readonly ActionAnswer[]): unknown;
   /** Who answers `respond` rejects: then the text says why. */
-  wordOf: Readonly<Record<Decision, string>>;
+  labels: Readonly<Record<Decision, string>>;
 }
 
 const objectOf = (value: unknown): Record<string, unknown> => (isObject(value) ? value : {});
@@ -54,18 +54,18 @@ const inboxRequest = (value: unknown): ActionRequest | undefined => {
   };
 };
 
-/** Agent inboxes answer with a list also where they were asked for one action, so that is what graphs expect. */
+/** Agent inboxes answer with a list also where they were actions for one action, so that is what graphs expect. */
 const inboxQuestion = (value: unknown): ActionQuestion | undefined => {
-  const asked: unknown[] = Array.isArray(value) ? value : [value];
-  const requests = asked.map(inboxRequest);
+  const actions: unknown[] = Array.isArray(value) ? value : [value];
+  const requests = actions.map(inboxRequest);
   if (requests.length === 0 || requests.some((request) => request === undefined)) return undefined;
   const known = requests as ActionRequest[];
   return {
     requests: known,
-    wordOf: { accept: "Accept", edit: "Edit", respond: "Respond", ignore: "Ignore" },
+    labels: { accept: "Accept", edit: "Edit", respond: "Respond", ignore: "Ignore" },
     answerOf: (answers) =>
-      answers.map(({ decision, args, text }, place) => {
-        const request = { action: known[place]?.action, args: args ?? known[place]?.args };
+      answers.map(({ decision, args, text }, index) => {
+        const request = { action: known[index]?.action, args: args ?? known[index]?.args };
         if (decision === "accept" || decision === "edit") return { type: decision, args: request };
         return decision === "respond"
           ? { type: "response", args: text ?? "" }
@@ -82,11 +82,11 @@ const DECISIONS: ReadonlyMap<unknown, Decision> = new Map<unknown, Decision>([
 
 const middlewareQuestion = (value: unknown): ActionQuestion | undefined => {
   if (!isObject(value)) return undefined;
-  const asked = value["actionRequests"] ?? value["action_requests"];
-  if (!Array.isArray(asked) || asked.length === 0) return undefined;
+  const actions = value["actionRequests"] ?? value["action_requests"];
+  if (!Array.isArray(actions) || actions.length === 0) return undefined;
   const reviews = value["reviewConfigs"] ?? value["review_configs"];
   const configs = (Array.isArray(reviews) ? (reviews as unknown[]) : []).map(objectOf);
-  const requests = (asked as unknown[]).map(objectOf).map((request): ActionRequest => {
+  const requests = (actions as unknown[]).map(objectOf).map((request): ActionRequest => {
     const action = textOf(request["name"] ?? request["action_name"] ?? request["action"]) ?? "?";
     const config = configs.find((one) => (one["actionName"] ?? one["action_name"]) === action);
     const allowed = config?.["allowedDecisions"] ?? config?.["allowed_decisions"];
@@ -100,12 +100,12 @@ const middlewareQuestion = (value: unknown): ActionQuestion | undefined => {
   });
   return {
     requests,
-    wordOf: { accept: "Approve", edit: "Edit", respond: "Reject", ignore: "Ignore" },
+    labels: { accept: "Approve", edit: "Edit", respond: "Reject", ignore: "Ignore" },
     answerOf: (answers) => ({
-      decisions: answers.map(({ decision, args, text }, place) => {
+      decisions: answers.map(({ decision, args, text }, index) => {
         if (decision === "accept") return { type: "approve" };
         if (decision === "respond") return { type: "reject", ...(text !== "" && { message: text }) };
-        const edited = { name: requests[place]?.action, args };
+        const edited = { name: requests[index]?.action, args };
         // Python says it in the one way, JavaScript in the other.
         return { type: "edit", editedAction: edited, edited_action: edited };
       }),

@@ -17,20 +17,20 @@ const PAGE = 30;
 /** Of threads that are looked into for words, most of which are not shown. */
 const SEARCHED_PAGE = 200;
 /** Without being asked to go on. */
-const LOOKED_INTO_AT_ONCE = 1_000;
-const ASKED_EVERY_MS = 4_000;
+const SEARCHED_AT_ONCE = 1_000;
+const POLL_MS = 4_000;
 
 /** Threads, those first in which something happened last. With words the pages of all are read on, up to a bound; `lookOn` moves it. */
 export const useListedThreads = ({ ids, metadata, status, words }: ThreadSearch) => {
   const { search } = useConnection();
-  const isLooking = words !== undefined;
-  const [bound, setBound] = useState(LOOKED_INTO_AT_ONCE);
+  const isSearching = words !== undefined;
+  const [bound, setBound] = useState(SEARCHED_AT_ONCE);
   const threads = useInfiniteQuery({
-    queryKey: ["threads", "list", ids, metadata, status, isLooking],
+    queryKey: ["threads", "list", ids, metadata, status, isSearching],
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam }) =>
       search<ListedThread>("/threads/search", {
-        limit: isLooking ? SEARCHED_PAGE : PAGE,
+        limit: isSearching ? SEARCHED_PAGE : PAGE,
         cursor: pageParam,
         sort_by: "updated_at",
         sort_order: "desc",
@@ -42,26 +42,26 @@ export const useListedThreads = ({ ids, metadata, status, words }: ThreadSearch)
       }),
     getNextPageParam: ({ cursor }) => cursor,
     refetchInterval: (query) =>
-      refetchEvery(isLooking || (query.state.data?.pages.length ?? 0) > 1 ? false : ASKED_EVERY_MS)(query),
+      refetchEvery(isSearching || (query.state.data?.pages.length ?? 0) > 1 ? false : POLL_MS)(query),
   });
   const loaded = threads.data?.pages.flatMap(({ items }) => items) ?? [];
   const { hasNextPage, isFetching, isError, fetchNextPage } = threads;
-  const isShort = isLooking && hasNextPage && loaded.length < bound;
+  const isShort = isSearching && hasNextPage && loaded.length < bound;
   useEffect(() => {
     if (isShort && !isFetching && !isError) void fetchNextPage();
   }, [isShort, isFetching, isError, fetchNextPage]);
-  if (!isLooking && bound !== LOOKED_INTO_AT_ONCE) setBound(LOOKED_INTO_AT_ONCE);
+  if (!isSearching && bound !== SEARCHED_AT_ONCE) setBound(SEARCHED_AT_ONCE);
   return {
     loaded,
     /** Of those that match what the server was asked; undefined if it did not say. */
     total: threads.data?.pages[0]?.total,
     isPending: threads.isPending,
-    isLooking: isLooking && isFetching,
+    isSearching: isSearching && isFetching,
     error: threads.error,
     hasMore: hasNextPage && !isShort,
     isFetchingMore: threads.isFetchingNextPage,
     more: (): void => {
-      if (isLooking) setBound(loaded.length + LOOKED_INTO_AT_ONCE);
+      if (isSearching) setBound(loaded.length + SEARCHED_AT_ONCE);
       else void fetchNextPage();
     },
   };

@@ -1,7 +1,7 @@
 import { useMessages } from "@langchain/react";
 import { useEffect, useState } from "react";
 import { Status } from "../parts/status.tsx";
-import { InnerMessages } from "./subgraphs-view.tsx";
+import { SubgraphMessages } from "./subgraphs-view.tsx";
 import type { LiveStream } from "./live-thread.ts";
 import type { ShownMessage } from "./messages.ts";
 import styles from "./subgraphs.module.css";
@@ -14,15 +14,15 @@ interface LifecycleEvent {
   params: { namespace: string[]; data?: { event?: string } };
 }
 
-/** Where a graph within the thread's stands: `node:task` of each graph around it, and of its own. */
-type Place = readonly string[];
+/** Where a graph within the thread's stands: `node:task` of each graph outer it, and of its own. */
+type Namespace = readonly string[];
 
-const isWithin = (place: Place, around: Place): boolean =>
-  around.every((segment, depth) => place[depth] === segment);
+const isWithin = (namespace: Namespace, outer: Namespace): boolean =>
+  outer.every((segment, depth) => namespace[depth] === segment);
 
 /** The places of graphs at work, however deep, in the order in which they have begun. */
-const useGraphsAtWork = (stream: LiveStream): readonly Place[] => {
-  const [atWork, setAtWork] = useState<readonly Place[]>([]);
+const useRunningSubgraphs = (stream: LiveStream): readonly Namespace[] => {
+  const [running, setRunning] = useState<readonly Namespace[]>([]);
   const thread = stream.getThread();
   useEffect(() => {
     if (thread === undefined) return;
@@ -32,47 +32,45 @@ const useGraphsAtWork = (stream: LiveStream): readonly Place[] => {
       const { namespace, data } = params;
       const begins = data?.event === "started" || data?.event === "running";
       if (begins && namespace.length === 0) return;
-      setAtWork((known) => {
-        if (!begins) return known.filter((place) => !isWithin(place, namespace));
-        const isKnown = known.some(
-          (place) => place.length === namespace.length && isWithin(place, namespace),
-        );
+      setRunning((known) => {
+        if (!begins) return known.filter((one) => !isWithin(one, namespace));
+        const isKnown = known.some((one) => one.length === namespace.length && isWithin(one, namespace));
         return isKnown ? known : [...known, namespace];
       });
     });
     return () => {
       stop();
-      setAtWork([]);
+      setRunning([]);
     };
   }, [thread]);
-  return atWork;
+  return running;
 };
 
 const nodeOf = (segment: string): string => segment.split(":", 1)[0] ?? segment;
 
-const GraphAtWork = ({ stream, place }: { stream: LiveStream; place: Place }) => {
-  const messages = useMessages(stream, place) as readonly ShownMessage[];
+const RunningSubgraph = ({ stream, namespace }: { stream: LiveStream; namespace: Namespace }) => {
+  const messages = useMessages(stream, namespace) as readonly ShownMessage[];
   return (
     <details className={styles.live} open>
       <summary>
-        Inside <strong>{place.map(nodeOf).join(" › ")}</strong> <Status status="running" />
+        Inside <strong>{namespace.map(nodeOf).join(" › ")}</strong> <Status status="running" />
       </summary>
-      <InnerMessages messages={messages} isGrowing />
+      <SubgraphMessages messages={messages} isGrowing />
     </details>
   );
 };
 
 /** What graphs within the thread's say while they work: below the message whose tools have called them, or the node of which they are. */
-export const LiveGraphs = ({ stream }: { stream: LiveStream }) => {
-  const atWork = useGraphsAtWork(stream);
-  const shown = atWork.slice(0, SHOWN_AT_MOST);
+export const LiveSubgraphs = ({ stream }: { stream: LiveStream }) => {
+  const running = useRunningSubgraphs(stream);
+  const shown = running.slice(0, SHOWN_AT_MOST);
   if (shown.length === 0) return null;
   return (
     <section className="stack" aria-label="Running subgraphs">
-      {shown.map((place) => (
-        <GraphAtWork key={place.join("|")} stream={stream} place={place} />
+      {shown.map((namespace) => (
+        <RunningSubgraph key={namespace.join("|")} stream={stream} namespace={namespace} />
       ))}
-      {atWork.length > shown.length && <p className="faint">and {atWork.length - shown.length} more</p>}
+      {running.length > shown.length && <p className="faint">and {running.length - shown.length} more</p>}
     </section>
   );
 };

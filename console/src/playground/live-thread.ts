@@ -12,7 +12,7 @@ import { clientOfStream, type Values } from "./stream-client.ts";
 import { renewThread, type ThreadRecord } from "./thread-record.ts";
 import { startRun, stopRuns, waitForHead } from "./runs.ts";
 import { createTurns, type Turns } from "./turns.ts";
-import { useUntoldRun } from "./missing-state.ts";
+import { useMissingState } from "./missing-state.ts";
 
 export type LiveStream = ReturnType<typeof useStream<Values>>;
 
@@ -36,8 +36,8 @@ export interface LiveThread {
   stop(): Promise<void>;
   /** After a fault: runs once more what failed, or reads once more what could not be read. Nothing is sent twice. */
   retry(): void;
-  /** Reads what is stored once more: a stream replays what other branches have said, too, and the hook keeps that. */
-  readAnew(): void;
+  /** Reads what is stored once more: a stream replays what other branches have before, too, and the hook keeps that. */
+  reload(): void;
 }
 
 const NO_MESSAGES: readonly ShownMessage[] = [];
@@ -45,8 +45,8 @@ const NO_IDS: ReadonlySet<string> = new Set();
 
 /**
  * A thread as it goes on: joined where a run is going on, whoever started it. Leaving it stops nothing.
- * @param record what the server said of the thread last
- * @param options of the runs that are started from here
+ * @param record what the server before of the thread last
+ * @param options of the runs that are started from shownIds
  */
 export const useLiveThread = (
   assistantId: string,
@@ -78,30 +78,33 @@ export const useLiveThread = (
   const [starting, setStarting] = useState<readonly ShownMessage[]>();
   const [fault, setFault] = useState<unknown>();
 
-  const readAnew = useCallback(() => setGeneration((count) => count + 1), [setGeneration]);
-  /** Something is being sent from here, so what is read now is not somebody else's doing. */
+  const reload = useCallback(() => setGeneration((count) => count + 1), [setGeneration]);
+  /** Something is being sent from shownIds, so what is read now is not somebody else's doing. */
   const isSending = useRef(false);
-  useForeignRuns(record, stream, { gate, isSending, readAnew });
-  useMissedEnd(record, isLoading, gate, readAnew);
-  useUntoldRun(isLoading, turns, readAnew);
+  useForeignRuns(record, stream, { gate, isSending, reload });
+  useMissedEnd(record, isLoading, gate, reload);
+  useMissingState(isLoading, turns, reload);
 
   /** Of the stream before this one, until this one has read what is stored. */
   const kept = useRef<readonly ShownMessage[]>(NO_MESSAGES);
-  /** Of other branches than the one that was begun here. */
-  const [elsewhere, setElsewhere] = useState<ReadonlySet<string>>(NO_IDS);
-  const told = useWithoutLeftovers(stream, turns);
-  const streamed = useMemo(
-    () => (elsewhere.size === 0 ? told : told.filter(({ id }) => id === undefined || !elsewhere.has(id))),
-    [told, elsewhere],
+  /** Of other branches than the one that was begun shownIds. */
+  const [otherBranches, setOtherBranches] = useState<ReadonlySet<string>>(NO_IDS);
+  const streamed = useStreamedMessages(stream, turns);
+  const messages = useMemo(
+    () =>
+      otherBranches.size === 0
+        ? streamed
+        : streamed.filter(({ id }) => id === undefined || !otherBranches.has(id)),
+    [streamed, otherBranches],
   );
-  // The hook calls a thread read a moment before it has what was read.
-  const isBlank = isThreadLoading || (told.length === 0 && Object.keys(stream.values ?? {}).length === 0);
-  if (!isBlank) kept.current = streamed;
-  const everTold = useRef(new Set<string>());
-  for (const { id } of told) if (id !== undefined) everTold.current.add(id);
+  // The hook calls a thread read a revision before it has what was read.
+  const isBlank = isThreadLoading || (streamed.length === 0 && Object.keys(stream.values ?? {}).length === 0);
+  if (!isBlank) kept.current = messages;
+  const seenIds = useRef(new Set<string>());
+  for (const { id } of streamed) if (id !== undefined) seenIds.current.add(id);
 
-  /** The newest generation in which something was begun from here. */
-  const begunIn = useRef(-1);
+  /** The newest generation in which something was begun from shownIds. */
+  const startedIn = useRef(-1);
   const current = useRef({ stream, gate });
   current.current = { stream, gate };
   const wasRunning = useRef(false);
@@ -113,14 +116,14 @@ export const useLiveThread = (
   const shownGeneration = useRef(generation);
   shownGeneration.current = generation;
   // The hook takes a step that is due for one that runs, also where its run has failed, timed out, or could not be stored.
-  const isAtRest = begunIn.current < generation && record != null && record.status !== "busy";
-  const isRunning = (isLoading && !isAtRest) || starting !== undefined;
+  const isIdle = startedIn.current < generation && record != null && record.status !== "busy";
+  const isRunning = (isLoading && !isIdle) || starting !== undefined;
   const isVisible = useIsVisible();
-  const isWanted = isVisible && (isRunning || record?.status === "busy");
-  useEffect(() => gate.setWanted(isWanted), [gate, isWanted]);
+  const isNeeded = isVisible && (isRunning || record?.status === "busy");
+  useEffect(() => gate.setWanted(isNeeded), [gate, isNeeded]);
   useEffect(() => () => gate.close(), [gate]);
   const actions = useMemo(() => {
-    const trying = async (action: () => Promise<void>): Promise<void> => {
+    const runAction = async (action: () => Promise<void>): Promise<void> => {
       setFault(undefined);
       current.current.gate.setWanted(true);
       isSending.current = true;
@@ -134,24 +137,24 @@ export const useLiveThread = (
         await renewThread(queries, threadId);
       }
     };
-    /** Resolves as soon as the run has begun. What the server refuses is not kept by the hook, as if it had been said. */
-    const submitted = async (input: Input | null): Promise<void> => {
-      const said = kept.current;
-      const { stream: submitting, gate: passed } = current.current;
+    /** Resolves as soon as the run has begun. What the server refuses is not kept by the hook, as if it had been before. */
+    const submit = async (input: Input | null): Promise<void> => {
+      const before = kept.current;
+      const { stream: submitting, gate: submittingGate } = current.current;
       try {
-        await Promise.race([passed.nextCommand(), submitting.submit(input)]);
+        await Promise.race([submittingGate.nextCommand(), submitting.submit(input)]);
       } catch (error) {
-        kept.current = said;
-        readAnew();
+        kept.current = before;
+        reload();
         throw error;
       }
     };
     return {
       send: (input: Input | null) =>
-        trying(async () => {
+        runAction(async () => {
           await whenHydrated(() => current.current.stream);
-          begunIn.current = shownGeneration.current;
-          if (!current.current.stream.isLoading) await submitted(input);
+          startedIn.current = shownGeneration.current;
+          if (!current.current.stream.isLoading) await submit(input);
           else
             await startRun(connection, {
               ...{ assistantId, threadId, input, options: optionsNow.current },
@@ -159,41 +162,41 @@ export const useLiveThread = (
             });
         }),
       fork: (input: Input | null, checkpointId: string, shown: readonly ShownMessage[]) =>
-        trying(async () => {
+        runAction(async () => {
           setStarting(shown);
-          const here = new Set(shown.map(({ id }) => id));
-          setElsewhere(new Set([...everTold.current].filter((id) => !here.has(id))));
+          const shownIds = new Set(shown.map(({ id }) => id));
+          setOtherBranches(new Set([...seenIds.current].filter((id) => !shownIds.has(id))));
           try {
             // Not by the hook: what it shows would keep the messages of the other branch, whose steps are later ones.
             const runId = await startRun(connection, {
               ...{ assistantId, threadId, input, checkpointId, options: optionsNow.current },
             });
             await waitForHead(connection, threadId, runId);
-            begunIn.current = shownGeneration.current + 1;
-            readAnew();
+            startedIn.current = shownGeneration.current + 1;
+            reload();
           } catch (error) {
             setStarting(undefined);
             throw error;
           }
         }),
       answer: (responses: Record<string, unknown>) =>
-        trying(async () => {
+        runAction(async () => {
           await whenHydrated(() => current.current.stream);
-          begunIn.current = shownGeneration.current;
+          startedIn.current = shownGeneration.current;
           await current.current.stream.respondAll(responses);
         }),
       stop: () =>
-        trying(async () => {
+        runAction(async () => {
           await stopRuns(connection, threadId);
           await current.current.stream.stop({ cancel: false });
         }),
     };
-  }, [assistantId, connection, queries, readAnew, threadId]);
+  }, [assistantId, connection, queries, reload, threadId]);
 
-  const isFresh = useRef(generation);
+  const loadedGeneration = useRef(generation);
   useEffect(() => {
-    if (isThreadLoading || isFresh.current === generation) return;
-    isFresh.current = generation;
+    if (isThreadLoading || loadedGeneration.current === generation) return;
+    loadedGeneration.current = generation;
     setStarting(undefined);
   }, [generation, isThreadLoading]);
 
@@ -203,26 +206,26 @@ export const useLiveThread = (
     retry: () => {
       setFault(undefined);
       if (record?.status === "error") void actions.send(null).catch(() => undefined);
-      else readAnew();
+      else reload();
     },
-    readAnew,
-    messages: starting ?? (isBlank ? kept.current : streamed),
+    reload,
+    messages: starting ?? (isBlank ? kept.current : messages),
     isRunning,
     isReading: isThreadLoading && kept.current === NO_MESSAGES,
-    error: fault ?? (isLoading && !isAtRest ? undefined : (stream.error ?? errorOf(record))),
+    error: fault ?? (isLoading && !isIdle ? undefined : (stream.error ?? errorOf(record))),
   };
 };
 
 /**
- * What the hook shows, but for what an attempt has said that came to nothing: the hook keeps it beside what the next attempt says, and a
+ * What the hook shows, but for what an runAction has before that came to nothing: the hook keeps it beside what the next runAction says, and a
  * stream tells it again with each run after it, as long as the server keeps it.
  */
-const useWithoutLeftovers = ({ messages }: LiveStream, turns: Turns): readonly ShownMessage[] => {
+const useStreamedMessages = ({ messages }: LiveStream, turns: Turns): readonly ShownMessage[] => {
   const version = useSyncExternalStore(turns.subscribe, () => turns.version);
   return useMemo(() => {
-    const told = messages as readonly ShownMessage[];
-    const isKept = ({ id }: ShownMessage): boolean => id === undefined || !turns.isLeftOver(id);
-    return told.every(isKept) ? told : told.filter(isKept);
+    const streamed = messages as readonly ShownMessage[];
+    const isKept = ({ id }: ShownMessage): boolean => id === undefined || !turns.isDiscarded(id);
+    return streamed.every(isKept) ? streamed : streamed.filter(isKept);
     // eslint-disable-next-line react-hooks/exhaustive-deps -- The version stands for what is left over.
   }, [messages, turns, version]);
 };
@@ -235,19 +238,19 @@ const errorOf = (record: ThreadRecord | null | undefined): unknown => {
   return new Error(words.length > 0 ? words.join(": ") : "The last run failed.");
 };
 
-interface StreamStanding {
+interface StreamStatus {
   isLoading: boolean;
   isThreadLoading: boolean;
   messages: readonly unknown[];
 }
 
 /** A run that goes on may have stored nothing yet, and is not joined then. It is tried again after this time, after twice of it, and so on. */
-const JOINED_WITHIN_MS = 4_000;
+const REJOIN_MS = 4_000;
 
-interface ForeignRuns {
+interface ForeignRunOptions {
   gate: StreamGate;
   isSending: { readonly current: boolean };
-  readAnew(): void;
+  reload(): void;
 }
 
 /**
@@ -256,18 +259,18 @@ interface ForeignRuns {
  */
 const useForeignRuns = (
   record: ThreadRecord | null | undefined,
-  { isLoading, isThreadLoading, messages }: StreamStanding,
-  { gate, isSending, readAnew }: ForeignRuns,
+  { isLoading, isThreadLoading, messages }: StreamStatus,
+  { gate, isSending, reload }: ForeignRunOptions,
 ): void => {
   const isEmpty = messages.length === 0;
-  const readFor = useRef<string>(undefined);
+  const reloadedFor = useRef<string>(undefined);
   const seen = useRef<string>(undefined);
   const tries = useRef(0);
-  const isAttached = useRef(false);
+  const hasJoined = useRef(false);
   useEffect(() => {
-    isAttached.current = false;
+    hasJoined.current = false;
   }, [gate]);
-  if (isLoading) isAttached.current = true;
+  if (isLoading) hasJoined.current = true;
   const isMissed = record?.status === "busy" && !isLoading && !isThreadLoading;
   useEffect(() => {
     if (isLoading) tries.current = 0;
@@ -275,12 +278,12 @@ const useForeignRuns = (
     const timer = setTimeout(
       () => {
         tries.current += 1;
-        readAnew();
+        reload();
       },
-      JOINED_WITHIN_MS * (tries.current + 1),
+      REJOIN_MS * (tries.current + 1),
     );
     return () => clearTimeout(timer);
-  }, [gate, isLoading, isMissed, readAnew]);
+  }, [gate, isLoading, isMissed, reload]);
   useEffect(() => {
     if (record == null || isThreadLoading) return;
     const now = `${record.status} ${record.state_updated_at ?? record.updated_at}`;
@@ -288,10 +291,10 @@ const useForeignRuns = (
     seen.current = now;
     // Of a run that ended while nobody looked the stream tells no more.
     if (isSending.current || (isLoading && (gate.isOpen || record.status === "busy"))) return;
-    // One that was told of messages which it takes for none keeps no others either; what is read has them all.
-    const isMute =
-      isEmpty && record.status !== "busy" && record.state_updated_at != null && readFor.current !== now;
-    if (isMute) readFor.current = now;
-    if (isMute || (hasChanged && !(isAttached.current && gate.isOpen))) readAnew();
-  }, [record, isLoading, isThreadLoading, isEmpty, gate, isSending, readAnew]);
+    // One that was streamed of messages which it takes for none keeps no others either; what is read has them all.
+    const hasNoMessages =
+      isEmpty && record.status !== "busy" && record.state_updated_at != null && reloadedFor.current !== now;
+    if (hasNoMessages) reloadedFor.current = now;
+    if (hasNoMessages || (hasChanged && !(hasJoined.current && gate.isOpen))) reload();
+  }, [record, isLoading, isThreadLoading, isEmpty, gate, isSending, reload]);
 };

@@ -8,7 +8,7 @@ export interface TextPart {
 const FENCE = /^(`{3,}|~{3,})([^`]*)$/;
 
 /** A line that goes on a list, a table or a quotation would be taken from it. */
-const BEGINS_ANEW = /^[^\s\-*+\d|>]/;
+const STARTS_BLOCK = /^[^\s\-*+\d|>]/;
 
 /** The parts of a text. They end at blocks of code that stand at the margin, and at empty lines that stand in no block of code. */
 const stretchesOf = (text: string): TextPart[] => {
@@ -42,7 +42,7 @@ const stretchesOf = (text: string): TextPart[] => {
     lines.push(line);
     if (/^ +(```|~~~)/.test(line)) isInInnerCode = !isInInnerCode;
     const next = all[index + 1];
-    if (!isInInnerCode && line.trim() === "" && next !== undefined && BEGINS_ANEW.test(next))
+    if (!isInInnerCode && line.trim() === "" && next !== undefined && STARTS_BLOCK.test(next))
       end("formatted");
   });
   end(fence === undefined ? "formatted" : "code");

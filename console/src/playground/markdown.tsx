@@ -58,7 +58,7 @@ const COMPONENTS: Components = {
 };
 
 /** A text whose quotations or brackets are nested by the thousand is too deep for what reads it: it is shown as it was written. */
-class AsWritten extends Component<{ text: string; children: ReactNode }, { hasFailed: boolean }> {
+class MarkdownBoundary extends Component<{ text: string; children: ReactNode }, { hasFailed: boolean }> {
   override state = { hasFailed: false };
 
   static getDerivedStateFromError() {
@@ -72,11 +72,11 @@ class AsWritten extends Component<{ text: string; children: ReactNode }, { hasFa
 }
 
 const Formatted = memo(({ text }: { text: string }) => (
-  <AsWritten text={text}>
+  <MarkdownBoundary text={text}>
     <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>
       {text}
     </ReactMarkdown>
-  </AsWritten>
+  </MarkdownBoundary>
 ));
 Formatted.displayName = "Formatted";
 

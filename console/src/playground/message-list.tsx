@@ -1,6 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { MessageView, type Alternatives, type MessageActions, type MessagePlace } from "./message-view.tsx";
+import { MessageView, type Alternatives, type MessageActions, type MessageContext } from "./message-view.tsx";
 import { rowsOf, type Row, type ShownMessage } from "./messages.ts";
 import styles from "./message-list.module.css";
 
@@ -10,7 +10,7 @@ interface MessageListProps {
   /** By ids of messages. */
   alternatives: ReadonlyMap<string, Alternatives>;
   actions: MessageActions;
-  place: MessagePlace;
+  context: MessageContext;
 }
 
 const ESTIMATED_PIXELS = 110;
@@ -21,83 +21,85 @@ const AT_END_PIXELS = 60;
  * The conversation. Only what is near the window is in the document: a thread may have thousands of messages. The end stays in view as
  * it grows, unless somebody has scrolled away from it.
  */
-export const MessageList = memo(({ messages, isRunning, alternatives, actions, place }: MessageListProps) => {
-  const scroller = useRef<HTMLDivElement>(null);
-  const before = useRef<Row[]>([]);
-  const rows = rowsOf(messages, before.current);
-  before.current = rows;
-  const [isAtEnd, setIsAtEnd] = useState(true);
-  const list = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ESTIMATED_PIXELS,
-    getItemKey: (index) => rows[index]?.key ?? index,
-    overscan: 6,
-    anchorTo: "end",
-    followOnAppend: true,
-    scrollEndThreshold: AT_END_PIXELS,
-    paddingStart: 8,
-    paddingEnd: 8,
-    // Tokens come as fast as frames do: measuring again may wait for the next one.
-    useFlushSync: false,
-  });
-  const isEmpty = rows.length === 0;
-  useLayoutEffect(() => {
-    if (!isEmpty) list.scrollToEnd();
-  }, [isEmpty, list]);
-  useEffect(() => {
-    const element = scroller.current;
-    if (element === null) return;
-    const look = (): void =>
-      setIsAtEnd(element.scrollHeight - element.scrollTop - element.clientHeight < AT_END_PIXELS);
-    element.addEventListener("scroll", look, { passive: true });
-    return () => element.removeEventListener("scroll", look);
-  }, []);
-  return (
-    <div className={styles.frame}>
-      <div
-        ref={scroller}
-        className={styles.scroller}
-        role="log"
-        aria-label="Messages"
-        // What comes into the document by scrolling is no news.
-        aria-live={isAtEnd ? "polite" : "off"}
-        aria-busy={isRunning}
-        tabIndex={0}
-      >
-        <div className={styles.all} style={{ height: list.getTotalSize() }}>
-          {list.getVirtualItems().map(({ key, index, start }) => {
-            const row = rows[index];
-            if (row === undefined) return null;
-            return (
-              <article
-                key={key}
-                ref={list.measureElement}
-                data-index={index}
-                aria-posinset={index + 1}
-                aria-setsize={rows.length}
-                className={styles.item}
-                style={{ transform: `translateY(${start}px)` }}
-              >
-                <MessageView
-                  row={row}
-                  isGrowing={isRunning && index === rows.length - 1}
-                  isRunning={isRunning}
-                  alternatives={alternatives.get(row.message.id ?? "")}
-                  actions={actions}
-                  place={place}
-                />
-              </article>
-            );
-          })}
+export const MessageList = memo(
+  ({ messages, isRunning, alternatives, actions, context }: MessageListProps) => {
+    const scroller = useRef<HTMLDivElement>(null);
+    const before = useRef<Row[]>([]);
+    const rows = rowsOf(messages, before.current);
+    before.current = rows;
+    const [isAtEnd, setIsAtEnd] = useState(true);
+    const list = useVirtualizer({
+      count: rows.length,
+      getScrollElement: () => scroller.current,
+      estimateSize: () => ESTIMATED_PIXELS,
+      getItemKey: (index) => rows[index]?.key ?? index,
+      overscan: 6,
+      anchorTo: "end",
+      followOnAppend: true,
+      scrollEndThreshold: AT_END_PIXELS,
+      paddingStart: 8,
+      paddingEnd: 8,
+      // Tokens come as fast as frames do: measuring again may wait for the next one.
+      useFlushSync: false,
+    });
+    const isEmpty = rows.length === 0;
+    useLayoutEffect(() => {
+      if (!isEmpty) list.scrollToEnd();
+    }, [isEmpty, list]);
+    useEffect(() => {
+      const element = scroller.current;
+      if (element === null) return;
+      const update = (): void =>
+        setIsAtEnd(element.scrollHeight - element.scrollTop - element.clientHeight < AT_END_PIXELS);
+      element.addEventListener("scroll", update, { passive: true });
+      return () => element.removeEventListener("scroll", update);
+    }, []);
+    return (
+      <div className={styles.frame}>
+        <div
+          ref={scroller}
+          className={styles.scroller}
+          role="log"
+          aria-label="Messages"
+          // What comes into the document by scrolling is no news.
+          aria-live={isAtEnd ? "polite" : "off"}
+          aria-busy={isRunning}
+          tabIndex={0}
+        >
+          <div className={styles.all} style={{ height: list.getTotalSize() }}>
+            {list.getVirtualItems().map(({ key, index, start }) => {
+              const row = rows[index];
+              if (row === undefined) return null;
+              return (
+                <article
+                  key={key}
+                  ref={list.measureElement}
+                  data-index={index}
+                  aria-posinset={index + 1}
+                  aria-setsize={rows.length}
+                  className={styles.item}
+                  style={{ transform: `translateY(${start}px)` }}
+                >
+                  <MessageView
+                    row={row}
+                    isGrowing={isRunning && index === rows.length - 1}
+                    isRunning={isRunning}
+                    alternatives={alternatives.get(row.message.id ?? "")}
+                    actions={actions}
+                    context={context}
+                  />
+                </article>
+              );
+            })}
+          </div>
         </div>
+        {!isAtEnd && (
+          <button type="button" className={styles.toEnd} onClick={() => list.scrollToEnd()}>
+            Jump to newest ↓
+          </button>
+        )}
       </div>
-      {!isAtEnd && (
-        <button type="button" className={styles.toEnd} onClick={() => list.scrollToEnd()}>
-          Jump to newest ↓
-        </button>
-      )}
-    </div>
-  );
-});
+    );
+  },
+);
 MessageList.displayName = "MessageList";

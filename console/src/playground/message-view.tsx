@@ -1,7 +1,7 @@
 import { memo, useId, useState, type FormEvent } from "react";
 import { Content, Reasoning, reasoningBeside } from "./content.tsx";
-import { InnerGraphs } from "./subgraphs-view.tsx";
-import type { InnerGraph } from "./subgraphs.ts";
+import { Subgraphs } from "./subgraphs-view.tsx";
+import type { Subgraph } from "./subgraphs.ts";
 import { nameOfType, textOf, typeOf, type Row, type ShownMessage, type ToolCall } from "./messages.ts";
 import { ToolCalls, ToolResult } from "./tool-call.tsx";
 import styles from "./message.module.css";
@@ -20,16 +20,16 @@ export interface MessageActions {
   /** @param step 1: to the next of the alternatives, -1: to the one before */
   showAlternative(message: ShownMessage, step: 1 | -1): void;
   /** The graphs that have answered the call of a tool. */
-  graphsOfCall(call: ToolCall, result: ShownMessage | undefined): Promise<InnerGraph[]>;
+  subgraphsOfCall(call: ToolCall, result: ShownMessage | undefined): Promise<Subgraph[]>;
   /** The graphs that have made a message. */
-  graphsOfMessage(message: ShownMessage): Promise<InnerGraph[]>;
+  subgraphsOfMessage(message: ShownMessage): Promise<Subgraph[]>;
 }
 
 /** In which thread the messages are. */
-export interface MessagePlace {
+export interface MessageContext {
   threadId: string;
   /** Whether nodes of the graph are graphs. */
-  hasGraphs: boolean;
+  hasSubgraphs: boolean;
 }
 
 interface MessageViewProps {
@@ -40,11 +40,11 @@ interface MessageViewProps {
   isRunning: boolean;
   alternatives: Alternatives | undefined;
   actions: MessageActions;
-  place: MessagePlace;
+  context: MessageContext;
 }
 
 export const MessageView = memo((props: MessageViewProps) => {
-  const { row, isGrowing, isRunning, alternatives, actions, place } = props;
+  const { row, isGrowing, isRunning, alternatives, actions, context } = props;
   const { message, results } = row;
   const [isEdited, setIsEdited] = useState(false);
   const [copied, setCopied] = useState(false);
@@ -84,22 +84,22 @@ export const MessageView = memo((props: MessageViewProps) => {
         isRunning={isRunning}
         inside={(call, result) =>
           call.id !== undefined && (
-            <InnerGraphs
-              threadId={place.threadId}
+            <Subgraphs
+              threadId={context.threadId}
               of={call.id}
-              moment={result === undefined ? `waits ${isRunning}` : "answered"}
-              read={() => actions.graphsOfCall(call, result)}
+              revision={result === undefined ? `waits ${isRunning}` : "answered"}
+              read={() => actions.subgraphsOfCall(call, result)}
             />
           )
         }
       />
       {isOpen && (
-        <InnerGraphs
-          threadId={place.threadId}
+        <Subgraphs
+          threadId={context.threadId}
           of={message.id ?? ""}
-          moment=""
-          read={() => actions.graphsOfMessage(message)}
-          isAlone
+          revision=""
+          read={() => actions.subgraphsOfMessage(message)}
+          showsEmpty
         />
       )}
       <div className={styles.actions}>
@@ -142,7 +142,7 @@ export const MessageView = memo((props: MessageViewProps) => {
             Regenerate
           </button>
         )}
-        {!isRunning && type === "ai" && message.id !== undefined && place.hasGraphs && (
+        {!isRunning && type === "ai" && message.id !== undefined && context.hasSubgraphs && (
           <button type="button" className="plain" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
             Inside
           </button>

@@ -105,10 +105,10 @@ export const messagesIn = (kept: unknown): readonly ShownMessage[] => {
 export const faultOfMessages = (input: unknown, schema: unknown): string | undefined => {
   const messages = isObject(input) ? input["messages"] : undefined;
   if (!isObject(schema) || !isObject(schema["items"]) || !Array.isArray(messages)) return undefined;
-  const place = messages.findIndex((one) => typeof one !== "string" && !isObject(one));
-  return place === -1
+  const index = messages.findIndex((one) => typeof one !== "string" && !isObject(one));
+  return index === -1
     ? undefined
-    : `Message ${place + 1} is ${String(messages[place])}. A message is a text, or an object with a role and content.`;
+    : `Message ${index + 1} is ${String(messages[index])}. A message is a text, or an object with a role and content.`;
 };
 
 const listOf = (value: unknown): Record<string, unknown>[] =>
@@ -165,7 +165,7 @@ export const rowsOf = (messages: readonly ShownMessage[], before: readonly Row[]
       last?.key === key &&
       last.message === message &&
       last.results.length === results.length &&
-      results.every((result, place) => last.results[place] === result);
+      results.every((result, position) => last.results[position] === result);
     // The same object again, so that what has not changed is not drawn again.
     rows.push(isSame ? last : { key, message, results });
   });

@@ -2,9 +2,9 @@ import { useEffect, useRef } from "react";
 import type { StreamGate } from "../server/stream-gate.ts";
 import type { ThreadRecord } from "./thread-record.ts";
 
-const LISTENED_EVERY_MS = 2_000;
+const CHECK_MS = 2_000;
 /** How often nothing has come, after the server has said that the run is over. */
-const PATIENCE = 3;
+const SILENT_CHECKS = 3;
 
 /**
  * A proxy may keep the connection of a browser open when the server behind it has gone: the end of a run is never told, nor that
@@ -15,26 +15,26 @@ export const useMissedEnd = (
   record: ThreadRecord | null | undefined,
   isLoading: boolean,
   gate: StreamGate,
-  readAnew: () => void,
+  reload: () => void,
 ): void => {
   /** How the thread stood as it began to be listened to: a run that was only just asked for has not ended. */
-  const begun = useRef<{ gate: StreamGate; standing: string }>(undefined);
-  const standing = `${record?.status ?? "idle"} ${record?.state_updated_at ?? ""}`;
+  const started = useRef<{ gate: StreamGate; revision: string }>(undefined);
+  const revision = `${record?.status ?? "idle"} ${record?.state_updated_at ?? ""}`;
   const isBusy = record?.status === "busy";
   useEffect(() => {
     if (!isLoading) {
-      begun.current = undefined;
+      started.current = undefined;
       return;
     }
-    if (begun.current?.gate !== gate) begun.current = { gate, standing };
-    if (isBusy || standing === begun.current.standing) return;
+    if (started.current?.gate !== gate) started.current = { gate, revision };
+    if (isBusy || revision === started.current.revision) return;
     let { chunks } = gate;
-    let silence = 0;
+    let silentChecks = 0;
     const timer = setInterval(() => {
-      silence = gate.chunks === chunks ? silence + 1 : 0;
+      silentChecks = gate.chunks === chunks ? silentChecks + 1 : 0;
       chunks = gate.chunks;
-      if (silence >= PATIENCE || !gate.isOpen) readAnew();
-    }, LISTENED_EVERY_MS);
+      if (silentChecks >= SILENT_CHECKS || !gate.isOpen) reload();
+    }, CHECK_MS);
     return () => clearInterval(timer);
-  }, [gate, isBusy, isLoading, readAnew, standing]);
+  }, [gate, isBusy, isLoading, reload, revision]);
 };

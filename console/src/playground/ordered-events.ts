@@ -32,7 +32,7 @@ const createOrder = () => {
     get isLate(): boolean {
       return late.size > 0;
     },
-    /** Whether it is to be told now. */
+    /** Whether it is to be event now. */
     add(event: Event): boolean {
       const { seq = 0, method, params } = event;
       if (method === "values") {
@@ -44,33 +44,33 @@ const createOrder = () => {
       const key = messageOf(event);
       const events = messages.get(key) ?? [];
       messages.set(key, events);
-      const place = events.findLastIndex((known) => (known.seq ?? 0) < seq) + 1;
-      if (place < events.length) late.add(key);
-      events.splice(place, 0, event);
+      const index = events.findLastIndex((known) => (known.seq ?? 0) < seq) + 1;
+      if (index < events.length) late.add(key);
+      events.splice(index, 0, event);
       forget();
       return !late.has(key);
     },
     /** All events of each message whose start came late. They replace what the reader has of that message. */
-    *again(): Generator<Event> {
+    *replay(): Generator<Event> {
       for (const key of late) yield* messages.get(key) ?? [];
       late.clear();
     },
   };
 };
 
-const A_MOMENT = Symbol("a moment");
-const aMoment = (): Promise<typeof A_MOMENT> => new Promise((resolve) => setTimeout(resolve, 0, A_MOMENT));
+const TICK = Symbol("a moment");
+const nextTick = (): Promise<typeof TICK> => new Promise((resolve) => setTimeout(resolve, 0, TICK));
 
 async function* inOrder(source: AsyncIterator<Event>): AsyncGenerator<Event, void, undefined> {
   const order = createOrder();
   try {
-    for (let next = source.next(); ;) {
-      const told = await (order.isLate ? Promise.race([next, aMoment()]) : next);
-      if (told === A_MOMENT || told.done === true) yield* order.again();
-      if (told === A_MOMENT) continue;
-      if (told.done === true) return;
-      next = source.next();
-      if (order.add(told.value)) yield told.value;
+    for (let pending = source.next(); ;) {
+      const result = await (order.isLate ? Promise.race([pending, nextTick()]) : pending);
+      if (result === TICK || result.done === true) yield* order.replay();
+      if (result === TICK) continue;
+      if (result.done === true) return;
+      pending = source.next();
+      if (order.add(result.value)) yield result.value;
     }
   } finally {
     await source.return?.();
@@ -82,10 +82,10 @@ async function* inOrder(source: AsyncIterator<Event>): AsyncGenerator<Event, voi
  * the first one until that has come: a message's end may then arrive before its start.
  */
 export const orderEvents = (thread: ThreadStream): void => {
-  const subscribe = thread.subscribe.bind(thread) as (...asked: unknown[]) => Promise<AsyncIterable<Event>>;
-  thread.subscribe = (async (...asked: unknown[]) => {
-    const handle = await subscribe(...asked);
-    const [{ namespaces = [] }] = asked as [{ namespaces?: string[][] }];
+  const subscribe = thread.subscribe.bind(thread) as (...args: unknown[]) => Promise<AsyncIterable<Event>>;
+  thread.subscribe = (async (...args: unknown[]) => {
+    const handle = await subscribe(...args);
+    const [{ namespaces = [] }] = args as [{ namespaces?: string[][] }];
     // The root is read from the first stream on.
     if (!namespaces.some((namespace) => namespace.length > 0)) return handle;
     const iterate = handle[Symbol.asyncIterator].bind(handle);

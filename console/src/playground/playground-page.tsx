@@ -102,7 +102,7 @@ export default function PlaygroundPage() {
     <StatePanel
       threadId={threadId}
       assistantId={assistant.assistant_id}
-      moment={`${record.data?.status ?? ""} ${record.data?.state_updated_at ?? ""}`}
+      revision={`${record.data?.status ?? ""} ${record.data?.state_updated_at ?? ""}`}
     />
   );
   return (

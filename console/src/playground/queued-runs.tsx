@@ -9,7 +9,7 @@ import styles from "./queued-runs.module.css";
 /** Of those that run next; what each is to be given is read once. */
 const SHOWN_AT_MOST = 20;
 const LISTED_AT_MOST = 1_000;
-const ASKED_EVERY_MS = 2_000;
+const POLL_MS = 2_000;
 const TEXT_CHARACTERS = 200;
 
 interface WaitingRun {
@@ -52,7 +52,7 @@ export const QueuedRuns = ({ threadId }: { threadId: string }) => {
         "GET",
         `/threads/${threadId}/runs?status=pending&limit=${LISTED_AT_MOST}&select=run_id&select=created_at`,
       ),
-    refetchInterval: refetchEvery(ASKED_EVERY_MS),
+    refetchInterval: refetchEvery(POLL_MS),
     staleTime: 0,
   });
   const runs = inOrder(waiting.data ?? []);
@@ -86,15 +86,15 @@ export const QueuedRuns = ({ threadId }: { threadId: string }) => {
         {runs.length === 1 ? "1 message waits" : `${runs.length} messages wait`} for the run to end
       </p>
       <ol>
-        {shown.map(({ run_id: runId }, place) => (
+        {shown.map(({ run_id: runId }, index) => (
           <li key={runId}>
-            <span className={styles.line} title={lines[place]}>
-              {lines[place]}
+            <span className={styles.line} title={lines[index]}>
+              {lines[index]}
             </span>
             <button
               type="button"
               className="plain"
-              aria-label={`Withdraw “${lines[place] ?? ""}”`}
+              aria-label={`Withdraw “${lines[index] ?? ""}”`}
               disabled={withdraw.isPending && withdraw.variables === runId}
               onClick={() => withdraw.mutate(runId)}
             >

@@ -52,9 +52,9 @@ export const RunOptionsForm = ({ assistant, options, onSave, onClose }: RunOptio
     onSave(draft);
     onClose();
   };
-  const { context_schema: contextSchema, config_schema: toldConfigSchema } = schemas.data ?? {};
+  const { context_schema: contextSchema, config_schema: givenConfigSchema } = schemas.data ?? {};
   // Graphs with a context have the same schema for both; what they read is the context.
-  const configSchema = isSame(contextSchema, toldConfigSchema) ? undefined : toldConfigSchema;
+  const configSchema = isSame(contextSchema, givenConfigSchema) ? undefined : givenConfigSchema;
   const shown = nodes.slice(0, NODES_AT_MOST);
   return (
     <Dialog title={`Options of the next runs of ${name}`} onClose={onClose}>
@@ -169,18 +169,18 @@ const NodeRow = ({
   onChange(part: Partial<RunOptions>): void;
 }) => {
   const name = node === EVERY_NODE ? "Every node" : node;
-  const box = (moment: "before" | "after") => {
-    const key = moment === "before" ? "stopBefore" : "stopAfter";
-    const asked = options[key];
-    const isCovered = node !== EVERY_NODE && asked.includes(EVERY_NODE);
+  const box = (when: "before" | "after") => {
+    const key = when === "before" ? "stopBefore" : "stopAfter";
+    const selected = options[key];
+    const isCovered = node !== EVERY_NODE && selected.includes(EVERY_NODE);
     return (
       <input
         type="checkbox"
-        aria-label={`Stop ${moment} ${node === EVERY_NODE ? "every node" : node}`}
-        checked={isCovered || asked.includes(node)}
+        aria-label={`Stop ${when} ${node === EVERY_NODE ? "every node" : node}`}
+        checked={isCovered || selected.includes(node)}
         disabled={isCovered}
         onChange={({ target }) =>
-          onChange({ [key]: target.checked ? [...asked, node] : asked.filter((each) => each !== node) })
+          onChange({ [key]: target.checked ? [...selected, node] : selected.filter((each) => each !== node) })
         }
       />
     );

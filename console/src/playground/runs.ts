@@ -48,8 +48,8 @@ export const stopRuns = async ({ client }: Connection, threadId: string): Promis
   await Promise.all(running.map(({ run_id }) => client.runs.cancel(threadId, run_id)));
 };
 
-const ASKED_EVERY_MS = 60;
-const ASKED_AT_MOST = 200;
+const POLL_MS = 60;
+const POLLS_AT_MOST = 200;
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 interface Head {
@@ -62,11 +62,11 @@ export const waitForHead = async (
   threadId: string,
   runId: string,
 ): Promise<void> => {
-  for (let asked = 1; asked <= ASKED_AT_MOST; asked += 1) {
+  for (let polls = 1; polls <= POLLS_AT_MOST; polls += 1) {
     const head = await request<Head>("GET", `/threads/${threadId}/state?select=metadata`);
     if (head.metadata?.run_id === runId) return;
     const { status } = await client.runs.get(threadId, runId);
     if (status !== "running" && status !== "pending") return;
-    await pause(ASKED_EVERY_MS);
+    await pause(POLL_MS);
   }
 };

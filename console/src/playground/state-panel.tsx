@@ -5,7 +5,7 @@ import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { refetchEvery } from "../server/queries.ts";
 
-const READ_EVERY_MS = 2_000;
+const POLL_MS = 2_000;
 
 interface StoredState {
   values?: unknown;
@@ -16,21 +16,21 @@ interface StoredState {
 export const StatePanel = ({
   threadId,
   assistantId,
-  moment,
+  revision,
 }: {
   threadId: string;
   assistantId: string;
   /** Changes when the state may have changed. */
-  moment: string;
+  revision: string;
 }) => {
   const { client } = useConnection();
   const state = useQuery({
-    queryKey: ["threads", "state", threadId, moment],
+    queryKey: ["threads", "state", threadId, revision],
     queryFn: async () => (await client.threads.getState(threadId)) as StoredState,
     placeholderData: (before) => before,
     // A state may have megabytes, and a run makes many.
     gcTime: 0,
-    refetchInterval: refetchEvery(moment.startsWith("busy") ? READ_EVERY_MS : false),
+    refetchInterval: refetchEvery(revision.startsWith("busy") ? POLL_MS : false),
   });
   const { values, next } = state.data ?? {};
   return (

@@ -43,18 +43,18 @@ export const clientOfStream = (
         ? { ...init, body: commandWith(optionsOf(), init.body) }
         : init,
   });
-  const stream = client.threads.stream.bind(client.threads) as (...asked: unknown[]) => ThreadStream;
-  client.threads.stream = ((...asked: unknown[]) => {
-    const opened = stream(...asked);
+  const stream = client.threads.stream.bind(client.threads) as (...args: unknown[]) => ThreadStream;
+  client.threads.stream = ((...args: unknown[]) => {
+    const opened = stream(...args);
     // Before the hook does, so that it shows nothing of which this has not heard.
-    opened.onEvent((event) => turns.hear(event));
+    opened.onEvent((event) => turns.add(event));
     orderEvents(opened);
     return opened;
   }) as never;
   client.threads.getHistory = () => Promise.resolve([]);
   const getState = client.threads.getState.bind(client.threads);
-  client.threads.getState = (async (...asked: Parameters<typeof getState>) =>
-    withMessages(await getState(...asked))) as never;
+  client.threads.getState = (async (...args: Parameters<typeof getState>) =>
+    withMessages(await getState(...args))) as never;
   return client;
 };
 

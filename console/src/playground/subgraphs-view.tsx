@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import { JsonView } from "../parts/json.tsx";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { Content, Reasoning, reasoningBeside } from "./content.tsx";
-import type { InnerGraph } from "./subgraphs.ts";
+import type { Subgraph } from "./subgraphs.ts";
 import { nameOfType, rowsOf, typeOf, type ShownMessage } from "./messages.ts";
 import { ToolCalls, ToolResult } from "./tool-call.tsx";
 import styles from "./subgraphs.module.css";
@@ -12,7 +12,7 @@ import styles from "./subgraphs.module.css";
 const MESSAGES_AT_MOST = 50;
 
 /** Messages within a graph: only read, since nothing is said to it. */
-export const InnerMessages = ({
+export const SubgraphMessages = ({
   messages,
   isGrowing = false,
 }: {
@@ -48,36 +48,36 @@ export const InnerMessages = ({
   );
 };
 
-interface InnerGraphsProps {
+interface SubgraphsProps {
   threadId: string;
   /** What they belong to: a message, or a call of a tool. */
   of: string;
   /** Changes when there may be more. */
-  moment: string;
-  read(): Promise<InnerGraph[]>;
+  revision: string;
+  read(): Promise<Subgraph[]>;
   /** Whether to say that there are none: somebody has asked for nothing else. */
-  isAlone?: boolean;
+  showsEmpty?: boolean;
 }
 
 /** The graphs that have made a message, or answered the call of a tool. */
-export const InnerGraphs = ({ threadId, of, moment, read, isAlone = false }: InnerGraphsProps) => {
+export const Subgraphs = ({ threadId, of, revision, read, showsEmpty = false }: SubgraphsProps) => {
   const graphs = useQuery({
-    queryKey: ["threads", "inner-graphs", threadId, of, moment],
+    queryKey: ["threads", "inner-graphs", threadId, of, revision],
     queryFn: read,
     staleTime: Infinity,
     // They may be long, and are read again when somebody looks.
     gcTime: 0,
   });
-  if (isAlone && graphs.data?.length === 0)
+  if (showsEmpty && graphs.data?.length === 0)
     return <p className="faint">No subgraph worked on this message.</p>;
   if (graphs.isPending) return <p className="faint">Loading…</p>;
   if (graphs.isError) return <ErrorNotice error={graphs.error} onRetry={() => void graphs.refetch()} />;
   const count = graphs.data.length;
-  return graphs.data.map(({ node, namespace, messages, others }, place) => (
+  return graphs.data.map(({ node, namespace, messages, others }, index) => (
     <section
       key={namespace}
       className={styles.graph}
-      aria-label={count > 1 ? `Inside ${node}, ${place + 1} of ${count}` : `Inside ${node}`}
+      aria-label={count > 1 ? `Inside ${node}, ${index + 1} of ${count}` : `Inside ${node}`}
     >
       <p className="row">
         <strong>Inside {node}</strong>
@@ -85,7 +85,7 @@ export const InnerGraphs = ({ threadId, of, moment, read, isAlone = false }: Inn
           Its checkpoints
         </Link>
       </p>
-      {messages.length > 0 && <InnerMessages messages={messages} />}
+      {messages.length > 0 && <SubgraphMessages messages={messages} />}
       {Object.keys(others).length > 0 && <JsonView value={others} depth={0} />}
       {messages.length === 0 && Object.keys(others).length === 0 && <Empty>It stored nothing.</Empty>}
     </section>

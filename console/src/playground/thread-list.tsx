@@ -20,11 +20,11 @@ const contains = (thread: ListedThread, words: string): boolean =>
 
 const searchedText = (
   count: number,
-  { total, hasMore, isLooking }: { total: number | undefined; hasMore: boolean; isLooking: boolean },
+  { total, hasMore, isSearching }: { total: number | undefined; hasMore: boolean; isSearching: boolean },
 ): string => {
   const known = total === undefined ? "" : ` of ${total.toLocaleString("en")}`;
-  const threads = hasMore || isLooking ? `the ${count.toLocaleString("en")} newest${known}` : "all";
-  return `${isLooking ? "Searching" : "Searched"} names, first messages and metadata of ${threads} threads.`;
+  const threads = hasMore || isSearching ? `the ${count.toLocaleString("en")} newest${known}` : "all";
+  return `${isSearching ? "Searching" : "Searched"} names, first messages and metadata of ${threads} threads.`;
 };
 
 interface ThreadListProps {
@@ -41,7 +41,7 @@ export const ThreadList = ({ current, onChoose, onDeleted }: ThreadListProps) =>
   const [text, setText] = useState("");
   const search = readSearch(useDeferredValue(text));
   const threads = useListedThreads(search);
-  const [asked, setAsked] = useState<ListedThread>();
+  const [deleting, setDeleting] = useState<ListedThread>();
   const id = useId();
   const remove = useMutation({
     mutationFn: (threadId: string) => client.threads.delete(threadId),
@@ -103,14 +103,14 @@ export const ThreadList = ({ current, onChoose, onDeleted }: ThreadListProps) =>
               className="plain"
               aria-label={`Delete thread ${nameOf(thread)}`}
               title="Delete"
-              onClick={() => setAsked(thread)}
+              onClick={() => setDeleting(thread)}
             >
               ×
             </button>
           </li>
         ))}
       </ul>
-      {!threads.isPending && !threads.isLooking && shown.length === 0 && (
+      {!threads.isPending && !threads.isSearching && shown.length === 0 && (
         <Empty>{text === "" ? "No threads yet." : "No thread found."}</Empty>
       )}
       {threads.hasMore && (
@@ -118,12 +118,12 @@ export const ThreadList = ({ current, onChoose, onDeleted }: ThreadListProps) =>
           {words === undefined ? "More" : "Search older threads"}
         </button>
       )}
-      {asked !== undefined && (
+      {deleting !== undefined && (
         <Confirmation
-          question={`Delete thread “${nameOf(asked)}” with all its checkpoints?`}
+          question={`Delete thread “${nameOf(deleting)}” with all its checkpoints?`}
           action="Delete"
-          onConfirm={() => remove.mutate(asked.thread_id)}
-          onClose={() => setAsked(undefined)}
+          onConfirm={() => remove.mutate(deleting.thread_id)}
+          onClose={() => setDeleting(undefined)}
         />
       )}
     </div>

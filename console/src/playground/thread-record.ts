@@ -27,7 +27,7 @@ const FIELDS = [
 ] as const;
 
 /** So soon others' runs on this thread are seen. */
-const ASKED_EVERY_MS = 2_000;
+const POLL_MS = 2_000;
 
 const keyOf = (threadId: string | undefined) => ["threads", "record", threadId];
 
@@ -46,7 +46,7 @@ export const useThreadRecord = (threadId: string | undefined) => {
       return (record as ThreadRecord | undefined) ?? null;
     },
     enabled: threadId !== undefined,
-    refetchInterval: refetchEvery(ASKED_EVERY_MS),
+    refetchInterval: refetchEvery(POLL_MS),
     staleTime: 0,
   });
 };
@@ -74,13 +74,13 @@ export const firstWords = (content: unknown): string | undefined => {
 
 /**
  * What was said first in a thread.
- * @param moment changes when there may be something
+ * @param revision changes when there may be something
  */
-export const useFirstWords = (threadId: string, isWanted: boolean, moment: string): string | undefined => {
+export const useFirstWords = (threadId: string, isWanted: boolean, revision: string): string | undefined => {
   const { request } = useConnection();
   const [known, setKnown] = useState<string>();
   const { data } = useQuery({
-    queryKey: ["threads", "first-words", threadId, moment],
+    queryKey: ["threads", "first-words", threadId, revision],
     queryFn: async () => {
       const [thread] = await request<{ extracted?: { first?: unknown } }[]>("POST", "/threads/search", {
         ids: [threadId],

@@ -23,8 +23,8 @@ const previewOf = (args: unknown): string => {
 
 /** A call of a tool with its answer; both are made when somebody opens it. */
 export const ToolCallView = ({ call: { name, args }, result, isRunning, inside }: ToolCallViewProps) => {
-  const told = typeof result?.status === "string" ? result.status : "success";
-  const status = result === undefined ? (isRunning ? "running" : undefined) : told;
+  const reported = typeof result?.status === "string" ? result.status : "success";
+  const status = result === undefined ? (isRunning ? "running" : undefined) : reported;
   const [isOpen, setIsOpen] = useState(false);
   return (
     <details

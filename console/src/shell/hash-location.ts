@@ -9,9 +9,9 @@ import type { BaseLocationHook } from "wouter";
 const current = (): string => location.hash.replace(/^#?\/?/, "/");
 const pathOf = (): string => current().split("?", 1)[0] ?? "/";
 const searchOf = (): string => {
-  const place = current();
-  const start = place.indexOf("?");
-  return start < 0 ? "" : place.slice(start);
+  const hash = current();
+  const start = hash.indexOf("?");
+  return start < 0 ? "" : hash.slice(start);
 };
 
 const subscribe = (onChange: () => void): (() => void) => {
@@ -24,9 +24,9 @@ const navigate = (
   { state = null, replace = false }: { state?: unknown; replace?: boolean } = {},
 ): void => {
   const oldURL = location.href;
-  const place = `#${to.replace(/^#?\/?/, "/")}`;
-  if (replace) history.replaceState(state, "", place);
-  else history.pushState(state, "", place);
+  const hash = `#${to.replace(/^#?\/?/, "/")}`;
+  if (replace) history.replaceState(state, "", hash);
+  else history.pushState(state, "", hash);
   // The browser tells of what people and links change, not of this.
   dispatchEvent(new HashChangeEvent("hashchange", { oldURL, newURL: location.href }));
 };
