@@ -11,7 +11,7 @@ import { ErrorBoundary } from "./shell/error-boundary.tsx";
 const root = document.getElementById("console");
 if (root === null) throw new Error("The page has no place for the console.");
 
-// public/loading.js looks for it.
+// Read by public/loading.js.
 document.documentElement.dataset["console"] = "begun";
 
 ignoreSecondClicks();

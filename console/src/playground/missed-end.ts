@@ -28,11 +28,11 @@ export const useMissedEnd = (
     }
     if (started.current?.gate !== gate) started.current = { gate, revision };
     if (isBusy || revision === started.current.revision) return;
-    let { chunks } = gate;
+    let { chunkCount } = gate;
     let silentChecks = 0;
     const timer = setInterval(() => {
-      silentChecks = gate.chunks === chunks ? silentChecks + 1 : 0;
-      chunks = gate.chunks;
+      silentChecks = gate.chunkCount === chunkCount ? silentChecks + 1 : 0;
+      chunkCount = gate.chunkCount;
       if (silentChecks >= SILENT_CHECKS || !gate.isOpen) reload();
     }, CHECK_MS);
     return () => clearInterval(timer);

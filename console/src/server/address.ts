@@ -1,5 +1,4 @@
-/** The page is `…/console/`; the API is what it stands below, with whatever prefix a proxy or `mount_prefix` has put there. */
+/** The page is `…/console/` and the API is one level above, below any prefix of a proxy or `mount_prefix`. */
 export const apiUrl = new URL("..", new URL(".", location.href)).href.replace(/\/$/, "");
 
-/** For links to other pages of the server. */
 export const documentationUrl = `${apiUrl}/docs`;

@@ -5,59 +5,52 @@ import { credentialHeaders, type SignIn } from "./credentials.ts";
 import { ApiError, apiErrorFrom, messageIn } from "./api-error.ts";
 import { fetchWithRetry, retryAfterSeconds } from "./rate-limit.ts";
 
-/** The server, as one caller sees it. */
 export interface Connection {
   readonly apiUrl: string;
-  /** Of every request. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The official client. */
   readonly client: Client;
   /**
-   * What the official client has no method for.
+   * For operations that the official client does not have.
    * @param path e.g. `/runs/search`
    * @throws ApiError
    */
   request<Answer>(method: string, path: string, body?: unknown): Promise<Answer>;
-  /**
-   * One page of a search by POST.
-   * @throws ApiError
-   */
+  /** @throws ApiError */
   search<Item>(path: string, body: object): Promise<SearchPage<Item>>;
-  /** What is served; from `/info`. */
+  /** The answer of `/info`. */
   readonly info: ServerInfo;
 }
 
-/** A page of what a search finds. */
 export interface SearchPage<Item> {
   items: Item[];
-  /** How many match; undefined if the server does not say, since they are many. */
+  /** Undefined if the server does not count, because there are many. */
   total: number | undefined;
   hasMore: boolean;
-  /** For the next page, of lists that are read by cursors: what comes or goes meanwhile moves nothing. */
+  /** For the next page of a list with cursors, where new and deleted items do not shift the pages. */
   cursor: string | undefined;
 }
 
 export interface ServerInfo {
-  /** Its own; `version` is that of the API that clients send for. */
+  /** The version of this server; the field `version` is the version of the API. */
   threadloom_version?: string;
   langgraph_js_version?: string;
 }
 
 /**
- * What a proxy answers with 504 may have been done: asked again by the client, there are two assistants where somebody wanted one.
- * Queries, which change nothing, are asked again by react-query.
+ * The server may have executed a request that a proxy answered with 504, so a retry could create a second
+ * assistant. React Query retries queries, because they change nothing.
  */
 const MAX_RETRIES = 0;
 
 const BAD_GATEWAY = 502;
 
 /**
- * As the browser's, but that a page is no answer: a proxy that wants somebody to sign in sends one with 200, and what is read of it would
- * be "Unexpected token '<'". @throws ApiError
+ * Like `fetch`, but rejects a web page: a proxy that requires a login answers with a page and status 200.
+ * @throws ApiError
  */
 export const fetchAnswer: typeof fetch = async (input, init) => {
   const answer = await fetchWithRetry(input, init);
-  // The official client keeps no headers of a refusal.
+  // The official client drops the headers of an error, and the message needs `retry-after`.
   if (retryAfterSeconds(answer) !== undefined) throw await apiErrorFrom(answer);
   if (!answer.ok || !/^text\/html\b/i.test(answer.headers.get("content-type") ?? "")) return answer;
   await answer.body?.cancel();
@@ -69,12 +62,12 @@ export const fetchAnswer: typeof fetch = async (input, init) => {
 
 const CLIENT_ERROR = /^(?:HTTP (\d+): |Protocol request failed: (\d+)[^—]*(?:— |$))([^]*)$/;
 
-/** What Chromium, Firefox and Safari say, and the official client around it. */
+/** Messages of Chromium, Firefox, Safari and the official client. */
 const UNREACHABLE = /^(Failed to fetch|NetworkError when|Load failed|Unable to connect to LangGraph server)/;
 
 /**
- * The server's own sentence of whatever was thrown: the official client says `HTTP 404: {"detail": …}`, or for event streaming
- * `Protocol request failed: 404 Not SearchPage — {"detail": …}`.
+ * The sentence of the server. The official client wraps it as `HTTP 404: {"detail": …}`, and for event
+ * streaming as `Protocol request failed: 404 Not Found — {"detail": …}`.
  */
 export const messageOf = (thrown: unknown): string => {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
@@ -84,23 +77,22 @@ export const messageOf = (thrown: unknown): string => {
   return status === undefined ? message : messageIn(text ?? "", Number(status));
 };
 
-/** The HTTP status of whatever was thrown; undefined if it is none of the server's answers. */
+/** Undefined if the server did not answer. */
 export const statusOf = (thrown: unknown): number | undefined => {
   if (thrown instanceof ApiError) return thrown.status;
   const status = (thrown as { status?: unknown } | null)?.status;
   return typeof status === "number" ? status : undefined;
 };
 
-/** Whether it is about who calls. */
 export const isAuthError = (thrown: unknown): boolean => [401, 403].includes(statusOf(thrown) ?? 0);
 
-/** Whether the same request may do later: what the caller did wrong stays wrong, but for asking too often. */
+/** Whether a retry may succeed. */
 export const isTransient = (thrown: unknown): boolean => {
   const status = statusOf(thrown);
   return status === undefined || status === 429 || status >= 500;
 };
 
-/** @throws ApiError with status 401 or 403 if these credentials don't do */
+/** @throws ApiError with status 401 or 403 if the server rejects the credentials */
 export const connect = async (signIn: SignIn, key: string | undefined): Promise<Connection> => {
   const headers = credentialHeaders(signIn, key);
   const send = async (method: string, path: string, body?: unknown): Promise<[string, Headers]> => {
@@ -130,7 +122,7 @@ export const connect = async (signIn: SignIn, key: string | undefined): Promise<
   };
   await request("GET", "/console/caller");
   const info = await request<ServerInfo>("GET", "/info").catch((error: unknown) => {
-    // `http.disable_meta`: nothing is said of the server.
+    // `http.disable_meta` removes `/info`.
     if (statusOf(error) === 404) return {};
     throw error;
   });
@@ -146,7 +138,7 @@ export const connect = async (signIn: SignIn, key: string | undefined): Promise<
 const ConnectionContext = createContext<Connection | undefined>(undefined);
 export const ConnectionProvider = ConnectionContext.Provider;
 
-/** The server; within the shell, which has connected. */
+/** @throws Error outside of `SignInGate` */
 export const useConnection = (): Connection => {
   const connection = useContext(ConnectionContext);
   if (connection === undefined) throw new Error("There is no connection above this component.");

@@ -1,10 +1,10 @@
 /**
- * What the server wants to see of a caller, and what was given to the page. It stays in the session of the tab, under the name that
- * the page of the API's documentation uses, too: who signs in there is signed in here.
+ * Kept in the session storage of the tab. The page of the API documentation uses the same name, so one
+ * sign-in counts for both pages.
  */
 const STORED = "threadloom-api-key";
 
-/** As `/console/sign-in.json` says: the header that takes credentials, what stands before them, and what they are called. */
+/** The answer of `/console/sign-in.json`. */
 export interface SignIn {
   noun: string;
   header: string;
@@ -21,7 +21,7 @@ export const storedKey = (): string | undefined => sessionStorage.getItem(STORED
 export const keepKey = (key: string): void => sessionStorage.setItem(STORED, key);
 export const forgetKey = (): void => sessionStorage.removeItem(STORED);
 
-/** The headers of every request. A whole header can be written where its first word names a scheme: `Bearer …`, `Basic …`. */
+/** The user may also enter a whole header value that begins with its scheme: `Bearer …`, `Basic …`. */
 export const credentialHeaders = (
   { header, prefix }: SignIn,
   key: string | undefined,

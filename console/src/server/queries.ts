@@ -1,18 +1,17 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { isAuthError, isTransient, statusOf } from "./connection.tsx";
 
-/** A request that was refused for coming too often is not sent again at once. */
 const TOO_MANY_REQUESTS = 429;
 
 const shouldRetry = (tries: number, error: Error): boolean =>
   tries < 2 && isTransient(error) && statusOf(error) !== TOO_MANY_REQUESTS;
 
-/** After a fault, so that a server which comes back is not met by every tab at once. */
+/** Keeps all tabs from querying a restarted server at the same moment. */
 const AFTER_FAULT_MS = 10_000;
 
 /**
- * A `refetchInterval`: asks again every `milliseconds` (false: not), less often after a fault, and no more after one that stays. What
- * could not be read comes by itself when the server is back.
+ * A `refetchInterval` (false: no polling). Polls less often after a transient error, so data appear when the
+ * server is back, and stops after any other error.
  */
 export const refetchEvery =
   (milliseconds: number | false) =>
@@ -22,8 +21,8 @@ export const refetchEvery =
   };
 
 /**
- * What is known of the server, for one caller alone: the next one may see other things.
- * @param onAuthError told whenever the server refuses this caller something
+ * One cache per caller, because another caller may see other data.
+ * @param onAuthError called after each 401 or 403
  */
 export const createQueries = (onAuthError: () => void): QueryClient => {
   const onError = (error: Error): void => {

@@ -1,10 +1,10 @@
 const TOO_MANY_REQUESTS = 429;
 
-/** Whoever is to wait longer is told so: nobody looks at a page for so long that does nothing. */
+/** For longer waits the user sees the error instead. */
 export const WAIT_AT_MOST_SECONDS = 30;
 const TRIES = 3;
 
-/** The seconds after which the server, or a proxy, wants to be asked again; undefined if it does not say. */
+/** Undefined without a `retry-after` header. */
 export const retryAfterSeconds = (answer: Response, now = Date.now()): number | undefined => {
   if (answer.status !== TOO_MANY_REQUESTS) return undefined;
   const said = answer.headers.get("retry-after")?.trim() ?? "";
@@ -12,7 +12,7 @@ export const retryAfterSeconds = (answer: Response, now = Date.now()): number | 
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
 };
 
-/** @throws what the signal was aborted with */
+/** @throws the abort reason of the signal */
 const pause = (seconds: number, signal: AbortSignal | null | undefined): Promise<void> =>
   new Promise((resolve, reject) => {
     signal?.throwIfAborted();
@@ -27,7 +27,7 @@ const pause = (seconds: number, signal: AbortSignal | null | undefined): Promise
     signal?.addEventListener("abort", abort, { once: true });
   });
 
-/** Reads once more what was refused for coming too often, when it may. Nothing else is sent again by itself. */
+/** Retries only GET requests, and only after 429. */
 export const fetchWithRetry: typeof fetch = async (input, init) => {
   const method = init?.method ?? (input instanceof Request ? input.method : "GET");
   for (let tried = 1; ; tried += 1) {
@@ -35,14 +35,14 @@ export const fetchWithRetry: typeof fetch = async (input, init) => {
     const seconds = retryAfterSeconds(answer);
     if (method.toUpperCase() !== "GET" || tried === TRIES) return answer;
     if (seconds === undefined || seconds > WAIT_AT_MOST_SECONDS) return answer;
-    // Unread, it keeps its connection.
+    // An unread body keeps its connection.
     await answer.body?.cancel();
-    // Not all tabs at the same moment.
+    // Keeps tabs from retrying at the same moment.
     await pause(seconds + Math.random(), init?.signal);
   }
 };
 
-/** A sentence of a refusal with the time after which it may do, where that is known and not said. */
+/** Adds the time of the next try if the server gives one and the sentence does not. */
 export const withRetryTime = (sentence: string, answer: Response): string => {
   const seconds = retryAfterSeconds(answer);
   if (seconds === undefined || /\bseconds?\b/.test(sentence)) return sentence;

@@ -2,41 +2,45 @@ import { apiErrorFrom } from "./api-error.ts";
 import { retryAfterSeconds, WAIT_AT_MOST_SECONDS } from "./rate-limit.ts";
 
 /**
- * The streams of a thread, which are open only while somebody wants them. Over HTTP/1.1 a browser has six connections to a server, for
- * all of its tabs together, and a stream takes one for as long as it is open; the official client keeps two for a thread on which
- * something ran. Three tabs left alone would keep the fourth from loading.
+ * Opens the streams of a thread only while they are wanted. Over HTTP/1.1 all tabs share six connections to a
+ * server, and the official client keeps two per thread, so three idle tabs would block a fourth.
  */
 export interface StreamGate {
-  /** For the official client: streams wait until they are wanted, and go on behind the last event that was read. */
+  /**
+   * For the official client. Streams wait until they are wanted, then resume after the last event that was
+   * read.
+   */
   readonly fetch: typeof fetch;
-  /** False as long as nothing is told, since nobody wants it. */
   readonly isOpen: boolean;
-  /** Resolves when the next command has been taken. @throws Error if it is refused, or the server can't be reached */
+  /**
+   * Resolves when the server has accepted the next command.
+   * @throws Error if the server rejects the command or is unreachable
+   */
   nextCommand(): Promise<void>;
-  /** How many pieces of streams have come, signs of life among them. */
-  readonly chunks: number;
-  /** No longer wanted: they are cut after a while, unless they are wanted again before. */
+  /** The number of chunks received, including keep-alive comments. */
+  readonly chunkCount: number;
+  /** Unwanted streams are cut after a delay. */
   setWanted(isWanted: boolean): void;
-  /** Cuts them at once, and refuses those that wait. `want` begins anew. */
+  /** Cuts the streams at once and rejects waiting ones. `setWanted` opens the gate again. */
   close(): void;
 }
 
-/** Ends of runs are told in several events, and whoever looks away for a moment looks back. */
+/** The end of a run consists of several events, and the user may return to the tab soon. */
 const CLOSE_DELAY_MS = 3_000;
 
 const STREAM_PATH = /\/stream\/events$/;
-/** The client opens no stream again that was refused like this. */
+/** The client does not reopen a stream that failed with this error. */
 const CLOSED = Object.assign(new Error("This thread is no longer shown."), { status: 499 });
 
-/** For the official client: as long as its own, but that streams which were cut here wait for nothing else than to be wanted. */
+/** The official client's delays, except that a stream that the gate cut reopens as soon as it is wanted. */
 export const reconnectDelayMs = (attempt: number): number =>
   attempt === 1 ? Math.random() * 300 : Math.min(1_000 * 2 ** (attempt - 2), 5_000) + Math.random() * 1_000;
 
 const NEWLINE = 10;
-/** The line that names an event is shorter; data of megabytes are not kept here. */
+/** Longer than any line with an id. Bounds the memory for data of megabytes. */
 const LINE_AT_MOST = 512;
 
-/** Tells of each piece that comes, and the id of each server-sent event that has come whole. */
+/** Reports each chunk, and the id of each complete server-sent event. */
 const readIds = (
   onChunk: () => void,
   onId: (id: string) => void,
@@ -64,13 +68,13 @@ const readIds = (
   });
 };
 
-/** The server has stored nothing, so the same may be sent again. */
+/** After a 503 the server has stored nothing, so the command may be sent again. */
 const SERVICE_UNAVAILABLE = 503;
 const RESEND_DELAY_MS = 1_000;
 
 const sendCommand: typeof fetch = async (input, init) => {
   const answer = await fetch(input, init);
-  // The official client keeps no headers of a refusal.
+  // The official client drops the headers of an error, and the message needs `retry-after`.
   if (retryAfterSeconds(answer) !== undefined) throw await apiErrorFrom(answer);
   if (answer.status !== SERVICE_UNAVAILABLE) return answer;
   await new Promise((resolve) => setTimeout(resolve, RESEND_DELAY_MS));
@@ -80,8 +84,8 @@ const sendCommand: typeof fetch = async (input, init) => {
 const REOPEN_DELAY_MS = 2_000;
 
 /**
- * A server that is started again, or whose proxy says that it is not there: the client gives up after a few times, and would show a run as
- * going on for ever.
+ * The official client gives up after a few tries while a server restarts, and would show a run as running for
+ * ever.
  */
 const openWithRetry = async (open: () => Promise<Response>): Promise<Response> => {
   for (;;) {
@@ -89,12 +93,12 @@ const openWithRetry = async (open: () => Promise<Response>): Promise<Response> =
       const answer = await open();
       const seconds = retryAfterSeconds(answer);
       if (answer.status < 500 && seconds === undefined) return answer;
-      // Unread, it keeps its connection.
+      // An unread body keeps its connection.
       await answer.body?.cancel();
       const waited = Math.min(seconds ?? 0, WAIT_AT_MOST_SECONDS) * 1_000;
       await new Promise((resolve) => setTimeout(resolve, waited));
     } catch (error) {
-      // What was cut here, or is not wanted any more; else the network.
+      // A TypeError is a network error. Other errors mean that the stream was cut or is no longer wanted.
       if (!(error instanceof TypeError)) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, REOPEN_DELAY_MS * (0.5 + Math.random())));
@@ -106,8 +110,11 @@ interface Waiter {
   reject(fault: unknown): void;
 }
 
-/** Those who wait are told before the client is: it takes what is refused for the end of what it does. */
-const notifying = async (waiting: readonly Waiter[], send: () => Promise<Response>): Promise<Response> => {
+/** Notifies the waiters first, because the official client treats a rejected command as the end of the run. */
+const notifyWaiters = async (
+  waiting: readonly Waiter[],
+  send: () => Promise<Response>,
+): Promise<Response> => {
   try {
     const answer = await send();
     if (answer.ok) for (const { resolve } of waiting) resolve();
@@ -125,30 +132,27 @@ const notifying = async (waiting: readonly Waiter[], send: () => Promise<Respons
 export const createStreamGate = (): StreamGate => {
   let isOpen = false;
   let isClosed = false;
-  let chunks = 0;
-  /** Those who wait for the next command. */
+  let chunkCount = 0;
   const commandWaiters = new Set<Waiter>();
   let closing: ReturnType<typeof setTimeout> | undefined;
-  /** Aborted as the gate closes. */
   let opening = new AbortController();
-  /** Told as the gate opens, or is left. */
   const changes = new EventTarget();
-  /** By the signal of a stream, which stays the same while the client opens it again: the last event that was read. */
+  /** Last event id by the signal of the stream; the client reuses the signal when it reopens the stream. */
   const lastIds = new WeakMap<AbortSignal, string>();
 
-  const cutStreams = (): void => {
+  const cut = (): void => {
     clearTimeout(closing);
     closing = undefined;
     isOpen = false;
     opening.abort();
   };
 
-  /** @throws what the client takes for an end */
+  /** @throws an error after which the client does not reopen the stream */
   const untilOpen = async (signal: AbortSignal): Promise<void> => {
     while (!isOpen) {
       if (isClosed) throw CLOSED;
       signal.throwIfAborted();
-      // The signal is the same each time that the client opens the stream again.
+      // The client reuses `signal` each time it reopens the stream, so listeners would pile up on it.
       const waiting = new AbortController();
       await new Promise((resolve) => {
         changes.addEventListener("change", resolve, { signal: waiting.signal });
@@ -170,7 +174,7 @@ export const createStreamGate = (): StreamGate => {
     if (!answer.ok || answer.body === null) return answer;
     const body = answer.body.pipeThrough(
       readIds(
-        () => (chunks += 1),
+        () => (chunkCount += 1),
         (id) => lastIds.set(signal, id),
       ),
     );
@@ -182,8 +186,8 @@ export const createStreamGate = (): StreamGate => {
       return isOpen;
     },
 
-    get chunks() {
-      return chunks;
+    get chunkCount() {
+      return chunkCount;
     },
 
     fetch: (input, init) => {
@@ -191,7 +195,7 @@ export const createStreamGate = (): StreamGate => {
       if (STREAM_PATH.test(path)) return openStream(input, init);
       const waiting = [...commandWaiters];
       commandWaiters.clear();
-      return notifying(waiting, () => sendCommand(input, init));
+      return notifyWaiters(waiting, () => sendCommand(input, init));
     },
 
     nextCommand: () => new Promise((resolve, reject) => commandWaiters.add({ resolve, reject })),
@@ -199,7 +203,7 @@ export const createStreamGate = (): StreamGate => {
     setWanted(isWanted) {
       isClosed = false;
       if (!isWanted) {
-        if (isOpen) closing ??= setTimeout(cutStreams, CLOSE_DELAY_MS);
+        if (isOpen) closing ??= setTimeout(cut, CLOSE_DELAY_MS);
         return;
       }
       clearTimeout(closing);
@@ -211,7 +215,7 @@ export const createStreamGate = (): StreamGate => {
     },
 
     close() {
-      cutStreams();
+      cut();
       isClosed = true;
       changes.dispatchEvent(new Event("change"));
     },

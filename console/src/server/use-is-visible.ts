@@ -5,6 +5,5 @@ const subscribe = (onChange: () => void): (() => void) => {
   return () => document.removeEventListener("visibilitychange", onChange);
 };
 
-/** Whether the tab is in front of its window, and the window not covered or minimised. */
 export const useIsVisible = (): boolean =>
   useSyncExternalStore(subscribe, () => document.visibilityState === "visible");

@@ -1,9 +1,9 @@
-/** What changes something, as theme.css shows it. */
+/** Buttons that change data. */
 const ACTIONS = "button.primary, button.danger";
 
 /**
- * Whoever clicks twice where once would do wants one assistant, one version, one run: the second click of two comes before React has drawn
- * that the first one is at work. The keyboard's clicks are no such ones.
+ * React disables a button only after the next render, so the second click of a double click would create a
+ * second assistant, version or run. Clicks of the keyboard have `detail` 0 and pass.
  */
 export const ignoreSecondClicks = (): void => {
   document.addEventListener(

@@ -1,6 +1,6 @@
 import { Component, type ReactNode } from "react";
 
-/** Errors of files of the page that could not be loaded; a browser or React asks for such a file only once. */
+/** Errors of page files that failed to load. Browsers and React cache the failure, so only a reload helps. */
 const loadErrors = new WeakSet<Error>();
 window.addEventListener("vite:preloadError", ({ payload }) => loadErrors.add(payload));
 
@@ -8,14 +8,10 @@ const isLoadError = (error: unknown): boolean => error instanceof Error && loadE
 
 interface ErrorBoundaryProps {
   children: ReactNode;
-  /** Loads the page again by itself where a file of it is missing. */
+  /** Reload the page if one of its files fails to load. */
   reloadsPage?: boolean;
 }
 
-/**
- * A fault of the page's own: says so, and keeps what is around it. Where a file of the page is missing, since the server was away or has
- * been replaced by one of another version, only loading the page again helps.
- */
 export class ErrorBoundary extends Component<ErrorBoundaryProps, { fault: unknown }> {
   override state = { fault: undefined as unknown };
 
@@ -24,7 +20,7 @@ export class ErrorBoundary extends Component<ErrorBoundaryProps, { fault: unknow
   }
 
   override componentDidCatch(error: unknown) {
-    // public/loading.js does so a few times: whoever has just come to a page has written nothing in it yet.
+    // public/loading.js reloads a few times. The page has just opened, so the user loses no input.
     if (this.props.reloadsPage === true && isLoadError(error))
       dispatchEvent(new Event("threadloom:unloaded"));
   }
@@ -47,7 +43,7 @@ export class ErrorBoundary extends Component<ErrorBoundaryProps, { fault: unknow
         </p>
         <button
           type="button"
-          // A part that could not be loaded stays so for React, and after an update of the server it has another name.
+          // React caches the failure, and after an update the file has another name.
           onClick={() => location.reload()}
         >
           Reload the page

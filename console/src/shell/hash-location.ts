@@ -2,8 +2,8 @@ import { useSyncExternalStore } from "react";
 import type { BaseLocationHook } from "wouter";
 
 /**
- * Places behind the `#` with a search part of their own: `#/runs?status=error`. wouter's own hook writes the search in front of the `#`,
- * where it is a request to the server and stays as one goes from page to page.
+ * Locations after the `#` with a query of their own: `#/runs?status=error`. wouter's own hook writes the
+ * query before the `#`, where the browser sends it to the server and keeps it on every page.
  */
 
 const current = (): string => location.hash.replace(/^#?\/?/, "/");
@@ -27,13 +27,13 @@ const navigate = (
   const hash = `#${to.replace(/^#?\/?/, "/")}`;
   if (replace) history.replaceState(state, "", hash);
   else history.pushState(state, "", hash);
-  // The browser tells of what people and links change, not of this.
+  // `pushState` and `replaceState` dispatch no event.
   dispatchEvent(new HashChangeEvent("hashchange", { oldURL, newURL: location.href }));
 };
 
 const useHashSearch = (): string => useSyncExternalStore(subscribe, searchOf);
 
-/** For wouter's `Router`: `useLocation` has the path, `useSearch` and `useSearchParams` what is behind the `?`. */
+/** A hook for wouter's `Router`. */
 export const useHashLocation: BaseLocationHook = Object.assign(
   (): [string, typeof navigate] => [useSyncExternalStore(subscribe, pathOf), navigate],
   {

@@ -1,11 +1,10 @@
 import { lazy, type ComponentType, type LazyExoticComponent } from "react";
 
-/** A page of the console: its place in the address and in the navigation. Each is loaded when somebody opens it. */
 export interface Page {
-  /** As wouter matches it. */
+  /** A pattern of wouter. */
   path: string;
   title: string;
-  /** Left out of the navigation if undefined: what leads there stands on other pages. */
+  /** Undefined: other pages link to this one, and the navigation does not. */
   navigation?: string;
   component: LazyExoticComponent<ComponentType>;
 }

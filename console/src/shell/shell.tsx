@@ -8,7 +8,7 @@ import { useSignOut } from "./sign-out.ts";
 import { ThemeChoice } from "./theme-choice.tsx";
 import styles from "./shell.module.css";
 
-/** Whether an address belongs to a page of the navigation; the playground also has the threads. */
+/** The playground also shows `/threads/…`. */
 const isCurrent = ({ path }: Page, location: string): boolean => {
   const start = path.split("/:", 1)[0] ?? path;
   return start === "/"
@@ -16,7 +16,7 @@ const isCurrent = ({ path }: Page, location: string): boolean => {
     : location === start || location.startsWith(`${start}/`);
 };
 
-/** Names the tab after the page, and hands the keyboard to what is new. */
+/** Sets the title of the tab, and moves the keyboard focus to a new page. */
 const PageFrame = ({ page }: { page: Page }) => {
   const main = useRef<HTMLElement>(null);
   useEffect(() => {
@@ -44,7 +44,7 @@ export const Shell = () => {
         className={styles.skip}
         href="#main"
         onClick={(event) => {
-          // The part behind # is the page's address.
+          // The hash is the location of the page.
           event.preventDefault();
           document.getElementById("main")?.focus();
         }}

@@ -25,17 +25,17 @@ type State =
       key: string | undefined;
     };
 
-/** The question that a refusal leads to. Nobody has said anything yet: that is no news. Any other refusal is about something else than who calls. */
+/** A 401 without a key is the normal first answer, so no error is shown. */
 const asking = (signIn: SignIn, key: string | undefined, error: unknown): State => {
   const isFirstTry = key === undefined && statusOf(error) === 401;
   return { kind: "asking", signIn, refusal: isFirstTry ? undefined : messageOf(error) };
 };
 
-/** @param onExpired told what is asked once the server knows this caller no more */
+/** @param onExpired called when the server no longer accepts the credentials */
 const enter = async (key: string | undefined, onExpired: (next: State) => void): Promise<State> => {
   try {
     const signIn = await readSignIn();
-    // A refusal may be about what was asked for, or about who calls: the key was revoked, the token has expired.
+    // A 403 may concern only one operation, so the credentials are checked again.
     let checking: Promise<void> | undefined;
     const checkAgain = (): void => {
       checking ??= connect(signIn, key)
@@ -60,7 +60,7 @@ const enter = async (key: string | undefined, onExpired: (next: State) => void):
   }
 };
 
-/** Lets in who the server lets in: asks for a key only where it wants one. */
+/** Asks for a key only if the server requires one. */
 export const SignInGate = ({ children }: { children: ReactNode }) => {
   const [state, setState] = useState<State>({ kind: "connecting" });
   const tryWith = (key: string | undefined): void => {
@@ -91,7 +91,7 @@ export const SignInGate = ({ children }: { children: ReactNode }) => {
     case "connected": {
       const signOut = (): void => {
         forgetKey();
-        // Nothing that this caller saw stays for the next one.
+        // The next user of the page must not see the data of this caller.
         setState({ kind: "connecting" });
         tryWith(undefined);
       };

@@ -1,8 +1,7 @@
 import { createContext, useContext } from "react";
 
-/** How who has signed in gets out again. */
 export interface SignOut {
-  /** What was given, e.g. `API key`. */
+  /** E.g. `API key`. */
   noun: string;
   signOut(): void;
 }
@@ -10,5 +9,5 @@ export interface SignOut {
 const SignOutContext = createContext<SignOut | undefined>(undefined);
 export const SignOutProvider = SignOutContext.Provider;
 
-/** Undefined if the server wanted nothing. */
+/** Undefined if the server required no credentials. */
 export const useSignOut = (): SignOut | undefined => useContext(SignOutContext);

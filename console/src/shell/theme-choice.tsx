@@ -11,7 +11,6 @@ const storedTheme = (): Theme => {
   return isTheme(stored) ? stored : "system";
 };
 
-/** Light, dark, or what the system says. */
 export const ThemeChoice = () => {
   const [theme, setTheme] = useState(storedTheme);
   useEffect(() => {
