@@ -4,27 +4,25 @@ import { v5 } from "uuid";
 import { truncate } from "./truncate.ts";
 import { useConnection } from "../server/connection.tsx";
 
-/** As the server makes the ids of the assistants that graph ids stand for (platform/domain/assistant-ids.ts); part of the wire. */
+/** Must equal the server's namespace (src/platform/domain/assistant-ids.ts); part of the wire. */
 const SYSTEM_ASSISTANT_NAMESPACE = "6ba7b821-9dad-11d1-80b4-00c04fd430c8";
 
-/** What an assistant is called by. */
 export interface NamedAssistant {
   assistant_id: string;
   graph_id: string;
   name: string;
 }
 
-/** Whether a graph's id stands for this assistant: the server makes one for each graph. */
+/** Whether this is the default assistant that the server creates for each graph. */
 export const isOfGraph = ({
   assistant_id,
   graph_id,
 }: Pick<NamedAssistant, "assistant_id" | "graph_id">): boolean =>
   assistant_id === v5(graph_id, SYSTEM_ASSISTANT_NAMESPACE);
 
-/** A server with more of them is not known. */
+/** Far more than any known server has. */
 const GRAPHS_AT_MOST = 1_000;
 
-/** The ids of the graphs: each has an assistant that the server made. */
 export const useGraphIds = () => {
   const { client } = useConnection();
   return useQuery({
@@ -45,13 +43,13 @@ export const useGraphIds = () => {
   });
 };
 
-/** As the server says it: the types of some fields are not known yet. */
+/** The server marks schemas whose fields do not all have types yet. */
 type Schemas = GraphSchema & { provisional?: true };
 const POLL_MS = 1_000;
 
 /**
- * JSON schemas of a graph's input and state. They are requested again while the server's answer is provisional.
- * @param reference the id of an assistant or a graph; undefined: nothing is requested
+ * JSON schemas of a graph's input and state. The query repeats while they are provisional.
+ * @param reference the id of an assistant or a graph; undefined: no request
  */
 export const useSchemas = (reference: string | undefined) => {
   const { client } = useConnection();
@@ -65,7 +63,7 @@ export const useSchemas = (reference: string | undefined) => {
   });
 };
 
-/** The nodes and edges of an assistant's graph, with those of its subgraphs. */
+/** Includes the nodes of subgraphs. */
 export const useDrawing = (assistantId: string | undefined) => {
   const { client } = useConnection();
   return useQuery({
@@ -76,10 +74,9 @@ export const useDrawing = (assistantId: string | undefined) => {
   });
 };
 
-/** In one list to choose from; more are found by their ids. */
+/** Other assistants can be opened by their ids. */
 const LISTED_AT_MOST = 500;
 
-/** Assistants to choose from, by their names. */
 export const useAssistantNames = () => {
   const { client } = useConnection();
   return useQuery({
@@ -96,6 +93,6 @@ export const useAssistantNames = () => {
   });
 };
 
-/** An assistant in a list: one that is called as its graph is that graph. */
+/** The default assistant of a graph has the name of the graph. */
 export const assistantText = ({ name, graph_id }: NamedAssistant): string =>
   name === graph_id ? truncate(name) : `${truncate(name) || "unnamed"} (${truncate(graph_id)})`;

@@ -4,7 +4,7 @@ import { ErrorNotice } from "./notice.tsx";
 
 export type CancelAction = "interrupt" | "rollback";
 
-/** Asks how runs are to be cancelled. `onCancel` rejects with what the server refused; then the dialog stays and says it. */
+/** If `onCancel` rejects, the dialog stays open and shows the error. */
 export const CancelDialog = ({
   question,
   onCancel,

@@ -3,13 +3,13 @@ import type { Interrupt, ThreadTask } from "@langchain/langgraph-sdk";
 import { useConnection, type Connection } from "../server/connection.tsx";
 import { refetchEvery } from "../server/queries.ts";
 
-/** Where in a thread; the namespace is empty in the root graph. */
+/** The namespace is empty in the root graph. */
 export interface CheckpointRef {
   checkpoint_id: string;
   checkpoint_ns: string;
 }
 
-/** A state of a thread without its values, as the lists of states need it; `tasks` only where they were asked for. */
+/** A state without its values. `tasks` is present only if requested. */
 export interface StoredCheckpoint {
   checkpoint: CheckpointRef | null;
   parent_checkpoint: CheckpointRef | null;
@@ -24,7 +24,7 @@ const FIELDS = ["checkpoint", "parent_checkpoint", "created_at", "metadata", "ne
 
 export interface HistoryPage {
   threadId: string;
-  /** Of the graph within the thread; empty: the root. */
+  /** Of the subgraph; empty: the root graph. */
   namespace: string;
   /** 1 to 1,000. */
   limit: number;
@@ -33,7 +33,10 @@ export interface HistoryPage {
   withTasks?: boolean;
 }
 
-/** Checkpoints of a thread, the newest first, without their values. @throws ApiError */
+/**
+ * Newest first, without values.
+ * @throws ApiError
+ */
 export const readHistory = async (
   { request }: Pick<Connection, "request">,
   { threadId, namespace, limit, before, withTasks = false }: HistoryPage,
@@ -54,7 +57,7 @@ export const readHistory = async (
 const idOf = ({ checkpoint }: StoredCheckpoint): string => checkpoint?.checkpoint_id ?? "";
 
 const HISTORY_PAGE = 100;
-/** What has come since the list was read last is looked for in so many pages; if it is more, the list begins anew. */
+/** Pages that are searched for the newest known checkpoint. If it is not found, the list starts over. */
 const NEW_PAGES_AT_MOST = 10;
 
 interface KnownHistory {
@@ -62,7 +65,10 @@ interface KnownHistory {
   hasOlder: boolean;
 }
 
-/** The newest of a history, and what is known of it already behind them. @throws ApiError */
+/**
+ * Reads new checkpoints and adds the known older ones.
+ * @throws ApiError
+ */
 const readNewest = async (
   connection: Connection,
   source: { threadId: string; namespace: string },
@@ -83,7 +89,7 @@ const readNewest = async (
     if (known === undefined || newestKnown === undefined || pages === NEW_PAGES_AT_MOST)
       return { states, hasOlder: true };
     const oldest = idOf(page.at(-1) as StoredCheckpoint);
-    // Ids rise with time. What is known and as new as the page is in the page, or gone.
+    // Ids rise with time. A known checkpoint that is as new as this page is in the page, or was deleted.
     if (oldest <= idOf(newestKnown))
       return {
         states: [...states, ...known.states.filter((state) => idOf(state) < oldest)],
@@ -93,7 +99,8 @@ const readNewest = async (
 };
 
 /**
- * The checkpoints of a thread, page by page, the newest first. While `isChanging` the newest are asked for again every second.
+ * The checkpoints of a thread, page by page, newest first. While `isChanging`, the newest are read every
+ * second.
  */
 export const useHistory = (threadId: string, namespace: string, isChanging: boolean) => {
   const connection = useConnection();
@@ -113,7 +120,7 @@ export const useHistory = (threadId: string, namespace: string, isChanging: bool
         limit: HISTORY_PAGE,
         before: before && idOf(before),
       });
-      // A page that is asked for again while this one is on its way knows nothing of it.
+      // A refetch in flight would overwrite this page.
       await queries.cancelQueries({ queryKey: key });
       queries.setQueryData<KnownHistory>(key, (known) => ({
         states: [...(known?.states ?? []), ...page],

@@ -1,6 +1,5 @@
 import { useState, type ReactNode } from "react";
 
-/** Puts a text into the clipboard, and says so. */
 export const Copy = ({ text, label, children }: { text: string; label?: string; children: ReactNode }) => {
   const [said, setSaid] = useState("");
   const copy = async (): Promise<void> => {

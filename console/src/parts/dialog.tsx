@@ -1,10 +1,9 @@
 import { useEffect, useId, useRef, type ReactNode } from "react";
 import { truncate } from "./truncate.ts";
 
-/** Titles have names in them. */
+/** Titles contain names of any length. */
 const CHARACTERS_OF_TITLE = 250;
 
-/** A modal dialog, the browser's own: focus stays in it, Escape closes it, and the keyboard returns to where it was. */
 export const Dialog = ({
   title,
   onClose,
@@ -21,7 +20,7 @@ export const Dialog = ({
     opener.current ??= document.activeElement;
     dialog.current?.showModal();
     return () => {
-      // The browser gives the keyboard back when a dialog is closed, not when it is taken out of the document.
+      // The browser restores the focus when a dialog is closed, not when it is removed from the document.
       if (document.activeElement === document.body && opener.current instanceof HTMLElement)
         opener.current.focus();
     };
@@ -31,7 +30,7 @@ export const Dialog = ({
       ref={dialog}
       aria-labelledby={id}
       onClose={({ target, currentTarget }) => {
-        // React also tells a dialog of those that stand in it.
+        // React also passes on the event of nested dialogs.
         if (target === currentTarget) onClose();
       }}
     >
@@ -53,7 +52,6 @@ export const Dialog = ({
   );
 };
 
-/** Asks before what can't be undone. */
 export const Confirmation = ({
   question,
   action,
@@ -61,7 +59,7 @@ export const Confirmation = ({
   onClose,
 }: {
   question: string;
-  /** What the button says, e.g. `Delete`. */
+  /** E.g. `Delete`. */
   action: string;
   onConfirm(): void;
   onClose(): void;

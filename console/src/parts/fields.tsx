@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import styles from "./fields.module.css";
 
-/** Names and what they are, below each other; what is undefined is left out. */
+/** Leaves out fields that are undefined. */
 export const Fields = ({ fields }: { fields: readonly (readonly [string, ReactNode])[] }) => (
   <dl className={styles.fields}>
     {fields

@@ -1,3 +1,3 @@
-/** Whether something is an object as JSON has it: not null, and no list. */
+/** An object as in JSON: neither null nor a list. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

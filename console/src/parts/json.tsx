@@ -2,9 +2,8 @@ import { useId, useState } from "react";
 import { LongText } from "./long-text.tsx";
 import styles from "./json.module.css";
 
-/** Of one list or object, before somebody asks for the others: what a graph keeps may have thousands. */
+/** A list in a state may have thousands of items. */
 const SHOWN_FIRST = 100;
-/** Of one text. */
 const CHARACTERS_SHOWN = 2_000;
 
 const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;
@@ -22,7 +21,7 @@ const summaryOf = (value: object): string => {
   return keys.length === 0 ? "empty" : keys.length > 4 ? `${names}, …` : names;
 };
 
-/** What is below is made when it is opened. */
+/** Renders its children only while it is open. */
 const Branch = ({ name, value, depth }: { name: string | undefined; value: object; depth: number }) => {
   const [isOpen, setIsOpen] = useState(depth > 0);
   const [shown, setShown] = useState(SHOWN_FIRST);
@@ -63,7 +62,7 @@ const Node = ({ name, value, depth }: { name?: string; value: unknown; depth: nu
     </span>
   );
 
-/** A value to look into. `depth`: levels that are open at first. */
+/** `depth`: levels that are open at first. */
 export const JsonView = ({ value, depth = 1 }: { value: unknown; depth?: number }) => (
   <div className={styles.view}>
     <Node value={value} depth={depth} />
@@ -72,16 +71,14 @@ export const JsonView = ({ value, depth = 1 }: { value: unknown; depth?: number 
 
 interface JsonEditorProps {
   label: string;
-  /** What stands there at first. */
   initial: unknown;
-  /** Undefined while the text is no JSON. */
+  /** Undefined while the text is not valid JSON. */
   onChange(value: { json: unknown } | undefined): void;
   rows?: number;
-  /** Whether no text at all is a value, too: `undefined`. */
+  /** Whether an empty text is valid and means `undefined`. */
   mayBeEmpty?: boolean;
 }
 
-/** A value as text. Says what is wrong with it as it is written. */
 export const JsonEditor = ({ label, initial, onChange, rows = 8, mayBeEmpty = false }: JsonEditorProps) => {
   const [text, setText] = useState(() => JSON.stringify(initial, null, 2) ?? "");
   const [fault, setFault] = useState<string>();

@@ -1,18 +1,16 @@
 import { useState, type ReactNode } from "react";
 
-/** Laying out a text of megabytes at once holds the page up for half a minute: it comes piece by piece. */
+/** The layout of a text of megabytes blocks the page for half a minute. */
 const CHARACTERS_ADDED = 50_000;
 
-/** The beginning of a text, and a button for more of it where there is more. */
 export const LongText = ({
   text,
   characters,
   children,
 }: {
   text: string;
-  /** At first. */
+  /** Shown at first. */
   characters: number;
-  /** Draws what is shown. */
   children(shown: string): ReactNode;
 }) => {
   const [length, setLength] = useState(characters);

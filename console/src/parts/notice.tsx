@@ -1,7 +1,6 @@
 import type { ReactNode } from "react";
 import { messageOf } from "../server/connection.tsx";
 
-/** What went wrong, in the server's own sentence; nothing if nothing did. Screen readers say it at once. */
 export const ErrorNotice = ({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) =>
   error == null ? null : (
     <div role="alert" className="notice bad">
@@ -14,7 +13,7 @@ export const ErrorNotice = ({ error, onRetry }: { error: unknown; onRetry?: (() 
     </div>
   );
 
-/** Says above a form that some of its fields have no types yet. */
+/** Shown while the schemas are provisional. */
 export const ReadingNotice = ({ schemas }: { schemas: { provisional?: true } | undefined }) =>
   schemas?.provisional === true ? (
     <p className="faint" role="status">
@@ -22,5 +21,4 @@ export const ReadingNotice = ({ schemas }: { schemas: { provisional?: true } | u
     </p>
   ) : null;
 
-/** Stands where a list has nothing to show. */
 export const Empty = ({ children }: { children: ReactNode }) => <p className="faint">{children}</p>;

@@ -1,6 +1,6 @@
 import { durationText } from "./time.tsx";
 
-/** A run as `/runs/search` tells of it. An older server, or a `select`, leaves fields out. */
+/** A result of `/runs/search`. Older servers and a `select` leave fields out. */
 export interface Run {
   run_id: string;
   thread_id: string;
@@ -18,7 +18,7 @@ export interface Run {
   metadata?: Record<string, unknown>;
 }
 
-/** What lists show: metadata may be large, and are read with a run. */
+/** Without metadata, which may be large. */
 export const LISTED_FIELDS = [
   "run_id",
   "thread_id",
@@ -39,19 +39,18 @@ export const RUN_STATUSES = ["pending", "running", "success", "error", "timeout"
 export const isOver = ({ status }: Pick<Run, "status">): boolean =>
   status !== "pending" && status !== "running";
 
-/** For how long a run has been executed, or was, in words; undefined if it has not started. */
+/** Undefined if the run has not started. */
 export const durationOf = (
   { run_started_at: started, run_ended_at: ended }: Run,
   now: number,
 ): string | undefined => {
   if (started == null) return undefined;
-  // The clock of the server may be ahead of the browser's.
+  // The clock of the server may be ahead of the clock of the browser.
   return durationText(Math.max(0, (ended == null ? now : Date.parse(ended)) - Date.parse(started)));
 };
 
 const asText = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 
-/** An error in one line; a list shows its beginning. */
 export const errorLine = ({ error }: Run): string =>
   error == null ? "" : `${asText(error.error)}: ${asText(error.message)}`.replace(/\s+/g, " ").slice(0, 300);

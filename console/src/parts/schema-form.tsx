@@ -1,4 +1,4 @@
-// The entry of the package also loads its test registry, which needs another validator.
+// The main entry of the package also loads its test registry, which needs another validator.
 import Form from "@rjsf/core/lib/components/Form.js";
 import type { UiSchema } from "@rjsf/utils";
 import {
@@ -22,40 +22,38 @@ import { TEMPLATES } from "./schema-form/templates.tsx";
 import { SchemaValidation } from "./schema-form/validation.ts";
 import { WIDGETS } from "./schema-form/widgets.tsx";
 
-/** What is known of a value as somebody writes it. */
 export interface Validity {
-  /** It is JSON, and fits its schema. A schema that can't be read allows everything. */
+  /** The value is JSON and matches its schema. A schema that cannot be read allows every value. */
   valid: boolean;
-  /** One sentence for each thing that is wrong, with its place. */
+  /** One sentence per error, with its path. */
   errors: readonly string[];
-  /** False while what is written is no JSON: the value is then the last one that was. */
+  /** False while the text is not valid JSON; the value is then the last valid one. */
   isJson: boolean;
 }
 
 export interface SchemaFormProps {
-  /** A JSON schema, as a graph gives it: not trusted to be one. */
+  /** A JSON schema from a graph, which may be invalid. */
   schema: unknown;
   value: unknown;
   onChange(value: unknown, validity: Validity): void;
-  /** What the value is, where it is written as JSON; e.g. `Context`. */
+  /** The name of the value in the JSON view, e.g. `Context`. */
   label: string;
-  /** Whether to say at once how valid the value is: where something else, that may have said otherwise, was shown before. */
+  /** Report the validity on mount, because the previous view may have reported another one. */
   reportsAtOnce?: boolean;
 }
 
-/** `judge` is asked once, as the value is shown. */
 const useInitialReport = (
   { reportsAtOnce, value, onChange }: SchemaFormProps,
-  judge: (value: unknown) => Validity,
+  validate: (value: unknown) => Validity,
 ): void => {
-  const say = useEffectEvent(() => {
-    if (reportsAtOnce === true) onChange(value, judge(value));
+  const report = useEffectEvent(() => {
+    if (reportsAtOnce === true) onChange(value, validate(value));
   });
-  // What comes later is said as it is written.
-  useEffect(() => say(), []);
+  // Later changes report in `onChange`.
+  useEffect(() => report(), []);
 };
 
-/** Defaults of the schema are shown, never filled in: a graph has them without being told, also when they change. */
+/** Defaults are shown but never filled in: the graph applies them itself, even after they change. */
 const BEHAVIOUR = {
   emptyObjectFields: "skipDefaults",
   arrayMinItems: { populate: "never" },
@@ -66,7 +64,7 @@ const LAYOUT: UiSchema = {
   "ui:globalOptions": { enableOptionalDataFieldForType: ["object", "array"] },
 };
 
-/** What the library can't draw is written as JSON. */
+/** Falls back to JSON if the form library throws. */
 class FormBoundary extends Component<{ otherwise: ReactNode; children: ReactNode }, { hasFailed: boolean }> {
   override state = { hasFailed: false };
   static getDerivedStateFromError = () => ({ hasFailed: true });
@@ -75,7 +73,6 @@ class FormBoundary extends Component<{ otherwise: ReactNode; children: ReactNode
   }
 }
 
-/** Whether a value fits a schema, for whoever has no form. */
 const useValidation = (schema: unknown): ((value: unknown) => Validity) => {
   const validation = useMemo(() => new SchemaValidation(isObject(schema) ? schema : {}), [schema]);
   return (value) => {
@@ -84,7 +81,7 @@ const useValidation = (schema: unknown): ((value: unknown) => Validity) => {
   };
 };
 
-/** The whole value as JSON, checked against its schema; what is wrong is said below it. */
+/** The whole value as JSON, checked against its schema. */
 export const CheckedJson = (props: SchemaFormProps & { note?: string | undefined }) => {
   const { schema, value, onChange, label, note } = props;
   const validate = useValidation(schema);
@@ -126,30 +123,30 @@ const Errors = ({ errors }: { errors: readonly string[] }) => (
 );
 
 /**
- * A value as the form of its JSON schema. What a form can't do is written as JSON in its place; if it can do nothing, the whole
- * is. Who gives it another value from outside than it has said gives it another `key`.
+ * Edits a value with a form of its JSON schema. A part without a form is edited as JSON; change `key` to set
+ * another value from outside.
  */
 export const SchemaForm = (props: SchemaFormProps) => {
   const { schema, value, onChange } = props;
   const id = useId();
   const validation = useMemo(() => new SchemaValidation(isObject(schema) ? schema : {}), [schema]);
   const prepared = useMemo(() => formSchemaOf(schema), [schema]);
-  // As the library keeps it: an object that was added and has nothing in it yet is more than none.
+  // As the form library keeps it: an added object without fields is not the same as no object.
   const [written, setWritten] = useState(value);
   const unread = useRef(new Set<string>());
   const latest = useRef(value);
-  // Before a field that is taken out says so, which it does in an effect.
+  // A removed field reports in an effect, which must see the latest value.
   useLayoutEffect(() => {
     latest.current = value;
   }, [value]);
-  // Of the first value only: what is half written in a form may fit for a moment in nothing.
+  // Only the first value is checked, because a half-written value may not match for a moment.
   const [against] = useState(() => ("schema" in prepared ? unfitReason(value, prepared.schema) : undefined));
-  const judge = (current: unknown): Validity => {
+  const validate = (current: unknown): Validity => {
     const errors = validation.errorsOf(current).map(errorText);
     if (unread.current.size === 0) return { valid: errors.length === 0, errors, isJson: true };
     return { valid: false, errors: [...errors, "A part of this is not valid JSON."], isJson: false };
   };
-  useInitialReport(props, judge);
+  useInitialReport(props, validate);
   if (!("schema" in prepared) || against !== undefined) {
     const reason = "schema" in prepared ? against : prepared.reason;
     return <CheckedJson {...props} reportsAtOnce={false} note={`No form is available: ${reason}.`} />;
@@ -159,7 +156,7 @@ export const SchemaForm = (props: SchemaFormProps) => {
       if (isJson === !unread.current.has(field)) return;
       if (isJson) unread.current.delete(field);
       else unread.current.add(field);
-      onChange(latest.current, judge(latest.current));
+      onChange(latest.current, validate(latest.current));
     },
   };
   const beside = keysOutsideForm(value, prepared.schema);
@@ -183,7 +180,7 @@ export const SchemaForm = (props: SchemaFormProps) => {
         onChange={({ formData }) => {
           const sent = asSent(formData);
           setWritten(formData);
-          onChange(sent, judge(sent));
+          onChange(sent, validate(sent));
         }}
       />
       {beside.length > 0 && (

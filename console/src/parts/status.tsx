@@ -11,7 +11,6 @@ const TONES: ReadonlyMap<string, string> = new Map([
   ["timeout", "bad"],
 ]);
 
-/** The status of a run or a thread: a word, and a colour for who sees it. */
 export const Status = ({ status }: { status: string }) => (
   <span className={styles[TONES.get(status) ?? "other"]} data-status={status}>
     {status}

@@ -2,14 +2,12 @@ import type { ReactNode } from "react";
 import styles from "./table.module.css";
 
 interface TableProps {
-  /** Of what it is. */
   label: string;
-  /** What stands above each column. */
   columns: readonly ReactNode[];
   children: ReactNode;
 }
 
-/** A table that scrolls on its own where it is wider than the page. */
+/** A table wider than the page scrolls by itself. */
 export const Table = ({ label, columns, children }: TableProps) => (
   <div className={styles.region} role="region" aria-label={label} tabIndex={0}>
     <table className={styles.table}>

@@ -17,7 +17,7 @@ const inWords = (date: Date): string => {
   return relative.format(Math.round(seconds / length), unit);
 };
 
-/** A time as people say it ("5 minutes ago"), with the exact one on hover. `iso`: as the API gives it. */
+/** A relative time, with the exact time on hover. */
 export const Time = ({ iso }: { iso: string }) => {
   const [, renew] = useState(0);
   useEffect(() => {
@@ -33,7 +33,7 @@ export const Time = ({ iso }: { iso: string }) => {
   );
 };
 
-/** A length of time in milliseconds, as people say it: `340 ms`, `2.4 s`, `3 min 5 s`. */
+/** E.g. `340 ms`, `2.4 s`, `3 min 5 s`. */
 export const durationText = (milliseconds: number): string => {
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1_000).toFixed(1)} s`;
@@ -41,7 +41,7 @@ export const durationText = (milliseconds: number): string => {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 };
 
-/** `2026-11-22T16:30` of here, as an element `datetime-local` has it; empty for what is no time. */
+/** A local time for `datetime-local`, e.g. `2026-11-22T16:30`; empty if `iso` is not a time. */
 export const localTimeOf = (iso: string | null | undefined): string => {
   const date = new Date(iso ?? "");
   if (Number.isNaN(date.getTime())) return "";

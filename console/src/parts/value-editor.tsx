@@ -4,17 +4,17 @@ import styles from "./value-editor.module.css";
 
 export type { Validity };
 
-/** Loaded when somebody writes something: it is larger than most pages. */
+/** Loaded on demand, because it is larger than most pages. */
 const SchemaForm = lazy(async () => ({ default: (await import("./schema-form.tsx")).SchemaForm }));
 const CheckedJson = lazy(async () => ({ default: (await import("./schema-form.tsx")).CheckedJson }));
 
 const VIEWS = ["Form", "JSON"] as const;
 type View = (typeof VIEWS)[number];
 
-/** How a value is at first, before anybody has written: nothing is known to be wrong with it. */
+/** The validity before the user has changed a value. */
 export const UNTOUCHED: Validity = { valid: true, errors: [], isJson: true };
 
-/** A value, written as a form or as JSON, whichever somebody likes. Give it another `key` with another value or schema. */
+/** Edits a value as a form or as JSON. Change `key` to set another value or schema. */
 export const ValueEditor = (props: SchemaFormProps) => {
   const [view, setView] = useState<View>("Form");
   const [isSwitched, setIsSwitched] = useState(false);

@@ -1,20 +1,17 @@
 import { stepsOf } from "./patterns.ts";
 import { isObject } from "../is-object.ts";
 
-/** Schemas that are looked at for one value; some unfold without end. */
+/** Subschemas visited per value; some schemas are recursive without end. */
 const VISITS_AT_MOST = 20_000;
-/** Of patterns, and of lists that are compared with themselves, over all of one value: half a second, roughly. */
+/** For patterns and unique items, per value. Takes about half a second. */
 const STEPS_AT_MOST = 50_000_000;
-/** Its expression takes time that doubles with each character. */
+/** The validator's expression for this format takes time that doubles with each character. */
 const SLOW_FORMAT = "url";
 
-/** The most that a value has of each in one place. */
+/** The largest size anywhere in a value. */
 interface Size {
-  /** Of a text, or of a key. */
   characters: number;
-  /** Of a list. */
   items: number;
-  /** Of an object. */
   keys: number;
 }
 const NO_SIZE: Size = { characters: 0, items: 0, keys: 0 };
@@ -31,9 +28,9 @@ const sizeOf = (value: unknown): Size => {
 };
 
 /**
- * A copy of a schema of somebody else that can be held against a value in bounded time, for a validator that knows no bounds: it reads `type`
- * wherever it comes to a schema, so that is where its steps are counted; and what would take too long for the value at hand, which
- * patterns may, is not there for it from then on.
+ * A copy of an untrusted schema that a validator without bounds can check in bounded time. The validator
+ * reads `type` of each subschema, so a getter there counts the steps and hides keywords that would take too
+ * long for the value.
  */
 export class BoundedSchema {
   readonly schema: unknown;
@@ -45,7 +42,7 @@ export class BoundedSchema {
     this.schema = this.#copyOf(schema);
   }
 
-  /** Before each value that is held against it. */
+  /** Call before each value. */
   begin(value: unknown): void {
     this.#visits = 0;
     this.#steps = 0;
@@ -57,7 +54,6 @@ export class BoundedSchema {
     if (this.#visits > VISITS_AT_MOST) throw new Error("The schema contains itself without end.");
   }
 
-  /** Whether there is time for so many more. */
   #mayTake(steps: number): boolean {
     if (this.#steps + steps > STEPS_AT_MOST) return false;
     this.#steps += steps;
@@ -73,7 +69,10 @@ export class BoundedSchema {
     return copy;
   }
 
-  /** Also what only looks like a schema, such as its `properties`: there these names lead to objects, which stay as they are. */
+  /**
+   * Also guards objects that are no schemas, such as `properties`. There these names hold objects, which stay
+   * unchanged.
+   */
   #guard(copy: Record<string, unknown>): void {
     const { type, pattern, patternProperties, format, uniqueItems } = own(
       copy,
@@ -103,7 +102,7 @@ export class BoundedSchema {
     }
     if (isObject(patternProperties)) {
       const each = Object.keys(patternProperties).map(stepsOf);
-      // Which other properties there are is not known without them.
+      // Additional properties are unknown without the pattern properties.
       guard(
         ["patternProperties", "additionalProperties", "unevaluatedProperties"],
         ({ characters, keys }) => Math.max(keys, 1) * each.reduce((sum, steps) => sum + steps(characters), 0),
@@ -114,7 +113,7 @@ export class BoundedSchema {
   }
 }
 
-/** Also of the name `__proto__`. */
+/** Also defines a key named `__proto__`. */
 const define = (object: object, key: string, value: unknown): void => {
   Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
 };

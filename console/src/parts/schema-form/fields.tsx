@@ -5,18 +5,16 @@ import { isObject } from "../is-object.ts";
 import { CHOICES_FIELD, JSON_FIELD, MESSAGES_FIELD } from "./kinds.ts";
 import styles from "./schema-form.module.css";
 
-/** What fields of ours say to the form they stand in. */
 export interface FormContext {
-  /** Whether what is written in a field is JSON. */
   onWritten(id: string, isJson: boolean): void;
 }
 
-/** What a form does not show, as text in its place. Emptied, it is not there. */
+/** A part of the value without a form, edited as JSON. An empty text removes the part. */
 const JsonField = ({ schema, name, formData, onChange, fieldPathId, registry }: FieldProps) => {
   const { onWritten } = registry.formContext as FormContext;
   const id = fieldPathId.$id;
   const forget = useEffectEvent((field: string) => onWritten(field, true));
-  // What is taken out of the form can't be wrong any more.
+  // A removed field must not keep the form invalid.
   useEffect(() => () => forget(id), [id]);
   const reason = schema["x-reason"] as string | undefined;
   const fallback = schema["x-default"] as string | undefined;
@@ -60,13 +58,13 @@ const roleOf = ({ role, type }: Message): string => {
   return ROLE_OF_TYPE.get(name) ?? name;
 };
 
-/** A message keeps the way in which it says who speaks: `role` or `type`. */
+/** A message keeps its own field for the role: `role` or `type`. */
 const withRole = (message: Message, role: string): Message =>
   message["role"] === undefined && message["type"] !== undefined
     ? { ...message, type: TYPE_OF_ROLE.get(role) ?? role }
     : { ...message, role };
 
-/** A list of messages: who speaks, and the text. What else a message may have is kept. */
+/** Edits role and text, and keeps all other fields of a message. */
 const MessagesField = (props: FieldProps) => {
   const { schema, name, formData, onChange, fieldPathId, required } = props;
   const title = schema.title ?? name;
@@ -122,7 +120,7 @@ const MessagesField = (props: FieldProps) => {
   );
 };
 
-/** Several of a few; nothing given and an empty list are two things. */
+/** No value and an empty list are different values. */
 const ChoicesField = ({ schema, name, formData, onChange, fieldPathId, required }: FieldProps) => {
   const choices: readonly unknown[] = (schema.items as RJSFSchema).enum ?? [];
   const chosen: readonly unknown[] = Array.isArray(formData) ? formData : [];

@@ -12,25 +12,24 @@ import {
   staying,
 } from "./kinds.ts";
 
-/** Whatever a graph says its schema is. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Schemas come from graphs, which may have written anything. A form that is larger than this helps nobody. */
+/** Graphs may declare any schema. A larger form would not be usable. */
 const LEVELS_AT_MOST = 8;
 const NODES_AT_MOST = 400;
 const OPTIONS_AT_MOST = 20;
 const CHOICES_AT_MOST = 500;
 const CHARACTERS_OF_TEXTS = 2_000;
 
-/** Keywords that say which fields there are, in a way that a form does not follow. */
+/** Keywords with conditional fields, which a form does not support. */
 const CONDITIONAL = ["if", "dependencies", "dependentSchemas", "patternProperties", "prefixItems"] as const;
-/** Kept as they are. What else a value has to be, validation says. */
+/** Copied to the form. Validation checks all other keywords. */
 const KEPT = ["minItems", "maxItems", "minimum", "maximum", "multipleOf"] as const;
 
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value.slice(0, CHARACTERS_OF_TEXTS) : undefined;
 
-/** What the form says beside a field: its title and description, its default (which is never filled in), its format. */
+/** Title, description, default and format; the default is shown but never filled in. */
 const wordsOf = (schema: JsonSchema): RJSFSchema => {
   const title = textOf(schema["title"]);
   const description = textOf(schema["description"]);
@@ -53,7 +52,7 @@ const jsonField = (schema: JsonSchema, reason?: string): RJSFSchema => ({
 
 const isJsonField = (schema: RJSFSchema): boolean => schema.$id === JSON_FIELD;
 
-/** The part of a schema that `#/…/…` names. */
+/** The subschema at a pointer `#/…/…`. */
 const resolve = (root: JsonSchema, reference: string): unknown => {
   if (!reference.startsWith("#")) return undefined;
   const path = reference.slice(1).split("/").slice(1);
@@ -68,7 +67,7 @@ const resolve = (root: JsonSchema, reference: string): unknown => {
 const isScalar = (value: unknown): boolean =>
   value === null || ["string", "number", "boolean"].includes(typeof value);
 
-/** Walks a schema once, and makes one that a form can follow: without references, without surprises, of bounded size. */
+/** Converts a schema into one that a form supports: without references and of bounded size. */
 class Preparation {
   #nodes = 0;
   readonly #root: JsonSchema;
@@ -126,7 +125,7 @@ class Preparation {
     };
   }
 
-  /** One that adds nothing but words is common; those that add fields are laid together if they are plain objects. */
+  /** An `allOf` often only adds a description to one schema. Several plain objects are merged. */
   #prepareAll(given: JsonSchema, all: unknown[], depth: number): RJSFSchema {
     const { allOf: _all, ...own } = given;
     const parts = all.map((part) => {
@@ -205,7 +204,8 @@ class Preparation {
     const item = isObject(items) ? this.prepare(items, depth + 1) : undefined;
     if (item === undefined || isJsonField(item))
       return jsonField(given, item?.["x-reason"] as string | undefined);
-    // Several of a few choices: a row of boxes. The same one twice would be lost in them, but nobody means it.
+    // Check boxes for a list of choices. A choice that occurs twice would be lost, but lists of choices are
+    // meant as sets.
     if (item.enum !== undefined && item.enum.length <= OPTIONS_AT_MOST)
       return { ...wordsOf(given), $id: CHOICES_FIELD, type: "array", items: item };
     const first = firstValueOf(item);
@@ -249,7 +249,7 @@ class Preparation {
   }
 }
 
-/** The schema that the form follows; or why there can be none, as the second half of a sentence. */
+/** Returns the schema of the form, or the end of a sentence that says why no form is available. */
 export const formSchemaOf = (schema: unknown): { schema: RJSFSchema } | { reason: string } => {
   if (!isObject(schema)) return { reason: "the graph declares no schema" };
   try {
@@ -258,7 +258,7 @@ export const formSchemaOf = (schema: unknown): { schema: RJSFSchema } | { reason
     const reason = prepared["x-reason"] as string | undefined;
     return { reason: reason ?? "its schema names no fields" };
   } catch {
-    // E.g. a reference that is no address.
+    // E.g. a malformed reference.
     return { reason: "its schema cannot be read" };
   }
 };

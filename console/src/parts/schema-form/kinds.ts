@@ -1,12 +1,12 @@
 import type { RJSFSchema } from "@rjsf/utils";
 
-/** Fields of ours, which a prepared schema names with `$id`. */
+/** Custom fields; a prepared schema names them in `$id`. */
 export const JSON_FIELD = "JsonField";
 export const MESSAGES_FIELD = "MessagesField";
 
 export const CHOICES_FIELD = "ChoicesField";
 
-/** Names that every object has; libraries take them for what they are not. */
+/** The form library would take the inherited members of objects for properties. */
 export const isInherited = (name: string): boolean => name in Object.prototype;
 
 const TYPES = ["string", "number", "integer", "boolean", "object", "array", "null"] as const;
@@ -23,7 +23,7 @@ const TYPE_WORDS: Readonly<Record<TypeName, string>> = {
   null: "Nothing (null)",
 };
 
-/** What an item of a list is before somebody writes it. */
+/** The first value of a new list item. */
 const FIRST_VALUES: Readonly<Record<TypeName, unknown>> = {
   string: "",
   number: 0,
@@ -34,7 +34,7 @@ const FIRST_VALUES: Readonly<Record<TypeName, unknown>> = {
   null: null,
 };
 
-/** A list of one type: for the library, an option of the type "null" is what nothing at all looks like most. */
+/** A list, because the form library matches an option of type "null" with an undefined value. */
 export const NULL: RJSFSchema = { type: ["null"] };
 
 export const optionNameOf = ({ const: constant, title, type, enum: choices }: RJSFSchema): string => {
@@ -47,7 +47,7 @@ export const optionNameOf = ({ const: constant, title, type, enum: choices }: RJ
 const optionsOf = ({ anyOf, oneOf }: RJSFSchema): readonly RJSFSchema[] =>
   (anyOf ?? oneOf ?? []) as RJSFSchema[];
 
-/** One that is not gone when it is emptied: an item of a list, or what has to be given. */
+/** Marks a schema whose value stays when it is emptied: a list item or a required field. */
 export const staying = (schema: RJSFSchema): RJSFSchema => {
   for (const option of optionsOf(schema)) option["x-stays"] = true;
   return { ...schema, "x-stays": true };

@@ -1,4 +1,4 @@
-/** How long a pattern may take: at most `factor` times the length of the text to the power of `power`, in steps. */
+/** An upper bound of the steps: `factor` times the length of the text to the power of `power`. */
 interface Cost {
   power: number;
   factor: number;
@@ -12,7 +12,7 @@ const product = (one: Cost, other: Cost): Cost => ({
 });
 const isFree = ({ power, factor }: Cost): boolean => power === 0 && factor === 1;
 
-/** What repeating costs; undefined where ways to repeat multiply with the text: `(a+)+`, `(a|b)*`. */
+/** Undefined if the ways to match multiply with the text: `(a+)+`, `(a|b)*`. */
 const repeated = (cost: Cost, quantifier: RegExpExecArray): Cost | undefined => {
   const [text, least, comma, most] = quantifier;
   if (text.startsWith("?")) return product(cost, { power: 0, factor: 2 });
@@ -26,8 +26,8 @@ const repeated = (cost: Cost, quantifier: RegExpExecArray): Cost | undefined => 
 };
 
 /**
- * The cost of a regular expression, an upper bound; undefined if nothing is known to bound it. It looks at how it is written alone: some that
- * are harmless are taken for dangerous, none the other way round.
+ * An upper bound for a regular expression; undefined if none is known. Judges only the syntax, so it may
+ * reject a harmless pattern but never accepts a dangerous one.
  */
 const costOf = (pattern: string): Cost | undefined => {
   const open: { cost: Cost; alternatives: number }[] = [{ cost: FREE, alternatives: 1 }];
@@ -52,7 +52,7 @@ const costOf = (pattern: string): Cost | undefined => {
       atom = product(group.cost, { power: 0, factor: group.alternatives });
       at += 1;
     } else if (character === "\\") {
-      // What was found before, again: no bound is known.
+      // No bound is known for back references.
       if (/[1-9k]/.test(pattern.charAt(at + 1))) return undefined;
       at += 2;
     } else if (character === "[") {
@@ -69,19 +69,16 @@ const costOf = (pattern: string): Cost | undefined => {
   }
   const [whole] = open;
   if (whole === undefined || open.length > 1) return undefined;
-  // Without a beginning it is tried at each place.
+  // An unanchored pattern is tried at each position.
   const isAnchored = pattern.startsWith("^") && whole.alternatives === 1;
   return product(whole.cost, { power: isAnchored ? 0 : 1, factor: whole.alternatives });
 };
 
 const LONGEST_PATTERN = 2_000;
-/** For a character of a pattern: it is compiled each time. */
+/** Per character of the pattern, because each check compiles it. */
 const STEPS_COMPILED = 10;
 
-/**
- * How many steps it takes at most to hold a text of so many characters against a pattern, which may be any text; Infinity where nothing is
- * known to bound them.
- */
+/** An upper bound of the steps to match a text of this length; Infinity if no bound is known. */
 export const stepsOf = (pattern: string): ((characters: number) => number) => {
   const cost = pattern.length > LONGEST_PATTERN ? undefined : costOf(pattern);
   return (characters) =>

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 
 /**
- * In the place of `markdown-to-jsx` (vite.config.js), with which the library of forms would show words of a schema: the console
- * shows them as they are, and is smaller by what reads Markdown.
+ * Replaces `markdown-to-jsx` of the form library (vite.config.js). Texts of schemas are shown as plain text,
+ * which saves the Markdown parser.
  */
 export const Markdown = ({ children }: { children?: ReactNode }) => <>{children}</>;

@@ -2,18 +2,17 @@ import { Validator, type OutputUnit, type Schema, type SchemaDraft } from "@cfwo
 import { truncate } from "../truncate.ts";
 import { BoundedSchema } from "./bounded-schema.ts";
 
-/** As it is sent: what is undefined is not there. */
+/** Drops undefined fields, as sending does. */
 export const asSent = (value: unknown): unknown =>
   value === undefined ? undefined : (JSON.parse(JSON.stringify(value)) as unknown);
 
-/** What is wrong with a value, and where: the keys that lead there. */
 export interface SchemaError {
   path: string[];
   message: string;
 }
 
 const ERRORS_AT_MOST = 50;
-/** A schema, or a value, that is longer is not checked as somebody types: the server does, where it does. */
+/** A longer schema or value is not checked while the user types. */
 const CHARACTERS_AT_MOST = 300_000;
 
 const draftOf = ({ $schema }: Readonly<Record<string, unknown>>): SchemaDraft => {
@@ -23,17 +22,17 @@ const draftOf = ({ $schema }: Readonly<Record<string, unknown>>): SchemaDraft =>
   return name.includes("2019-09") ? "2019-09" : "2020-12";
 };
 
-/** The validator names every choice of a list of thousands. */
+/** The validator lists every choice, which may be thousands. */
 const CHARACTERS_OF_MESSAGE = 300;
 
-/** They say that something further in is wrong, which is said there. */
+/** Keywords that only repeat an error of a nested value. */
 const CONTAINERS = new Set([
   ..."properties patternProperties additionalProperties unevaluatedProperties items prefixItems additionalItems".split(
     " ",
   ),
   ..."unevaluatedItems allOf $ref $recursiveRef if then else dependentSchemas dependencies".split(" "),
 ]);
-/** What is wrong with each alternative says little. */
+/** Errors of the single alternatives say little, so only the keyword itself is reported. */
 const ALTERNATIVES = new Set(["anyOf", "oneOf", "not", "contains"]);
 
 const pathOf = (location: string): string[] =>
@@ -82,7 +81,7 @@ const toError = ({ keyword, instanceLocation, error }: OutputUnit): SchemaError 
 };
 
 interface Check {
-  /** What the validator reads: it also notes addresses in it. */
+  /** The validator writes to it. */
   bounded: BoundedSchema;
   validator: Validator;
 }
@@ -97,7 +96,7 @@ const checkOf = (schema: Readonly<Record<string, unknown>>): Check | undefined =
   }
 };
 
-/** Checks values against a schema, without `eval`: the page's content policy forbids it. */
+/** Checks without `eval`, which the content security policy forbids. */
 export class SchemaCheck {
   readonly #known: Check | undefined;
   #last: { value: unknown; errors: SchemaError[] } | undefined;
@@ -106,7 +105,7 @@ export class SchemaCheck {
     this.#known = checkOf(schema);
   }
 
-  /** Nothing is wrong with what cannot be checked: a schema that is none, one that never ends. */
+  /** Returns no errors if the check is impossible, e.g. for an invalid or endless schema. */
   errorsOf(value: unknown): SchemaError[] {
     if (this.#known === undefined || value === undefined) return [];
     if (this.#last !== undefined && this.#last.value === value) return this.#last.errors;
@@ -133,6 +132,5 @@ export class SchemaCheck {
   }
 }
 
-/** As one sentence, with the place in front. */
 export const errorText = ({ path, message }: SchemaError): string =>
   path.length === 0 ? `The value ${message}.` : `${path.join(" › ")}: ${message}.`;

@@ -2,7 +2,7 @@ import type { RJSFSchema } from "@rjsf/utils";
 import { isObject } from "../is-object.ts";
 import { CHOICES_FIELD, isInherited, JSON_FIELD } from "./kinds.ts";
 
-/** More than this is neither read nor written in a form. */
+/** Larger values cannot be read or written in a form. */
 const LEAVES_AT_MOST = 400;
 const CHARACTERS_AT_MOST = 200_000;
 
@@ -50,7 +50,10 @@ const fits = (value: unknown, schema: RJSFSchema): boolean => {
   }
 };
 
-/** Why a form can't show a value, as the second half of a sentence; undefined if it can. `schema`: a prepared one. */
+/**
+ * The end of a sentence that says why a form cannot show the value; undefined if it can.
+ * @param schema a prepared schema
+ */
 export const unfitReason = (value: unknown, schema: RJSFSchema): string | undefined => {
   const isLong = (JSON.stringify(value) ?? "").length > CHARACTERS_AT_MOST;
   if (isLong || countOf(value, LEAVES_AT_MOST) > LEAVES_AT_MOST) return "it is too long for a form";
@@ -58,7 +61,7 @@ export const unfitReason = (value: unknown, schema: RJSFSchema): string | undefi
   return undefined;
 };
 
-/** Keys of a value that no field of the form stands for: they are kept. */
+/** Keys without a field in the form. The form keeps them. */
 export const keysOutsideForm = (value: unknown, schema: RJSFSchema): string[] =>
   isObject(value) && schema.additionalProperties === undefined
     ? Object.keys(value).filter((name) => !Object.hasOwn(schema.properties ?? {}, name))

@@ -20,7 +20,6 @@ import { CHOICES_FIELD, JSON_FIELD, MESSAGES_FIELD } from "./kinds.ts";
 import { TextInput } from "./widgets.tsx";
 import styles from "./schema-form.module.css";
 
-/** What there is to know of a field: its description, its form, and what the graph takes where nothing is given. */
 const Hints = ({ id, schema }: { id: string; schema: RJSFSchema }) => {
   const format = schema["x-format"] as string | undefined;
   const fallback = schema["x-default"] as string | undefined;
@@ -45,7 +44,7 @@ const Hints = ({ id, schema }: { id: string; schema: RJSFSchema }) => {
   );
 };
 
-/** They have titles and hints of their own. */
+/** Fields that render their own title and hints. */
 const isWhole = ({ type, $id, anyOf, oneOf }: RJSFSchema): boolean =>
   $id === JSON_FIELD ||
   $id === MESSAGES_FIELD ||
@@ -58,7 +57,7 @@ const Field = (props: FieldTemplateProps) => {
   const { id, label, children, errors, hidden, required, schema, disabled, readonly } = props;
   if (hidden) return <div hidden>{children}</div>;
   const isAdded = ADDITIONAL_PROPERTY_FLAG in schema;
-  // An item of a list has its number; the alternative that is chosen stands below its selector, which has the label.
+  // A list item has its number, and an alternative has the label of its selector.
   const isLabelled = schema["x-unlabelled"] !== true && !isWhole(schema) && !isAdded;
   const field = (
     <div className={styles.field}>
@@ -110,7 +109,7 @@ const ObjectField = (props: ObjectFieldTemplateProps) => {
         )}
     </>
   );
-  // The form as a whole needs no frame: what it is for is said above it.
+  // The root needs no frame, because the page names the form.
   if (fieldPathId.path.length === 0) return <div className={styles.fields}>{fields}</div>;
   return (
     <fieldset className={styles.group}>
@@ -132,7 +131,7 @@ const ListField = ({
   optionalDataControl,
   formData,
 }: ArrayFieldTemplateProps) => {
-  // Nothing given, and an empty list given, are two things.
+  // No value and an empty list are different values.
   const isGiven = optionalDataControl === undefined || Array.isArray(formData);
   return (
     <fieldset className={styles.group}>
@@ -238,7 +237,7 @@ export const TEMPLATES: Partial<Omit<TemplatesType, "ButtonTemplates">> & {
   OptionalDataControlsTemplate: Optional,
   FieldErrorTemplate: Errors,
   BaseInputTemplate: TextInput,
-  // Said by the field's own template.
+  // Rendered by `Field`.
   DescriptionFieldTemplate: Nothing,
   FieldHelpTemplate: Nothing,
   TitleFieldTemplate: Nothing,

@@ -7,11 +7,11 @@ import {
 } from "@rjsf/utils";
 import { asSent, SchemaCheck, errorText } from "./schema-check.ts";
 
-/** Drops the name of a field of ours, which is no address of a schema. */
+/** `$id` holds the name of a custom field, which is not a valid schema address. */
 const withoutFieldNames = (schema: unknown): unknown =>
   JSON.parse(JSON.stringify(schema, (key, value: unknown) => (key === "$id" ? undefined : value)));
 
-/** The same for the library of forms. */
+/** The check as a validator of the form library. */
 export class SchemaValidation extends SchemaCheck implements ValidatorType {
   validateFormData(value: unknown) {
     const builder = new ErrorSchemaBuilder<unknown>();
@@ -23,7 +23,7 @@ export class SchemaValidation extends SchemaCheck implements ValidatorType {
     return { errors, errorSchema: builder.ErrorSchema };
   }
 
-  /** Whether one of several alternatives fits: a part of a prepared schema. */
+  /** @param schema a part of a prepared schema */
   isValid(schema: RJSFSchema, value: unknown): boolean {
     if (value === undefined) return false;
     try {

@@ -8,17 +8,16 @@ import {
 } from "@rjsf/utils";
 import styles from "./schema-form.module.css";
 
-/** What an emptied field stands for: nothing, unless it is an item of a list or has to be there. */
+/** An empty text removes the value, except in a list item or a required field. */
 const emptyOf = (schema: WidgetProps["schema"]): string | undefined =>
   schema["x-stays"] === true && schema.type === "string" ? "" : undefined;
 
-/** What screen readers say where no label stands beside it. */
+/** A name for screen readers where no label is visible. */
 const naming = ({ schema, label }: Pick<WidgetProps, "schema" | "label">) =>
   schema["x-unlabelled"] === true || ADDITIONAL_PROPERTY_FLAG in schema
     ? { "aria-label": label || "Value" }
     : {};
 
-/** Texts and numbers. A text grows with what is written: prompts have many lines. */
 export const TextInput = (props: BaseInputTemplateProps) => {
   const { id, value, schema, required, disabled, readonly, rawErrors, onChange, onBlur } = props;
   const attributes = {
@@ -45,13 +44,12 @@ interface Choice {
   value: unknown;
 }
 
-/** One of a few. What is not chosen is not sent. */
 const OneOf = ({ choices, ...props }: WidgetProps & { choices: readonly Choice[] }) => {
   const { id, value, required, disabled, readonly, rawErrors, onChange, onBlur, schema } = props;
   const chosen = choices.findIndex((choice) =>
     enumOptionsIsSelected(choice.value as string, value as string),
   );
-  // Alternatives of a schema (anyOf) are chosen here, too, and one of them always applies: the library gives them a default.
+  // Also used for alternatives (anyOf), one of which always applies: the form library gives them a default.
   const mayBeNone = chosen === -1 || (!required && schema.default === undefined);
   return (
     <select
@@ -82,7 +80,7 @@ const BOOLEANS: readonly Choice[] = [
   { label: "Yes", value: true },
   { label: "No", value: false },
 ];
-/** Yes, no, or nothing said: a box that is not ticked would look like a no where the graph's default is a yes. */
+/** A check box would show an absent value as No, although the graph's default may be Yes. */
 const YesOrNo = (props: WidgetProps) => <OneOf {...props} choices={BOOLEANS} />;
 
 const Select = (props: WidgetProps) => <OneOf {...props} choices={props.options.enumOptions ?? []} />;
