@@ -4,35 +4,35 @@ import { groupsAround } from "./drawing.ts";
 
 export type Outcome = "running" | "done" | "failed" | "waiting" | "stopped";
 
-/** One time that a node ran. */
+/** One execution of a node. */
 export interface Execution {
   taskId: string;
-  /** As it is drawn: `investigate:search`. */
+  /** The drawn id, e.g. `investigate:search`. */
   node: string;
-  /** Of the graph that the node belongs to, as checkpoints name it. */
+  /** The checkpoint namespace of the node's graph. */
   namespace: string;
   outcome: Outcome;
-  /** The state that it began with; undefined of a task that is known from the stream alone, until its run has ended. */
+  /** The checkpoint before the execution; undefined while only the stream knows the task. */
   checkpoint: CheckpointRef | undefined;
   step: number | undefined;
   /** Milliseconds since 1970. */
   startedAt: number | undefined;
-  /** Milliseconds; undefined if nobody knows: it has not ended, or somebody was waited for. */
+  /** Undefined if the task has not ended or waited for an answer. */
   durationMs: number | undefined;
-  /** False: other tasks ran in the same step, and it took that long or less. */
+  /** False if several tasks shared the step: `durationMs` is then an upper bound. */
   isExact: boolean;
-  /** What it was given, where the stream has live. */
+  /** The input, if the stream has sent it. */
   input?: unknown;
   result: unknown;
   error: string | undefined;
   interrupts: readonly Interrupt[];
-  /** Whether it is of the newest checkpoint of its graph: as long as that one runs, so does this. */
+  /** Whether the task belongs to the newest checkpoint of its graph, so it runs while the graph runs. */
   isOfHead: boolean;
 }
 
 /**
- * The drawn id of a node: its path through the subgraphs, without the ids of tasks, and without the numbers that tell the graphs
- * apart which one node has called.
+ * The path through the subgraphs, without task ids and without the counters that distinguish calls by one
+ * node.
  */
 export const drawnIdOf = (namespace: readonly string[], node: string): string =>
   [
@@ -52,10 +52,10 @@ const outcomeOf = (task: ThreadTask, isFollowed: boolean): Outcome => {
   return task.interrupts.length > 0 ? "waiting" : "stopped";
 };
 
-/** What checkpoints of one namespace tell of the nodes that ran after them, the newest first. */
+/** @param states newest first */
 export const executionsIn = (states: readonly StoredCheckpoint[], namespace: string): Execution[] => {
   const path = namespace === "" ? [] : namespace.split("|");
-  /** By the id of a checkpoint: when the step behind it was stored, for the first time. */
+  /** When the step after a checkpoint was first stored, by checkpoint id. */
   const followed = new Map<string, number | undefined>();
   for (const { parent_checkpoint: parent, metadata, created_at } of states) {
     if (parent != null && metadata?.source === "loop") followed.set(parent.checkpoint_id, timeOf(created_at));
@@ -87,13 +87,15 @@ export const executionsIn = (states: readonly StoredCheckpoint[], namespace: str
   });
 };
 
-/** Where the checkpoints of the graph are that a task has called. */
 export const namespaceBelow = ({ namespace, node, taskId }: Execution): string => {
   const own = `${node.slice(node.lastIndexOf(":") + 1)}:${taskId}`;
   return namespace === "" ? own : `${namespace}|${own}`;
 };
 
-/** What is stored of a run that goes on, live as what it is: the stream has not live of what began before somebody looked. */
+/**
+ * The stream does not send tasks that began before the page opened, so stored open tasks of a running graph
+ * count as running.
+ */
 const markRunning = (stored: readonly Execution[]): Execution[] => {
   const running = new Set([""]);
   return stored.map((execution) => {
@@ -106,8 +108,8 @@ const markRunning = (stored: readonly Execution[]): Execution[] => {
 };
 
 /**
- * Both, each task once, the newest first: what the stream tells of times is exact, what is stored knows of errors and states.
- * @param stored what ran in a graph stands before what ran in graphs that it has called
+ * Merges by task, newest first: times of the stream are exact, and only stored tasks have errors and states.
+ * @param stored tasks of a graph before tasks of its subgraphs
  */
 export const mergeExecutions = (
   stored: readonly Execution[],
@@ -123,7 +125,7 @@ export const mergeExecutions = (
       input: live.input,
       startedAt: live.startedAt ?? execution.startedAt,
       ...(live.durationMs === undefined ? {} : { durationMs: live.durationMs, isExact: true }),
-      // A task that waited and goes on runs, whatever was stored of it before.
+      // A task that waited for an answer may run again.
       ...(live.outcome === "running" ? { outcome: live.outcome } : {}),
       ...(isOpen ? { outcome: live.outcome, result: live.result } : {}),
     };
@@ -135,14 +137,14 @@ export const mergeExecutions = (
 export interface Activity {
   count: number;
   running: number;
-  /** Of those whose time is known; undefined if it is of none. */
+  /** Of executions with a known time. */
   averageMs: number | undefined;
-  /** How the newest ended. */
+  /** The outcome of the newest execution. */
   last: Outcome | undefined;
   error: string | undefined;
 }
 
-/** By drawn id, closed subgraphs and open ones among them: these run as long as something in them does. */
+/** By drawn id. Open and closed subgraphs run while one of their nodes runs. */
 export const activityByNode = (executions: readonly Execution[]): ReadonlyMap<string, Activity> => {
   const sums = new Map<string, Activity & { times: number; sum: number }>();
   for (const { node, outcome, durationMs, error } of executions) {

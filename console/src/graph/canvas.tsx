@@ -15,14 +15,13 @@ const bounded = (zoom: number): number => Math.min(ZOOM_AT_MOST, Math.max(ZOOM_A
 interface CanvasProps {
   drawing: Drawing;
   layout: Layout;
-  /** Undefined without a thread. */
   activity: ReadonlyMap<string, Activity> | undefined;
   selected: string | undefined;
   onSelect(id: string): void;
   onToggle(group: string): void;
 }
 
-/** How large the drawing is shown; as large as there is room for, until somebody says otherwise. */
+/** The drawing fits its frame until the user zooms. */
 const useZoom = ({ width, height }: Layout) => {
   const frame = useRef<HTMLDivElement>(null);
   const [zoom, setZoom] = useState<number>();
@@ -47,7 +46,7 @@ const useZoom = ({ width, height }: Layout) => {
   };
 };
 
-/** The drawing follows a mouse that is dragged over it; fingers scroll it anyway. */
+/** Only for the mouse: touch scrolls the frame already. */
 const useDragging = () => {
   const from = useRef<{ x: number; y: number }>(undefined);
   return {
@@ -148,7 +147,7 @@ const byPlace = (layout: Layout) => (a: { id: string }, b: { id: string }) => {
   return first.y - second.y || first.x - second.x;
 };
 
-/** Nodes and subgraphs in the order in which one reads: from top to bottom, from left to right. */
+/** In reading order: top to bottom, then left to right. */
 type Item = { kind: "group"; group: DrawnGroup } | { kind: "node"; node: DrawnNode };
 const itemsOf = ({ nodes, groups }: Drawing, layout: Layout): Item[] => {
   const compare = byPlace(layout);
@@ -159,7 +158,6 @@ const itemsOf = ({ nodes, groups }: Drawing, layout: Layout): Item[] => {
   return items.sort(([a], [b]) => compare(a, b)).map(([, item]) => item);
 };
 
-/** The drawing of a graph: edges as SVG, nodes as buttons over it. */
 export const Canvas = ({ drawing, layout, activity, selected, onSelect, onToggle }: CanvasProps) => {
   const { frame, zoom, change, fit, isFitting } = useZoom(layout);
   const dragging = useDragging();
@@ -185,7 +183,7 @@ export const Canvas = ({ drawing, layout, activity, selected, onSelect, onToggle
         role="region"
         aria-label="Drawing of the graph"
         tabIndex={0}
-        // Room for the buttons above a drawing that is smaller than the frame may be.
+        // Room for the buttons above a small drawing.
         style={{ maxHeight: layout.height + 2 * TOOLS_HEIGHT }}
         {...dragging}
       >

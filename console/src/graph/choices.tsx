@@ -18,13 +18,12 @@ interface ChoicesProps {
   onChoose(choice: Choice): void;
 }
 
-/** Which graph is drawn, and which of its threads is shown in it. */
 export const Choices = ({ assistantId, threadId, onChoose }: ChoicesProps) => {
   const { client } = useConnection();
   const id = useId();
   const assistants = useAssistantNames();
   const threads = useQuery({
-    // Asked for again when another thread is chosen: there may be new ones.
+    // The thread id in the key refetches the list, which may contain new threads.
     queryKey: ["threads", "of assistant", assistantId, threadId ?? null],
     queryFn: () =>
       client.threads.search({

@@ -1,16 +1,15 @@
 import type { AssistantGraph } from "@langchain/langgraph-sdk";
 
-/** A node as it is drawn; ids of nodes within subgraphs begin with the ids of those: `investigate:search`. */
+/** A node in a subgraph has the id of the subgraph as a prefix: `investigate:search`. */
 export interface DrawnNode {
   id: string;
-  /** What stands on it. */
   name: string;
   kind: "start" | "end" | "node" | "closed";
-  /** The subgraph around it; undefined in the root graph. */
+  /** The parent subgraph; undefined in the root graph. */
   group: string | undefined;
 }
 
-/** A subgraph that is open. */
+/** An open subgraph. */
 export interface DrawnGroup {
   id: string;
   name: string;
@@ -30,7 +29,7 @@ export interface Drawing {
   edges: DrawnEdge[];
 }
 
-/** More nodes than these nobody reads in a drawing, and laying them out would hold up the page for seconds. */
+/** The layout of more nodes would block the page for seconds. */
 export const NODES_DRAWN_AT_MOST = 300;
 const LABEL_CHARACTERS = 40;
 
@@ -41,19 +40,18 @@ const groupOf = (id: string): string | undefined =>
 const kindOf = (name: string): DrawnNode["kind"] =>
   name === "__start__" ? "start" : name === "__end__" ? "end" : "node";
 
-/** The subgraphs around an id, the outermost first: `a` and `a:b` of `a:b:c`. */
+/** Outermost first: `a` and `a:b` of `a:b:c`. */
 export const groupsAround = (id: string): string[] => {
   const around: string[] = [];
   for (let end = id.indexOf(":"); end !== -1; end = id.indexOf(":", end + 1)) around.push(id.slice(0, end));
   return around;
 };
 
-/** Every subgraph of a graph. */
 export const groupIdsOf = ({ nodes }: AssistantGraph): string[] => [
   ...new Set(nodes.flatMap(({ id }) => groupsAround(String(id)))),
 ];
 
-/** What is drawn of a graph: each subgraph in `closed` is one node, and the edges into it end there. */
+/** A subgraph in `closed` becomes one node, which takes over its edges. */
 export const drawingOf = (graph: AssistantGraph, closed: ReadonlySet<string>): Drawing => {
   const shown = (id: string): string => groupsAround(id).find((group) => closed.has(group)) ?? id;
   const nodes = new Map<string, DrawnNode>();
@@ -87,6 +85,5 @@ export const drawingOf = (graph: AssistantGraph, closed: ReadonlySet<string>): D
   return { nodes: [...nodes.values()], groups, edges: [...edges.values()] };
 };
 
-/** What people call the node: without the underscores of the first and the last. */
 export const labelOf = ({ kind, name }: Pick<DrawnNode, "kind" | "name">): string =>
   kind === "start" ? "start" : kind === "end" ? "end" : name;

@@ -13,7 +13,6 @@ import { NodeDetails } from "./node-details.tsx";
 import { useExecutions } from "./use-executions.ts";
 import styles from "./graph-page.module.css";
 
-/** A set that grows and shrinks by one. */
 const toggled = (set: ReadonlySet<string>, item: string): ReadonlySet<string> => {
   const changed = new Set(set);
   if (!changed.delete(item)) changed.add(item);
@@ -26,7 +25,7 @@ const Graph = ({ assistantId, threadId }: { assistantId: string; threadId: strin
   const graph = useDrawing(assistantId);
   const groups = useMemo(() => (graph.data === undefined ? [] : groupIdsOf(graph.data)), [graph.data]);
   const isLarge = (graph.data?.nodes.length ?? 0) > NODES_DRAWN_AT_MOST;
-  /** Undefined until somebody opens or closes one: all are open, but in a graph that is too large for that. */
+  /** Undefined until the user opens or closes a subgraph: then all are open, except in a large graph. */
   const [chosen, setClosed] = useState<ReadonlySet<string>>();
   const closed = useMemo(() => chosen ?? (isLarge ? new Set(groups) : NO_GROUPS), [chosen, groups, isLarge]);
   const [selected, setSelected] = useState<string>();
@@ -108,7 +107,7 @@ const Graph = ({ assistantId, threadId }: { assistantId: string; threadId: strin
   );
 };
 
-/** The assistant whose graph is drawn: that of the address (a graph's id will do), else the thread's, else the first. */
+/** The assistant of the address (or of its graph id), else of the thread, else the first one. */
 const useChosenAssistant = (threadId: string | undefined) => {
   const { client } = useConnection();
   const { assistantId: named } = useParams<{ assistantId?: string }>();
@@ -127,7 +126,6 @@ const useChosenAssistant = (threadId: string | undefined) => {
   });
 };
 
-/** Draws a graph, and what it does in a thread. */
 export default function GraphPage() {
   const threadId = new URLSearchParams(useSearch()).get("thread") ?? undefined;
   const [, navigate] = useLocation();

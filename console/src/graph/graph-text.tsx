@@ -3,7 +3,6 @@ import { labelOf, type DrawnEdge, type DrawnNode, type Drawing } from "./drawing
 import { activityText } from "./node-button.tsx";
 import styles from "./graph-page.module.css";
 
-/** A graph that is too large to be drawn is too large to be listed whole, too. */
 const NODES_LISTED_AT_MOST = 500;
 const EDGES_LISTED_AT_MOST = 30;
 
@@ -15,7 +14,7 @@ const edgeText = ({ conditional, label }: DrawnEdge, target: DrawnNode | undefin
   return how === "" ? name : `${name} (${how})`;
 };
 
-/** The drawing in words, for who can't see it, or can't see it whole. */
+/** The graph as a list, for screen readers and for large graphs. */
 export const GraphText = ({
   drawing: { nodes, edges },
   activity,

@@ -1,6 +1,6 @@
 import { labelOf, type DrawnEdge, type Drawing } from "./drawing.ts";
 
-/** In pixels, from the top left corner of the drawing. */
+/** In pixels from the top left corner of the drawing. */
 export interface Box {
   x: number;
   y: number;
@@ -9,9 +9,9 @@ export interface Box {
 }
 
 export interface LaidOutEdge extends DrawnEdge {
-  /** As `d` of an SVG path. */
+  /** The attribute `d` of an SVG path. */
   path: string;
-  /** The middle of its label. */
+  /** The centre of the label. */
   labelAt: Point | undefined;
 }
 
@@ -34,17 +34,15 @@ const NODE_WIDTH_AT_LEAST = 96;
 const NODE_WIDTH_AT_MOST = 260;
 const PADDING = 36;
 const NODE_HEIGHT = 40;
-/** A second line: what the node has done in a thread. */
+/** With a second line for the activity. */
 const ACTIVE_NODE_HEIGHT = 60;
 const ACTIVE_NODE_WIDTH_AT_LEAST = 172;
-/** Around the nodes of a subgraph, above them for its name. */
 const GROUP_TITLE_HEIGHT = 30;
 const MARGIN = 24;
 
 const middle = (a: Point, b: Point): Point => ({ x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 });
 const text = ({ x, y }: Point): string => `${Math.round(x * 10) / 10},${Math.round(y * 10) / 10}`;
 
-/** A smooth line that begins and ends where the points do. */
 const pathThrough = (points: readonly Point[]): string => {
   const [first, ...others] = points;
   const last = others.pop();
@@ -57,7 +55,7 @@ const pathThrough = (points: readonly Point[]): string => {
 
 const boxOf = ({ x, y, width, height }: Box): Box => ({ x: x - width / 2, y: y - height / 2, width, height });
 
-/** Where everything stands. `withActivity`: nodes have a line for what they have done. Loads dagre. */
+/** `withActivity`: nodes have a line for their activity. Loads dagre on demand. */
 export const layOut = async (drawing: Drawing, withActivity: boolean): Promise<Layout> => {
   const { Graph, layout } = await import("@dagrejs/dagre");
   const graph = new Graph({ compound: true, multigraph: true });

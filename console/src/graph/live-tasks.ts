@@ -2,19 +2,19 @@ import type { Event } from "@langchain/protocol";
 import type { Interrupt } from "@langchain/langgraph-sdk";
 import { drawnIdOf, type Execution } from "./activity.ts";
 
-/** What a thread's stream has told of its tasks. */
+/** The tasks of a thread, from its stream. */
 export interface LiveTasks {
-  /** By the id of the task, the oldest first. */
+  /** By task id, oldest first. */
   readonly tasks: ReadonlyMap<string, Execution>;
   readonly isRunning: boolean;
-  /** Runs that have ended: what is stored of the thread is to be read again. */
+  /** The number of ended runs. After each the stored state has changed. */
   readonly ends: number;
 }
 
 export const NO_TASKS: LiveTasks = { tasks: new Map(), isRunning: false, ends: 0 };
 
 const TASKS_AT_MOST = 2_000;
-/** States can be large: what older tasks were given is forgotten. */
+/** Inputs may be large, so older tasks lose theirs. */
 const INPUTS_AT_MOST = 200;
 
 interface TaskData {
@@ -77,7 +77,7 @@ const bounded = (tasks: Map<string, Execution>): Map<string, Execution> => {
   return tasks;
 };
 
-/** Adds events of the channels `lifecycle` and `tasks`, in their order. */
+/** Adds events of the channels `lifecycle` and `tasks` in their order. */
 export const withEvents = (known: LiveTasks, events: readonly Event[]): LiveTasks => {
   const tasks = new Map(known.tasks);
   let { isRunning, ends } = known;
@@ -97,7 +97,7 @@ export const withEvents = (known: LiveTasks, events: readonly Event[]): LiveTask
     const id = String(data.id);
     const isEnd = "result" in data || "error" in data;
     const task = isEnd ? tasks.get(id) : undefined;
-    // Behind those that have begun before: a task that waited for somebody begins again.
+    // A task that waited for an answer starts again, as the newest one.
     if (!isEnd) tasks.delete(id);
     tasks.set(
       id,

@@ -22,20 +22,18 @@ export const activityText = (activity: Activity | undefined): string => {
   return word === undefined ? `${times}${took}` : `${word} · ${times}`;
 };
 
-/** `running`, or how it ended last: what colours a node, beside the word that it has. */
 const stateOf = (activity: Activity | undefined): string | undefined =>
   activity === undefined ? undefined : activity.running > 0 ? "running" : activity.last;
 
 interface NodeButtonProps {
   node: DrawnNode;
   activity: Activity | undefined;
-  /** Whether there is a thread, and with it a line for what the node has done. */
+  /** Whether a thread is selected. */
   withActivity: boolean;
   isSelected: boolean;
   onSelect(id: string): void;
 }
 
-/** A node of the drawing. */
 export const NodeButton = ({
   node: { id, name, kind },
   activity,

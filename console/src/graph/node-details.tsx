@@ -26,7 +26,7 @@ const Part = ({ title, children }: { title: string; children: ReactNode }) => (
   </section>
 );
 
-/** The values of the graph around the node, as they were before its step. */
+/** The state of the node's graph before the step. */
 const StateBefore = ({ threadId, execution }: { threadId: string; execution: Execution }) => {
   const { client } = useConnection();
   const { checkpoint } = execution;
@@ -41,7 +41,7 @@ const StateBefore = ({ threadId, execution }: { threadId: string; execution: Exe
       }),
     enabled: checkpoint !== undefined,
     staleTime: Infinity,
-    // A state may have 30 MB: what nobody looks at any more is not kept.
+    // A state may have 30 MB, so the cache drops it when no component shows it.
     gcTime: 0,
   });
   if (checkpoint === undefined) return <Empty>The output is stored when the step ends.</Empty>;
@@ -136,14 +136,13 @@ const titleOf = (own: readonly Execution[]): string => {
   return own[0]?.outcome === "running" ? "First run in progress" : "Ran once";
 };
 
-/** What a node read and wrote, each time it ran, the newest first. */
 export const NodeDetails = ({
   node,
   threadId,
   executions,
   onClose,
 }: {
-  /** As it is drawn. */
+  /** The drawn id. */
   node: string;
   threadId: string | undefined;
   /** Of all nodes. */
@@ -152,9 +151,9 @@ export const NodeDetails = ({
 }) => {
   const [shown, setShown] = useState(SHOWN_FIRST);
   const section = useRef<HTMLElement>(null);
-  // On a phone it stands below the drawing.
+  // On a phone the section is below the drawing.
   useEffect(() => {
-    // A promise in newer browsers, which is no clean-up.
+    // Newer browsers return a promise, which must not become the cleanup function.
     void section.current?.scrollIntoView({ block: "nearest" });
   }, []);
   const own = executions.filter((execution) => execution.node === node);

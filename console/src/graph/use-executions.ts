@@ -6,13 +6,13 @@ import { refetchEvery } from "../server/queries.ts";
 import { activityByNode, executionsIn, mergeExecutions, namespaceBelow, type Execution } from "./activity.ts";
 import { useLiveTasks } from "./use-live-tasks.ts";
 
-/** Checkpoints of the root graph that are read at first, and with each "more". */
+/** Checkpoints of the root graph in each step. */
 const CHECKPOINTS_READ = 50;
 const CHECKPOINTS_AT_MOST = 1_000;
-/** Graphs within the thread whose checkpoints are read, the newest first. */
+/** Subgraphs whose checkpoints are read, newest first. */
 const SUBGRAPHS_READ = 30;
 const AT_ONCE = 4;
-/** While a run goes on: the stream tells the rest, but not what began before somebody looked. */
+/** While a run is in progress, because the stream does not send tasks that began before the page opened. */
 const POLL_MS = 3_000;
 
 interface StoredExecutions {
@@ -22,7 +22,7 @@ interface StoredExecutions {
 
 type ReadNamespace = (namespace: string, mayChange: boolean) => Promise<StoredCheckpoint[]>;
 
-/** What ran in subgraphs below these executions, as deep as they go. */
+/** Executions in the subgraphs of these executions, recursively. */
 const readBelow = async (
   above: readonly Execution[],
   subgraphs: ReadonlySet<string>,
@@ -53,7 +53,7 @@ const readExecutions = async (
       queryKey: ["threads", threadId, "subgraph", namespace],
       queryFn: () =>
         readHistory(connection, { threadId, namespace, limit: CHECKPOINTS_READ, withTasks: true }),
-      // A graph that has ended stays as it is.
+      // The checkpoints of a finished subgraph do not change.
       staleTime: mayChange ? 0 : Infinity,
     });
   const states = await readHistory(connection, { threadId, namespace: "", limit, withTasks: true });
@@ -66,7 +66,7 @@ const readExecutions = async (
 };
 
 /**
- * Each time that a node of the graph ran in a thread, the newest first: from its checkpoints, and from its stream while it runs.
+ * The executions of a thread, newest first: stored ones from checkpoints, running ones from the stream.
  * @param groups ids of the graph's subgraphs
  */
 export const useExecutions = (
@@ -77,7 +77,6 @@ export const useExecutions = (
   const connection = useConnection();
   const queries = useQueryClient();
   const [range, setRange] = useState({ threadId, limit: CHECKPOINTS_READ });
-  // Of another thread, as few as at first.
   const limit = range.threadId === threadId ? range.limit : CHECKPOINTS_READ;
   const live = useLiveTasks(threadId, assistantId);
   const stored = useQuery({

@@ -4,10 +4,10 @@ import { useConnection, type Connection } from "../server/connection.tsx";
 import { useIsVisible } from "../server/use-is-visible.ts";
 import { NO_TASKS, withEvents, type LiveTasks } from "./live-tasks.ts";
 
-/** Nobody sees more pictures than these, and a fast graph tells thousands of events. */
+/** A fast graph sends thousands of events, so the page renders them in batches. */
 const RENDER_MS = 100;
 
-/** Tells the events of a thread as long as `signal` is not aborted; the stream goes on over runs. */
+/** Follows the events of a thread across runs until `signal` is aborted. */
 const follow = async (
   { client }: Connection,
   { threadId, assistantId }: { threadId: string; assistantId: string },
@@ -26,7 +26,7 @@ const follow = async (
   while (!signal.aborted) {
     const next = await events[Symbol.asyncIterator]().next();
     if (next.done !== true) onEvent(next.value);
-    // The client stops at the end of a run; more runs may come.
+    // The client pauses at the end of a run, and another run may follow.
     else if (events.isPaused) events.resume();
     else return;
   }
@@ -38,16 +38,12 @@ interface Live {
 }
 const NOTHING: Live = { tasks: NO_TASKS, error: undefined };
 
-/**
- * What the nodes of a thread do. It takes one of the six connections that a browser has to a server for all of its tabs, and so only while
- * somebody sees this one.
- */
+/** The stream takes one of the six connections that all tabs share, so only a visible tab keeps it open. */
 export const useLiveTasks = (threadId: string | undefined, assistantId: string | undefined) => {
   const connection = useConnection();
   const [attempt, setAttempt] = useState(0);
   const key = JSON.stringify([threadId, assistantId, attempt]);
   const [received, setReceived] = useState({ key, live: NOTHING });
-  // What was received of another thread is nothing here.
   const { tasks, error } = received.key === key ? received.live : NOTHING;
   const isVisible = useIsVisible();
   useEffect(() => {
@@ -55,7 +51,7 @@ export const useLiveTasks = (threadId: string | undefined, assistantId: string |
     const abort = new AbortController();
     let pending: Event[] = [];
     let timer: ReturnType<typeof setTimeout> | undefined;
-    // A stream tells the newest run from its beginning, also to whoever has only looked away.
+    // Each stream starts with the first event of the newest run, so the first change replaces older tasks.
     let hasEvents = false;
     const change = (of: (known: Live) => Live): void => {
       const isKnown = hasEvents;
