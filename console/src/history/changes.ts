@@ -1,15 +1,17 @@
 import { create, type Delta } from "jsondiffpatch";
 
-/** One thing that is different between two values. */
 export interface Change {
   kind: "added" | "removed" | "changed" | "moved";
-  /** Keys, and places in lists: those of the second value, of what was removed those of the first. */
+  /** Keys and list indexes in the second value; for a removed value in the first. */
   path: readonly string[];
   before?: unknown;
   after?: unknown;
 }
 
-/** Lists are compared by what is in them, which takes time for each pair; beyond so many pairs by place. */
+/**
+ * Lists are compared by content, which takes time per pair. Beyond this many pairs they are compared by
+ * index.
+ */
 const PAIRS_AT_MOST = 250_000;
 
 const isList = (value: unknown): value is unknown[] => Array.isArray(value);
@@ -18,7 +20,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const isSame = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b);
 
-/** Whether two lists differ in more than can be compared pair by pair, beside what they begin and end with alike. */
+/** Ignores the common start and end of the lists. */
 const hasTooManyPairs = (before: unknown[], after: unknown[]): boolean => {
   if (before.length * after.length <= PAIRS_AT_MOST) return false;
   const shorter = Math.min(before.length, after.length);
@@ -29,7 +31,7 @@ const hasTooManyPairs = (before: unknown[], after: unknown[]): boolean => {
   return (before.length - start - end) * (after.length - start - end) > PAIRS_AT_MOST;
 };
 
-/** Long lists that have little in common as objects, so that they are compared by place. */
+/** Converts lists with too many pairs into objects, which are compared by index. */
 const comparable = (before: unknown, after: unknown): [unknown, unknown] => {
   if (isList(before) && isList(after)) {
     if (hasTooManyPairs(before, after)) return [{ ...before }, { ...after }];
@@ -45,7 +47,7 @@ const comparable = (before: unknown, after: unknown): [unknown, unknown] => {
   ];
 };
 
-/** Messages keep their ids when they change; other objects in lists are the same if all of them is. */
+/** A changed message keeps its id. Other objects are equal only if all their fields are. */
 const hashOf = (item: object): string => {
   const { id } = item as { id?: unknown };
   return typeof id === "string" ? `id ${id}` : JSON.stringify(item);
@@ -70,19 +72,19 @@ const collect = (delta: Delta, path: readonly string[], changes: Change[]): void
   const isOfList = (delta as { _t?: unknown })._t === "a";
   for (const [key, child] of Object.entries(delta as Record<string, Delta>)) {
     if (isOfList && key === "_t") continue;
-    // Of lists: `_3` was at place 3 of the first, `3` is there in the second.
+    // In list deltas `_3` is an index of the first list and `3` one of the second.
     collect(child, [...path, isOfList && key.startsWith("_") ? key.slice(1) : key], changes);
   }
 };
 
-/** What is different in `after`. Both are JSON. */
+/** Both values are JSON. */
 export const changesBetween = (before: unknown, after: unknown): Change[] => {
   const changes: Change[] = [];
   collect(differ.diff(...comparable(before, after)), [], changes);
   return changes;
 };
 
-/** Two texts without what they begin and end with alike. */
+/** Splits off the common start and end. */
 export const partsOfTexts = (before: string, after: string) => {
   const shorter = Math.min(before.length, after.length);
   let start = 0;

@@ -21,7 +21,7 @@ const Section = ({ title, children }: { title: string; children: ReactNode }) =>
 
 type Task = ThreadState["tasks"][number];
 
-/** The namespace of the graph that a task has called. */
+/** The namespace of the subgraph that a task called. */
 const namespaceOf = ({ checkpoint, state }: Task): string | undefined =>
   checkpoint?.checkpoint_ns ?? state?.checkpoint?.checkpoint_ns ?? undefined;
 
@@ -61,17 +61,16 @@ const Tasks = ({ tasks, onOpen }: { tasks: readonly Task[]; onOpen(namespace: st
 interface CheckpointDetailsProps {
   threadId: string;
   checkpointRef: CheckpointRef;
-  /** Of what is loaded. */
+  /** The loaded rows. */
   rows: readonly TreeRow[];
-  /** The id of the checkpoint with which this one is compared; undefined: the one before it. */
+  /** Undefined: the previous checkpoint. */
   compared: string | undefined;
   onCompare(id: string | undefined): void;
   onOpenNamespace(namespace: string): void;
-  /** What can be done from here; it gets the state. */
+  /** Actions for this state. */
   actions(state: ThreadState<Record<string, unknown>>): ReactNode;
 }
 
-/** What a thread held at a checkpoint, and what was due. */
 export const CheckpointDetails = (props: CheckpointDetailsProps) => {
   const { threadId, checkpointRef, rows, compared, onCompare, onOpenNamespace, actions } = props;
   const { data: state, error, refetch } = useCheckpoint(threadId, checkpointRef);
@@ -79,7 +78,8 @@ export const CheckpointDetails = (props: CheckpointDetailsProps) => {
   if (state === undefined) return <p className="faint">Loading…</p>;
   const row = rows.find(({ id }) => id === checkpointRef.checkpoint_id);
   const due = state.next.filter((name) => name !== "__start__");
-  // A conversation goes on from states of the thread, not from those of graphs within it; from the newest it goes on anyway.
+  // The playground continues only from states of the root graph, and continues from the newest state by
+  // default.
   const playgroundPath =
     checkpointRef.checkpoint_ns === "" && checkpointRef.checkpoint_id !== rows[0]?.id
       ? `/threads/${threadId}?checkpoint=${checkpointRef.checkpoint_id}`

@@ -5,7 +5,7 @@ import { nodeNames, titleOf, type Branch, type TreeRow } from "./tree.ts";
 import styles from "./checkpoint-tree.module.css";
 
 const ROW_HEIGHT = 56;
-/** Deeper forks stand no further to the right: their level is said. */
+/** Deeper levels are not indented further. */
 const LEVELS_INDENTED = 6;
 const PAGE_KEY_ROWS = 10;
 
@@ -16,7 +16,6 @@ const branchText = ({ number, length, from }: Branch): string => {
   return `Branch ${number}, from step ${from.step ?? "?"}, ${size}`;
 };
 
-/** What can be said of a checkpoint in one line. */
 const factsOf = ({ state, ways, wrote }: TreeRow): string[] => {
   const next = nodeNames(state.next.filter((name) => name !== "__start__"));
   const hasAsked = (state.interrupts ?? []).length > 0;
@@ -51,12 +50,12 @@ const Row = ({ row }: { row: TreeRow }) => {
 interface CheckpointTreeProps {
   rows: readonly TreeRow[];
   selected: string | undefined;
-  /** With which the selected one is compared. */
+  /** The other side of the comparison. */
   compared: string | undefined;
   onSelect(id: string): void;
 }
 
-/** The rows that a key leads to, from the active one. */
+/** The index of the row that a key moves to. */
 const stepOf = (key: string, active: number, count: number): number | undefined => {
   const steps: ReadonlyMap<string, number> = new Map([
     ["ArrowDown", active + 1],
@@ -70,7 +69,7 @@ const stepOf = (key: string, active: number, count: number): number | undefined 
   return step === undefined ? undefined : Math.min(count - 1, Math.max(0, step));
 };
 
-/** Checkpoints as a tree of forks, of which those in sight are drawn. Arrow keys move, Enter selects. */
+/** Draws only the visible rows. Arrow keys move, Enter selects. */
 export const CheckpointTree = ({ rows, selected, compared, onSelect }: CheckpointTreeProps) => {
   const frame = useRef<HTMLDivElement>(null);
   const id = useId();
@@ -88,7 +87,7 @@ export const CheckpointTree = ({ rows, selected, compared, onSelect }: Checkpoin
   const showSelected = useEffectEvent(() => {
     if (selectedIndex >= 0) virtual.scrollToIndex(selectedIndex, { align: "auto" });
   });
-  // Only what is selected anew: whoever scrolls while checkpoints come stays where he is.
+  // Depends only on the selection, so new checkpoints do not move the user's scroll position.
   useEffect(() => showSelected(), [selected]);
 
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -115,7 +114,7 @@ export const CheckpointTree = ({ rows, selected, compared, onSelect }: Checkpoin
       role="tree"
       aria-label="Checkpoints"
       tabIndex={0}
-      // As high as the page has room for, and no higher than it needs; both borders count.
+      // No higher than the rows and both borders.
       style={{ maxHeight: virtual.getTotalSize() + 2 }}
       aria-activedescendant={isActiveDrawn ? `${id}${active}` : undefined}
       onKeyDown={onKeyDown}

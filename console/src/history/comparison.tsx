@@ -7,7 +7,7 @@ import { useCheckpoint } from "./use-checkpoint.ts";
 
 const Difference = lazy(async () => ({ default: (await import("./difference.tsx")).Difference }));
 
-/** Who wants another one marks it in the tree. */
+/** Older checkpoints can be marked in the tree. */
 const OFFERED = 200;
 
 const optionText = ({ id, state }: TreeRow): string =>
@@ -22,7 +22,7 @@ interface ComparisonProps {
   onCompare(id: string | undefined): void;
 }
 
-/** What is different in a state, from the one before it or from any other. */
+/** Compares a state with the previous one or any other. */
 export const Comparison = ({
   threadId,
   state,

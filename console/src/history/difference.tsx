@@ -6,7 +6,7 @@ import { changesBetween, partsOfTexts, type Change } from "./changes.ts";
 import styles from "./difference.module.css";
 
 const CHANGES_SHOWN = 50;
-/** Of what stayed the same around a change of a text. */
+/** Unchanged text around a change. */
 const CONTEXT_CHARACTERS = 60;
 const TEXT_CHARACTERS = 1_500;
 
@@ -23,7 +23,6 @@ const Text = ({ children }: { children: string }) => (
   </LongText>
 );
 
-/** A text that was changed: what went is struck out, what came is underlined, and both are said. */
 const TextChange = ({ before, after }: { before: string; after: string }) => {
   const { start, removed, added, end } = useMemo(() => partsOfTexts(before, after), [before, after]);
   return (
@@ -67,7 +66,6 @@ const Values = ({ change: { kind, before, after } }: { change: Change }) => {
   );
 };
 
-/** What is different between two values, one thing after the other. */
 export const Difference = ({ before, after }: { before: unknown; after: unknown }) => {
   const changes = useMemo(() => changesBetween(before, after), [before, after]);
   const [shown, setShown] = useState(CHANGES_SHOWN);

@@ -11,7 +11,7 @@ import { rowsOf } from "./tree.ts";
 import { useThread } from "./use-thread.ts";
 import styles from "./history-page.module.css";
 
-/** What of a thread is looked at: it stands in the address. */
+/** The checkpoint and the namespace of the address. */
 const useHistoryLocation = (threadId: string) => {
   const [, navigate] = useLocation();
   const search = new URLSearchParams(useSearch());
@@ -29,7 +29,7 @@ const useHistoryLocation = (threadId: string) => {
   };
 };
 
-/** The graphs from the root to the one that is looked at. */
+/** The subgraphs from the root to the open one. */
 const Path = ({ namespace, onOpen }: { namespace: string; onOpen(namespace: string): void }) => {
   const segments = namespace.split("|");
   return (
@@ -63,14 +63,14 @@ const History = ({ threadId }: { threadId: string }) => {
   const [runId, setRunId] = useState<string>();
   const [isEditing, setIsEditing] = useState(false);
   const [comparison, setComparison] = useState<{ namespace: string; id: string | undefined }>();
-  // What is compared is of the same graph.
+  // Compare only checkpoints of the same graph.
   const compared = comparison?.namespace === namespace ? comparison.id : undefined;
   const history = useHistory(threadId, namespace, thread.status === "busy");
   const rows = useMemo(() => rowsOf(history.states ?? []), [history.states]);
   const selected = checkpoint ?? rows[0]?.id;
   const checkpointRef =
     selected === undefined ? undefined : { checkpoint_id: selected, checkpoint_ns: namespace };
-  /** Who writes something at the newest checkpoint writes on when there are newer ones. */
+  /** New checkpoints must not replace the one that the user edits. */
   const pinCheckpoint = (): void => show(selected, namespace);
   const showStarted = (id: string): void => {
     setRunId(id);
@@ -182,7 +182,6 @@ const History = ({ threadId }: { threadId: string }) => {
   );
 };
 
-/** A thread's checkpoints as a tree of forks: what was stored when, what changed, and another way from there. */
 export default function HistoryPage() {
   const { threadId = "" } = useParams<{ threadId: string }>();
   return (

@@ -18,7 +18,6 @@ const errorText = ({ error }: Run): string | undefined => {
   return words[0];
 };
 
-/** How a run goes that was started here, until it is over. */
 export const RunProgress = ({ threadId, runId }: { threadId: string; runId: string }) => {
   const { request } = useConnection();
   const queries = useQueryClient();
@@ -51,7 +50,6 @@ interface Starter {
   onStarted(runId: string): void;
 }
 
-/** A run that begins at a checkpoint. */
 const useStart = ({ threadId, assistantId, onStarted }: Starter) => {
   const { client } = useConnection();
   const queries = useQueryClient();
@@ -66,7 +64,7 @@ const useStart = ({ threadId, assistantId, onStarted }: Starter) => {
       await client.runs.create(threadId, assistantId ?? "", {
         input,
         checkpoint,
-        // What goes on meanwhile would come in between.
+        // A concurrent run would add its checkpoints in between.
         multitaskStrategy: "reject",
       }),
     onSuccess: ({ run_id: runId }) => {
@@ -81,9 +79,9 @@ const NoAssistant = () => (
 );
 
 /**
- * Starts a run at the step of the thread that called a graph within it. There is no other way to run from a checkpoint of such a graph:
- * LangGraph restarts the graphs that a step calls.
- * @param around by namespace, the checkpoints at which the graphs around this one stood; as the API tells of a state
+ * Starts a run at the step that called a subgraph. A run cannot start inside a subgraph, because LangGraph
+ * restarts the subgraphs of a step.
+ * @param around checkpoints of the parent graphs by namespace, from the API's state
  */
 export const RunFromCall = ({
   around,
@@ -115,13 +113,12 @@ export const RunFromCall = ({
 
 interface RunFromProps extends Starter {
   checkpointRef: CheckpointRef;
-  /** Whether nodes are due: only then there is something to go on with. */
+  /** Whether the checkpoint has next nodes. */
   isDue: boolean;
-  /** Somebody is about to write an input. */
   onOpen(): void;
 }
 
-/** Starts a run at a checkpoint: goes on from it, or gives it new input. */
+/** Starts a run at a checkpoint, with or without new input. */
 export const RunFrom = ({ threadId, assistantId, checkpointRef, isDue, onOpen, onStarted }: RunFromProps) => {
   const [isOpen, setIsOpen] = useState(false);
   const start = useStart({

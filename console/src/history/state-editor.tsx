@@ -9,7 +9,7 @@ import { UNTOUCHED, ValueEditor } from "../parts/value-editor.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { isObject } from "../parts/is-object.ts";
 
-/** Ids of nodes as a checkpoint's namespace sees them: its graph's own. */
+/** The nodes of the graph of a namespace. */
 const nodesOf = ({ nodes }: AssistantGraph, namespace: string): string[] => {
   const path = namespace === "" ? [] : namespace.split("|").map((segment) => segment.split(":", 1)[0] ?? "");
   const start = path.map((name) => `${name}:`).join("");
@@ -20,7 +20,7 @@ const nodesOf = ({ nodes }: AssistantGraph, namespace: string): string[] => {
   return [...new Set(own)].filter((name) => name !== "" && !/^__(start|end)__$/.test(name));
 };
 
-/** What is different at the top of a state: the rest is not written, for it would go through the reducers once more. */
+/** Only changed top-level keys, because unchanged values would pass through the reducers again. */
 const changedKeys = (before: unknown, after: unknown): Record<string, unknown> | null => {
   if (!isObject(after)) return null;
   const known = isObject(before) ? before : {};
@@ -31,7 +31,7 @@ const changedKeys = (before: unknown, after: unknown): Record<string, unknown> |
   return changed.length === 0 ? null : Object.fromEntries(changed);
 };
 
-/** Where the thread stands, from the moment on at which somebody begins to edit. */
+/** Remembers the newest checkpoint when the editor opens. */
 const useHeadCheck = (threadId: string) => {
   const { request } = useConnection();
   const seen = useRef<Promise<string | undefined>>(undefined);
@@ -44,12 +44,15 @@ const useHeadCheck = (threadId: string) => {
   };
   const readNow = useEffectEvent(() => {
     seen.current = read();
-    // Said when it is needed.
+    // `check` reports the error.
     seen.current.catch(() => undefined);
   });
   useEffect(() => readNow(), []);
   return {
-    /** @throws Error once, if the thread has gone on: what others have stored would no more be where it goes on */
+    /**
+     * @throws Error once, if the thread has new checkpoints: the next run would continue from the stored
+     * state and not from them
+     */
     async check(): Promise<void> {
       const before = await seen.current;
       const now = await read();
@@ -72,7 +75,7 @@ interface StateEditorProps {
   onClose(): void;
 }
 
-/** Writes a state anew behind a checkpoint: a fork. */
+/** Stores a state as a fork of a checkpoint. */
 export const StateEditor = ({
   threadId,
   assistantId,
@@ -105,7 +108,7 @@ export const StateEditor = ({
       onStored(String(configured.configurable?.checkpoint_id ?? ""));
     },
   });
-  // Of a subgraph nobody knows the schema by its namespace here: it is written as JSON.
+  // The schema of a subgraph is unknown here, so its state is edited as JSON.
   const schema = checkpointRef.checkpoint_ns === "" ? (schemas.data?.state_schema ?? {}) : {};
   const isReady = assistantId === undefined || !schemas.isPending;
   return (

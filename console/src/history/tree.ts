@@ -1,31 +1,30 @@
 import type { StoredCheckpoint } from "../parts/checkpoints.ts";
 
-/** A checkpoint in its index of the tree. */
 export interface TreeRow {
   id: string;
   state: StoredCheckpoint;
-  /** How many forks lead to it; 0 in the branch of the newest checkpoint. */
+  /** The number of forks on the path; 0 in the branch of the newest checkpoint. */
   level: number;
-  /** Set for the newest checkpoint of a branch. */
+  /** Set on the newest checkpoint of a branch. */
   branch: Branch | undefined;
-  /** How many ways led on from it. */
+  /** The number of branches that continue from the checkpoint. */
   ways: number;
-  /** The nodes whose step it was stored after, where the checkpoint before is loaded. */
+  /** The nodes that wrote the checkpoint; empty if the previous checkpoint is not loaded. */
   wrote: readonly string[];
 }
 
 export interface Branch {
   /** From 1, in the order of the list. */
   number: number;
-  /** Checkpoints that are its own. */
+  /** The number of its own checkpoints. */
   length: number;
-  /** The checkpoint that it begins behind; undefined of a beginning of the thread. */
+  /** The checkpoint before the branch; undefined at the start of the thread. */
   from: { id: string; step: number | undefined; isLoaded: boolean } | undefined;
 }
 
 const idOf = ({ checkpoint }: StoredCheckpoint): string => checkpoint?.checkpoint_id ?? "";
 
-/** The nodes that wrote a checkpoint: those that were due in the one before. */
+/** The next nodes of the previous checkpoint. */
 const writersOf = (
   { metadata }: StoredCheckpoint,
   parent: StoredCheckpoint | undefined,
@@ -33,15 +32,15 @@ const writersOf = (
   metadata?.source === "loop" ? (parent?.next ?? []).filter((name) => name !== "__start__") : [];
 
 /**
- * The tree of forks as a list: the newest branch first, each branch from its newest checkpoint to its oldest; what was forked stands
- * above the checkpoint that it begins behind. Ids rise with time, so a checkpoint's is larger than that of the one before.
- * @param states the newest first
+ * The tree as a list: newest branch first, newest checkpoint of a branch first, and forks above the
+ * checkpoint that they begin after. Ids rise with time along each branch.
+ * @param states newest first
  */
 export const rowsOf = (states: readonly StoredCheckpoint[]): TreeRow[] => {
   const byId = new Map(states.map((state) => [idOf(state), state]));
   const children = new Map<string, StoredCheckpoint[]>();
   const beginnings: StoredCheckpoint[] = [];
-  /** The newest checkpoint at or behind one. */
+  /** The newest descendant of each checkpoint. */
   const newest = new Map<string, string>();
   for (const state of byId.values()) {
     const id = idOf(state);
@@ -114,7 +113,7 @@ const SOURCES: ReadonlyMap<string, string> = new Map([
   ["fork", "fork"],
 ]);
 
-/** E.g. `Step 2 · loop`: what a checkpoint is called in lists. */
+/** E.g. `Step 2 · loop`. */
 export const titleOf = ({ metadata }: { metadata: { step?: number; source?: string } | null }): string => {
   const source = SOURCES.get(metadata?.source ?? "") ?? "stored";
   return metadata?.step === undefined ? source : `Step ${metadata.step} · ${source}`;

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { CheckpointRef } from "../parts/checkpoints.ts";
 import { useConnection } from "../server/connection.tsx";
 
-/** The state of a thread at a checkpoint. It is fetched again only when something happens in the thread. */
+/** Refetched only after changes of the thread. */
 export const useCheckpoint = (threadId: string, checkpointRef: CheckpointRef | undefined) => {
   const { client } = useConnection();
   return useQuery({

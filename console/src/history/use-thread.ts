@@ -3,13 +3,12 @@ import { useEffect, useRef } from "react";
 import { refetchEvery } from "../server/queries.ts";
 import { useConnection } from "../server/connection.tsx";
 
-/** While a run goes on; else somebody else may start one. */
 const BUSY_POLL_MS = 1_000;
 const IDLE_POLL_MS = 5_000;
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
-/** The record of a thread, and whether a run goes on in it; what is known of its states is read again when one has ended. */
+/** Reads the thread, and reads its checkpoints again after each change of status or state. */
 export const useThread = (threadId: string) => {
   const { client } = useConnection();
   const queries = useQueryClient();
