@@ -9,7 +9,6 @@ import { useAssistantChange } from "./queries.ts";
 
 const EMPTY: AssistantDraft = { name: "", description: "", context: {}, config: {}, metadata: {} };
 
-/** Makes an assistant of a graph, and goes to it. */
 export const CreateDialog = ({ graphId, onClose }: { graphId: string; onClose(): void }) => {
   const { client } = useConnection();
   const [, navigate] = useLocation();

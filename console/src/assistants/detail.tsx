@@ -14,7 +14,7 @@ import { useAssistantChange, useOneAssistant, useVersions } from "./queries.ts";
 import { Versions } from "./versions.tsx";
 import styles from "./assistants.module.css";
 
-/** One assistant: what it is now, and all that it was. `assistantId` may be a graph's id. */
+/** `assistantId` may be the id of a graph. */
 export const AssistantDetail = ({ assistantId }: { assistantId: string }) => {
   const assistant = useOneAssistant(assistantId);
   const versions = useVersions(assistantId);
@@ -97,7 +97,6 @@ interface ChangeProps {
   onClose(): void;
 }
 
-/** An assistant as somebody has seen it. */
 const revisionOf = ({ version, updated_at }: Assistant): string => `${version} ${updated_at}`;
 
 const Edit = ({ assistant, next, onClose }: ChangeProps & { next: number }) => {
@@ -106,7 +105,7 @@ const Edit = ({ assistant, next, onClose }: ChangeProps & { next: number }) => {
   const { assistant_id, graph_id, name, description, context, config, metadata } = assistant;
   const [seen, setSeen] = useState(revisionOf(assistant));
   const update = useAssistantChange(async (draft: AssistantDraft) => {
-    // A version is whole: what somebody else has changed in the meantime would be undone without a word.
+    // A version replaces all fields, so saving would silently undo changes that others made in the meantime.
     const now = await client.assistants.get(assistant_id);
     if (revisionOf(now) !== seen) {
       setSeen(revisionOf(now));

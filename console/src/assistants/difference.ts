@@ -1,16 +1,15 @@
 import type { AssistantVersion } from "@langchain/langgraph-sdk";
 
-/** A field of one of two versions, or of both. */
 export interface ComparedField {
-  /** The keys that lead there: `context › model`. */
+  /** E.g. `context › model`. */
   path: string;
-  /** Undefined where that version has no such field. */
+  /** Undefined if the version does not have the field. */
   left: { value: unknown } | undefined;
   right: { value: unknown } | undefined;
   difference: "same" | "changed" | "left only" | "right only";
 }
 
-/** Contexts are what people write; whatever is larger is compared as one value. */
+/** A deeper value is compared as a whole. */
 const LEVELS_AT_MOST = 6;
 export const FIELDS_AT_MOST = 300;
 
@@ -29,7 +28,7 @@ const leavesOf = (version: AssistantVersion): Map<string, unknown> => {
   const leaves = new Map<string, unknown>();
   for (const field of COMPARED) {
     const value = version[field];
-    // An empty context is none.
+    // An empty context equals no context.
     if (value !== null && value !== undefined && JSON.stringify(value) !== "{}")
       collect(leaves, field, value);
   }
@@ -45,7 +44,7 @@ const differenceOf = ({
   return JSON.stringify(left.value) === JSON.stringify(right.value) ? "same" : "changed";
 };
 
-/** Two versions of an assistant, field by field; a list is one value. */
+/** Compares two versions field by field; a list counts as one value. */
 export const compare = (left: AssistantVersion, right: AssistantVersion): ComparedField[] => {
   const sides = [leavesOf(left), leavesOf(right)] as const;
   const paths = new Set(sides.flatMap((leaves) => [...leaves.keys()]));

@@ -6,7 +6,6 @@ import { ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
 import { UNTOUCHED, ValueEditor, type Validity } from "../parts/value-editor.tsx";
 import styles from "./assistants.module.css";
 
-/** What an assistant, or a version of it, is made of. */
 export interface AssistantDraft {
   name: string;
   description: string;
@@ -18,16 +17,16 @@ export interface AssistantDraft {
 interface DraftFormProps {
   graphId: string;
   initial: AssistantDraft;
-  /** What the button says. */
+  /** The text of the button. */
   action: string;
   isBusy: boolean;
   error: unknown;
   onSubmit(draft: AssistantDraft): void;
-  /** Stands above the fields. */
+  /** Above the fields. */
   children?: ReactNode;
 }
 
-/** The fields of an assistant; `key` it by its graph, whose schema the context follows. */
+/** Set `key` to the graph id, because the context follows the schema of the graph. */
 export const DraftForm = ({
   graphId,
   initial,
@@ -84,7 +83,7 @@ export const DraftForm = ({
         {!schemas.isPending && (
           <ValueEditor
             label="Context"
-            // Older graphs call it configurable.
+            // Older graphs declare it as configurable.
             schema={schemas.data?.context_schema ?? schemas.data?.config_schema ?? null}
             value={draft.context}
             onChange={(context, next) => {

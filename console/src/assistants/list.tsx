@@ -9,7 +9,6 @@ import { CreateDialog } from "./create-dialog.tsx";
 import { PAGE_SIZE, useAssistantPage, type AssistantFilter } from "./queries.ts";
 import styles from "./assistants.module.css";
 
-/** All assistants, by name and graph, a page at a time. */
 export const AssistantList = () => {
   const [filter, setFilter] = useState<AssistantFilter>({ name: "", graphId: "", page: 0 });
   const [isCreating, setIsCreating] = useState(false);

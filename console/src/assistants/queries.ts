@@ -2,7 +2,6 @@ import { useMutation, useQuery, useQueryClient, keepPreviousData } from "@tansta
 import { useConnection } from "../server/connection.tsx";
 
 export const PAGE_SIZE = 20;
-/** Of one assistant. */
 const VERSIONS_AT_MOST = 1_000;
 
 export interface AssistantFilter {
@@ -12,7 +11,7 @@ export interface AssistantFilter {
   page: number;
 }
 
-/** One page, newest first, and whether there is another one. */
+/** Newest first. */
 export const useAssistantPage = ({ name, graphId, page }: AssistantFilter) => {
   const { client } = useConnection();
   return useQuery({
@@ -27,7 +26,7 @@ export const useAssistantPage = ({ name, graphId, page }: AssistantFilter) => {
           offset: page * PAGE_SIZE,
           sortBy: "updated_at",
           sortOrder: "desc",
-          // Contexts may be large, and a list shows none.
+          // The list does not show contexts, which may be large.
           select: ["assistant_id", "graph_id", "name", "description", "version", "updated_at"],
         }),
         client.assistants.count(query),
@@ -54,7 +53,7 @@ export const useVersions = (assistantId: string) => {
   });
 };
 
-/** Something that changes assistants: whatever is shown of them is asked for again. */
+/** A mutation that refetches all assistants. */
 export const useAssistantChange = <Input, Output>(
   change: (input: Input) => Promise<Output>,
   onSuccess?: (output: Output) => void,

@@ -10,7 +10,6 @@ import { compare, FIELDS_AT_MOST, type ComparedField } from "./difference.ts";
 import { useAssistantChange } from "./queries.ts";
 import styles from "./assistants.module.css";
 
-/** Rows before somebody asks for more. */
 const SHOWN_FIRST = 20;
 
 interface VersionsProps {
@@ -19,7 +18,6 @@ interface VersionsProps {
   versions: readonly AssistantVersion[];
 }
 
-/** All versions of an assistant, of which each can be the active one, and any two side by side. */
 export const Versions = ({ assistant, versions }: VersionsProps) => {
   const { client } = useConnection();
   const [shown, setShown] = useState(SHOWN_FIRST);
@@ -85,7 +83,7 @@ const Comparison = ({ assistant, versions }: VersionsProps) => {
   const [chosen, setChosen] = useState<{ left?: number; right?: number }>({});
   const [isAll, setIsAll] = useState(false);
   const newest = versions[0]?.version;
-  // What it is against what it was: the active one to the right of the newest other one.
+  // Initially compares the newest other version with the active one.
   const right = chosen.right ?? assistant.version;
   const left = chosen.left ?? versions.find(({ version }) => version !== right)?.version ?? newest;
   const find = (number: number | undefined) => versions.find(({ version }) => version === number);
@@ -133,7 +131,7 @@ interface DifferencesProps {
 
 const TEXT_AT_MOST = 2_000;
 
-/** Prompts have lines, which are to be seen as such. */
+/** Keeps the line breaks of prompts. */
 const Side = ({ value }: { value: unknown }) =>
   typeof value === "string" && value.length <= TEXT_AT_MOST ? (
     <span className={styles.prose}>{value}</span>

@@ -9,15 +9,14 @@ import type { Cron } from "./cron.ts";
 import { scheduleWords } from "./schedule-words.ts";
 import styles from "./crons.module.css";
 
-/** What is sent: the fields of a creation or a change. */
+/** The body of the request. */
 export type CronFields = Record<string, unknown>;
 
 interface CronFormProps {
-  /** Undefined: a new one. */
+  /** Undefined: a new cron. */
   cron: Cron | undefined;
-  /** ids and names */
   assistants: readonly { assistant_id: string; name: string }[];
-  /** Rejects with what the server refused; then the form stays and says it. `threadId`: of a new one. */
+  /** If `onSave` rejects, the form stays open and shows the error. `threadId`: only of a new cron. */
   onSave(fields: CronFields, threadId: string | undefined): Promise<unknown>;
   onClose(): void;
 }
@@ -42,7 +41,6 @@ interface FieldProps {
   children(attributes: { id: string; "aria-describedby": string }): ReactNode;
 }
 
-/** What a cron asks its runs to do, beside what has a field of its own. */
 const JSON_FIELDS = [
   ["config", "Config"],
   ["context", "Context"],
@@ -56,11 +54,10 @@ const initialOf = (cron: Cron | undefined, name: JsonField): unknown =>
 interface InputFieldProps {
   assistantId: string;
   initial: unknown;
-  /** Undefined while what is written is no JSON. */
+  /** Undefined while the text is not valid JSON. */
   onChange(value: { json: unknown } | undefined): void;
 }
 
-/** What the graph is given: a field for each part of it where the server can tell what it takes, or JSON. */
 const InputField = ({ assistantId, initial, onChange }: InputFieldProps) => {
   const schemas = useSchemas(assistantId === "" ? undefined : assistantId);
   const [written, setWritten] = useState<{ value: unknown; validity: Validity }>();
@@ -86,7 +83,6 @@ const InputField = ({ assistantId, initial, onChange }: InputFieldProps) => {
   );
 };
 
-/** A new cron, or changes of one. */
 export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) => {
   const [assistant, setAssistant] = useState(cron?.assistant_id ?? assistants[0]?.assistant_id ?? "");
   const [schedule, setSchedule] = useState(cron?.schedule ?? "0 9 * * *");
@@ -111,7 +107,7 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
       timezone: timezone === "" ? "UTC" : timezone,
       ...written,
       ...(isThreadless && { on_run_completed: completed }),
-      // The field has no seconds: a time that nobody changed stays as it was.
+      // The field has no seconds, so an unchanged time is not sent.
       ...(end !== localTimeOf(cron?.end_time ?? null) && {
         end_time: end === "" ? null : new Date(end).toISOString(),
       }),
@@ -219,7 +215,7 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
           </Field>
         </div>
         <InputField
-          // What another graph takes is another input.
+          // Another graph has another input.
           key={assistant}
           assistantId={assistant}
           initial={initialOf(cron, "input")}

@@ -19,7 +19,6 @@ const STATE = new Map([
   [false, "paused"],
 ]);
 
-/** Crons, a row each. */
 export const CronTable = ({ crons, assistantNames, onToggle, onEdit, onDelete }: CronTableProps) => (
   <Table label="Crons" columns={["Schedule", "Next run", "Assistant", "Thread", "State", "Actions"]}>
     {crons.map((cron) => {

@@ -1,4 +1,3 @@
-/** A cron as the API tells of it. */
 export interface Cron {
   cron_id: string;
   assistant_id: string;
@@ -12,6 +11,6 @@ export interface Cron {
   next_run_date: string | null;
   metadata: Record<string, unknown>;
   enabled: boolean;
-  /** Why the server disabled it. */
+  /** Why the server disabled the cron. */
   error: string | null;
 }

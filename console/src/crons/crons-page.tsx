@@ -13,13 +13,12 @@ import type { Cron } from "./cron.ts";
 import { scheduleWords } from "./schedule-words.ts";
 
 const PAGE = 50;
-/** What the API answers at most. */
+/** The limit of the API. */
 const SHOWN_AT_MOST = 1_000;
 const POLL_MS = 5_000;
 
 type OpenDialog = { kind: "new" } | { kind: "edit" | "delete"; cron: Cron };
 
-/** Runs at the times of a schedule. */
 export default function CronsPage() {
   const { request, search } = useConnection();
   const queries = useQueryClient();
@@ -47,7 +46,7 @@ export default function CronsPage() {
     await request(method, path, body);
     await queries.invalidateQueries({ queryKey: ["crons"] });
   };
-  /** For what has no dialog that could say it. */
+  /** Shows errors on the page, for actions without a dialog. */
   const changeHere = async (method: string, path: string, body?: unknown): Promise<void> => {
     setFault(undefined);
     await change(method, path, body).catch(setFault);

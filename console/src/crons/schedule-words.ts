@@ -2,7 +2,10 @@ import cronstrue from "cronstrue";
 
 const FIELDS = 5;
 
-/** What a schedule says, in words; undefined if it can't be read, or only by a server: those have five fields or a name. */
+/**
+ * Undefined if the schedule is invalid. The server takes only five fields or a name, cronstrue also takes
+ * others.
+ */
 export const scheduleWords = (schedule: string): string | undefined => {
   const text = schedule.trim();
   if (!text.startsWith("@") && text.split(/\s+/).length !== FIELDS) return undefined;

@@ -3,14 +3,14 @@ import type { Run } from "../parts/run.ts";
 import { statusOf, type Connection } from "../server/connection.tsx";
 import type { PendingFilter } from "./queue-record.ts";
 
-/** Of one request: what `/runs/cancel` takes. */
+/** The limit of `/runs/cancel`. */
 const CANCELLED_AT_ONCE = 1_000;
-/** Runs that come meanwhile are not chased for ever. */
+/** Bounds the loop if new runs keep arriving. */
 const ROUNDS_AT_MOST = 100;
 
 /**
- * Cancels runs that wait. By their graph they are found first, since the API cancels by thread or id; one that starts between the two
- * goes on.
+ * Cancels pending runs. The API cancels by thread or id, so runs of a graph are searched first; a run that
+ * starts in between continues.
  * @throws ApiError
  */
 export const cancelPending = async (
@@ -34,7 +34,7 @@ export const cancelPending = async (
     try {
       await request("POST", path, { status: "pending", run_ids: items.map(({ run_id }) => run_id) });
     } catch (error) {
-      // None of them waits any more.
+      // None of these runs is pending any more.
       if (statusOf(error) !== 404) throw error;
     }
   }

@@ -10,7 +10,7 @@ import { refetchEvery } from "../server/queries.ts";
 
 const SHOWN_AT_MOST = 50;
 
-/** The runs that wait longest, of those that the caller may see. */
+/** The oldest pending runs that the caller may see. */
 export const PendingRuns = ({ pollMs, onCancel }: { pollMs: number; onCancel(run: Run): void }) => {
   const { search } = useConnection();
   const {

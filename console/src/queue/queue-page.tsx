@@ -69,7 +69,6 @@ interface Cancellation {
   cancel(action: CancelAction): Promise<unknown>;
 }
 
-/** What waits to be executed, and why. */
 export default function QueuePage() {
   const connection = useConnection();
   const queries = useQueryClient();

@@ -7,7 +7,7 @@ import type { Queue, PendingFilter } from "./queue-record.ts";
 export const waitText = (seconds: number | null): string =>
   seconds === null ? "–" : durationText(seconds * 1_000);
 
-/** Asks for confirmation: `filter` says which runs, `count` how many, `of` what they are called. */
+/** `of`: the name of the graph, thread or queue in the question. */
 export type RequestCancel = (cancellation: { filter: PendingFilter; count: number; of: string }) => void;
 
 export const GraphTable = ({ graphs, onCancel }: { graphs: Queue["graphs"]; onCancel: RequestCancel }) => (

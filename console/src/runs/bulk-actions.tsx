@@ -7,10 +7,10 @@ import { messageOf, statusOf, useConnection, type Connection } from "../server/c
 
 const counted = (count: number): string => (count === 1 ? "1 run" : `${count} runs`);
 
-/** Of the requests that delete: a browser has six connections to a server. */
+/** Concurrent deletions, because a browser has six connections to a server. */
 const AT_ONCE = 4;
 
-/** Deletes each that can be; one that is gone already is done. Says which are left, and why. */
+/** Treats missing runs as deleted. Returns the remaining runs and the reasons. */
 const removeAll = async (
   { request }: Pick<Connection, "request">,
   runs: readonly Run[],
@@ -36,7 +36,7 @@ const removeAll = async (
   return { runIds, error: new Error(`${counted(runIds.length)} of ${runs.length} not deleted: ${why}`) };
 };
 
-/** What can be done with the runs that are selected. `onDone`: some of them have changed; those with these ids are to stay selected. */
+/** `onDone`: gets the ids that stay selected. */
 export const BulkActions = ({
   runs,
   onDone,

@@ -8,10 +8,10 @@ import { bodyOf, type RunFilter } from "./run-filter.ts";
 export const PAGE = 50;
 export const SHOWN_AT_MOST = 500;
 const SHORT_LIST_POLL_MS = 2_000;
-/** Longer lists take longer. */
+/** A longer list takes longer to read. */
 const LONG_LIST_POLL_MS = 10_000;
 
-/** The first of them; a page of the API ends early where errors are long. */
+/** Reads several pages, because the API ends a page early if errors are long. */
 const readRuns = async (
   { search }: Pick<Connection, "search">,
   filter: RunFilter,
@@ -26,7 +26,7 @@ const readRuns = async (
       cursor,
       select: LISTED_FIELDS,
     });
-    // Told with the first page alone.
+    // Only the first page has the total.
     total ??= page.total;
     read.push(...page.items);
     ({ cursor } = page);
@@ -34,7 +34,7 @@ const readRuns = async (
   }
 };
 
-/** Runs that match, the newest first, dialog for again and again while the page is visible. */
+/** Matching runs, newest first, read again at intervals. */
 export const useLiveRuns = (filter: RunFilter, { limit, isPaused }: { limit: number; isPaused: boolean }) => {
   const { search } = useConnection();
   return useQuery({
@@ -45,17 +45,17 @@ export const useLiveRuns = (filter: RunFilter, { limit, isPaused }: { limit: num
   });
 };
 
-/** What is shown of what was found, and how many new ones it leaves out. */
+/** `waiting`: the number of new runs that the list hides. */
 interface Shown {
   runs: readonly Run[];
   waiting: number;
 }
 
-/** Those that are shown, as they are now: without such as were deleted, with such as were pushed off the end of the page. */
+/** Updates the shown runs: drops deleted ones and keeps those that new runs pushed off the page. */
 const updateShown = (shown: readonly Run[], { items: found, hasMore }: SearchPage<Run>): Shown => {
   const newest = shown[0];
   if (newest === undefined) return { runs: found, waiting: 0 };
-  // Nothing is pushed off the only page.
+  // The only page pushes no run off.
   const last = hasMore ? found.at(-1) : undefined;
   const now = new Map(found.map((run) => [run.run_id, run]));
   return {
@@ -69,9 +69,9 @@ const updateShown = (shown: readonly Run[], { items: found, hasMore }: SearchPag
 };
 
 /**
- * Keeps new runs out of a list as long as somebody reads it, so that nothing moves under his eyes; ids say which are newer.
- * @param key of the list: another one is shown whole at once
- * @param isPrevious what was found belongs to the list before this one
+ * Hides new runs while the user reads the list, so rows do not move. Ids rise with time.
+ * @param key identifies the list; another list is shown at once
+ * @param isPrevious `found` belongs to the previous list
  */
 export const useStableRuns = (
   found: SearchPage<Run> | undefined,
@@ -85,7 +85,7 @@ export const useStableRuns = (
   useEffect(() => {
     if (found === undefined || isPrevious) return;
     const keepsList = isReadNow();
-    // Whether somebody reads is known to the document alone, and only once the list is drawn.
+    // Only the document knows whether the user reads the list, and only after it is rendered.
     // eslint-disable-next-line react-hooks/set-state-in-effect
     setShown((before) =>
       before.of === key && keepsList

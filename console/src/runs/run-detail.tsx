@@ -23,7 +23,6 @@ const Text = ({ value }: { value: unknown }) => (
   </pre>
 );
 
-/** Why it failed: the class and the message, whatever else the server tells, and the nodes that threw. */
 const ErrorOf = ({ run, error }: { run: RunDetails; error: NonNullable<Run["error"]> }) => {
   const connection = useConnection();
   const { data: nodes = [] } = useQuery({
@@ -143,7 +142,6 @@ const RunText = ({ run }: { run: RunDetails }) => {
   );
 };
 
-/** All that is known of a run; over the list. `onDeleted`: it was deleted. */
 export const RunDetail = ({
   runId,
   onClose,

@@ -15,7 +15,7 @@ const Labelled = ({ label, children }: { label: string; children(id: string): Re
   );
 };
 
-/** A text that counts when it is finished: each letter would be a search. */
+/** Reports a change on blur or Enter, because each letter would start a search. */
 const Text = ({ id, value, list, onChange }: TextProps) => {
   const [text, setText] = useState(value);
   const [given, setGiven] = useState(value);
@@ -49,7 +49,6 @@ interface TextProps {
 
 const isoOf = (local: string): string => (local === "" ? "" : new Date(local).toISOString());
 
-/** What runs are shown. */
 export const RunFilters = ({
   filter,
   onChange,

@@ -2,7 +2,6 @@ import type { Run } from "../parts/run.ts";
 import type { Connection } from "../server/connection.tsx";
 import { ApiError } from "../server/api-error.ts";
 
-/** A run with what it was dialog to do. */
 export interface RunDetails extends Run {
   kwargs?: Record<string, unknown> & {
     input?: unknown;
@@ -13,7 +12,7 @@ export interface RunDetails extends Run {
   };
 }
 
-/** What became of the webhook of a run. */
+/** The delivery of a run's webhook. */
 export interface Delivery {
   url: string;
   state: string;
@@ -25,7 +24,7 @@ export interface Delivery {
   settled_at: string | null;
 }
 
-/** The API gets a run by its thread, which a search tells. */
+/** The API reads a run by its thread, so a search finds the thread first. */
 export const readRun = async (
   { search, request }: Pick<Connection, "search" | "request">,
   runId: string,
@@ -41,7 +40,7 @@ interface Task {
   error?: unknown;
 }
 
-/** Nodes in which a run failed, with what they threw, by its newest checkpoint. */
+/** The failed nodes and their errors, from the newest checkpoint of the run. */
 export const readFailedNodes = async (
   { request }: Pick<Connection, "request">,
   { thread_id: threadId, run_id: runId }: Run,
@@ -56,7 +55,7 @@ export const readFailedNodes = async (
   );
 };
 
-/** How often a run was begun, and why again. */
+/** E.g. `3, 1 lost with a server or graph process`. */
 export const attemptsText = ({ attempts = 0, lost_attempts: lost = 0 }: Run): string => {
   const handedBack = Math.max(0, attempts - lost - 1);
   const ends = [

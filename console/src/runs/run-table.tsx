@@ -10,7 +10,7 @@ interface RunTableProps {
   runs: readonly Run[];
   selected: ReadonlySet<string>;
   onSelect(runIds: readonly string[], isSelected: boolean): void;
-  /** The address that opens one. */
+  /** The address of a run. */
   pathOf(runId: string): string;
 }
 
@@ -29,7 +29,6 @@ const Started = ({ run, now }: { run: Run; now: number }) => {
   );
 };
 
-/** Runs, a row each. */
 export const RunTable = ({ runs, selected, onSelect, pathOf }: RunTableProps) => {
   const now = useNow(runs.some((run) => !isOver(run)));
   return (

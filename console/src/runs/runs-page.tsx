@@ -15,7 +15,6 @@ const countText = (total: number | undefined, shown: number): string => {
   return total === 1 ? "1 run" : `${total} runs`;
 };
 
-/** Runs over all threads, as they come and go. */
 export default function RunsPage() {
   const { filter, runId, change, pathOf, clear } = useRunFilter();
   const queries = useQueryClient();

@@ -7,7 +7,6 @@ import { ItemForm } from "./item-form.tsx";
 import { useDeleteItem, useItem, type ItemAddress } from "./queries.ts";
 import styles from "./store.module.css";
 
-/** One item: what it holds, how long it stays; to be edited and deleted. */
 export const ItemDialog = ({ address, onClose }: { address: ItemAddress; onClose(): void }) => {
   const { data: item, error, refetch, isPending } = useItem(address);
   const [dialog, setDialog] = useState<"edit" | "delete">();

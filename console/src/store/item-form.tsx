@@ -7,14 +7,13 @@ import { usePutItem, type StoreItem } from "./queries.ts";
 import styles from "./store.module.css";
 
 interface ItemFormProps {
-  /** Where a new one is put unless somebody writes another namespaceText. */
+  /** The suggested namespace of a new item. */
   namespace: readonly string[];
-  /** The one that is edited; a new one if left out. */
+  /** Undefined: a new item. */
   item?: StoreItem;
   onClose(): void;
 }
 
-/** Writes an item: a new one, or another value for one that is there. */
 export const ItemForm = ({ namespace, item, onClose }: ItemFormProps) => {
   const id = useId();
   const [namespaceText, setNamespaceText] = useState(textOf(namespace));
@@ -24,7 +23,7 @@ export const ItemForm = ({ namespace, item, onClose }: ItemFormProps) => {
   const put = usePutItem(onClose);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    // An item that is edited has no other time to live than the one that stands here.
+    // An edited item keeps no time to live except the one in this field.
     const ttl = minutes === "" ? (item === undefined ? undefined : null) : Number(minutes);
     put.mutate({
       namespace: labelsOf(namespaceText),

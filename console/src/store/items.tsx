@@ -11,7 +11,7 @@ import { textOf } from "./location.ts";
 import { PAGE_SIZE, useItems, type ItemAddress, type ItemFilter, type StoreItem } from "./queries.ts";
 import styles from "./store.module.css";
 
-/** The items at a namespace and below it; `key` it by the namespace. */
+/** Set `key` to the namespace. */
 export const Items = ({ namespace }: { namespace: readonly string[] }) => {
   const [filter, setFilter] = useState<ItemFilter>({
     prefix: namespace,
@@ -124,7 +124,7 @@ const Search = ({ filter, onSearch }: SearchProps) => {
 interface ItemTableProps {
   items: readonly StoreItem[];
   hasScores: boolean;
-  /** How many labels all of them share. */
+  /** The number of labels that all items share. */
   below: number;
   onOpen(address: ItemAddress): void;
 }

@@ -6,7 +6,7 @@ import { pathOf } from "./location.ts";
 import { useNamespaces } from "./queries.ts";
 import styles from "./store.module.css";
 
-/** Where one is, and what is one level below; `key` it by the namespace. */
+/** Set `key` to the namespace. */
 export const Namespaces = ({ current }: { current: readonly string[] }) => {
   const [page, setPage] = useState(0);
   const { data, error, refetch, isPending } = useNamespaces(current, page);

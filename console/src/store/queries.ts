@@ -1,33 +1,32 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useConnection } from "../server/connection.tsx";
 
-/** An item, as the API gives it. */
 export interface StoreItem {
   namespace: string[];
   key: string;
   value: Record<string, unknown>;
   created_at: string;
   updated_at: string;
-  /** Of one that expires: the minutes for which it stays unread, and when that is. */
+  /** Minutes until the item expires, counted from its last read or write. */
   ttl?: number;
   expires_at?: string;
-  /** Of a search by meaning, where the server has an index for that. */
+  /** Only of a semantic search. */
   score?: number;
 }
 
 export interface ItemFilter {
   prefix: readonly string[];
-  /** What fields have to be; undefined for anything. */
+  /** Values that fields must have; undefined: any. */
   fields: Record<string, unknown> | undefined;
   meaning: string;
   page: number;
 }
 
 export const PAGE_SIZE = 20;
-/** A page of the server ends at 16 MiB: after a large one there may be more, however few items it has. */
+/** The server ends a page at 16 MiB, so after a large page there may be more items. */
 const LARGE_PAGE_CHARACTERS = 4_000_000;
 
-/** One page of the items at and below a namespace. Looking at them does not prolong their lives. */
+/** Reading here does not extend the time to live. */
 export const useItems = ({ prefix, fields, meaning, page }: ItemFilter) => {
   const { request } = useConnection();
   return useQuery({
@@ -51,7 +50,7 @@ export const useItems = ({ prefix, fields, meaning, page }: ItemFilter) => {
 
 const NAMESPACES_PER_PAGE = 100;
 
-/** The labels that follow a prefix, a page at a time; `isEnd` if there are no more. */
+/** The labels after a prefix, a page at a time. */
 export const useNamespaces = (prefix: readonly string[], page: number) => {
   const { client } = useConnection();
   return useQuery({
@@ -66,7 +65,7 @@ export const useNamespaces = (prefix: readonly string[], page: number) => {
         signal,
       });
       return {
-        // One that is the prefix itself holds items, and leads nowhere else.
+        // The prefix itself holds items and has no further label.
         namespaces: namespaces.slice(0, NAMESPACES_PER_PAGE).filter(({ length }) => length > prefix.length),
         hasMore: namespaces.length > NAMESPACES_PER_PAGE,
       };
@@ -82,7 +81,7 @@ export interface ItemAddress {
 const addressQuery = ({ namespace, key }: ItemAddress): string =>
   new URLSearchParams({ namespace: namespace.join("."), key, refresh_ttl: "false" }).toString();
 
-/** As it is now; null if it is gone. */
+/** Null if the item does not exist. */
 export const useItem = (address: ItemAddress) => {
   const { request } = useConnection();
   return useQuery({
@@ -93,9 +92,9 @@ export const useItem = (address: ItemAddress) => {
 
 export interface NewItem extends ItemAddress {
   value: unknown;
-  /** Minutes; null for ever, undefined for what the server does without being told. */
+  /** Minutes; null: no expiry, undefined: the default of the server. */
   ttl: number | null | undefined;
-  /** Whether there must be none yet. */
+  /** Fail if the item exists. */
   isNew: boolean;
 }
 

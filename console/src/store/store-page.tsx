@@ -3,7 +3,6 @@ import { Namespaces } from "./namespaces.tsx";
 import { textOf, useNamespace } from "./location.ts";
 import styles from "./store.module.css";
 
-/** The long-term memory of graphs: namespaces, and the items in them. */
 export default function StorePage() {
   const namespace = useNamespace();
   const key = textOf(namespace);
