@@ -10,7 +10,7 @@ interface ActionFormProps {
   onAnswer(response: unknown): void;
 }
 
-/** What a graph wants to do, and what a person may say to it. Several actions are decided one by one and answered together. */
+/** Several actions are decided one by one and answered together. */
 export const ActionForm = ({ question, onAnswer }: ActionFormProps) => {
   const [answers, setAnswers] = useState<ReadonlyMap<number, ActionAnswer>>(new Map());
   const { requests } = question;
@@ -115,16 +115,15 @@ interface ArgumentProps {
   name: string;
   value: unknown;
   isReadOnly: boolean;
-  /** Undefined while what is written is no value. */
+  /** Undefined while the text is not valid JSON. */
   onChange(value: unknown): void;
 }
 
-/** Of an argument that nobody edits. */
+/** Of a read-only argument. */
 const CHARACTERS_SHOWN = 2_000;
-/** A field of megabytes holds up the page for as long as it lays them out: it is one only when somebody wants to edit it. */
+/** The layout of a field of megabytes blocks the page, so longer values become a field on request. */
 const EDITED_AT_MOST = 20_000;
 
-/** An argument that may be edited, which most are not: those that are long are only shown at first. */
 const Argument = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
   const [isEditing, setIsEditing] = useState(false);
   const length = useMemo(
@@ -135,7 +134,7 @@ const Argument = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
   return (
     <>
       <ArgumentField
-        // What was shown is another field than the one that is written in.
+        // The read-only view and the editor are different fields.
         key={String(isTooLong)}
         name={name}
         value={value}
@@ -153,7 +152,7 @@ const Argument = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
   );
 };
 
-/** Texts are written as texts, everything else as JSON. */
+/** Texts are edited as text, other values as JSON. */
 const ArgumentField = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
   const field = useId();
   const [text, setText] = useState(typeof value === "string" ? value : "");

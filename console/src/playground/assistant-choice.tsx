@@ -9,7 +9,6 @@ interface AssistantChoiceProps {
   onChoose(assistantId: string): void;
 }
 
-/** Who answers: a graph, or an assistant made of one. */
 export const AssistantChoice = ({ assistants, chosen, onChoose }: AssistantChoiceProps) => {
   const id = useId();
   const graphs = assistants.filter(isOfGraph);

@@ -3,19 +3,19 @@ import { useQuery } from "@tanstack/react-query";
 import { isOfGraph } from "../parts/assistants.ts";
 import { useConnection } from "../server/connection.tsx";
 
-/** In one list to choose from; who has more opens one from the page of assistants, which names it in the address. */
+/** The page of assistants links to any other one. */
 const ASSISTANTS_AT_MOST = 500;
 const GRAPHS_AT_MOST = 1_000;
 
 const byName = (one: Assistant, other: Assistant): number => one.name.localeCompare(other.name);
 
-/** All assistants: graphs first, then those that somebody named. */
+/** Graphs first, then other assistants. */
 export const useAssistants = () => {
   const { client } = useConnection();
   return useQuery({
     queryKey: ["assistants", "choice"],
     queryFn: async () => {
-      // Graphs apart: theirs are the oldest assistants, and the newest come first.
+      // A separate search, because default assistants are the oldest and the newest come first.
       const [graphs, others] = await Promise.all([
         client.assistants.search({ metadata: { created_by: "system" }, limit: GRAPHS_AT_MOST }),
         client.assistants.search({ limit: ASSISTANTS_AT_MOST }),
@@ -28,7 +28,7 @@ export const useAssistants = () => {
   });
 };
 
-/** The assistant of an address, which no list may have; by its id or the id of its graph. */
+/** The assistant in the address may be missing from the list. Accepts the id of a graph. */
 export const useAssistant = (assistantId: string | undefined) => {
   const { client } = useConnection();
   return useQuery({
@@ -38,7 +38,6 @@ export const useAssistant = (assistantId: string | undefined) => {
   });
 };
 
-/** What an assistant of a thread was, as its metadata tell. */
 export const assistantOfThread = (
   metadata: Record<string, unknown> | null | undefined,
   assistants: readonly Assistant[],

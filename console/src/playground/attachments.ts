@@ -1,4 +1,3 @@
-/** An image that goes with a message: its bytes are sent within it. */
 export interface Attachment {
   name: string;
   mimeType: string;
@@ -6,7 +5,7 @@ export interface Attachment {
   data: string;
 }
 
-/** All of one message; the server's own limit of a request is higher, but a state keeps every image for good. */
+/** Per message. The server's limit is higher, but each state keeps all images. */
 export const ATTACHED_BYTES_AT_MOST = 2_500_000;
 
 const base64Of = async (file: File): Promise<string> => {
@@ -18,7 +17,7 @@ const base64Of = async (file: File): Promise<string> => {
   return btoa(binary);
 };
 
-/** @throws Error with a sentence for who chose the files */
+/** @throws Error with a sentence for the user */
 export const readImages = async (files: readonly File[]): Promise<Attachment[]> => {
   const images = files.filter(({ type }) => type.startsWith("image/"));
   if (images.length < files.length) throw new Error("Only images can be attached to a message.");
@@ -31,7 +30,7 @@ export const readImages = async (files: readonly File[]): Promise<Attachment[]> 
   return await Promise.all(read);
 };
 
-/** @throws Error with a sentence for who chose the images, if they are too many together */
+/** @throws Error with a sentence for the user if the images are too large in total */
 export const attach = (attached: readonly Attachment[], added: readonly Attachment[]): Attachment[] => {
   const all = [...attached, ...added];
   refuseMoreThan(all.reduce((sum, { data }) => sum + data.length * 0.75, 0));
@@ -43,7 +42,7 @@ const refuseMoreThan = (bytes: number): void => {
     throw new Error(`The images of a message may have ${ATTACHED_BYTES_AT_MOST / 1_000_000} MB in total.`);
 };
 
-/** A person's message, as LangChain has it. */
+/** The message in LangChain's format. */
 export const humanMessage = (text: string, attached: readonly Attachment[]): Record<string, unknown> => ({
   type: "human",
   content:
@@ -60,7 +59,7 @@ export const humanMessage = (text: string, attached: readonly Attachment[]): Rec
         ],
 });
 
-/** What somebody has written, of an input that is nothing but their message; undefined of any other. */
+/** Undefined if the input contains more than one human message. */
 export const writtenIn = (
   input: Record<string, unknown>,
 ): { text: string; attached: Attachment[] } | undefined => {

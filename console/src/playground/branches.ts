@@ -10,21 +10,21 @@ import { messagesIn, type ShownMessage, type ToolCall } from "./messages.ts";
 import { useHistoryLocation } from "./checkpoint-location.ts";
 import type { ThreadRecord } from "./thread-record.ts";
 
-/** Of the forks nearest to the end; each needs the messages of its state. */
+/** The newest forks; each needs the messages of a state. */
 const FORKS_AT_MOST = 40;
 
 export interface Branches extends MessageActions {
   messages: readonly ShownMessage[];
-  /** By ids of the messages with which the branches begin. */
+  /** By the id of the first message of each branch. */
   alternatives: ReadonlyMap<string, Alternatives>;
-  /** Undefined: what is shown is where the thread stands. */
+  /** Undefined: the newest checkpoint is shown. */
   elsewhere: "earlier" | "on another branch" | undefined;
   showNewest(): void;
-  /** The nodes that come next after what is shown. */
+  /** The next nodes of the shown checkpoint. */
   next: readonly string[];
-  /** Does what comes next there. */
+  /** Runs the next nodes. */
   continueRun(): Promise<void>;
-  /** Starts a run from what is shown. */
+  /** Starts a run at the shown checkpoint. */
   send(input: Input): Promise<void>;
   error: unknown;
 }
@@ -49,7 +49,6 @@ const messagesOf = (input: Input | null): ShownMessage[] => {
   return Array.isArray(messages) ? (messages as ShownMessage[]) : [];
 };
 
-/** The ways that a conversation has taken: which one is shown, and how it comes to others. */
 export const useBranches = (
   threadId: string,
   live: LiveThread,
@@ -77,7 +76,7 @@ export const useBranches = (
       ),
     enabled: elsewhere !== undefined,
     staleTime: Infinity,
-    // A state may have 30 MB: what nobody looks at any more is not kept.
+    // A state may have 30 MB, so the cache drops it when no component shows it.
     gcTime: 0,
     structuralSharing: false,
   });
@@ -115,13 +114,13 @@ export const useBranches = (
   now.current = { tree, messages, forkOf, elsewhere, live, head };
   const isStarting = useRef(false);
   const actions = useMemo(() => {
-    /** Begins a branch in front of a message. */
+    /** Starts a branch before a message. */
     const branchAt = async (message: ShownMessage, input: Input | null): Promise<void> => {
       setFault(undefined);
       const { elsewhere: shownAt, messages: all, live: thread } = now.current;
       let checkpointId: string;
       try {
-        // A run may have ended a revision ago.
+        // A run may have just ended.
         const from = await readNewest();
         checkpointId = await checkpointBefore(
           queries,
@@ -139,8 +138,8 @@ export const useBranches = (
       await thread.fork(input, checkpointId, [...kept, ...messagesOf(input)]);
     };
     /**
-     * The path to the checkpoint whose tasks have written a message.
-     * @param messageId undefined: they have not ended
+     * The path to the checkpoint whose tasks wrote a message.
+     * @param messageId undefined: the tasks have not ended
      */
     const pathBefore = async (messageId: string | undefined): Promise<Checkpoint[]> => {
       const { tree: known, elsewhere: shownAt } = now.current;
@@ -157,7 +156,7 @@ export const useBranches = (
       const at = path.at(-1)?.id;
       return at === undefined ? [] : subgraphsAt(connection, threadId, at, isRelevant);
     };
-    /** A double click asks for one branch, not for two. */
+    /** A double click must start only one branch. */
     const branchOnce = async (message: ShownMessage, input: Input | null): Promise<void> => {
       if (isStarting.current) return;
       isStarting.current = true;
@@ -187,7 +186,7 @@ export const useBranches = (
       subgraphsOfMessage: async ({ id = "" }: ShownMessage) => {
         const path = await pathBefore(id);
         const own = await subgraphsAtEnd(path, (task) => hasWritten(task, "id", id));
-        // A node that puts together what graphs have found in the steps before it is none itself.
+        // A node may combine the results of subgraphs of earlier steps.
         return own.length > 0 ? own : subgraphsOnPath(connection, threadId, path);
       },
       showNewest: () => showCheckpoint(undefined),
@@ -221,7 +220,7 @@ export const useBranches = (
   };
 };
 
-/** The forks by the message with which their branches begin to differ. While a run goes on they stay what they were: none begins. */
+/** The forks by the first message that differs. They stay unchanged during a run, which starts no branch. */
 const useForks = (
   forks: readonly Fork[],
   sharedIds: readonly (ReadonlySet<string> | undefined)[],

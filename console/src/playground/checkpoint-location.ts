@@ -1,9 +1,9 @@
 import { useCallback, useEffect, useRef } from "react";
 import { useLocation, useSearch } from "wouter";
 
-/** Where in its thread a conversation stands: it is in the address, so that other pages can lead there and a reload stays there. */
+/** Part of the address, so links and a reload lead to the same checkpoint. */
 export interface CheckpointLocation {
-  /** Undefined: where the thread stands itself. */
+  /** Undefined: the newest checkpoint. */
   checkpointId: string | undefined;
   showCheckpoint(checkpointId: string | undefined): void;
 }
@@ -18,7 +18,7 @@ export const useHistoryLocation = (threadId: string): CheckpointLocation => {
   }, []);
   const showCheckpoint = useCallback(
     (checkpointId: string | undefined): void => {
-      // What was begun here may end when somebody looks at another page.
+      // A run may start after the user has left the page.
       if (!isMounted.current) return;
       const parts = new URLSearchParams(location.hash.split("?")[1] ?? "");
       if ((parts.get("checkpoint") ?? undefined) === checkpointId) return;

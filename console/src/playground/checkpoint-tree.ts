@@ -1,37 +1,37 @@
-/** A checkpoint of a thread, without what it holds. */
+/** Without values. */
 export interface Checkpoint {
   id: string;
   parent: string | undefined;
-  /** `input`, `loop`, `update` or `fork`, as LangGraph says. */
+  /** `input`, `loop`, `update` or `fork`, as in LangGraph. */
   source: string;
-  /** The nodes that come next. */
+  /** The next nodes. */
   next: readonly string[];
 }
 
-/** A index from which a thread went on in more than one way. */
+/** A checkpoint from which several branches continue. */
 export interface Fork {
-  /** The last checkpoint that the branches share; undefined before the first one. */
+  /** The last common checkpoint; undefined before the first one. */
   shared: string | undefined;
   /** The first checkpoint of each branch, oldest first. */
   branches: readonly string[];
-  /** Which of them leads to what is shown. */
+  /** The index of the shown branch. */
   position: number;
 }
 
 export interface CheckpointTree {
-  /** Whether all checkpoints were read: where the others begin is not known otherwise. */
+  /** Whether all checkpoints were read. Otherwise branches at the start of the thread are unknown. */
   isWhole: boolean;
   byId: ReadonlyMap<string, Checkpoint>;
   children: ReadonlyMap<string | undefined, readonly Checkpoint[]>;
 }
 
-/** @param checkpoints in any order; ids sort by time */
+/** @param checkpoints in any order; ids rise with time */
 export const treeOf = (checkpoints: Iterable<Checkpoint>, isWhole: boolean): CheckpointTree => {
   const byId = new Map<string, Checkpoint>();
   for (const checkpoint of checkpoints) byId.set(checkpoint.id, checkpoint);
   const children = new Map<string | undefined, Checkpoint[]>();
   for (const checkpoint of [...byId.values()].sort((one, other) => (one.id < other.id ? -1 : 1))) {
-    // One whose parent was not read begins a tree of its own.
+    // A checkpoint without its parent starts a tree of its own.
     const parent =
       checkpoint.parent !== undefined && byId.has(checkpoint.parent) ? checkpoint.parent : undefined;
     const siblings = children.get(parent);
@@ -41,7 +41,7 @@ export const treeOf = (checkpoints: Iterable<Checkpoint>, isWhole: boolean): Che
   return { isWhole, byId, children };
 };
 
-/** From the first checkpoint to this one. */
+/** From the first checkpoint. */
 export const pathTo = ({ byId }: CheckpointTree, id: string | undefined): Checkpoint[] => {
   const path: Checkpoint[] = [];
   for (let at = id === undefined ? undefined : byId.get(id); at !== undefined;) {
@@ -51,10 +51,12 @@ export const pathTo = ({ byId }: CheckpointTree, id: string | undefined): Checkp
   return path.reverse();
 };
 
-/** These only mark where a run begins: what it does comes after them. */
+/** Checkpoints that only mark the start of a run. */
 const RUN_STARTS: ReadonlySet<string> = new Set(["input", "fork"]);
 
-/** Where the branches below a checkpoint begin: behind the markers, which may stand in a row where forks were forked again. */
+/**
+ * The first checkpoints of the branches, after the markers. A fork of a fork has several markers in a row.
+ */
 const branchStarts = ({ children }: CheckpointTree, id: string | undefined): Checkpoint[] => {
   const found: Checkpoint[] = [];
   const waiting = [...(children.get(id) ?? [])];
@@ -66,7 +68,7 @@ const branchStarts = ({ children }: CheckpointTree, id: string | undefined): Che
   return found.sort((one, other) => (one.id < other.id ? -1 : 1));
 };
 
-/** The indexOf of the path to `id` at which the thread has other branches, in order. */
+/** From the first checkpoint to `id`. */
 export const forksOnPath = (tree: CheckpointTree, id: string | undefined): Fork[] => {
   const path = pathTo(tree, id);
   const indexOf = new Map(path.map((checkpoint, index) => [checkpoint.id, index]));
@@ -84,7 +86,7 @@ export const forksOnPath = (tree: CheckpointTree, id: string | undefined): Fork[
   return forks;
 };
 
-/** The newest of all: where the thread stands. */
+/** The newest checkpoint. */
 export const headOf = ({ byId }: CheckpointTree): Checkpoint | undefined => {
   let head: Checkpoint | undefined;
   for (const checkpoint of byId.values())
@@ -92,7 +94,7 @@ export const headOf = ({ byId }: CheckpointTree): Checkpoint | undefined => {
   return head;
 };
 
-/** The newest checkpoint of the branch that begins with this one. */
+/** The newest checkpoint of a branch. */
 export const newestBelow = ({ children }: CheckpointTree, id: string): string => {
   let newest = id;
   const waiting = [id];

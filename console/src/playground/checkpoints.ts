@@ -4,11 +4,11 @@ import { useConnection, type Connection } from "../server/connection.tsx";
 import { treeOf, type Checkpoint, type CheckpointTree } from "./checkpoint-tree.ts";
 import type { ShownMessage } from "./messages.ts";
 
-/** Without values a checkpoint is half a kilobyte. */
+/** A checkpoint without values has half a kilobyte. */
 const PAGE = 500;
-/** Of what has come since a thread was read last: a run has a few checkpoints. */
+/** For checkpoints since the last read: a run has only a few. */
 const NEW_PAGE = 50;
-/** What came before is shown without its branches. */
+/** Branches of older checkpoints are not shown. */
 const CHECKPOINTS_AT_MOST = 3_000;
 
 interface Reference {
@@ -73,7 +73,7 @@ const readCheckpoints = async (
 
 const EMPTY = treeOf([], true);
 
-/** The tree of the thread's checkpoints, and a function that reads what is new. `revision`: changes when there may be new ones. */
+/** @param revision changes when there may be new checkpoints */
 export const useCheckpoints = (
   threadId: string,
   revision: string,
@@ -89,7 +89,7 @@ export const useCheckpoints = (
   });
   const readAt = useRef(revision);
   useEffect(() => {
-    // The first revision is that of the query itself.
+    // The query itself reads the first revision.
     if (readAt.current === revision) return;
     readAt.current = revision;
     void refetch();
@@ -105,7 +105,7 @@ interface StateOfMessages {
   values?: { messages?: ShownMessage[] } | null;
 }
 
-/** The ids of the messages that a checkpoint has; it never changes. */
+/** The ids of the messages of a checkpoint, which never change. */
 export const messageIdsAt = (connection: Connection, threadId: string, checkpointId: string) => ({
   queryKey: ["threads", "messages-at", threadId, checkpointId],
   staleTime: Infinity,
@@ -121,10 +121,10 @@ export const messageIdsAt = (connection: Connection, threadId: string, checkpoin
 });
 
 /**
- * The last checkpoint of a path that does not have a message yet: from there it can be said, or answered, in another way. Its states
- * are read as few as a search by halves needs, from the end: what people change is mostly new.
- * @param path to a checkpoint that has the message
- * @throws Error if nothing is before it
+ * The last checkpoint of a path without a message, where a branch can replace the message. A binary search
+ * from the end reads few states, because users mostly change new messages.
+ * @param path to a checkpoint that contains the message
+ * @throws Error if no checkpoint is before the message
  */
 export const checkpointBefore = async (
   queries: QueryClient,

@@ -20,14 +20,14 @@ import styles from "./composer.module.css";
 interface ComposerProps {
   schema: InputSchema | null | undefined;
   isRunning: boolean;
-  /** Rejects if the server refuses; what was written then stays. */
+  /** If `onSend` rejects, the input stays. */
   onSend(input: Input): Promise<void>;
   onStop(): void;
-  /** What was refused before this could be written in; it is not to be written again. Another one needs another `key`. */
+  /** A rejected input to write again. Another one needs another `key`. */
   returned?: Input | undefined;
 }
 
-/** Sends once for a double click. Rejected sends are shown elsewhere. */
+/** Ignores a second call while a send is in flight. Errors are shown elsewhere. */
 const useSendOnce = (onSend: ComposerProps["onSend"]) => {
   const isSending = useRef(false);
   return (input: Input): void => {
@@ -38,10 +38,9 @@ const useSendOnce = (onSend: ComposerProps["onSend"]) => {
   };
 };
 
-/** The second click of two: what it means has been done. */
+/** The second click of a double click. */
 const isRepeated = ({ detail }: { detail: number }): boolean => detail > 1;
 
-/** What goes into the next run: a message, or any input. */
 export const Composer = ({ schema, isRunning, onSend, onStop, returned }: ComposerProps) => {
   const modes = modesOf(schema);
   const written = useMemo(() => returned && writtenIn(returned), [returned]);
@@ -91,7 +90,7 @@ export const Composer = ({ schema, isRunning, onSend, onStop, returned }: Compos
 interface InputProps {
   isRunning: boolean;
   onSend(input: Input): Promise<void>;
-  /** Stands beside the button that sends. */
+  /** Beside the button that sends. */
   children: ReactNode;
 }
 
@@ -110,7 +109,7 @@ const MessageInput = ({ isRunning, onSend, written, children }: MessageInputProp
   const files = useRef<HTMLInputElement>(null);
   const id = useId();
   const isEmpty = text.trim() === "" && attached.length === 0;
-  /** Images that are being read: they belong to the message that is written. */
+  /** Images in reading belong to the message. */
   const [reading, setReading] = useState(0);
   const isReady = !isEmpty && reading === 0;
 
@@ -120,7 +119,7 @@ const MessageInput = ({ isRunning, onSend, written, children }: MessageInputProp
     setText("");
     setAttached([]);
     onSend({ messages: [humanMessage(text.trim(), attached)] }).catch(() => {
-      // What went wrong is shown above; nobody should have to write it again.
+      // The conversation shows the error, and the text must not be lost.
       setText((now) => (now === "" ? text : now));
       setAttached((now) => (now.length === 0 ? attached : now));
     });
@@ -130,7 +129,7 @@ const MessageInput = ({ isRunning, onSend, written, children }: MessageInputProp
     setFault(undefined);
     setReading((count) => count + 1);
     readImages(chosen)
-      // Others may have come in the meantime.
+      // Other images may have been added in the meantime.
       .then((images) => {
         latest.current = attach(latest.current, images);
         setAttached(latest.current);
@@ -139,7 +138,7 @@ const MessageInput = ({ isRunning, onSend, written, children }: MessageInputProp
       .finally(() => setReading((count) => count - 1));
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    // While a word is composed, Enter accepts it.
+    // During IME composition Enter accepts the word.
     if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
     event.preventDefault();
     send();
@@ -207,10 +206,9 @@ const MessageInput = ({ isRunning, onSend, written, children }: MessageInputProp
   );
 };
 
-/** Heavy, and most people write messages: loaded when somebody wants it. */
+/** Loaded on demand, because it is large and most users write messages. */
 const SchemaForm = lazy(async () => ({ default: (await import("../parts/schema-form.tsx")).SchemaForm }));
 
-/** A field for each part of what the graph takes. */
 const FormInput = ({ schema, isRunning, onSend, children }: InputProps & Pick<ComposerProps, "schema">) => {
   const send = useSendOnce(onSend);
   const [value, setValue] = useState<unknown>({});

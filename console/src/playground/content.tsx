@@ -7,10 +7,10 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const textIn = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
 const IMAGE_TYPE = /^image\/[\w.+-]+$/;
-/** Shown in the page: nobody else is asked for it. */
+/** A data URL needs no request to another server. */
 const isOwnImage = (url: string): boolean => /^data:image\/[\w.+-]+[;,]/.test(url);
 
-/** Where an image of a block is: LangChain has had four ways to say it. */
+/** LangChain has used four formats for images. */
 const addressOfImage = (block: Record<string, unknown>): string | undefined => {
   const source = isObject(block["source"]) ? block["source"] : block;
   const data = textIn(source["data"]);
@@ -33,7 +33,6 @@ export const Image = ({ address, name }: { address: string; name: string }) =>
     <span className="faint">{name}, which can&apos;t be shown</span>
   );
 
-/** What a model thought before it answered. */
 export const Reasoning = ({ text, isOpen = false }: { text: string; isOpen?: boolean }) => (
   <details className={styles.reasoning} open={isOpen}>
     <summary>Reasoning</summary>
@@ -52,14 +51,14 @@ const reasoningOfBlock = (block: Record<string, unknown>): string | undefined =>
   summaryText(block["summary"]) ??
   textIn(block["text"]);
 
-/** Of providers that put it beside the content. */
+/** Some providers put the reasoning beside the content. */
 export const reasoningBeside = (additional: Record<string, unknown> | undefined): string | undefined => {
   const beside = additional?.["reasoning_content"] ?? additional?.["reasoning"];
   const text = isObject(beside) ? summaryText(beside["summary"]) : textIn(beside);
   return text === "" ? undefined : text;
 };
 
-/** Stand with the message's tool calls. */
+/** Shown with the tool calls of the message. */
 const SHOWN_ELSEWHERE: ReadonlySet<unknown> = new Set([
   "tool_use",
   "tool_call",
@@ -87,7 +86,7 @@ const Block = ({ block, isGrowing }: { block: unknown; isGrowing: boolean }) => 
   return <JsonView value={block} depth={0} />;
 };
 
-/** What a message says: a text, blocks, or anything that a graph has put there. `isGrowing`: more of it will come. */
+/** `isGrowing`: more content will follow. */
 export const Content = ({ content, isGrowing }: { content: unknown; isGrowing: boolean }) => {
   if (content == null || content === "") return null;
   if (typeof content === "string") return <Markdown text={content} isGrowing={isGrowing} />;

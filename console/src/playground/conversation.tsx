@@ -24,14 +24,13 @@ interface ConversationProps {
   options: RunOptions;
 }
 
-/** A thread: what was said, what it waits for, and what may be said next. */
 export const Conversation = ({ assistant, threadId, record, options }: ConversationProps) => {
   const queries = useQueryClient();
   const live = useLiveThread(assistant.assistant_id, threadId, record, options);
   const branches = useBranches(threadId, live, record);
   const schemas = useSchemas(assistant.assistant_id);
   const { send } = live;
-  /** The input with which the thread was made, if it was refused. */
+  /** The first input of the thread, if the server rejected it. */
   const [returned, setReturned] = useState<Input>();
   useEffect(() => {
     const input = takeFirstInput(queries, threadId);
@@ -49,7 +48,8 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
   const say = (input: Input): Promise<void> => branches.send(input);
   const { isRunning, isReading, error } = live;
   const { messages } = branches;
-  // Whatever is sent to a thread that has asked something counts as the answer: only its form may give one.
+  // The server takes any input to an interrupted thread as the answer, so only the form of the interrupt may
+  // send one.
   const { elsewhere } = branches;
   const hasInterrupts = !isRunning && elsewhere === undefined && interruptsOf(record).length > 0;
   return (

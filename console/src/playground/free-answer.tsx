@@ -12,8 +12,8 @@ interface FreeAnswerProps {
 }
 
 /**
- * The answer to a question of no known shape: one of its options, a text, or JSON. Every box starts empty, and an empty box can't be
- * sent: a click without thought must not give consent.
+ * Answers an interrupt of unknown shape with an option, text or JSON. Fields start empty and cannot be sent
+ * empty, so that no click gives consent by accident.
  */
 export const FreeAnswer = ({ value, onAnswer }: FreeAnswerProps) => {
   const [kind, setKind] = useState<"Text" | "JSON">(typeof value === "string" ? "Text" : "JSON");
@@ -22,7 +22,7 @@ export const FreeAnswer = ({ value, onAnswer }: FreeAnswerProps) => {
   const field = useId();
   const switchKind = (): void => {
     setKind(kind === "Text" ? "JSON" : "Text");
-    // The other box is empty, so nothing that stood in this one may be sent.
+    // The other field starts empty, so the old input must not be sent.
     setText("");
     setWritten(undefined);
   };
@@ -56,7 +56,7 @@ export const FreeAnswer = ({ value, onAnswer }: FreeAnswerProps) => {
 };
 
 const OPTIONS_SHOWN = 20;
-/** A graph may offer texts of megabytes; the whole text stands in the value above. */
+/** An option may have megabytes; the value above contains the whole text. */
 const CHARACTERS_SHOWN = 80;
 
 const OptionButtons = ({

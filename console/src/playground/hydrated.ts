@@ -3,8 +3,8 @@ interface Hydrating {
 }
 
 /**
- * Resolves when the hook has read what is stored. While it reads, it takes a run that it finds there for one that goes on,
- * though its end was told meanwhile. `stream`: the one of now.
+ * Resolves when the hook has read the stored state. During the read the hook takes a stored run for a running
+ * one, even if the run has ended. `stream`: returns the current stream.
  */
 export const whenHydrated = async (stream: () => Hydrating): Promise<void> => {
   for (let read: unknown; read !== stream().hydrationPromise;) {

@@ -1,24 +1,23 @@
 import type { Input } from "./live-thread.ts";
 
-/** JSON schema of what a graph takes, as far as this page looks into it. */
+/** The part of the input's JSON schema that this page uses. */
 export interface InputSchema {
   properties?: Record<string, unknown>;
 }
 
-/** How an input is written. */
 export type Mode = "Message" | "Form" | "JSON";
 
 const takesMessages = (schema: InputSchema | null | undefined): boolean =>
   schema?.properties === undefined || Object.hasOwn(schema.properties, "messages");
 
-/** Those that there are for a graph, the handiest first. */
+/** The modes of a graph, most convenient first. */
 export const modesOf = (schema: InputSchema | null | undefined): Mode[] => [
   ...(takesMessages(schema) ? (["Message"] as const) : []),
   ...(schema?.properties === undefined ? [] : (["Form"] as const)),
   "JSON",
 ];
 
-/** What an input could look like: every field, without its value. */
+/** All fields with empty values. */
 export const exampleOf = (schema: InputSchema | null | undefined): Input =>
   Object.fromEntries(
     Object.keys(schema?.properties ?? { messages: [] }).map((name) => [

@@ -8,21 +8,21 @@ import styles from "./interrupt.module.css";
 
 interface InterruptPanelProps {
   record: ThreadRecord | null | undefined;
-  /** The nodes at which the thread stands. */
+  /** The next nodes of the thread. */
   next: readonly string[];
   onAnswer(responses: Record<string, unknown>): Promise<void>;
   onContinue(): Promise<void>;
 }
 
-/** What a thread has interrupts and nobody has answered yet. */
+/** The open interrupts of a thread. */
 export const interruptsOf = (record: ThreadRecord | null | undefined): readonly Interrupt[] =>
   record?.status === "interrupted" ? Object.values(record.interrupts ?? {}).flat() : [];
 
-/** What a thread waits for: a form for each interrupt, or a button if it only stopped. */
+/** A form per interrupt, or a button if the thread stopped at a breakpoint. */
 export const InterruptPanel = ({ record, next, onAnswer, onContinue }: InterruptPanelProps) => {
   const interrupts = interruptsOf(record);
   if (interrupts.length > 0)
-    // Others than before: what was written is no answer to them.
+    // Draft answers do not apply to other interrupts.
     return (
       <Questions
         key={`${record?.state_updated_at ?? ""}${interrupts.length}`}
@@ -55,7 +55,7 @@ const Questions = ({
     setAnswers(all);
     if (all.size < interrupts.length) return;
     setIsSending(true);
-    // All at once: the first answer alone would start a run that leaves the others behind.
+    // All answers go together: the first one alone would start a run without the others.
     onAnswer(Object.fromEntries(all)).catch(() => {
       setIsSending(false);
       setAnswers(new Map());

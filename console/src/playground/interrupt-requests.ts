@@ -1,13 +1,12 @@
 import { isObject } from "../parts/is-object.ts";
 
 /**
- * What a thread waits for, as far as the value of an interrupt tells. Two shapes are in the field: the one that agent inboxes know
- * (`action_request`, `config`; alone or in a list), and that of LangChain's human-in-the-loop middleware (`actionRequests`,
- * `reviewConfigs`, or the same in snake case). Everything else is answered by one of its `options`, JSON or a text.
+ * Two formats of interrupts are known: agent inboxes (`action_request`, `config`; alone or in a list), and
+ * LangChain's human-in-the-loop middleware (`actionRequests`, `reviewConfigs`, or snake case). Other
+ * interrupts are answered by one of their `options`, by JSON or by text.
  */
 export type Decision = "accept" | "edit" | "respond" | "ignore";
 
-/** One action that a person is actions about. */
 export interface ActionRequest {
   action: string;
   args: Record<string, unknown>;
@@ -16,20 +15,19 @@ export interface ActionRequest {
   allowed: readonly Decision[];
 }
 
-/** What a person has decided about one. */
 export interface ActionAnswer {
   decision: Decision;
-  /** Of `edit`: the changed arguments. */
+  /** The changed arguments; only of `edit`. */
   args?: Record<string, unknown>;
-  /** Of `respond`. */
+  /** Only of `respond`. */
   text?: string;
 }
 
 export interface ActionQuestion {
   requests: readonly ActionRequest[];
-  /** What the graph gets. */
+  /** The value for the graph. */
   answerOf(answers: readonly ActionAnswer[]): unknown;
-  /** Who answers `respond` rejects: then the text says why. */
+  /** The middleware labels `respond` as a rejection, and the text gives the reason. */
   labels: Readonly<Record<Decision, string>>;
 }
 
@@ -54,7 +52,7 @@ const inboxRequest = (value: unknown): ActionRequest | undefined => {
   };
 };
 
-/** Agent inboxes answer with a list also where they were actions for one action, so that is what graphs expect. */
+/** Agent inboxes answer a single action with a list too, so graphs expect a list. */
 const inboxQuestion = (value: unknown): ActionQuestion | undefined => {
   const actions: unknown[] = Array.isArray(value) ? value : [value];
   const requests = actions.map(inboxRequest);
@@ -106,23 +104,24 @@ const middlewareQuestion = (value: unknown): ActionQuestion | undefined => {
         if (decision === "accept") return { type: "approve" };
         if (decision === "respond") return { type: "reject", ...(text !== "" && { message: text }) };
         const edited = { name: requests[index]?.action, args };
-        // Python says it in the one way, JavaScript in the other.
+        // Python and JavaScript use different names.
         return { type: "edit", editedAction: edited, edited_action: edited };
       }),
     }),
   };
 };
 
-/** Undefined if it is neither of the two, or lets nobody decide: a form without a button would hold the thread up for ever. */
+/**
+ * Undefined for another format, or if no decision is allowed: a form without a button would block the thread.
+ */
 export const actionQuestion = (value: unknown): ActionQuestion | undefined => {
   const question = middlewareQuestion(value) ?? inboxQuestion(value);
   return question?.requests.every(({ allowed }) => allowed.length > 0) === true ? question : undefined;
 };
 
-/** One of the answers that a question offers. */
 export interface AnswerOption {
   label: string;
-  /** What the graph gets. */
+  /** The value for the graph. */
   answer: unknown;
 }
 
@@ -134,7 +133,10 @@ const answerOption = (option: unknown): AnswerOption | undefined => {
   return option["label"].trim() === "" ? undefined : { label: option["label"], answer: option["value"] };
 };
 
-/** What `options` of a question offers: texts, numbers, booleans, or `{label, value}`. None if one of them has another shape. */
+/**
+ * `options` of an interrupt: texts, numbers, booleans, or `{label, value}`. Empty if one option has another
+ * shape.
+ */
 export const optionsOf = (value: unknown): readonly AnswerOption[] => {
   const offered = objectOf(value)["options"];
   if (!Array.isArray(offered)) return [];

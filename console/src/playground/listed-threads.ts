@@ -14,13 +14,13 @@ export interface ListedThread {
 }
 
 const PAGE = 30;
-/** Of threads that are looked into for words, most of which are not shown. */
+/** For a text search, which filters most threads out. */
 const SEARCHED_PAGE = 200;
-/** Without being asked to go on. */
+/** Before the user asks for more. */
 const SEARCHED_AT_ONCE = 1_000;
 const POLL_MS = 4_000;
 
-/** Threads, those first in which something happened last. With words the pages of all are read on, up to a bound; `lookOn` moves it. */
+/** Threads, newest first. A text search reads further pages up to a bound, which `more` raises. */
 export const useListedThreads = ({ ids, metadata, status, words }: ThreadSearch) => {
   const { search } = useConnection();
   const isSearching = words !== undefined;
@@ -53,7 +53,7 @@ export const useListedThreads = ({ ids, metadata, status, words }: ThreadSearch)
   if (!isSearching && bound !== SEARCHED_AT_ONCE) setBound(SEARCHED_AT_ONCE);
   return {
     loaded,
-    /** Of those that match what the server was asked; undefined if it did not say. */
+    /** Undefined if the server does not count. */
     total: threads.data?.pages[0]?.total,
     isPending: threads.isPending,
     isSearching: isSearching && isFetching,

@@ -6,7 +6,7 @@ import type { LiveStream } from "./live-thread.ts";
 import type { ShownMessage } from "./messages.ts";
 import styles from "./subgraphs.module.css";
 
-/** Each is one more filter of what the server sends. */
+/** Each subgraph adds a filter on the server. */
 const SHOWN_AT_MOST = 6;
 
 interface LifecycleEvent {
@@ -14,13 +14,13 @@ interface LifecycleEvent {
   params: { namespace: string[]; data?: { event?: string } };
 }
 
-/** Where a graph within the thread's stands: `node:task` of each graph outer it, and of its own. */
+/** The namespace of a subgraph: `node:task` per level. */
 type Namespace = readonly string[];
 
 const isWithin = (namespace: Namespace, outer: Namespace): boolean =>
   outer.every((segment, depth) => namespace[depth] === segment);
 
-/** The places of graphs at work, however deep, in the order in which they have begun. */
+/** The running subgraphs of all levels, in the order of their start. */
 const useRunningSubgraphs = (stream: LiveStream): readonly Namespace[] => {
   const [running, setRunning] = useState<readonly Namespace[]>([]);
   const thread = stream.getThread();
@@ -60,7 +60,7 @@ const RunningSubgraph = ({ stream, namespace }: { stream: LiveStream; namespace:
   );
 };
 
-/** What graphs within the thread's say while they work: below the message whose tools have called them, or the node of which they are. */
+/** The messages of running subgraphs. */
 export const LiveSubgraphs = ({ stream }: { stream: LiveStream }) => {
   const running = useRunningSubgraphs(stream);
   const shown = running.slice(0, SHOWN_AT_MOST);

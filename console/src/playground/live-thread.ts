@@ -16,27 +16,29 @@ import { useMissingState } from "./missing-state.ts";
 
 export type LiveStream = ReturnType<typeof useStream<Values>>;
 
-/** What goes into a run. */
 export type Input = Record<string, unknown>;
 
 export interface LiveThread {
-  /** For hooks that read more of it. */
+  /** For hooks that read more of the stream. */
   stream: LiveStream;
   messages: readonly ShownMessage[];
   isRunning: boolean;
-  /** What is stored is being read for the first time. */
+  /** During the first read of the stored state. */
   isReading: boolean;
   error: unknown;
-  /** Starts a run; one that waits if another is going on. Null goes on where the thread stands. */
+  /** Starts a run, or queues it behind a running one. Null continues with the next nodes. */
   send(input: Input | null): Promise<void>;
-  /** Starts a run at an earlier checkpoint; what is shown until it has begun. */
+  /** Starts a run at an earlier checkpoint. `shown`: the messages until the run has started. */
   fork(input: Input | null, checkpointId: string, shown: readonly ShownMessage[]): Promise<void>;
-  /** Answers what the thread waits for, by ids of interrupts. */
+  /** By interrupt id. */
   answer(responses: Record<string, unknown>): Promise<void>;
   stop(): Promise<void>;
-  /** After a fault: runs once more what failed, or reads once more what could not be read. Nothing is sent twice. */
+  /** Runs a failed run again, or repeats a failed read. Sends nothing twice. */
   retry(): void;
-  /** Reads what is stored once more: a stream replays what other branches have before, too, and the hook keeps that. */
+  /**
+   * Reads the stored state again, because a stream replays messages of other branches and the hook keeps
+   * them.
+   */
   reload(): void;
 }
 
@@ -44,9 +46,9 @@ const NO_MESSAGES: readonly ShownMessage[] = [];
 const NO_IDS: ReadonlySet<string> = new Set();
 
 /**
- * A thread as it goes on: joined where a run is going on, whoever started it. Leaving it stops nothing.
- * @param record what the server before of the thread last
- * @param options of the runs that are started from shownIds
+ * Follows a thread and joins its running run, whoever started the run. Unmounting stops no run.
+ * @param record the last known record of the thread
+ * @param options for runs that this page starts
  */
 export const useLiveThread = (
   assistantId: string,
@@ -64,7 +66,7 @@ export const useLiveThread = (
       const made = createTurns();
       return [clientOfStream(connection, () => optionsNow.current, made), createStreamGate(), made] as const;
     },
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- A new one for each generation is the point.
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- Each generation needs new objects.
     [connection, generation],
   );
   const stream = useStream<Values>({
@@ -79,15 +81,15 @@ export const useLiveThread = (
   const [fault, setFault] = useState<unknown>();
 
   const reload = useCallback(() => setGeneration((count) => count + 1), [setGeneration]);
-  /** Something is being sent from shownIds, so what is read now is not somebody else's doing. */
+  /** The page itself is sending, so a new state is not from another client. */
   const isSending = useRef(false);
   useForeignRuns(record, stream, { gate, isSending, reload });
   useMissedEnd(record, isLoading, gate, reload);
   useMissingState(isLoading, turns, reload);
 
-  /** Of the stream before this one, until this one has read what is stored. */
+  /** Messages of the previous stream, until the new one has read the stored state. */
   const kept = useRef<readonly ShownMessage[]>(NO_MESSAGES);
-  /** Of other branches than the one that was begun shownIds. */
+  /** Ids of messages of other branches. */
   const [otherBranches, setOtherBranches] = useState<ReadonlySet<string>>(NO_IDS);
   const streamed = useStreamedMessages(stream, turns);
   const messages = useMemo(
@@ -97,13 +99,13 @@ export const useLiveThread = (
         : streamed.filter(({ id }) => id === undefined || !otherBranches.has(id)),
     [streamed, otherBranches],
   );
-  // The hook calls a thread read a revision before it has what was read.
+  // The hook ends its loading state a moment before it has the values.
   const isBlank = isThreadLoading || (streamed.length === 0 && Object.keys(stream.values ?? {}).length === 0);
   if (!isBlank) kept.current = messages;
   const seenIds = useRef(new Set<string>());
   for (const { id } of streamed) if (id !== undefined) seenIds.current.add(id);
 
-  /** The newest generation in which something was begun from shownIds. */
+  /** The newest generation in which this page started a run. */
   const startedIn = useRef(-1);
   const current = useRef({ stream, gate });
   current.current = { stream, gate };
@@ -115,7 +117,8 @@ export const useLiveThread = (
 
   const shownGeneration = useRef(generation);
   shownGeneration.current = generation;
-  // The hook takes a step that is due for one that runs, also where its run has failed, timed out, or could not be stored.
+  // The hook takes next nodes for a running run, even after the run failed, timed out, or could not be
+  // stored.
   const isIdle = startedIn.current < generation && record != null && record.status !== "busy";
   const isRunning = (isLoading && !isIdle) || starting !== undefined;
   const isVisible = useIsVisible();
@@ -137,7 +140,9 @@ export const useLiveThread = (
         await renewThread(queries, threadId);
       }
     };
-    /** Resolves as soon as the run has begun. What the server refuses is not kept by the hook, as if it had been before. */
+    /**
+     * Resolves when the server has accepted the run. After an error the hook must drop the rejected message.
+     */
     const submit = async (input: Input | null): Promise<void> => {
       const before = kept.current;
       const { stream: submitting, gate: submittingGate } = current.current;
@@ -167,7 +172,8 @@ export const useLiveThread = (
           const shownIds = new Set(shown.map(({ id }) => id));
           setOtherBranches(new Set([...seenIds.current].filter((id) => !shownIds.has(id))));
           try {
-            // Not by the hook: what it shows would keep the messages of the other branch, whose steps are later ones.
+            // Not by the hook, which would keep the messages of the other branch because their steps are
+            // later.
             const runId = await startRun(connection, {
               ...{ assistantId, threadId, input, checkpointId, options: optionsNow.current },
             });
@@ -217,8 +223,8 @@ export const useLiveThread = (
 };
 
 /**
- * What the hook shows, but for what an runAction has before that came to nothing: the hook keeps it beside what the next runAction says, and a
- * stream tells it again with each run after it, as long as the server keeps it.
+ * The messages of the hook without messages of failed attempts. The hook keeps those messages, and the stream
+ * replays them while the server has them.
  */
 const useStreamedMessages = ({ messages }: LiveStream, turns: Turns): readonly ShownMessage[] => {
   const version = useSyncExternalStore(turns.subscribe, () => turns.version);
@@ -226,11 +232,11 @@ const useStreamedMessages = ({ messages }: LiveStream, turns: Turns): readonly S
     const streamed = messages as readonly ShownMessage[];
     const isKept = ({ id }: ShownMessage): boolean => id === undefined || !turns.isDiscarded(id);
     return streamed.every(isKept) ? streamed : streamed.filter(isKept);
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- The version stands for what is left over.
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- `version` stands for the state of `turns`.
   }, [messages, turns, version]);
 };
 
-/** Why the last run failed, as the server keeps it. */
+/** The stored error of the last run. */
 const errorOf = (record: ThreadRecord | null | undefined): unknown => {
   if (record?.status !== "error") return undefined;
   const { error, message } = (record.error ?? {}) as { error?: unknown; message?: unknown };
@@ -244,7 +250,7 @@ interface StreamStatus {
   messages: readonly unknown[];
 }
 
-/** A run that goes on may have stored nothing yet, and is not joined then. It is tried again after this time, after twice of it, and so on. */
+/** A new run may have stored nothing yet, so joining fails. Each further try waits longer by this time. */
 const REJOIN_MS = 4_000;
 
 interface ForeignRunOptions {
@@ -254,8 +260,8 @@ interface ForeignRunOptions {
 }
 
 /**
- * No stream is open to a thread that rests, so runs that others start are seen by asking: then what is stored is read anew, and
- * the run is joined.
+ * An idle thread has no open stream, so polling finds the runs of other clients. The page then reads the
+ * stored state and joins the run.
  */
 const useForeignRuns = (
   record: ThreadRecord | null | undefined,
@@ -289,9 +295,10 @@ const useForeignRuns = (
     const now = `${record.status} ${record.state_updated_at ?? record.updated_at}`;
     const hasChanged = seen.current !== undefined && seen.current !== now;
     seen.current = now;
-    // Of a run that ended while nobody looked the stream tells no more.
+    // A stream of a hidden tab does not report the end of a run.
     if (isSending.current || (isLoading && (gate.isOpen || record.status === "busy"))) return;
-    // One that was streamed of messages which it takes for none keeps no others either; what is read has them all.
+    // A hook that received values without valid messages ignores later messages too. The stored state has all
+    // of them.
     const hasNoMessages =
       isEmpty && record.status !== "busy" && record.state_updated_at != null && reloadedFor.current !== now;
     if (hasNoMessages) reloadedFor.current = now;

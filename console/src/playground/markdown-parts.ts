@@ -1,21 +1,21 @@
-/** A stretch of a text that is read on its own. */
+/** A part of a text that is parsed separately. */
 export interface TextPart {
   text: string;
-  /** `code`: what stands in a block of code at the margin, which nothing has to read; `plain`: what would take too long to read. */
+  /** `code`: a top-level code block, not parsed; `plain`: too expensive to parse. */
   kind: "formatted" | "code" | "plain";
 }
 
 const FENCE = /^(`{3,}|~{3,})([^`]*)$/;
 
-/** A line that goes on a list, a table or a quotation would be taken from it. */
+/** Other first characters may continue a list, a table or a quotation. */
 const STARTS_BLOCK = /^[^\s\-*+\d|>]/;
 
-/** The parts of a text. They end at blocks of code that stand at the margin, and at empty lines that stand in no block of code. */
+/** Splits at top-level code blocks, and at empty lines outside of code blocks. */
 const stretchesOf = (text: string): TextPart[] => {
   const parts: TextPart[] = [];
   let lines: string[] = [];
   let fence: string | undefined;
-  /** Of a block of code that stands within a list or a quotation; taken as it looks, which is enough to leave it whole. */
+  /** In a code block within a list or a quotation. A rough guess is enough to keep the block whole. */
   let isInInnerCode = false;
   const end = (kind: TextPart["kind"]): void => {
     if (lines.length > 0) parts.push({ text: lines.join("\n"), kind });
@@ -25,7 +25,7 @@ const stretchesOf = (text: string): TextPart[] => {
   all.forEach((line, index) => {
     if (fence !== undefined) {
       if (line.trimEnd().startsWith(fence) && line.trim().replaceAll(fence.charAt(0), "") === "") {
-        // A block without a line is one, too.
+        // Keeps an empty code block.
         if (lines.length === 0) lines.push("");
         end("code");
         fence = undefined;
@@ -49,16 +49,16 @@ const stretchesOf = (text: string): TextPart[] => {
   return parts;
 };
 
-/** Fifty lists or quotations within one another: what reads Markdown takes seconds for a thousand, and minutes for more. */
+/** 50 nested lists or quotations. The parser takes seconds for a thousand and minutes for more. */
 const NESTED_DEEPLY = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t])){50}/m;
 const INDENTED_DEEPLY = /^[ \t]{100}/m;
 
 const MARKS = /[*_~`[\]<>|#()&@\\:+!-]/g;
-/** Of a line, in marks. */
+/** Per line, in marks. */
 const WEIGHT_OF_LINE = 3;
-/** Of one part: what reads Markdown takes half a second for the worst of so many marks. */
+/** Per part. The parser takes half a second for the worst case. */
 const WEIGHT_AT_MOST = 2_000;
-/** Each part costs a millisecond or two, however short it is: they are read together up to this weight. */
+/** Each part costs one or two milliseconds, so short parts are joined up to this weight. */
 const WEIGHT_TOGETHER = 200;
 
 const weightOf = (text: string): number =>
@@ -81,10 +81,10 @@ const together = (parts: readonly TextPart[]): Weighed[] => {
   return joined;
 };
 
-/** They are used in other parts: a link by its name, a footnote. */
+/** Links and footnotes of other parts refer to definitions. */
 const DEFINITION = /^ {0,3}\[[^\]\n]+\]:/m;
 
-/** @returns the whole text, if its parts can't be read one by one, and it is no longer than can be read at once */
+/** @returns the whole text if it has definitions and is short enough to parse at once */
 const asOne = (text: string): Weighed[] | undefined => {
   const weight = weightOf(text);
   return DEFINITION.test(text) && weight <= WEIGHT_AT_MOST
@@ -93,9 +93,8 @@ const asOne = (text: string): Weighed[] | undefined => {
 };
 
 /**
- * A text in parts, in whose order they are shown; what is added to a text changes only the last of them. The time that a part takes to be
- * read grows with the square of its marks, so parts with too many are left as they were written, and so are those that come after too many
- * of them: whatever stands in a text, it blocks the page for less than a second.
+ * Splits a text so that new text changes only the last part. The parser's time grows with the square of the
+ * marks in a part, so expensive parts stay plain and any text blocks the page for less than a second.
  */
 export const partsOf = (whole: string, isGrowing: boolean): TextPart[] => {
   let spent = 0;

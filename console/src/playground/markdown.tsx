@@ -5,13 +5,13 @@ import { LongText } from "../parts/long-text.tsx";
 import { partsOf, type TextPart } from "./markdown-parts.ts";
 import styles from "./message.module.css";
 
-/** Longer texts are data: they are shown as they are, and only their beginning. */
+/** A longer text is data: its beginning is shown as plain text. */
 const CHARACTERS_AT_MOST = 50_000;
 const CHARACTERS_SHOWN = 10_000;
 
 const PLUGINS = [remarkGfm];
 
-/** The addresses that a click may open: nothing within the page, nothing that runs. */
+/** Addresses that a link may open: no scripts and nothing within the page. */
 const isOutside = (address: string | undefined): address is string =>
   address !== undefined && /^(https?:|mailto:)/i.test(address);
 
@@ -32,7 +32,7 @@ const COMPONENTS: Components = {
     ) : (
       <span>{children}</span>
     ),
-  // Never loaded: whoever wrote the text would learn that it is read.
+  // A remote image would report to its server that the message is read.
   img: ({ src, alt }) =>
     typeof src === "string" && isOutside(src) ? (
       <a href={src} target="_blank" rel="noopener noreferrer">
@@ -47,7 +47,7 @@ const COMPONENTS: Components = {
     </div>
   ),
   pre: ({ children }) => <Code>{children}</Code>,
-  // No headings of the page: a message may begin with any of them, and what reads the page aloud goes by their order.
+  // Headings of a message would break the order of the page's headings for screen readers.
   h1: Heading,
   h2: Heading,
   h3: Heading,
@@ -57,7 +57,7 @@ const COMPONENTS: Components = {
   input: ({ checked }) => <span>{checked === true ? "☑" : "☐"} </span>,
 };
 
-/** A text whose quotations or brackets are nested by the thousand is too deep for what reads it: it is shown as it was written. */
+/** The parser fails on thousands of nested quotations or brackets; the text is then shown as it is. */
 class MarkdownBoundary extends Component<{ text: string; children: ReactNode }, { hasFailed: boolean }> {
   override state = { hasFailed: false };
 
@@ -80,7 +80,6 @@ const Formatted = memo(({ text }: { text: string }) => (
 ));
 Formatted.displayName = "Formatted";
 
-/** A text as it was written. */
 export const PlainText = ({ text }: { text: string }) => (
   <LongText text={text} characters={CHARACTERS_SHOWN}>
     {(shown) => <p className={styles.plain}>{shown}</p>}
@@ -98,7 +97,7 @@ const Part = ({ text, kind }: TextPart) => {
   );
 };
 
-/** A text of a graph, formatted; none of it is HTML. What is finished of a growing text is not read again with each token. */
+/** Formats a text without HTML. Finished parts of a growing text are not parsed again. */
 export const Markdown = memo(({ text, isGrowing = false }: { text: string; isGrowing?: boolean }) =>
   text.length > CHARACTERS_AT_MOST ? (
     <PlainText text={text} />

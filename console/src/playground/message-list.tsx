@@ -7,19 +7,19 @@ import styles from "./message-list.module.css";
 interface MessageListProps {
   messages: readonly ShownMessage[];
   isRunning: boolean;
-  /** By ids of messages. */
+  /** By message id. */
   alternatives: ReadonlyMap<string, Alternatives>;
   actions: MessageActions;
   context: MessageContext;
 }
 
 const ESTIMATED_PIXELS = 110;
-/** So near the end counts as there: who reads the newest message wants to see how it goes on. */
+/** Closer to the end, the list follows new messages. */
 const AT_END_PIXELS = 60;
 
 /**
- * The conversation. Only what is near the window is in the document: a thread may have thousands of messages. The end stays in view as
- * it grows, unless somebody has scrolled away from it.
+ * Renders only messages near the viewport, because a thread may have thousands. The end stays in view unless
+ * the user scrolls away.
  */
 export const MessageList = memo(
   ({ messages, isRunning, alternatives, actions, context }: MessageListProps) => {
@@ -39,7 +39,7 @@ export const MessageList = memo(
       scrollEndThreshold: AT_END_PIXELS,
       paddingStart: 8,
       paddingEnd: 8,
-      // Tokens come as fast as frames do: measuring again may wait for the next one.
+      // Tokens arrive as fast as frames, so measuring may wait for the next frame.
       useFlushSync: false,
     });
     const isEmpty = rows.length === 0;
@@ -61,7 +61,7 @@ export const MessageList = memo(
           className={styles.scroller}
           role="log"
           aria-label="Messages"
-          // What comes into the document by scrolling is no news.
+          // Messages that appear by scrolling are not new.
           aria-live={isAtEnd ? "polite" : "off"}
           aria-busy={isRunning}
           tabIndex={0}

@@ -6,37 +6,36 @@ import { nameOfType, textOf, typeOf, type Row, type ShownMessage, type ToolCall 
 import { ToolCalls, ToolResult } from "./tool-call.tsx";
 import styles from "./message.module.css";
 
-/** Other ways that a conversation has taken from here. */
+/** The branches at a message. */
 export interface Alternatives {
-  /** Which one is shown, from 0. */
+  /** The index of the shown branch. */
   position: number;
   count: number;
 }
 
-/** What a person may do with a message; the same functions for every message, so that a change of one draws no other again. */
+/** The same functions for all messages, so a change of one message does not render the others. */
 export interface MessageActions {
   edit(message: ShownMessage, text: string): Promise<void>;
   regenerate(message: ShownMessage): Promise<void>;
-  /** @param step 1: to the next of the alternatives, -1: to the one before */
+  /** @param step 1: next branch, -1: previous branch */
   showAlternative(message: ShownMessage, step: 1 | -1): void;
-  /** The graphs that have answered the call of a tool. */
+  /** The subgraphs that answered a tool call. */
   subgraphsOfCall(call: ToolCall, result: ShownMessage | undefined): Promise<Subgraph[]>;
-  /** The graphs that have made a message. */
+  /** The subgraphs that produced a message. */
   subgraphsOfMessage(message: ShownMessage): Promise<Subgraph[]>;
 }
 
-/** In which thread the messages are. */
 export interface MessageContext {
   threadId: string;
-  /** Whether nodes of the graph are graphs. */
+  /** Whether the graph has subgraphs. */
   hasSubgraphs: boolean;
 }
 
 interface MessageViewProps {
   row: Row;
-  /** The last one, and a run is going on. */
+  /** The last message of a running run. */
   isGrowing: boolean;
-  /** Nothing is started while a run goes on. */
+  /** No action is possible during a run. */
   isRunning: boolean;
   alternatives: Alternatives | undefined;
   actions: MessageActions;

@@ -1,12 +1,12 @@
 /**
- * Messages as the page shows them. What a stream gives are instances of LangChain's classes, what a state gives is their JSON; both
- * have these fields, and of neither is anything certain: a graph may keep anything under `messages`.
+ * A message from a stream (an instance of LangChain's classes) or from a state (its JSON). A graph may store
+ * any value under `messages`, so no field is certain.
  */
 export interface ShownMessage {
   id?: string | undefined;
-  /** `human`, `ai`, `tool`, `system`, or whatever else there is. */
+  /** `human`, `ai`, `tool`, `system`, or another text. */
   type?: unknown;
-  /** What JSON of others says instead. */
+  /** Used instead of `type` in other JSON formats. */
   role?: unknown;
   name?: unknown;
   content?: unknown;
@@ -41,7 +41,6 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ["system", "System"],
 ]);
 
-/** Who says messages of a type. */
 export const nameOfType = (type: string): string => NAMES.get(type) ?? type;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -60,7 +59,7 @@ export const textOf = (content: unknown): string => {
     .join("");
 };
 
-/** What LangChain has classes for; a message of a tool also names its call. */
+/** Types with a LangChain class. A tool message also needs the id of its call. */
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set([
   ...["human", "user", "ai", "assistant", "system", "developer", "remove"],
 ]);
@@ -74,7 +73,7 @@ const isKnown = (value: unknown): value is ShownMessage => {
 
 const VALUE_CHARACTERS = 200;
 
-/** Of the shape of LangChain's classes as far as the hook asks for it: it then leaves the message alone. */
+/** `getType` makes the hook take the value for a LangChain message and leave it unchanged. */
 const unknownMessage = (value: unknown): ShownMessage => {
   const fields = isObject(value) && !Array.isArray(value) ? value : undefined;
   const shown =
@@ -89,7 +88,7 @@ const unknownMessage = (value: unknown): ShownMessage => {
 
 const NO_MESSAGES: readonly ShownMessage[] = [];
 
-/** What a graph keeps under `messages`, which may be anything: what is no message is said to be none, in its place. */
+/** Replaces each value that is not a message by a note. */
 export const messagesIn = (kept: unknown): readonly ShownMessage[] => {
   if (!Array.isArray(kept)) return NO_MESSAGES;
   const messages: readonly unknown[] = kept;
@@ -99,8 +98,8 @@ export const messagesIn = (kept: unknown): readonly ShownMessage[] => {
 };
 
 /**
- * What is wrong with the messages of an input, in a sentence, where the graph's schema says that they are messages: LangChain would
- * refuse it in words that name neither the message nor its place.
+ * A sentence about the first invalid message, if the schema expects messages. LangChain's own error names
+ * neither the message nor its index.
  */
 export const faultOfMessages = (input: unknown, schema: unknown): string | undefined => {
   const messages = isObject(input) ? input["messages"] : undefined;
@@ -116,7 +115,7 @@ const listOf = (value: unknown): Record<string, unknown>[] =>
 
 const NO_CALLS: readonly ToolCall[] = [];
 
-/** The tools that a message calls, also those whose arguments are no JSON. */
+/** Includes calls whose arguments are not valid JSON. */
 export const toolCallsOf = ({ tool_calls, invalid_tool_calls }: ShownMessage): readonly ToolCall[] => {
   const calls = [...listOf(tool_calls), ...listOf(invalid_tool_calls)];
   return calls.length === 0
@@ -128,12 +127,12 @@ export const toolCallsOf = ({ tool_calls, invalid_tool_calls }: ShownMessage): r
       }));
 };
 
-/** Asked of every message with every token. */
+/** Called for every message on every token. */
 const callsTools = ({ tool_calls, invalid_tool_calls }: ShownMessage): boolean =>
   (Array.isArray(tool_calls) && tool_calls.length > 0) ||
   (Array.isArray(invalid_tool_calls) && invalid_tool_calls.length > 0);
 
-/** What a list shows: a message, with the answers to the tools it calls. */
+/** A message with the results of its tool calls. */
 export interface Row {
   key: string;
   message: ShownMessage;
@@ -145,7 +144,7 @@ const NOTHING: readonly ShownMessage[] = [];
 const resultsOf = (message: ShownMessage, answers: ReadonlyMap<string, ShownMessage>): ShownMessage[] =>
   toolCallsOf(message).flatMap(({ id }) => (id === undefined ? [] : (answers.get(id) ?? [])));
 
-/** Answers of tools stand with the call that they answer; those to no call stand alone. */
+/** A result without a call gets its own row. */
 export const rowsOf = (messages: readonly ShownMessage[], before: readonly Row[]): Row[] => {
   const answers = new Map<string, ShownMessage>();
   for (const message of messages)
@@ -166,7 +165,7 @@ export const rowsOf = (messages: readonly ShownMessage[], before: readonly Row[]
       last.message === message &&
       last.results.length === results.length &&
       results.every((result, position) => last.results[position] === result);
-    // The same object again, so that what has not changed is not drawn again.
+    // The same object, so an unchanged row does not render again.
     rows.push(isSame ? last : { key, message, results });
   });
   return rows;

@@ -3,13 +3,13 @@ import type { StreamGate } from "../server/stream-gate.ts";
 import type { ThreadRecord } from "./thread-record.ts";
 
 const CHECK_MS = 2_000;
-/** How often nothing has come, after the server has said that the run is over. */
+/** Checks without a chunk after the server reported the end of the run. */
 const SILENT_CHECKS = 3;
 
 /**
- * A proxy may keep the connection of a browser open when the server behind it has gone: the end of a run is never told, nor that
- * nothing more comes. So when the server says that the run which is listened to is over, and the stream stays silent, what is stored
- * is read anew. Not on the server's word alone: on a slow line the end of the answer may still be coming.
+ * A proxy may keep a connection open after its server died, so the end of the run never arrives. If the
+ * server reports the end and the stream stays silent, the page reads the stored state; the silence shows that
+ * no slow connection is still sending.
  */
 export const useMissedEnd = (
   record: ThreadRecord | null | undefined,
@@ -17,7 +17,7 @@ export const useMissedEnd = (
   gate: StreamGate,
   reload: () => void,
 ): void => {
-  /** How the thread stood as it began to be listened to: a run that was only just asked for has not ended. */
+  /** The thread when this stream started: until it changes, the server may not know the new run yet. */
   const started = useRef<{ gate: StreamGate; revision: string }>(undefined);
   const revision = `${record?.status ?? "idle"} ${record?.state_updated_at ?? ""}`;
   const isBusy = record?.status === "busy";

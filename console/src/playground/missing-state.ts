@@ -1,11 +1,11 @@
 import { useEffect, useRef } from "react";
 import type { Turns } from "./turns.ts";
 
-/** Its end may come by another stream than what it has told. */
+/** State and end may arrive on different streams. */
 const STATE_WITHIN_MS = 1_000;
 
 /**
- * Reads the stored state once when a run has ended whose stream had no state. A reader who joins late gets only the beginning and the
+ * Reads the stored state once after a run whose stream had none. A late reader gets only the start and the
  * end of a run of the other wire (docs/decisions/033-one-log-for-two-wires.md).
  */
 export const useMissingState = (isLoading: boolean, turns: Turns, reload: () => void): void => {

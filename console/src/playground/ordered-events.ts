@@ -1,7 +1,7 @@
 import type { ThreadStream } from "@langchain/langgraph-sdk";
 import type { Event } from "@langchain/protocol";
 
-/** Finished ones, of which nothing more is expected, beside those that grow. */
+/** Finished messages that are kept besides the growing ones. */
 const MESSAGES_REMEMBERED = 8;
 
 const isFinished = (events: readonly Event[]): boolean => {
@@ -14,11 +14,11 @@ const messageOf = ({ params }: Event): string => {
   return [...params.namespace, run_id ?? id].join("|");
 };
 
-/** The events of each message that grows, and the newest state. */
+/** Keeps the events of growing messages and the newest state. */
 const createOrder = () => {
   const messages = new Map<string, Event[]>();
   const states = new Map<string, number>();
-  /** Messages of which something has come too late. */
+  /** Messages with an event that came out of order. */
   const late = new Set<string>();
 
   const forget = (): void => {
@@ -32,7 +32,7 @@ const createOrder = () => {
     get isLate(): boolean {
       return late.size > 0;
     },
-    /** Whether it is to be event now. */
+    /** Whether to pass the event on now. */
     add(event: Event): boolean {
       const { seq = 0, method, params } = event;
       if (method === "values") {
@@ -50,7 +50,7 @@ const createOrder = () => {
       forget();
       return !late.has(key);
     },
-    /** All events of each message whose start came late. They replace what the reader has of that message. */
+    /** All events of each late message, in order. They replace the reader's copy of the message. */
     *replay(): Generator<Event> {
       for (const key of late) yield* messages.get(key) ?? [];
       late.clear();
@@ -78,15 +78,15 @@ async function* inOrder(source: AsyncIterator<Event>): AsyncGenerator<Event, voi
 }
 
 /**
- * Puts the events of subgraphs in order. For each new reader the official client opens a second stream from the beginning, and passes on
- * the first one until that has come: a message's end may then arrive before its start.
+ * Puts the events of subgraphs in order. For a new reader the official client opens a second stream from the
+ * beginning while the first one continues, so the end of a message may arrive before its start.
  */
 export const orderEvents = (thread: ThreadStream): void => {
   const subscribe = thread.subscribe.bind(thread) as (...args: unknown[]) => Promise<AsyncIterable<Event>>;
   thread.subscribe = (async (...args: unknown[]) => {
     const handle = await subscribe(...args);
     const [{ namespaces = [] }] = args as [{ namespaces?: string[][] }];
-    // The root is read from the first stream on.
+    // The root graph has only the first stream.
     if (!namespaces.some((namespace) => namespace.length > 0)) return handle;
     const iterate = handle[Symbol.asyncIterator].bind(handle);
     return Object.assign(handle, { [Symbol.asyncIterator]: () => inOrder(iterate()) });

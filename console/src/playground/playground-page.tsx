@@ -24,7 +24,7 @@ import { useRunOptions } from "./use-run-options.ts";
 import { useIsWide } from "./window-width.ts";
 import styles from "./playground.module.css";
 
-/** Who answers: whom somebody chose here, else who answered on this thread before, else the first graph. */
+/** The user's choice, else the assistant of the thread, else the first graph. */
 const useChosenAssistant = (record: ThreadRecord | null | undefined, isNew: boolean) => {
   const named = new URLSearchParams(useSearch()).get("assistant") ?? undefined;
   const [chosenId, choose] = useState<string>();
@@ -45,12 +45,11 @@ const useChosenAssistant = (record: ThreadRecord | null | undefined, isNew: bool
   return { assistant, assistants, choose, error: list.error ?? fetched.error };
 };
 
-/** Opened by few: its form is heavy. */
+/** Loaded on demand, because the form is large and rarely opened. */
 const RunOptionsForm = lazy(async () => ({
   default: (await import("./run-options-form.tsx")).RunOptionsForm,
 }));
 
-/** What the next runs are given beside their input; it says what is set. */
 const OptionsButton = ({ assistant }: { assistant: Assistant }) => {
   const { options, setOptions } = useRunOptions(assistant.assistant_id);
   const [isOpen, setIsOpen] = useState(false);
@@ -175,7 +174,7 @@ export default function PlaygroundPage() {
   );
 }
 
-/** Nothing is stored before something is said. */
+/** The thread is created with the first input. */
 const NewThread = ({ assistant }: { assistant: Assistant | undefined }) => {
   const { client } = useConnection();
   const queries = useQueryClient();

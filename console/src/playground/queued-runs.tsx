@@ -6,7 +6,7 @@ import { textOf } from "./messages.ts";
 import { renewThread } from "./thread-record.ts";
 import styles from "./queued-runs.module.css";
 
-/** Of those that run next; what each is to be given is read once. */
+/** Each shown run is read once for its input. */
 const SHOWN_AT_MOST = 20;
 const LISTED_AT_MOST = 1_000;
 const POLL_MS = 2_000;
@@ -21,7 +21,6 @@ interface GivenRun {
   kwargs?: { input?: unknown; command?: unknown } | null;
 }
 
-/** What a run is given, in a line. */
 const lineOf = ({ kwargs }: GivenRun): string => {
   const input = kwargs?.input as { messages?: unknown } | null | undefined;
   const messages = Array.isArray(input?.messages) ? (input.messages as unknown[]) : [];
@@ -35,13 +34,13 @@ const lineOf = ({ kwargs }: GivenRun): string => {
     : (JSON.stringify(given) ?? "").slice(0, TEXT_CHARACTERS);
 };
 
-/** In the order in which they will run. */
+/** Oldest first, which is the order of execution. */
 const inOrder = (runs: readonly WaitingRun[]): WaitingRun[] =>
   [...runs].sort((one, other) =>
     `${one.created_at} ${one.run_id}` < `${other.created_at} ${other.run_id}` ? -1 : 1,
   );
 
-/** What was sent while a run went on: it waits on the server, in this order, whoever sent it. */
+/** Runs of all clients that wait on the server. */
 export const QueuedRuns = ({ threadId }: { threadId: string }) => {
   const { request } = useConnection();
   const queries = useQueryClient();
@@ -66,7 +65,7 @@ export const QueuedRuns = ({ threadId }: { threadId: string }) => {
     combine: (answers) => answers.map(({ data, isError }) => data ?? (isError ? "?" : "…")),
   });
   const withdraw = useMutation({
-    // Only while it waits: one that has begun meanwhile is not stopped by this.
+    // A run that has started in the meantime must not be cancelled.
     mutationFn: async (runId: string) => {
       await request("POST", "/runs/cancel", {
         thread_id: threadId,

@@ -7,10 +7,10 @@ import { UNTOUCHED, ValueEditor, type Validity } from "../parts/value-editor.tsx
 import { EVERY_NODE, NO_OPTIONS, type RunOptions } from "./run-options.ts";
 import styles from "./run-options.module.css";
 
-/** More than these nobody ticks; `Every node` is for them, too. */
+/** `Every node` covers further nodes. */
 const NODES_AT_MOST = 200;
 
-/** Where the graph can stop: its own nodes; those of graphs within it are not known to it. */
+/** Breakpoints work only at nodes of the root graph. */
 const nodesOf = (drawing: AssistantGraph | undefined): string[] => [
   ...new Set(
     (drawing?.nodes ?? [])
@@ -36,7 +36,6 @@ interface RunOptionsFormProps {
   onClose(): void;
 }
 
-/** Where the next runs stop, and what they are given beside their input. */
 export const RunOptionsForm = ({ assistant, options, onSave, onClose }: RunOptionsFormProps) => {
   const { assistant_id: assistantId, name } = assistant;
   const [draft, setDraft] = useState(options);
@@ -53,7 +52,7 @@ export const RunOptionsForm = ({ assistant, options, onSave, onClose }: RunOptio
     onClose();
   };
   const { context_schema: contextSchema, config_schema: givenConfigSchema } = schemas.data ?? {};
-  // Graphs with a context have the same schema for both; what they read is the context.
+  // Graphs with a context declare the same schema for both and read the context.
   const configSchema = isSame(contextSchema, givenConfigSchema) ? undefined : givenConfigSchema;
   const shown = nodes.slice(0, NODES_AT_MOST);
   return (
@@ -116,7 +115,7 @@ export const RunOptionsForm = ({ assistant, options, onSave, onClose }: RunOptio
                     min={1}
                     step={1}
                     value={draft.recursionLimit ?? ""}
-                    // The browser says nothing of a field that it can't show, and does not send the form either.
+                    // The browser does not send a form with an invalid hidden field and shows no message.
                     onInvalid={({ currentTarget }) =>
                       currentTarget.closest("details")?.setAttribute("open", "")
                     }

@@ -1,14 +1,13 @@
 import { isObject } from "../parts/is-object.ts";
 
-/** What the next runs are given beside their input. */
 export interface RunOptions {
-  /** Over the assistant's own, key by key; undefined: nothing of its own. */
+  /** Merged over the context of the assistant. */
   context?: Readonly<Record<string, unknown>> | undefined;
-  /** `config.configurable`, over the assistant's own. */
+  /** `config.configurable`, merged over the assistant's. */
   configurable?: Readonly<Record<string, unknown>> | undefined;
-  /** Steps after which a run fails. */
+  /** In steps. */
   recursionLimit?: number | undefined;
-  /** Nodes, or `*` for every one. */
+  /** Node names, or `*` for every node. */
   stopBefore: readonly string[];
   stopAfter: readonly string[];
 }
@@ -22,7 +21,7 @@ const isFilled = (value: Readonly<Record<string, unknown>> | undefined): boolean
 const nodesAsked = (nodes: readonly string[]): "*" | readonly string[] =>
   nodes.includes(EVERY_NODE) ? EVERY_NODE : nodes;
 
-/** As the command that starts a run takes them; only what was set. */
+/** The parameters of the command `run.start`; only options that are set. */
 export const paramsOf = (options: RunOptions): Record<string, unknown> => {
   const config = {
     ...(isFilled(options.configurable) && { configurable: options.configurable }),
@@ -36,7 +35,7 @@ export const paramsOf = (options: RunOptions): Record<string, unknown> => {
   };
 };
 
-/** Params of a command with these options: what the command says itself, as its checkpoint, is kept. */
+/** Parameters of the command, e.g. its checkpoint, win over the options. */
 export const withOptions = (
   params: Record<string, unknown>,
   options: RunOptions,
@@ -51,7 +50,7 @@ export const withOptions = (
   return { ...others, ...params, config: { ...config, ...own, configurable } };
 };
 
-/** In a few words, for who has closed the form; undefined if nothing is set. */
+/** Undefined if no option is set. */
 export const summaryOf = ({ context, configurable, recursionLimit, stopBefore, stopAfter }: RunOptions) => {
   const named = (nodes: readonly string[]): string =>
     nodes.includes(EVERY_NODE) ? "every node" : nodes.join(", ");

@@ -17,8 +17,8 @@ interface RunToStart {
 }
 
 /**
- * Starts a run as event streaming does, so that streams of the thread tell of it.
- * @returns its id
+ * Starts a run with the command of event streaming, so that streams of the thread report the run.
+ * @returns the run id
  */
 export const startRun = async (
   { request }: Connection,
@@ -56,7 +56,10 @@ interface Head {
   metadata?: { run_id?: string } | null;
 }
 
-/** Resolves when the newest checkpoint is of this run, or the run has ended, or waits behind others for too long. */
+/**
+ * Resolves when the newest checkpoint belongs to the run, the run has ended, or it has waited too long in the
+ * queue.
+ */
 export const waitForHead = async (
   { client, request }: Connection,
   threadId: string,

@@ -12,7 +12,6 @@ interface StoredState {
   next?: string[] | null;
 }
 
-/** What the thread keeps, and the ways to look deeper into it. */
 export const StatePanel = ({
   threadId,
   assistantId,
@@ -28,7 +27,7 @@ export const StatePanel = ({
     queryKey: ["threads", "state", threadId, revision],
     queryFn: async () => (await client.threads.getState(threadId)) as StoredState,
     placeholderData: (before) => before,
-    // A state may have megabytes, and a run makes many.
+    // A state may have megabytes, and a run stores many.
     gcTime: 0,
     refetchInterval: refetchEvery(revision.startsWith("busy") ? POLL_MS : false),
   });

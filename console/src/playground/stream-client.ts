@@ -5,14 +5,14 @@ import { orderEvents } from "./ordered-events.ts";
 import { withOptions, type RunOptions } from "./run-options.ts";
 import type { Turns } from "./turns.ts";
 
-/** The state of a thread, as far as this page looks into it. */
+/** The part of the state that this page uses. */
 export interface Values extends Record<string, unknown> {
   messages?: unknown[];
 }
 
 const READ_AGAIN_MS = 1_000;
 
-/** Reads once more what could not be read. */
+/** Retries a failed GET once. */
 const readTwice: typeof fetch = async (input, init) => {
   const read = (): Promise<Response> => fetchAnswer(input, init);
   if ((init?.method ?? "GET") !== "GET") return await read();
@@ -23,8 +23,8 @@ const readTwice: typeof fetch = async (input, init) => {
 };
 
 /**
- * The official client, of one stream: a new one makes the hook read the thread anew. The hook also reads the last twenty states to
- * find subagents, which nothing here shows: with thousands of messages they are megabytes.
+ * The client of one stream; with a new client the hook reads the thread again. `getHistory` is empty, because
+ * the hook reads twenty states for subagents, megabytes that the page does not show.
  */
 export const clientOfStream = (
   { apiUrl, headers }: Connection,
@@ -35,9 +35,9 @@ export const clientOfStream = (
     apiUrl,
     apiKey: null,
     defaultHeaders: { ...headers },
-    // What starts a run is never sent twice.
+    // Commands start runs, so they are never sent twice.
     callerOptions: { maxRetries: 0, fetch: readTwice },
-    // The hook's own functions take a part of what a run may be given.
+    // The functions of the hook do not take all run options.
     onRequest: (url, init) =>
       url.pathname.endsWith("/commands") && typeof init.body === "string"
         ? { ...init, body: commandWith(optionsOf(), init.body) }
@@ -46,7 +46,7 @@ export const clientOfStream = (
   const stream = client.threads.stream.bind(client.threads) as (...args: unknown[]) => ThreadStream;
   client.threads.stream = ((...args: unknown[]) => {
     const opened = stream(...args);
-    // Before the hook does, so that it shows nothing of which this has not heard.
+    // Registered before the hook, so the hook shows no event that `turns` does not know.
     opened.onEvent((event) => turns.add(event));
     orderEvents(opened);
     return opened;
@@ -58,7 +58,7 @@ export const clientOfStream = (
   return client;
 };
 
-/** One message that the hook can make nothing of, and it shows none at all. */
+/** One message of an unknown shape would make the hook drop all messages. */
 const withMessages = <State extends { values: unknown }>(state: State): State => {
   const values = state.values as Values | null;
   return Array.isArray(values?.messages)

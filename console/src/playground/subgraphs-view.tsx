@@ -8,10 +8,10 @@ import { nameOfType, rowsOf, typeOf, type ShownMessage } from "./messages.ts";
 import { ToolCalls, ToolResult } from "./tool-call.tsx";
 import styles from "./subgraphs.module.css";
 
-/** Of each graph; time travel shows them all. */
+/** Per subgraph; time travel shows all. */
 const MESSAGES_AT_MOST = 50;
 
-/** Messages within a graph: only read, since nothing is said to it. */
+/** Read-only. */
 export const SubgraphMessages = ({
   messages,
   isGrowing = false,
@@ -50,22 +50,22 @@ export const SubgraphMessages = ({
 
 interface SubgraphsProps {
   threadId: string;
-  /** What they belong to: a message, or a call of a tool. */
+  /** The id of a message or a tool call. */
   of: string;
-  /** Changes when there may be more. */
+  /** Changes when there may be more subgraphs. */
   revision: string;
   read(): Promise<Subgraph[]>;
-  /** Whether to say that there are none: somebody has asked for nothing else. */
+  /** Whether to say that there are no subgraphs. */
   showsEmpty?: boolean;
 }
 
-/** The graphs that have made a message, or answered the call of a tool. */
+/** The subgraphs behind a message or a tool call. */
 export const Subgraphs = ({ threadId, of, revision, read, showsEmpty = false }: SubgraphsProps) => {
   const graphs = useQuery({
     queryKey: ["threads", "inner-graphs", threadId, of, revision],
     queryFn: read,
     staleTime: Infinity,
-    // They may be long, and are read again when somebody looks.
+    // The result may be large, and opening it reads it again.
     gcTime: 0,
   });
   if (showsEmpty && graphs.data?.length === 0)

@@ -2,17 +2,16 @@ import type { Connection } from "../server/connection.tsx";
 import type { Checkpoint } from "./checkpoint-tree.ts";
 import { messagesIn, type ShownMessage } from "./messages.ts";
 
-/** What a graph within the thread's graph has kept: the graph of a node, or one that a tool has called. */
+/** The state of a subgraph, of a node or called by a tool. */
 export interface Subgraph {
   node: string;
-  /** As time travel names it. */
+  /** As in time travel. */
   namespace: string;
   messages: readonly ShownMessage[];
-  /** What it keeps beside messages. */
+  /** All keys except `messages`. */
   others: Record<string, unknown>;
 }
 
-/** A task that led away from a checkpoint; only the fields that are looked at. */
 export interface SubgraphTask {
   id: string;
   name: string;
@@ -20,9 +19,9 @@ export interface SubgraphTask {
   result?: unknown;
 }
 
-/** One step may have sent thousands. */
+/** One step may have sent thousands of tasks. */
 const GRAPHS_AT_MOST = 20;
-/** Of a run, those before a message that are looked into: each is a request, and so is each task of it. */
+/** Each step and each task costs a request. */
 const STEPS_AT_MOST = 10;
 
 interface SubgraphState {
@@ -30,12 +29,12 @@ interface SubgraphState {
   values: Record<string, unknown> | null;
 }
 
-/** Whether a task has written something with this text in this field, however deep. */
+/** Whether the result contains this field with this text at any depth. */
 export const hasWritten = ({ result }: SubgraphTask, field: "id" | "tool_call_id", text: string): boolean =>
   (JSON.stringify(result) ?? "").includes(`"${field}":${JSON.stringify(text)}`);
 
 /**
- * The graphs that these tasks of a checkpoint have run; of tasks that ran none there is nothing.
+ * Skips tasks without a subgraph.
  * @throws ApiError
  */
 export const subgraphsAt = async (
@@ -51,7 +50,8 @@ export const subgraphsAt = async (
   const relevant = (tasks ?? []).filter(isRelevant).slice(0, GRAPHS_AT_MOST);
   const found = await Promise.all(
     relevant.map(async ({ id, name, checkpoint }): Promise<Subgraph | undefined> => {
-      // LangGraph names no checkpoint of graphs that tools have called; they lie where those of nodes do.
+      // LangGraph gives no checkpoint for a subgraph that a tool called, but stores it under the same kind of
+      // namespace.
       const namespace = checkpoint?.checkpoint_ns ?? `${name}:${id}`;
       const state = await request<SubgraphState>("POST", `/threads/${threadId}/state/checkpoint`, {
         checkpoint: { checkpoint_ns: namespace },
@@ -65,7 +65,7 @@ export const subgraphsAt = async (
 };
 
 /**
- * The graphs that worked in the steps of a run before one of its messages, the first step first.
+ * The subgraphs of the run's steps before a message, in order.
  * @param path to the checkpoint before the message
  * @throws ApiError
  */

@@ -11,7 +11,7 @@ import { firstWords, titleOf } from "./thread-record.ts";
 import { readSearch } from "./thread-search.ts";
 import styles from "./thread-list.module.css";
 
-/** How a thread is called in the list: by its title, else by what was said first, else by its id. */
+/** The title, else the first message, else the id. */
 const nameOf = ({ thread_id, metadata, extracted }: ListedThread): string =>
   titleOf(metadata) ?? firstWords(extracted?.first) ?? thread_id;
 
@@ -29,12 +29,11 @@ const searchedText = (
 
 interface ThreadListProps {
   current: string | undefined;
-  /** A thread was chosen, or a new one. */
+  /** Also for a new thread. */
   onChoose(): void;
   onDeleted(threadId: string): void;
 }
 
-/** All threads, those first in which something happened last. */
 export const ThreadList = ({ current, onChoose, onDeleted }: ThreadListProps) => {
   const { client } = useConnection();
   const queries = useQueryClient();

@@ -5,7 +5,7 @@ import { refetchEvery } from "../server/queries.ts";
 import { useConnection } from "../server/connection.tsx";
 import { textOf } from "./messages.ts";
 
-/** A thread without its values, which may be long. */
+/** A thread without its values, which may be large. */
 export interface ThreadRecord {
   thread_id: string;
   status: ThreadStatus;
@@ -26,12 +26,12 @@ const FIELDS = [
   "error",
 ] as const;
 
-/** So soon others' runs on this thread are seen. */
+/** Also the delay until the runs of other clients appear. */
 const POLL_MS = 2_000;
 
 const keyOf = (threadId: string | undefined) => ["threads", "record", threadId];
 
-/** What the server says of the thread; null if there is none. */
+/** Null if the thread does not exist. */
 export const useThreadRecord = (threadId: string | undefined) => {
   const { client } = useConnection();
   return useQuery({
@@ -39,7 +39,7 @@ export const useThreadRecord = (threadId: string | undefined) => {
     queryFn: async () => {
       const [record] = await client.threads.search({
         ids: [threadId ?? ""],
-        // The client's list of fields is older than the server's.
+        // The client's types lack newer fields.
         select: [...FIELDS] as never,
         limit: 1,
       });
@@ -51,7 +51,7 @@ export const useThreadRecord = (threadId: string | undefined) => {
   });
 };
 
-/** After the page itself has changed the thread. */
+/** Call after a change of the thread by this page. */
 export const renewThread = async (queries: QueryClient, threadId: string | undefined): Promise<void> => {
   await Promise.all([
     queries.invalidateQueries({ queryKey: keyOf(threadId) }),
@@ -63,19 +63,16 @@ export const renewThread = async (queries: QueryClient, threadId: string | undef
 
 const TITLE_CHARACTERS = 80;
 
-/** What threads are asked for to have a name by what was said first. */
+/** `extract` of a search: the text that names a thread without a title. */
 export const FIRST_MESSAGE = { first: "values.messages[0].content" } as const;
 
-/** The beginning of what was said first, if it was said in words. */
+/** Undefined if the message has no text. */
 export const firstWords = (content: unknown): string | undefined => {
   const text = textOf(content).trim().replace(/\s+/g, " ");
   return text === "" ? undefined : text.slice(0, TITLE_CHARACTERS);
 };
 
-/**
- * What was said first in a thread.
- * @param revision changes when there may be something
- */
+/** @param revision changes when the thread may have a first message */
 export const useFirstWords = (threadId: string, isWanted: boolean, revision: string): string | undefined => {
   const { request } = useConnection();
   const [known, setKnown] = useState<string>();
@@ -92,12 +89,11 @@ export const useFirstWords = (threadId: string, isWanted: boolean, revision: str
     enabled: isWanted && known === undefined,
     staleTime: Infinity,
   });
-  // It stays what was said first, whatever comes later.
+  // The first message never changes.
   if (data != null && known === undefined) setKnown(data);
   return known;
 };
 
-/** A name of the thread, if somebody gave one. */
 export const titleOf = (metadata: Record<string, unknown> | null | undefined): string | undefined => {
   const title = metadata?.["title"] ?? metadata?.["thread_name"];
   return typeof title === "string" && title !== "" ? title : undefined;

@@ -1,14 +1,13 @@
 import type { ThreadStatus } from "@langchain/langgraph-sdk";
 
-/** What somebody wrote to find a thread. */
 export interface ThreadSearch {
-  /** Asked of the server. */
+  /** Filtered by the server. */
   ids?: readonly string[];
-  /** Asked of the server. */
+  /** Filtered by the server. */
   metadata?: Record<string, unknown>;
-  /** Asked of the server. */
+  /** Filtered by the server. */
   status?: ThreadStatus;
-  /** In lower case. The server has no search for parts of texts: it is asked for all threads, page by page, and each is looked at. */
+  /** In lower case. The server has no text search, so the page reads and filters all threads. */
   words?: string;
 }
 
@@ -25,7 +24,7 @@ const jsonOf = (text: string): unknown => {
   }
 };
 
-/** An id, metadata as JSON or as `key=value` (the value may be JSON), `status=` with one of the statuses, or words. */
+/** An id, metadata as JSON or `key=value` (the value may be JSON), `status=` with a status, or words. */
 export const readSearch = (written: string): ThreadSearch => {
   const text = written.trim();
   if (text === "") return {};

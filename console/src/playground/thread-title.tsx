@@ -8,10 +8,7 @@ import styles from "./playground.module.css";
 
 const NO_NAME = "Unnamed";
 
-/**
- * What the thread is called, or what was said first in it; a click renames it. The name is the field `title` of its metadata. Its id
- * is there to be copied.
- */
+/** The name is the field `title` of the metadata; without it the first message is shown. */
 export const ThreadTitle = ({ record }: { record: ThreadRecord }) => {
   const { thread_id, metadata } = record;
   const { client } = useConnection();

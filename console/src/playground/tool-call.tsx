@@ -8,9 +8,9 @@ import styles from "./message.module.css";
 interface ToolCallViewProps {
   call: ToolCall;
   result: ShownMessage | undefined;
-  /** Whether an answer may still come. */
+  /** Whether a result may still arrive. */
   isRunning: boolean;
-  /** Stands below the answer; made when somebody opens it. */
+  /** Rendered below the result when the user opens the call. */
   inside?: (() => ReactNode) | undefined;
 }
 
@@ -21,7 +21,7 @@ const previewOf = (args: unknown): string => {
   return text.length > PREVIEW_CHARACTERS ? `${text.slice(0, PREVIEW_CHARACTERS)}…` : text;
 };
 
-/** A call of a tool with its answer; both are made when somebody opens it. */
+/** Renders arguments and result only while it is open. */
 export const ToolCallView = ({ call: { name, args }, result, isRunning, inside }: ToolCallViewProps) => {
   const reported = typeof result?.status === "string" ? result.status : "success";
   const status = result === undefined ? (isRunning ? "running" : undefined) : reported;
@@ -56,7 +56,6 @@ interface ToolCallsProps {
   inside?: (call: ToolCall, result: ShownMessage | undefined) => ReactNode;
 }
 
-/** All calls of a message. */
 export const ToolCalls = ({ message, results, isRunning, inside }: ToolCallsProps) =>
   toolCallsOf(message).map((call, index) => {
     const result = results.find(({ tool_call_id }) => tool_call_id === call.id);
@@ -71,7 +70,7 @@ export const ToolCalls = ({ message, results, isRunning, inside }: ToolCallsProp
     );
   });
 
-/** Most tools answer in words, some in JSON. */
+/** Most tools return text, some return JSON. */
 export const ToolResult = ({ message: { content, artifact } }: { message: ShownMessage }) => {
   const json = typeof content === "string" ? parsed(content) : undefined;
   return (

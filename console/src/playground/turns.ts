@@ -1,29 +1,29 @@
 import type { Event } from "@langchain/protocol";
 
 /**
- * Ids of events within a thread that one attempt at a run has (src/engine/events/event-ids.ts): each attempt has a turn of its own. Part of the
+ * Event ids per turn; each attempt at a run has its own turn (src/engine/events/event-ids.ts). Part of the
  * wire.
  */
 const IDS_PER_TURN = 2 ** 27;
 
-/** Longer than any conversation that a stream tells; what was said before is storedIds by then, or gone. */
+/** Longer than any streamed conversation; older messages are stored by then, or gone. */
 const MESSAGES_AT_MOST = 10_000;
 
-/** Which attempts have said what, as far as a stream has newestWithState. */
+/** Records which attempt sent which message. */
 export interface Turns {
   add(event: Event): void;
-  /** Of the attempt that was heard last; 0: none was. */
+  /** The newest turn received; 0: none. */
   readonly newest: number;
-  /** Whether it has newestWithState nothing of the state: it began over the other wire, while nobody listened. */
+  /** Whether the newest turn sent no state: the run uses the other wire and the reader joined late. */
   readonly lacksState: boolean;
-  /** Another number as soon as something else is left over. */
+  /** Changes when `isDiscarded` may change. */
   readonly version: number;
   /**
-   * Whether an earlier attempt than the one that was heard last has said this message, and the state does not have it: its server or its
-   * process has died, or lost the database. Of a graph that keeps no messages nothing is left over: nobody can say which ones it has.
+   * Whether an earlier attempt sent this message and the state does not contain it: the attempt died or lost
+   * the database. False for a graph without messages in its state, because the check is impossible there.
    */
   isDiscarded(messageId: string): boolean;
-  /** Tells of changes of `version`. */
+  /** Notifies of changes of `version`. */
   subscribe(onChange: () => void): () => void;
 }
 
@@ -35,10 +35,10 @@ const idsOf = (values: unknown): ReadonlySet<unknown> | undefined => {
 
 export const createTurns = (): Turns => {
   let newest = 0;
-  /** The last one that has newestWithState the state. */
+  /** The newest turn that sent a state. */
   let newestWithState = 0;
   let version = 0;
-  /** As the values newestWithState that were heard last. */
+  /** Message ids in the newest state. */
   let storedIds: ReadonlySet<unknown> | undefined;
   const turnsOfMessages = new Map<string, number>();
   const listeners = new Set<() => void>();

@@ -4,7 +4,7 @@ import { NO_OPTIONS, type RunOptions } from "./run-options.ts";
 
 const keyOf = (assistantId: string | undefined) => ["playground", "run-options", assistantId];
 
-/** Of the assistant's runs that this page starts; kept as long as the page is open, over all threads. */
+/** Options per assistant, for all threads while the page is open. */
 export const useRunOptions = (
   assistantId: string | undefined,
 ): { options: RunOptions; setOptions(options: RunOptions): void } => {

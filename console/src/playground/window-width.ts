@@ -1,6 +1,5 @@
 import { useCallback, useSyncExternalStore } from "react";
 
-/** Whether the window has at least this width, in rem. */
 export const useIsWide = (rem: number): boolean => {
   const query = `(min-width: ${rem}rem)`;
   const subscribe = useCallback(
