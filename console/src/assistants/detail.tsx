@@ -105,7 +105,7 @@ const Edit = ({ assistant, next, onClose }: ChangeProps & { next: number }) => {
   const { assistant_id, graph_id, name, description, context, config, metadata } = assistant;
   const [seen, setSeen] = useState(revisionOf(assistant));
   const update = useAssistantChange(async (draft: AssistantDraft) => {
-    // A version replaces all fields, so saving would silently undo changes that others made in the meantime.
+    // A version replaces all fields, so saving would silently undo concurrent changes.
     const now = await client.assistants.get(assistant_id);
     if (revisionOf(now) !== seen) {
       setSeen(revisionOf(now));

@@ -3,7 +3,6 @@ import type { AssistantVersion } from "@langchain/langgraph-sdk";
 export interface ComparedField {
   /** E.g. `context › model`. */
   path: string;
-  /** Undefined if the version does not have the field. */
   left: { value: unknown } | undefined;
   right: { value: unknown } | undefined;
   difference: "same" | "changed" | "left only" | "right only";
@@ -28,7 +27,6 @@ const leavesOf = (version: AssistantVersion): Map<string, unknown> => {
   const leaves = new Map<string, unknown>();
   for (const field of COMPARED) {
     const value = version[field];
-    // An empty context equals no context.
     if (value !== null && value !== undefined && JSON.stringify(value) !== "{}")
       collect(leaves, field, value);
   }
@@ -44,7 +42,7 @@ const differenceOf = ({
   return JSON.stringify(left.value) === JSON.stringify(right.value) ? "same" : "changed";
 };
 
-/** Compares two versions field by field; a list counts as one value. */
+/** A list counts as one value. */
 export const compare = (left: AssistantVersion, right: AssistantVersion): ComparedField[] => {
   const sides = [leavesOf(left), leavesOf(right)] as const;
   const paths = new Set(sides.flatMap((leaves) => [...leaves.keys()]));

@@ -17,16 +17,14 @@ export interface AssistantDraft {
 interface DraftFormProps {
   graphId: string;
   initial: AssistantDraft;
-  /** The text of the button. */
   action: string;
   isBusy: boolean;
   error: unknown;
   onSubmit(draft: AssistantDraft): void;
-  /** Above the fields. */
   children?: ReactNode;
 }
 
-/** Set `key` to the graph id, because the context follows the schema of the graph. */
+/** Set `key` to the graph id. */
 export const DraftForm = ({
   graphId,
   initial,

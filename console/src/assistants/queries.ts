@@ -26,7 +26,7 @@ export const useAssistantPage = ({ name, graphId, page }: AssistantFilter) => {
           offset: page * PAGE_SIZE,
           sortBy: "updated_at",
           sortOrder: "desc",
-          // The list does not show contexts, which may be large.
+          // Without contexts, which may be large.
           select: ["assistant_id", "graph_id", "name", "description", "version", "updated_at"],
         }),
         client.assistants.count(query),
@@ -53,7 +53,6 @@ export const useVersions = (assistantId: string) => {
   });
 };
 
-/** A mutation that refetches all assistants. */
 export const useAssistantChange = <Input, Output>(
   change: (input: Input) => Promise<Output>,
   onSuccess?: (output: Output) => void,

@@ -83,7 +83,7 @@ const Comparison = ({ assistant, versions }: VersionsProps) => {
   const [chosen, setChosen] = useState<{ left?: number; right?: number }>({});
   const [isAll, setIsAll] = useState(false);
   const newest = versions[0]?.version;
-  // Initially compares the newest other version with the active one.
+  // At first, the newest other version and the active one.
   const right = chosen.right ?? assistant.version;
   const left = chosen.left ?? versions.find(({ version }) => version !== right)?.version ?? newest;
   const find = (number: number | undefined) => versions.find(({ version }) => version === number);

@@ -9,14 +9,12 @@ import type { Cron } from "./cron.ts";
 import { scheduleWords } from "./schedule-words.ts";
 import styles from "./crons.module.css";
 
-/** The body of the request. */
 export type CronFields = Record<string, unknown>;
 
 interface CronFormProps {
-  /** Undefined: a new cron. */
   cron: Cron | undefined;
   assistants: readonly { assistant_id: string; name: string }[];
-  /** If `onSave` rejects, the form stays open and shows the error. `threadId`: only of a new cron. */
+  /** The form stays open with the error if `onSave` rejects. `threadId`: only of a new cron. */
   onSave(fields: CronFields, threadId: string | undefined): Promise<unknown>;
   onClose(): void;
 }
@@ -107,7 +105,7 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
       timezone: timezone === "" ? "UTC" : timezone,
       ...written,
       ...(isThreadless && { on_run_completed: completed }),
-      // The field has no seconds, so an unchanged time is not sent.
+      // The field has no seconds.
       ...(end !== localTimeOf(cron?.end_time ?? null) && {
         end_time: end === "" ? null : new Date(end).toISOString(),
       }),
@@ -215,7 +213,6 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
           </Field>
         </div>
         <InputField
-          // Another graph has another input.
           key={assistant}
           assistantId={assistant}
           initial={initialOf(cron, "input")}

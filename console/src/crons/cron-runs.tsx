@@ -14,7 +14,7 @@ import type { Cron } from "./cron.ts";
 const SHOWN_AT_MOST = 20;
 const POLL_MS = 3_000;
 
-/** Runs have the id of their cron in the metadata. */
+/** By the id of the cron in their metadata. */
 export const CronRuns = ({ cronId, onClose }: { cronId: string; onClose(): void }) => {
   const { request, search } = useConnection();
   const { data, error } = useQuery({
@@ -23,7 +23,7 @@ export const CronRuns = ({ cronId, onClose }: { cronId: string; onClose(): void 
       const cron = await request<Cron>("GET", `/runs/crons/${cronId}`);
       const { items } = await search<Run>("/runs/search", {
         metadata: { cron_id: cronId },
-        // No run is older than its cron, and an index finds the runs of a thread.
+        // Lets the server use an index.
         created_after: cron.created_at,
         ...(cron.thread_id !== null && { thread_id: cron.thread_id }),
         limit: SHOWN_AT_MOST,

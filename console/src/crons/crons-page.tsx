@@ -46,7 +46,7 @@ export default function CronsPage() {
     await request(method, path, body);
     await queries.invalidateQueries({ queryKey: ["crons"] });
   };
-  /** Shows errors on the page, for actions without a dialog. */
+  /** For actions without a dialog. */
   const changeHere = async (method: string, path: string, body?: unknown): Promise<void> => {
     setFault(undefined);
     await change(method, path, body).catch(setFault);

@@ -2,10 +2,7 @@ import cronstrue from "cronstrue";
 
 const FIELDS = 5;
 
-/**
- * Undefined if the schedule is invalid. The server takes only five fields or a name, cronstrue also takes
- * others.
- */
+/** Undefined if invalid. cronstrue accepts more formats than the server. */
 export const scheduleWords = (schedule: string): string | undefined => {
   const text = schedule.trim();
   if (!text.startsWith("@") && text.split(/\s+/).length !== FIELDS) return undefined;

@@ -4,36 +4,31 @@ import { groupsAround } from "./drawing.ts";
 
 export type Outcome = "running" | "done" | "failed" | "waiting" | "stopped";
 
-/** One execution of a node. */
 export interface Execution {
   taskId: string;
-  /** The drawn id, e.g. `investigate:search`. */
+  /** E.g. `investigate:search`. */
   node: string;
-  /** The checkpoint namespace of the node's graph. */
   namespace: string;
   outcome: Outcome;
-  /** The checkpoint before the execution; undefined while only the stream knows the task. */
+  /** Undefined while only the stream knows the task. */
   checkpoint: CheckpointRef | undefined;
   step: number | undefined;
   /** Milliseconds since 1970. */
   startedAt: number | undefined;
-  /** Undefined if the task has not ended or waited for an answer. */
+  /** Undefined if the task runs or waited for an answer. */
   durationMs: number | undefined;
-  /** False if several tasks shared the step: `durationMs` is then an upper bound. */
+  /** False if tasks shared the step: `durationMs` is then an upper bound. */
   isExact: boolean;
-  /** The input, if the stream has sent it. */
+  /** If the stream has sent it. */
   input?: unknown;
   result: unknown;
   error: string | undefined;
   interrupts: readonly Interrupt[];
-  /** Whether the task belongs to the newest checkpoint of its graph, so it runs while the graph runs. */
+  /** Such a task runs while its graph runs. */
   isOfHead: boolean;
 }
 
-/**
- * The path through the subgraphs, without task ids and without the counters that distinguish calls by one
- * node.
- */
+/** Without task ids, and without the counters of repeated calls by one node. */
 export const drawnIdOf = (namespace: readonly string[], node: string): string =>
   [
     ...namespace.filter((segment) => !/^\d+$/.test(segment)).map((segment) => segment.split(":", 1)[0]),
@@ -55,7 +50,7 @@ const outcomeOf = (task: ThreadTask, isFollowed: boolean): Outcome => {
 /** @param states newest first */
 export const executionsIn = (states: readonly StoredCheckpoint[], namespace: string): Execution[] => {
   const path = namespace === "" ? [] : namespace.split("|");
-  /** When the step after a checkpoint was first stored, by checkpoint id. */
+  /** When the next step was stored, by checkpoint id. */
   const followed = new Map<string, number | undefined>();
   for (const { parent_checkpoint: parent, metadata, created_at } of states) {
     if (parent != null && metadata?.source === "loop") followed.set(parent.checkpoint_id, timeOf(created_at));
@@ -92,10 +87,7 @@ export const namespaceBelow = ({ namespace, node, taskId }: Execution): string =
   return namespace === "" ? own : `${namespace}|${own}`;
 };
 
-/**
- * The stream does not send tasks that began before the page opened, so stored open tasks of a running graph
- * count as running.
- */
+/** The stream omits tasks that began before the page opened, so stored open tasks count as running. */
 const markRunning = (stored: readonly Execution[]): Execution[] => {
   const running = new Set([""]);
   return stored.map((execution) => {
@@ -108,7 +100,7 @@ const markRunning = (stored: readonly Execution[]): Execution[] => {
 };
 
 /**
- * Merges by task, newest first: times of the stream are exact, and only stored tasks have errors and states.
+ * Newest first. Times of the stream are exact; errors and states are only stored.
  * @param stored tasks of a graph before tasks of its subgraphs
  */
 export const mergeExecutions = (
@@ -137,14 +129,12 @@ export const mergeExecutions = (
 export interface Activity {
   count: number;
   running: number;
-  /** Of executions with a known time. */
   averageMs: number | undefined;
-  /** The outcome of the newest execution. */
   last: Outcome | undefined;
   error: string | undefined;
 }
 
-/** By drawn id. Open and closed subgraphs run while one of their nodes runs. */
+/** A subgraph runs while one of its nodes runs. */
 export const activityByNode = (executions: readonly Execution[]): ReadonlyMap<string, Activity> => {
   const sums = new Map<string, Activity & { times: number; sum: number }>();
   for (const { node, outcome, durationMs, error } of executions) {

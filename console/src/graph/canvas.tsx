@@ -21,7 +21,6 @@ interface CanvasProps {
   onToggle(group: string): void;
 }
 
-/** The drawing fits its frame until the user zooms. */
 const useZoom = ({ width, height }: Layout) => {
   const frame = useRef<HTMLDivElement>(null);
   const [zoom, setZoom] = useState<number>();
@@ -46,7 +45,7 @@ const useZoom = ({ width, height }: Layout) => {
   };
 };
 
-/** Only for the mouse: touch scrolls the frame already. */
+/** Only for the mouse, because touch scrolls already. */
 const useDragging = () => {
   const from = useRef<{ x: number; y: number }>(undefined);
   return {
@@ -147,7 +146,7 @@ const byPlace = (layout: Layout) => (a: { id: string }, b: { id: string }) => {
   return first.y - second.y || first.x - second.x;
 };
 
-/** In reading order: top to bottom, then left to right. */
+/** In reading order. */
 type Item = { kind: "group"; group: DrawnGroup } | { kind: "node"; node: DrawnNode };
 const itemsOf = ({ nodes, groups }: Drawing, layout: Layout): Item[] => {
   const compare = byPlace(layout);

@@ -23,7 +23,7 @@ export const Choices = ({ assistantId, threadId, onChoose }: ChoicesProps) => {
   const id = useId();
   const assistants = useAssistantNames();
   const threads = useQuery({
-    // The thread id in the key refetches the list, which may contain new threads.
+    // Another thread refetches the list, which may contain new threads.
     queryKey: ["threads", "of assistant", assistantId, threadId ?? null],
     queryFn: () =>
       client.threads.search({

@@ -1,6 +1,6 @@
 import type { AssistantGraph } from "@langchain/langgraph-sdk";
 
-/** A node in a subgraph has the id of the subgraph as a prefix: `investigate:search`. */
+/** The id of a nested node begins with its subgraph: `investigate:search`. */
 export interface DrawnNode {
   id: string;
   name: string;
@@ -9,7 +9,6 @@ export interface DrawnNode {
   group: string | undefined;
 }
 
-/** An open subgraph. */
 export interface DrawnGroup {
   id: string;
   name: string;
@@ -51,7 +50,7 @@ export const groupIdsOf = ({ nodes }: AssistantGraph): string[] => [
   ...new Set(nodes.flatMap(({ id }) => groupsAround(String(id)))),
 ];
 
-/** A subgraph in `closed` becomes one node, which takes over its edges. */
+/** A closed subgraph becomes one node with all its edges. */
 export const drawingOf = (graph: AssistantGraph, closed: ReadonlySet<string>): Drawing => {
   const shown = (id: string): string => groupsAround(id).find((group) => closed.has(group)) ?? id;
   const nodes = new Map<string, DrawnNode>();

@@ -25,7 +25,7 @@ const Graph = ({ assistantId, threadId }: { assistantId: string; threadId: strin
   const graph = useDrawing(assistantId);
   const groups = useMemo(() => (graph.data === undefined ? [] : groupIdsOf(graph.data)), [graph.data]);
   const isLarge = (graph.data?.nodes.length ?? 0) > NODES_DRAWN_AT_MOST;
-  /** Undefined until the user opens or closes a subgraph: then all are open, except in a large graph. */
+  /** Undefined until the user chooses: then only a large graph is closed. */
   const [chosen, setClosed] = useState<ReadonlySet<string>>();
   const closed = useMemo(() => chosen ?? (isLarge ? new Set(groups) : NO_GROUPS), [chosen, groups, isLarge]);
   const [selected, setSelected] = useState<string>();
@@ -107,7 +107,7 @@ const Graph = ({ assistantId, threadId }: { assistantId: string; threadId: strin
   );
 };
 
-/** The assistant of the address (or of its graph id), else of the thread, else the first one. */
+/** The assistant of the address, else of the thread, else the first one. */
 const useChosenAssistant = (threadId: string | undefined) => {
   const { client } = useConnection();
   const { assistantId: named } = useParams<{ assistantId?: string }>();

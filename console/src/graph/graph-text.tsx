@@ -14,7 +14,7 @@ const edgeText = ({ conditional, label }: DrawnEdge, target: DrawnNode | undefin
   return how === "" ? name : `${name} (${how})`;
 };
 
-/** The graph as a list, for screen readers and for large graphs. */
+/** For screen readers and large graphs. */
 export const GraphText = ({
   drawing: { nodes, edges },
   activity,

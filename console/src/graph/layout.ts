@@ -9,9 +9,7 @@ export interface Box {
 }
 
 export interface LaidOutEdge extends DrawnEdge {
-  /** The attribute `d` of an SVG path. */
   path: string;
-  /** The centre of the label. */
   labelAt: Point | undefined;
 }
 
@@ -34,7 +32,6 @@ const NODE_WIDTH_AT_LEAST = 96;
 const NODE_WIDTH_AT_MOST = 260;
 const PADDING = 36;
 const NODE_HEIGHT = 40;
-/** With a second line for the activity. */
 const ACTIVE_NODE_HEIGHT = 60;
 const ACTIVE_NODE_WIDTH_AT_LEAST = 172;
 const GROUP_TITLE_HEIGHT = 30;
@@ -55,7 +52,6 @@ const pathThrough = (points: readonly Point[]): string => {
 
 const boxOf = ({ x, y, width, height }: Box): Box => ({ x: x - width / 2, y: y - height / 2, width, height });
 
-/** `withActivity`: nodes have a line for their activity. Loads dagre on demand. */
 export const layOut = async (drawing: Drawing, withActivity: boolean): Promise<Layout> => {
   const { Graph, layout } = await import("@dagrejs/dagre");
   const graph = new Graph({ compound: true, multigraph: true });

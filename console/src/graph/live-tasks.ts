@@ -2,12 +2,11 @@ import type { Event } from "@langchain/protocol";
 import type { Interrupt } from "@langchain/langgraph-sdk";
 import { drawnIdOf, type Execution } from "./activity.ts";
 
-/** The tasks of a thread, from its stream. */
 export interface LiveTasks {
   /** By task id, oldest first. */
   readonly tasks: ReadonlyMap<string, Execution>;
   readonly isRunning: boolean;
-  /** The number of ended runs. After each the stored state has changed. */
+  /** After each end the stored state has changed. */
   readonly ends: number;
 }
 
@@ -77,7 +76,6 @@ const bounded = (tasks: Map<string, Execution>): Map<string, Execution> => {
   return tasks;
 };
 
-/** Adds events of the channels `lifecycle` and `tasks` in their order. */
 export const withEvents = (known: LiveTasks, events: readonly Event[]): LiveTasks => {
   const tasks = new Map(known.tasks);
   let { isRunning, ends } = known;
@@ -97,7 +95,7 @@ export const withEvents = (known: LiveTasks, events: readonly Event[]): LiveTask
     const id = String(data.id);
     const isEnd = "result" in data || "error" in data;
     const task = isEnd ? tasks.get(id) : undefined;
-    // A task that waited for an answer starts again, as the newest one.
+    // The task starts again, as the newest one.
     if (!isEnd) tasks.delete(id);
     tasks.set(
       id,

@@ -28,7 +28,6 @@ const stateOf = (activity: Activity | undefined): string | undefined =>
 interface NodeButtonProps {
   node: DrawnNode;
   activity: Activity | undefined;
-  /** Whether a thread is selected. */
   withActivity: boolean;
   isSelected: boolean;
   onSelect(id: string): void;

@@ -26,7 +26,6 @@ const Part = ({ title, children }: { title: string; children: ReactNode }) => (
   </section>
 );
 
-/** The state of the node's graph before the step. */
 const StateBefore = ({ threadId, execution }: { threadId: string; execution: Execution }) => {
   const { client } = useConnection();
   const { checkpoint } = execution;
@@ -41,7 +40,7 @@ const StateBefore = ({ threadId, execution }: { threadId: string; execution: Exe
       }),
     enabled: checkpoint !== undefined,
     staleTime: Infinity,
-    // A state may have 30 MB, so the cache drops it when no component shows it.
+    // A state may have 30 MB.
     gcTime: 0,
   });
   if (checkpoint === undefined) return <Empty>The output is stored when the step ends.</Empty>;
@@ -142,18 +141,16 @@ export const NodeDetails = ({
   executions,
   onClose,
 }: {
-  /** The drawn id. */
   node: string;
   threadId: string | undefined;
-  /** Of all nodes. */
   executions: readonly Execution[];
   onClose(): void;
 }) => {
   const [shown, setShown] = useState(SHOWN_FIRST);
   const section = useRef<HTMLElement>(null);
-  // On a phone the section is below the drawing.
+  // On a phone it is below the drawing.
   useEffect(() => {
-    // Newer browsers return a promise, which must not become the cleanup function.
+    // Newer browsers return a promise, which is no cleanup function.
     void section.current?.scrollIntoView({ block: "nearest" });
   }, []);
   const own = executions.filter((execution) => execution.node === node);

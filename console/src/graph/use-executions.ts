@@ -9,10 +9,9 @@ import { useLiveTasks } from "./use-live-tasks.ts";
 /** Checkpoints of the root graph in each step. */
 const CHECKPOINTS_READ = 50;
 const CHECKPOINTS_AT_MOST = 1_000;
-/** Subgraphs whose checkpoints are read, newest first. */
 const SUBGRAPHS_READ = 30;
 const AT_ONCE = 4;
-/** While a run is in progress, because the stream does not send tasks that began before the page opened. */
+/** The stream omits tasks that began before the page opened. */
 const POLL_MS = 3_000;
 
 interface StoredExecutions {
@@ -22,7 +21,7 @@ interface StoredExecutions {
 
 type ReadNamespace = (namespace: string, mayChange: boolean) => Promise<StoredCheckpoint[]>;
 
-/** Executions in the subgraphs of these executions, recursively. */
+/** Recursively, in subgraphs. */
 const readBelow = async (
   above: readonly Execution[],
   subgraphs: ReadonlySet<string>,
@@ -66,7 +65,7 @@ const readExecutions = async (
 };
 
 /**
- * The executions of a thread, newest first: stored ones from checkpoints, running ones from the stream.
+ * Stored executions from checkpoints, running ones from the stream; newest first.
  * @param groups ids of the graph's subgraphs
  */
 export const useExecutions = (

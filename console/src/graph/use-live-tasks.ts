@@ -4,10 +4,10 @@ import { useConnection, type Connection } from "../server/connection.tsx";
 import { useIsVisible } from "../server/use-is-visible.ts";
 import { NO_TASKS, withEvents, type LiveTasks } from "./live-tasks.ts";
 
-/** A fast graph sends thousands of events, so the page renders them in batches. */
+/** A fast graph sends thousands of events. */
 const RENDER_MS = 100;
 
-/** Follows the events of a thread across runs until `signal` is aborted. */
+/** Follows a thread across runs until `signal` is aborted. */
 const follow = async (
   { client }: Connection,
   { threadId, assistantId }: { threadId: string; assistantId: string },
@@ -26,7 +26,7 @@ const follow = async (
   while (!signal.aborted) {
     const next = await events[Symbol.asyncIterator]().next();
     if (next.done !== true) onEvent(next.value);
-    // The client pauses at the end of a run, and another run may follow.
+    // The client pauses at the end of a run.
     else if (events.isPaused) events.resume();
     else return;
   }
@@ -38,7 +38,7 @@ interface Live {
 }
 const NOTHING: Live = { tasks: NO_TASKS, error: undefined };
 
-/** The stream takes one of the six connections that all tabs share, so only a visible tab keeps it open. */
+/** Only in a visible tab, because all tabs share six connections. */
 export const useLiveTasks = (threadId: string | undefined, assistantId: string | undefined) => {
   const connection = useConnection();
   const [attempt, setAttempt] = useState(0);
@@ -51,7 +51,7 @@ export const useLiveTasks = (threadId: string | undefined, assistantId: string |
     const abort = new AbortController();
     let pending: Event[] = [];
     let timer: ReturnType<typeof setTimeout> | undefined;
-    // Each stream starts with the first event of the newest run, so the first change replaces older tasks.
+    // A new stream repeats the newest run, so its first events replace older tasks.
     let hasEvents = false;
     const change = (of: (known: Live) => Live): void => {
       const isKnown = hasEvents;

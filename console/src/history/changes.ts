@@ -2,16 +2,13 @@ import { create, type Delta } from "jsondiffpatch";
 
 export interface Change {
   kind: "added" | "removed" | "changed" | "moved";
-  /** Keys and list indexes in the second value; for a removed value in the first. */
+  /** Keys and list indexes of the second value; for a removed value of the first. */
   path: readonly string[];
   before?: unknown;
   after?: unknown;
 }
 
-/**
- * Lists are compared by content, which takes time per pair. Beyond this many pairs they are compared by
- * index.
- */
+/** Comparing lists by content takes time per pair; beyond this many pairs they are compared by index. */
 const PAIRS_AT_MOST = 250_000;
 
 const isList = (value: unknown): value is unknown[] => Array.isArray(value);
@@ -31,7 +28,7 @@ const hasTooManyPairs = (before: unknown[], after: unknown[]): boolean => {
   return (before.length - start - end) * (after.length - start - end) > PAIRS_AT_MOST;
 };
 
-/** Converts lists with too many pairs into objects, which are compared by index. */
+/** Converts lists with too many pairs to objects, which are compared by index. */
 const comparable = (before: unknown, after: unknown): [unknown, unknown] => {
   if (isList(before) && isList(after)) {
     if (hasTooManyPairs(before, after)) return [{ ...before }, { ...after }];
@@ -47,7 +44,7 @@ const comparable = (before: unknown, after: unknown): [unknown, unknown] => {
   ];
 };
 
-/** A changed message keeps its id. Other objects are equal only if all their fields are. */
+/** A changed message keeps its id. */
 const hashOf = (item: object): string => {
   const { id } = item as { id?: unknown };
   return typeof id === "string" ? `id ${id}` : JSON.stringify(item);
@@ -72,12 +69,12 @@ const collect = (delta: Delta, path: readonly string[], changes: Change[]): void
   const isOfList = (delta as { _t?: unknown })._t === "a";
   for (const [key, child] of Object.entries(delta as Record<string, Delta>)) {
     if (isOfList && key === "_t") continue;
-    // In list deltas `_3` is an index of the first list and `3` one of the second.
+    // `_3` is an index of the first list, `3` of the second.
     collect(child, [...path, isOfList && key.startsWith("_") ? key.slice(1) : key], changes);
   }
 };
 
-/** Both values are JSON. */
+/** Of JSON values. */
 export const changesBetween = (before: unknown, after: unknown): Change[] => {
   const changes: Change[] = [];
   collect(differ.diff(...comparable(before, after)), [], changes);

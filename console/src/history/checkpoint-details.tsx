@@ -21,7 +21,6 @@ const Section = ({ title, children }: { title: string; children: ReactNode }) =>
 
 type Task = ThreadState["tasks"][number];
 
-/** The namespace of the subgraph that a task called. */
 const namespaceOf = ({ checkpoint, state }: Task): string | undefined =>
   checkpoint?.checkpoint_ns ?? state?.checkpoint?.checkpoint_ns ?? undefined;
 
@@ -61,13 +60,11 @@ const Tasks = ({ tasks, onOpen }: { tasks: readonly Task[]; onOpen(namespace: st
 interface CheckpointDetailsProps {
   threadId: string;
   checkpointRef: CheckpointRef;
-  /** The loaded rows. */
   rows: readonly TreeRow[];
   /** Undefined: the previous checkpoint. */
   compared: string | undefined;
   onCompare(id: string | undefined): void;
   onOpenNamespace(namespace: string): void;
-  /** Actions for this state. */
   actions(state: ThreadState<Record<string, unknown>>): ReactNode;
 }
 
@@ -78,8 +75,7 @@ export const CheckpointDetails = (props: CheckpointDetailsProps) => {
   if (state === undefined) return <p className="faint">Loading…</p>;
   const row = rows.find(({ id }) => id === checkpointRef.checkpoint_id);
   const due = state.next.filter((name) => name !== "__start__");
-  // The playground continues only from states of the root graph, and continues from the newest state by
-  // default.
+  // The playground continues only from states of the root graph.
   const playgroundPath =
     checkpointRef.checkpoint_ns === "" && checkpointRef.checkpoint_id !== rows[0]?.id
       ? `/threads/${threadId}?checkpoint=${checkpointRef.checkpoint_id}`

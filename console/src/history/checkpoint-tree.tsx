@@ -5,7 +5,6 @@ import { nodeNames, titleOf, type Branch, type TreeRow } from "./tree.ts";
 import styles from "./checkpoint-tree.module.css";
 
 const ROW_HEIGHT = 56;
-/** Deeper levels are not indented further. */
 const LEVELS_INDENTED = 6;
 const PAGE_KEY_ROWS = 10;
 
@@ -50,12 +49,10 @@ const Row = ({ row }: { row: TreeRow }) => {
 interface CheckpointTreeProps {
   rows: readonly TreeRow[];
   selected: string | undefined;
-  /** The other side of the comparison. */
   compared: string | undefined;
   onSelect(id: string): void;
 }
 
-/** The index of the row that a key moves to. */
 const stepOf = (key: string, active: number, count: number): number | undefined => {
   const steps: ReadonlyMap<string, number> = new Map([
     ["ArrowDown", active + 1],
@@ -69,7 +66,7 @@ const stepOf = (key: string, active: number, count: number): number | undefined 
   return step === undefined ? undefined : Math.min(count - 1, Math.max(0, step));
 };
 
-/** Draws only the visible rows. Arrow keys move, Enter selects. */
+/** Arrow keys move, Enter selects. */
 export const CheckpointTree = ({ rows, selected, compared, onSelect }: CheckpointTreeProps) => {
   const frame = useRef<HTMLDivElement>(null);
   const id = useId();
@@ -87,7 +84,7 @@ export const CheckpointTree = ({ rows, selected, compared, onSelect }: Checkpoin
   const showSelected = useEffectEvent(() => {
     if (selectedIndex >= 0) virtual.scrollToIndex(selectedIndex, { align: "auto" });
   });
-  // Depends only on the selection, so new checkpoints do not move the user's scroll position.
+  // Only on a new selection, so new checkpoints do not move the scroll position.
   useEffect(() => showSelected(), [selected]);
 
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -114,7 +111,7 @@ export const CheckpointTree = ({ rows, selected, compared, onSelect }: Checkpoin
       role="tree"
       aria-label="Checkpoints"
       tabIndex={0}
-      // No higher than the rows and both borders.
+      // Includes both borders.
       style={{ maxHeight: virtual.getTotalSize() + 2 }}
       aria-activedescendant={isActiveDrawn ? `${id}${active}` : undefined}
       onKeyDown={onKeyDown}

@@ -22,7 +22,6 @@ interface ComparisonProps {
   onCompare(id: string | undefined): void;
 }
 
-/** Compares a state with the previous one or any other. */
 export const Comparison = ({
   threadId,
   state,

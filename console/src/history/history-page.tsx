@@ -11,7 +11,6 @@ import { rowsOf } from "./tree.ts";
 import { useThread } from "./use-thread.ts";
 import styles from "./history-page.module.css";
 
-/** The checkpoint and the namespace of the address. */
 const useHistoryLocation = (threadId: string) => {
   const [, navigate] = useLocation();
   const search = new URLSearchParams(useSearch());
@@ -29,7 +28,6 @@ const useHistoryLocation = (threadId: string) => {
   };
 };
 
-/** The subgraphs from the root to the open one. */
 const Path = ({ namespace, onOpen }: { namespace: string; onOpen(namespace: string): void }) => {
   const segments = namespace.split("|");
   return (
@@ -63,7 +61,6 @@ const History = ({ threadId }: { threadId: string }) => {
   const [runId, setRunId] = useState<string>();
   const [isEditing, setIsEditing] = useState(false);
   const [comparison, setComparison] = useState<{ namespace: string; id: string | undefined }>();
-  // Compare only checkpoints of the same graph.
   const compared = comparison?.namespace === namespace ? comparison.id : undefined;
   const history = useHistory(threadId, namespace, thread.status === "busy");
   const rows = useMemo(() => rowsOf(history.states ?? []), [history.states]);

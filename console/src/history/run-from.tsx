@@ -79,9 +79,8 @@ const NoAssistant = () => (
 );
 
 /**
- * Starts a run at the step that called a subgraph. A run cannot start inside a subgraph, because LangGraph
- * restarts the subgraphs of a step.
- * @param around checkpoints of the parent graphs by namespace, from the API's state
+ * A run cannot start inside a subgraph, because LangGraph restarts the subgraphs of a step.
+ * @param around checkpoints of the parent graphs by namespace
  */
 export const RunFromCall = ({
   around,
@@ -113,12 +112,10 @@ export const RunFromCall = ({
 
 interface RunFromProps extends Starter {
   checkpointRef: CheckpointRef;
-  /** Whether the checkpoint has next nodes. */
   isDue: boolean;
   onOpen(): void;
 }
 
-/** Starts a run at a checkpoint, with or without new input. */
 export const RunFrom = ({ threadId, assistantId, checkpointRef, isDue, onOpen, onStarted }: RunFromProps) => {
   const [isOpen, setIsOpen] = useState(false);
   const start = useStart({

@@ -9,7 +9,6 @@ import { UNTOUCHED, ValueEditor } from "../parts/value-editor.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { isObject } from "../parts/is-object.ts";
 
-/** The nodes of the graph of a namespace. */
 const nodesOf = ({ nodes }: AssistantGraph, namespace: string): string[] => {
   const path = namespace === "" ? [] : namespace.split("|").map((segment) => segment.split(":", 1)[0] ?? "");
   const start = path.map((name) => `${name}:`).join("");
@@ -20,7 +19,7 @@ const nodesOf = ({ nodes }: AssistantGraph, namespace: string): string[] => {
   return [...new Set(own)].filter((name) => name !== "" && !/^__(start|end)__$/.test(name));
 };
 
-/** Only changed top-level keys, because unchanged values would pass through the reducers again. */
+/** Unchanged values would pass through the reducers again. */
 const changedKeys = (before: unknown, after: unknown): Record<string, unknown> | null => {
   if (!isObject(after)) return null;
   const known = isObject(before) ? before : {};
@@ -31,7 +30,6 @@ const changedKeys = (before: unknown, after: unknown): Record<string, unknown> |
   return changed.length === 0 ? null : Object.fromEntries(changed);
 };
 
-/** Remembers the newest checkpoint when the editor opens. */
 const useHeadCheck = (threadId: string) => {
   const { request } = useConnection();
   const seen = useRef<Promise<string | undefined>>(undefined);
@@ -49,10 +47,7 @@ const useHeadCheck = (threadId: string) => {
   });
   useEffect(() => readNow(), []);
   return {
-    /**
-     * @throws Error once, if the thread has new checkpoints: the next run would continue from the stored
-     * state and not from them
-     */
+    /** @throws Error once, if the thread has new checkpoints, which the next run would not continue from */
     async check(): Promise<void> {
       const before = await seen.current;
       const now = await read();
@@ -75,7 +70,6 @@ interface StateEditorProps {
   onClose(): void;
 }
 
-/** Stores a state as a fork of a checkpoint. */
 export const StateEditor = ({
   threadId,
   assistantId,
@@ -108,7 +102,7 @@ export const StateEditor = ({
       onStored(String(configured.configurable?.checkpoint_id ?? ""));
     },
   });
-  // The schema of a subgraph is unknown here, so its state is edited as JSON.
+  // The schema of a subgraph is unknown here.
   const schema = checkpointRef.checkpoint_ns === "" ? (schemas.data?.state_schema ?? {}) : {};
   const isReady = assistantId === undefined || !schemas.isPending;
   return (

@@ -3,28 +3,25 @@ import type { StoredCheckpoint } from "../parts/checkpoints.ts";
 export interface TreeRow {
   id: string;
   state: StoredCheckpoint;
-  /** The number of forks on the path; 0 in the branch of the newest checkpoint. */
+  /** The number of forks on the path. */
   level: number;
-  /** Set on the newest checkpoint of a branch. */
+  /** On the newest checkpoint of a branch. */
   branch: Branch | undefined;
-  /** The number of branches that continue from the checkpoint. */
+  /** The number of branches that continue here. */
   ways: number;
-  /** The nodes that wrote the checkpoint; empty if the previous checkpoint is not loaded. */
+  /** Empty if the previous checkpoint is not loaded. */
   wrote: readonly string[];
 }
 
 export interface Branch {
-  /** From 1, in the order of the list. */
   number: number;
-  /** The number of its own checkpoints. */
   length: number;
-  /** The checkpoint before the branch; undefined at the start of the thread. */
+  /** Undefined at the start of the thread. */
   from: { id: string; step: number | undefined; isLoaded: boolean } | undefined;
 }
 
 const idOf = ({ checkpoint }: StoredCheckpoint): string => checkpoint?.checkpoint_id ?? "";
 
-/** The next nodes of the previous checkpoint. */
 const writersOf = (
   { metadata }: StoredCheckpoint,
   parent: StoredCheckpoint | undefined,
@@ -32,15 +29,14 @@ const writersOf = (
   metadata?.source === "loop" ? (parent?.next ?? []).filter((name) => name !== "__start__") : [];
 
 /**
- * The tree as a list: newest branch first, newest checkpoint of a branch first, and forks above the
- * checkpoint that they begin after. Ids rise with time along each branch.
+ * Newest branch and checkpoint first, forks above the checkpoint that they begin after. Ids rise with time
+ * along a branch.
  * @param states newest first
  */
 export const rowsOf = (states: readonly StoredCheckpoint[]): TreeRow[] => {
   const byId = new Map(states.map((state) => [idOf(state), state]));
   const children = new Map<string, StoredCheckpoint[]>();
   const beginnings: StoredCheckpoint[] = [];
-  /** The newest descendant of each checkpoint. */
   const newest = new Map<string, string>();
   for (const state of byId.values()) {
     const id = idOf(state);

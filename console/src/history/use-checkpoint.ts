@@ -16,7 +16,7 @@ export const useCheckpoint = (threadId: string, checkpointRef: CheckpointRef | u
       }),
     enabled: checkpointRef !== undefined,
     staleTime: 60_000,
-    // A state may have 30 MB, so the cache drops it when no component shows it.
+    // A state may have 30 MB.
     gcTime: 0,
   });
 };

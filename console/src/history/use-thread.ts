@@ -8,7 +8,7 @@ const IDLE_POLL_MS = 5_000;
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
-/** Reads the thread, and reads its checkpoints again after each change of status or state. */
+/** Refreshes the checkpoints after each change of the thread. */
 export const useThread = (threadId: string) => {
   const { client } = useConnection();
   const queries = useQueryClient();

@@ -4,7 +4,7 @@ import { v5 } from "uuid";
 import { truncate } from "./truncate.ts";
 import { useConnection } from "../server/connection.tsx";
 
-/** Must equal the server's namespace (src/platform/domain/assistant-ids.ts); part of the wire. */
+/** Must equal the server's namespace (src/platform/domain/assistant-ids.ts). */
 const SYSTEM_ASSISTANT_NAMESPACE = "6ba7b821-9dad-11d1-80b4-00c04fd430c8";
 
 export interface NamedAssistant {
@@ -13,7 +13,7 @@ export interface NamedAssistant {
   name: string;
 }
 
-/** Whether this is the default assistant that the server creates for each graph. */
+/** Whether the assistant is the default one of its graph. */
 export const isOfGraph = ({
   assistant_id,
   graph_id,
@@ -43,12 +43,12 @@ export const useGraphIds = () => {
   });
 };
 
-/** The server marks schemas whose fields do not all have types yet. */
+/** Provisional schemas lack the types of some fields. */
 type Schemas = GraphSchema & { provisional?: true };
 const POLL_MS = 1_000;
 
 /**
- * JSON schemas of a graph's input and state. The query repeats while they are provisional.
+ * Repeats the request while the schemas are provisional.
  * @param reference the id of an assistant or a graph; undefined: no request
  */
 export const useSchemas = (reference: string | undefined) => {
@@ -63,7 +63,6 @@ export const useSchemas = (reference: string | undefined) => {
   });
 };
 
-/** Includes the nodes of subgraphs. */
 export const useDrawing = (assistantId: string | undefined) => {
   const { client } = useConnection();
   return useQuery({

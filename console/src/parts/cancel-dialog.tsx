@@ -4,7 +4,7 @@ import { ErrorNotice } from "./notice.tsx";
 
 export type CancelAction = "interrupt" | "rollback";
 
-/** If `onCancel` rejects, the dialog stays open and shows the error. */
+/** Stays open with the error if `onCancel` rejects. */
 export const CancelDialog = ({
   question,
   onCancel,

@@ -3,13 +3,12 @@ import type { Interrupt, ThreadTask } from "@langchain/langgraph-sdk";
 import { useConnection, type Connection } from "../server/connection.tsx";
 import { refetchEvery } from "../server/queries.ts";
 
-/** The namespace is empty in the root graph. */
 export interface CheckpointRef {
   checkpoint_id: string;
   checkpoint_ns: string;
 }
 
-/** A state without its values. `tasks` is present only if requested. */
+/** Without values; `tasks` only if requested. */
 export interface StoredCheckpoint {
   checkpoint: CheckpointRef | null;
   parent_checkpoint: CheckpointRef | null;
@@ -24,11 +23,10 @@ const FIELDS = ["checkpoint", "parent_checkpoint", "created_at", "metadata", "ne
 
 export interface HistoryPage {
   threadId: string;
-  /** Of the subgraph; empty: the root graph. */
+  /** Empty: the root graph. */
   namespace: string;
   /** 1 to 1,000. */
   limit: number;
-  /** Only checkpoints older than this one. */
   before?: string | undefined;
   withTasks?: boolean;
 }
@@ -57,7 +55,7 @@ export const readHistory = async (
 const idOf = ({ checkpoint }: StoredCheckpoint): string => checkpoint?.checkpoint_id ?? "";
 
 const HISTORY_PAGE = 100;
-/** Pages that are searched for the newest known checkpoint. If it is not found, the list starts over. */
+/** Pages searched for the newest known checkpoint; beyond them the list starts over. */
 const NEW_PAGES_AT_MOST = 10;
 
 interface KnownHistory {
@@ -89,7 +87,7 @@ const readNewest = async (
     if (known === undefined || newestKnown === undefined || pages === NEW_PAGES_AT_MOST)
       return { states, hasOlder: true };
     const oldest = idOf(page.at(-1) as StoredCheckpoint);
-    // Ids rise with time. A known checkpoint that is as new as this page is in the page, or was deleted.
+    // Ids rise with time, so a known checkpoint as new as this page is in the page or was deleted.
     if (oldest <= idOf(newestKnown))
       return {
         states: [...states, ...known.states.filter((state) => idOf(state) < oldest)],
@@ -98,10 +96,7 @@ const readNewest = async (
   }
 };
 
-/**
- * The checkpoints of a thread, page by page, newest first. While `isChanging`, the newest are read every
- * second.
- */
+/** Newest first. While `isChanging`, the newest are read every second. */
 export const useHistory = (threadId: string, namespace: string, isChanging: boolean) => {
   const connection = useConnection();
   const queries = useQueryClient();

@@ -1,7 +1,6 @@
 import { useEffect, useId, useRef, type ReactNode } from "react";
 import { truncate } from "./truncate.ts";
 
-/** Titles contain names of any length. */
 const CHARACTERS_OF_TITLE = 250;
 
 export const Dialog = ({
@@ -20,7 +19,7 @@ export const Dialog = ({
     opener.current ??= document.activeElement;
     dialog.current?.showModal();
     return () => {
-      // The browser restores the focus when a dialog is closed, not when it is removed from the document.
+      // The browser restores the focus only when a dialog closes, not when it is removed.
       if (document.activeElement === document.body && opener.current instanceof HTMLElement)
         opener.current.focus();
     };
@@ -30,7 +29,7 @@ export const Dialog = ({
       ref={dialog}
       aria-labelledby={id}
       onClose={({ target, currentTarget }) => {
-        // React also passes on the event of nested dialogs.
+        // The event also arrives from nested dialogs.
         if (target === currentTarget) onClose();
       }}
     >

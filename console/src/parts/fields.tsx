@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import styles from "./fields.module.css";
 
-/** Leaves out fields that are undefined. */
+/** Leaves out undefined fields. */
 export const Fields = ({ fields }: { fields: readonly (readonly [string, ReactNode])[] }) => (
   <dl className={styles.fields}>
     {fields

@@ -1,3 +1,3 @@
-/** An object as in JSON: neither null nor a list. */
+/** Neither null nor a list. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

@@ -21,7 +21,6 @@ const summaryOf = (value: object): string => {
   return keys.length === 0 ? "empty" : keys.length > 4 ? `${names}, …` : names;
 };
 
-/** Renders its children only while it is open. */
 const Branch = ({ name, value, depth }: { name: string | undefined; value: object; depth: number }) => {
   const [isOpen, setIsOpen] = useState(depth > 0);
   const [shown, setShown] = useState(SHOWN_FIRST);
@@ -75,7 +74,7 @@ interface JsonEditorProps {
   /** Undefined while the text is not valid JSON. */
   onChange(value: { json: unknown } | undefined): void;
   rows?: number;
-  /** Whether an empty text is valid and means `undefined`. */
+  /** Whether an empty text means `undefined`. */
   mayBeEmpty?: boolean;
 }
 

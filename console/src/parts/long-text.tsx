@@ -9,7 +9,6 @@ export const LongText = ({
   children,
 }: {
   text: string;
-  /** Shown at first. */
   characters: number;
   children(shown: string): ReactNode;
 }) => {

@@ -1,6 +1,6 @@
 import { Link } from "wouter";
 
-/** The end of the id, because UUIDv7 begin with a time and ids of the same moment begin alike. */
+/** The end, because UUIDv7 of the same moment begin alike. */
 export const shortId = (id: string): string => id.slice(-8);
 
 export const RecordLink = ({ id, href }: { id: string; href: string }) => (

@@ -1,6 +1,6 @@
 import { durationText } from "./time.tsx";
 
-/** A result of `/runs/search`. Older servers and a `select` leave fields out. */
+/** From `/runs/search`. Older servers and a `select` leave fields out. */
 export interface Run {
   run_id: string;
   thread_id: string;
@@ -39,13 +39,12 @@ export const RUN_STATUSES = ["pending", "running", "success", "error", "timeout"
 export const isOver = ({ status }: Pick<Run, "status">): boolean =>
   status !== "pending" && status !== "running";
 
-/** Undefined if the run has not started. */
 export const durationOf = (
   { run_started_at: started, run_ended_at: ended }: Run,
   now: number,
 ): string | undefined => {
   if (started == null) return undefined;
-  // The clock of the server may be ahead of the clock of the browser.
+  // The server's clock may be ahead of the browser's.
   return durationText(Math.max(0, (ended == null ? now : Date.parse(ended)) - Date.parse(started)));
 };
 

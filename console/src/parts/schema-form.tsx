@@ -1,4 +1,4 @@
-// The main entry of the package also loads its test registry, which needs another validator.
+// The main entry also loads a test registry, which needs another validator.
 import Form from "@rjsf/core/lib/components/Form.js";
 import type { UiSchema } from "@rjsf/utils";
 import {
@@ -23,22 +23,21 @@ import { SchemaValidation } from "./schema-form/validation.ts";
 import { WIDGETS } from "./schema-form/widgets.tsx";
 
 export interface Validity {
-  /** The value is JSON and matches its schema. A schema that cannot be read allows every value. */
+  /** True if the schema cannot be read. */
   valid: boolean;
-  /** One sentence per error, with its path. */
   errors: readonly string[];
-  /** False while the text is not valid JSON; the value is then the last valid one. */
+  /** False while the text is not JSON; the value is then the last valid one. */
   isJson: boolean;
 }
 
 export interface SchemaFormProps {
-  /** A JSON schema from a graph, which may be invalid. */
+  /** From a graph, so it may be invalid. */
   schema: unknown;
   value: unknown;
   onChange(value: unknown, validity: Validity): void;
-  /** The name of the value in the JSON view, e.g. `Context`. */
+  /** E.g. `Context`. */
   label: string;
-  /** Report the validity on mount, because the previous view may have reported another one. */
+  /** Report on mount, because the previous view may have reported another validity. */
   reportsAtOnce?: boolean;
 }
 
@@ -49,11 +48,10 @@ const useInitialReport = (
   const report = useEffectEvent(() => {
     if (reportsAtOnce === true) onChange(value, validate(value));
   });
-  // Later changes report in `onChange`.
   useEffect(() => report(), []);
 };
 
-/** Defaults are shown but never filled in: the graph applies them itself, even after they change. */
+/** Defaults are shown but not filled in, because the graph applies them and may change them. */
 const BEHAVIOUR = {
   emptyObjectFields: "skipDefaults",
   arrayMinItems: { populate: "never" },
@@ -81,7 +79,6 @@ const useValidation = (schema: unknown): ((value: unknown) => Validity) => {
   };
 };
 
-/** The whole value as JSON, checked against its schema. */
 export const CheckedJson = (props: SchemaFormProps & { note?: string | undefined }) => {
   const { schema, value, onChange, label, note } = props;
   const validate = useValidation(schema);
@@ -122,16 +119,13 @@ const Errors = ({ errors }: { errors: readonly string[] }) => (
   </div>
 );
 
-/**
- * Edits a value with a form of its JSON schema. A part without a form is edited as JSON; change `key` to set
- * another value from outside.
- */
+/** Edits parts without a form as JSON. Change `key` to set another value from outside. */
 export const SchemaForm = (props: SchemaFormProps) => {
   const { schema, value, onChange } = props;
   const id = useId();
   const validation = useMemo(() => new SchemaValidation(isObject(schema) ? schema : {}), [schema]);
   const prepared = useMemo(() => formSchemaOf(schema), [schema]);
-  // As the form library keeps it: an added object without fields is not the same as no object.
+  // The form library distinguishes an empty object from no object.
   const [written, setWritten] = useState(value);
   const unread = useRef(new Set<string>());
   const latest = useRef(value);
@@ -139,7 +133,7 @@ export const SchemaForm = (props: SchemaFormProps) => {
   useLayoutEffect(() => {
     latest.current = value;
   }, [value]);
-  // Only the first value is checked, because a half-written value may not match for a moment.
+  // Only for the first value: a half-written value may not match for a moment.
   const [against] = useState(() => ("schema" in prepared ? unfitReason(value, prepared.schema) : undefined));
   const validate = (current: unknown): Validity => {
     const errors = validation.errorsOf(current).map(errorText);

@@ -7,7 +7,6 @@ interface TableProps {
   children: ReactNode;
 }
 
-/** A table wider than the page scrolls by itself. */
 export const Table = ({ label, columns, children }: TableProps) => (
   <div className={styles.region} role="region" aria-label={label} tabIndex={0}>
     <table className={styles.table}>

@@ -17,7 +17,6 @@ const inWords = (date: Date): string => {
   return relative.format(Math.round(seconds / length), unit);
 };
 
-/** A relative time, with the exact time on hover. */
 export const Time = ({ iso }: { iso: string }) => {
   const [, renew] = useState(0);
   useEffect(() => {
@@ -41,7 +40,7 @@ export const durationText = (milliseconds: number): string => {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 };
 
-/** A local time for `datetime-local`, e.g. `2026-11-22T16:30`; empty if `iso` is not a time. */
+/** Local time, e.g. `2026-11-22T16:30`; empty if `iso` is invalid. */
 export const localTimeOf = (iso: string | null | undefined): string => {
   const date = new Date(iso ?? "");
   if (Number.isNaN(date.getTime())) return "";

@@ -1,4 +1,3 @@
-/** Names may have thousands of characters. */
 const CHARACTERS_OF_NAME = 120;
 
 export const truncate = (name: string, characters = CHARACTERS_OF_NAME): string =>

@@ -1,12 +1,11 @@
 import { useEffect, useState } from "react";
 
-/** The time in milliseconds, updated every second while `isTicking`. */
+/** In milliseconds, updated every second while `isTicking`. */
 export const useNow = (isTicking: boolean): number => {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
     if (!isTicking) return;
     const renew = (): void => setNow(Date.now());
-    // The time is out of date if it was not ticking.
     const first = setTimeout(renew);
     const timer = setInterval(renew, 1_000);
     return () => {

@@ -4,17 +4,16 @@ import styles from "./value-editor.module.css";
 
 export type { Validity };
 
-/** Loaded on demand, because it is larger than most pages. */
+/** Loaded on demand, because the form is larger than most pages. */
 const SchemaForm = lazy(async () => ({ default: (await import("./schema-form.tsx")).SchemaForm }));
 const CheckedJson = lazy(async () => ({ default: (await import("./schema-form.tsx")).CheckedJson }));
 
 const VIEWS = ["Form", "JSON"] as const;
 type View = (typeof VIEWS)[number];
 
-/** The validity before the user has changed a value. */
 export const UNTOUCHED: Validity = { valid: true, errors: [], isJson: true };
 
-/** Edits a value as a form or as JSON. Change `key` to set another value or schema. */
+/** Change `key` to set another value or schema. */
 export const ValueEditor = (props: SchemaFormProps) => {
   const [view, setView] = useState<View>("Form");
   const [isSwitched, setIsSwitched] = useState(false);

@@ -1,4 +1,4 @@
-/** The key of an `Overwrite` of LangGraph: a value that bypasses the reducer of its field. */
+/** LangGraph's key for a value that bypasses the reducer of its field. */
 const OVERWRITE = "__overwrite__";
 
 const valueOf = (written: unknown): unknown => {
@@ -7,7 +7,6 @@ const valueOf = (written: unknown): unknown => {
   return key === OVERWRITE && others.length === 0 ? (written as Record<string, unknown>)[OVERWRITE] : written;
 };
 
-/** The written values without the wrappers of `Overwrite`. */
 export const withoutOverwrites = (written: unknown): unknown =>
   typeof written !== "object" || written === null || Array.isArray(written)
     ? written

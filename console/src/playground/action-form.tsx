@@ -119,9 +119,8 @@ interface ArgumentProps {
   onChange(value: unknown): void;
 }
 
-/** Of a read-only argument. */
 const CHARACTERS_SHOWN = 2_000;
-/** The layout of a field of megabytes blocks the page, so longer values become a field on request. */
+/** The layout of a field of megabytes blocks the page. */
 const EDITED_AT_MOST = 20_000;
 
 const Argument = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
@@ -134,7 +133,6 @@ const Argument = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
   return (
     <>
       <ArgumentField
-        // The read-only view and the editor are different fields.
         key={String(isTooLong)}
         name={name}
         value={value}
@@ -152,7 +150,6 @@ const Argument = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
   );
 };
 
-/** Texts are edited as text, other values as JSON. */
 const ArgumentField = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
   const field = useId();
   const [text, setText] = useState(typeof value === "string" ? value : "");

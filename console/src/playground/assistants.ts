@@ -3,7 +3,6 @@ import { useQuery } from "@tanstack/react-query";
 import { isOfGraph } from "../parts/assistants.ts";
 import { useConnection } from "../server/connection.tsx";
 
-/** The page of assistants links to any other one. */
 const ASSISTANTS_AT_MOST = 500;
 const GRAPHS_AT_MOST = 1_000;
 
@@ -15,7 +14,7 @@ export const useAssistants = () => {
   return useQuery({
     queryKey: ["assistants", "choice"],
     queryFn: async () => {
-      // A separate search, because default assistants are the oldest and the newest come first.
+      // Default assistants are the oldest, and the newest come first.
       const [graphs, others] = await Promise.all([
         client.assistants.search({ metadata: { created_by: "system" }, limit: GRAPHS_AT_MOST }),
         client.assistants.search({ limit: ASSISTANTS_AT_MOST }),
@@ -28,7 +27,7 @@ export const useAssistants = () => {
   });
 };
 
-/** The assistant in the address may be missing from the list. Accepts the id of a graph. */
+/** Accepts the id of a graph. */
 export const useAssistant = (assistantId: string | undefined) => {
   const { client } = useConnection();
   return useQuery({

@@ -5,7 +5,7 @@ export interface Attachment {
   data: string;
 }
 
-/** Per message. The server's limit is higher, but each state keeps all images. */
+/** Per message, because each state keeps all images. */
 export const ATTACHED_BYTES_AT_MOST = 2_500_000;
 
 const base64Of = async (file: File): Promise<string> => {
@@ -17,7 +17,7 @@ const base64Of = async (file: File): Promise<string> => {
   return btoa(binary);
 };
 
-/** @throws Error with a sentence for the user */
+/** @throws Error for the user */
 export const readImages = async (files: readonly File[]): Promise<Attachment[]> => {
   const images = files.filter(({ type }) => type.startsWith("image/"));
   if (images.length < files.length) throw new Error("Only images can be attached to a message.");
@@ -30,7 +30,7 @@ export const readImages = async (files: readonly File[]): Promise<Attachment[]> 
   return await Promise.all(read);
 };
 
-/** @throws Error with a sentence for the user if the images are too large in total */
+/** @throws Error for the user if the images are too large */
 export const attach = (attached: readonly Attachment[], added: readonly Attachment[]): Attachment[] => {
   const all = [...attached, ...added];
   refuseMoreThan(all.reduce((sum, { data }) => sum + data.length * 0.75, 0));
@@ -42,7 +42,6 @@ const refuseMoreThan = (bytes: number): void => {
     throw new Error(`The images of a message may have ${ATTACHED_BYTES_AT_MOST / 1_000_000} MB in total.`);
 };
 
-/** The message in LangChain's format. */
 export const humanMessage = (text: string, attached: readonly Attachment[]): Record<string, unknown> => ({
   type: "human",
   content:
@@ -59,7 +58,7 @@ export const humanMessage = (text: string, attached: readonly Attachment[]): Rec
         ],
 });
 
-/** Undefined if the input contains more than one human message. */
+/** Undefined unless the input is a single human message. */
 export const writtenIn = (
   input: Record<string, unknown>,
 ): { text: string; attached: Attachment[] } | undefined => {

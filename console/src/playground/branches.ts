@@ -10,21 +10,18 @@ import { messagesIn, type ShownMessage, type ToolCall } from "./messages.ts";
 import { useHistoryLocation } from "./checkpoint-location.ts";
 import type { ThreadRecord } from "./thread-record.ts";
 
-/** The newest forks; each needs the messages of a state. */
+/** Each fork needs the messages of a state. */
 const FORKS_AT_MOST = 40;
 
 export interface Branches extends MessageActions {
   messages: readonly ShownMessage[];
-  /** By the id of the first message of each branch. */
+  /** By the first message of each branch. */
   alternatives: ReadonlyMap<string, Alternatives>;
-  /** Undefined: the newest checkpoint is shown. */
+  /** Undefined at the newest checkpoint. */
   elsewhere: "earlier" | "on another branch" | undefined;
   showNewest(): void;
-  /** The next nodes of the shown checkpoint. */
   next: readonly string[];
-  /** Runs the next nodes. */
   continueRun(): Promise<void>;
-  /** Starts a run at the shown checkpoint. */
   send(input: Input): Promise<void>;
   error: unknown;
 }
@@ -76,7 +73,7 @@ export const useBranches = (
       ),
     enabled: elsewhere !== undefined,
     staleTime: Infinity,
-    // A state may have 30 MB, so the cache drops it when no component shows it.
+    // A state may have 30 MB.
     gcTime: 0,
     structuralSharing: false,
   });
@@ -114,7 +111,6 @@ export const useBranches = (
   now.current = { tree, messages, forkOf, elsewhere, live, head };
   const isStarting = useRef(false);
   const actions = useMemo(() => {
-    /** Starts a branch before a message. */
     const branchAt = async (message: ShownMessage, input: Input | null): Promise<void> => {
       setFault(undefined);
       const { elsewhere: shownAt, messages: all, live: thread } = now.current;
@@ -138,7 +134,7 @@ export const useBranches = (
       await thread.fork(input, checkpointId, [...kept, ...messagesOf(input)]);
     };
     /**
-     * The path to the checkpoint whose tasks wrote a message.
+     * Leads to the checkpoint whose tasks wrote the message.
      * @param messageId undefined: the tasks have not ended
      */
     const pathBefore = async (messageId: string | undefined): Promise<Checkpoint[]> => {
@@ -156,7 +152,6 @@ export const useBranches = (
       const at = path.at(-1)?.id;
       return at === undefined ? [] : subgraphsAt(connection, threadId, at, isRelevant);
     };
-    /** A double click must start only one branch. */
     const branchOnce = async (message: ShownMessage, input: Input | null): Promise<void> => {
       if (isStarting.current) return;
       isStarting.current = true;
@@ -220,7 +215,7 @@ export const useBranches = (
   };
 };
 
-/** The forks by the first message that differs. They stay unchanged during a run, which starts no branch. */
+/** By the first message that differs. Unchanged during a run. */
 const useForks = (
   forks: readonly Fork[],
   sharedIds: readonly (ReadonlySet<string> | undefined)[],

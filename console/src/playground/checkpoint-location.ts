@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef } from "react";
 import { useLocation, useSearch } from "wouter";
 
-/** Part of the address, so links and a reload lead to the same checkpoint. */
+/** In the address, so links and a reload lead to the same checkpoint. */
 export interface CheckpointLocation {
   /** Undefined: the newest checkpoint. */
   checkpointId: string | undefined;

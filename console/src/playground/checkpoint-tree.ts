@@ -4,22 +4,20 @@ export interface Checkpoint {
   parent: string | undefined;
   /** `input`, `loop`, `update` or `fork`, as in LangGraph. */
   source: string;
-  /** The next nodes. */
   next: readonly string[];
 }
 
-/** A checkpoint from which several branches continue. */
 export interface Fork {
-  /** The last common checkpoint; undefined before the first one. */
+  /** Undefined before the first checkpoint. */
   shared: string | undefined;
-  /** The first checkpoint of each branch, oldest first. */
+  /** Oldest first. */
   branches: readonly string[];
-  /** The index of the shown branch. */
+  /** Of the shown branch. */
   position: number;
 }
 
 export interface CheckpointTree {
-  /** Whether all checkpoints were read. Otherwise branches at the start of the thread are unknown. */
+  /** Otherwise branches at the start of the thread are unknown. */
   isWhole: boolean;
   byId: ReadonlyMap<string, Checkpoint>;
   children: ReadonlyMap<string | undefined, readonly Checkpoint[]>;
@@ -31,7 +29,6 @@ export const treeOf = (checkpoints: Iterable<Checkpoint>, isWhole: boolean): Che
   for (const checkpoint of checkpoints) byId.set(checkpoint.id, checkpoint);
   const children = new Map<string | undefined, Checkpoint[]>();
   for (const checkpoint of [...byId.values()].sort((one, other) => (one.id < other.id ? -1 : 1))) {
-    // A checkpoint without its parent starts a tree of its own.
     const parent =
       checkpoint.parent !== undefined && byId.has(checkpoint.parent) ? checkpoint.parent : undefined;
     const siblings = children.get(parent);
@@ -51,12 +48,10 @@ export const pathTo = ({ byId }: CheckpointTree, id: string | undefined): Checkp
   return path.reverse();
 };
 
-/** Checkpoints that only mark the start of a run. */
+/** They only mark the start of a run. */
 const RUN_STARTS: ReadonlySet<string> = new Set(["input", "fork"]);
 
-/**
- * The first checkpoints of the branches, after the markers. A fork of a fork has several markers in a row.
- */
+/** After the markers; a fork of a fork has several in a row. */
 const branchStarts = ({ children }: CheckpointTree, id: string | undefined): Checkpoint[] => {
   const found: Checkpoint[] = [];
   const waiting = [...(children.get(id) ?? [])];
@@ -86,7 +81,6 @@ export const forksOnPath = (tree: CheckpointTree, id: string | undefined): Fork[
   return forks;
 };
 
-/** The newest checkpoint. */
 export const headOf = ({ byId }: CheckpointTree): Checkpoint | undefined => {
   let head: Checkpoint | undefined;
   for (const checkpoint of byId.values())
@@ -94,7 +88,6 @@ export const headOf = ({ byId }: CheckpointTree): Checkpoint | undefined => {
   return head;
 };
 
-/** The newest checkpoint of a branch. */
 export const newestBelow = ({ children }: CheckpointTree, id: string): string => {
   let newest = id;
   const waiting = [id];

@@ -6,7 +6,7 @@ import type { ShownMessage } from "./messages.ts";
 
 /** A checkpoint without values has half a kilobyte. */
 const PAGE = 500;
-/** For checkpoints since the last read: a run has only a few. */
+/** A run has only a few checkpoints. */
 const NEW_PAGE = 50;
 /** Branches of older checkpoints are not shown. */
 const CHECKPOINTS_AT_MOST = 3_000;
@@ -73,7 +73,6 @@ const readCheckpoints = async (
 
 const EMPTY = treeOf([], true);
 
-/** @param revision changes when there may be new checkpoints */
 export const useCheckpoints = (
   threadId: string,
   revision: string,
@@ -89,7 +88,6 @@ export const useCheckpoints = (
   });
   const readAt = useRef(revision);
   useEffect(() => {
-    // The query itself reads the first revision.
     if (readAt.current === revision) return;
     readAt.current = revision;
     void refetch();
@@ -105,7 +103,7 @@ interface StateOfMessages {
   values?: { messages?: ShownMessage[] } | null;
 }
 
-/** The ids of the messages of a checkpoint, which never change. */
+/** They never change. */
 export const messageIdsAt = (connection: Connection, threadId: string, checkpointId: string) => ({
   queryKey: ["threads", "messages-at", threadId, checkpointId],
   staleTime: Infinity,
@@ -121,8 +119,8 @@ export const messageIdsAt = (connection: Connection, threadId: string, checkpoin
 });
 
 /**
- * The last checkpoint of a path without a message, where a branch can replace the message. A binary search
- * from the end reads few states, because users mostly change new messages.
+ * The last checkpoint without the message. A binary search from the end reads few states, because users
+ * mostly change new messages.
  * @param path to a checkpoint that contains the message
  * @throws Error if no checkpoint is before the message
  */

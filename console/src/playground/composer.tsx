@@ -23,11 +23,10 @@ interface ComposerProps {
   /** If `onSend` rejects, the input stays. */
   onSend(input: Input): Promise<void>;
   onStop(): void;
-  /** A rejected input to write again. Another one needs another `key`. */
+  /** A rejected input. Another one needs another `key`. */
   returned?: Input | undefined;
 }
 
-/** Ignores a second call while a send is in flight. Errors are shown elsewhere. */
 const useSendOnce = (onSend: ComposerProps["onSend"]) => {
   const isSending = useRef(false);
   return (input: Input): void => {
@@ -90,7 +89,6 @@ export const Composer = ({ schema, isRunning, onSend, onStop, returned }: Compos
 interface InputProps {
   isRunning: boolean;
   onSend(input: Input): Promise<void>;
-  /** Beside the button that sends. */
   children: ReactNode;
 }
 
@@ -109,7 +107,6 @@ const MessageInput = ({ isRunning, onSend, written, children }: MessageInputProp
   const files = useRef<HTMLInputElement>(null);
   const id = useId();
   const isEmpty = text.trim() === "" && attached.length === 0;
-  /** Images in reading belong to the message. */
   const [reading, setReading] = useState(0);
   const isReady = !isEmpty && reading === 0;
 
@@ -119,7 +116,7 @@ const MessageInput = ({ isRunning, onSend, written, children }: MessageInputProp
     setText("");
     setAttached([]);
     onSend({ messages: [humanMessage(text.trim(), attached)] }).catch(() => {
-      // The conversation shows the error, and the text must not be lost.
+      // The conversation shows the error, and the user keeps the text.
       setText((now) => (now === "" ? text : now));
       setAttached((now) => (now.length === 0 ? attached : now));
     });
@@ -129,7 +126,6 @@ const MessageInput = ({ isRunning, onSend, written, children }: MessageInputProp
     setFault(undefined);
     setReading((count) => count + 1);
     readImages(chosen)
-      // Other images may have been added in the meantime.
       .then((images) => {
         latest.current = attach(latest.current, images);
         setAttached(latest.current);
@@ -206,7 +202,7 @@ const MessageInput = ({ isRunning, onSend, written, children }: MessageInputProp
   );
 };
 
-/** Loaded on demand, because it is large and most users write messages. */
+/** Loaded on demand, because it is large. */
 const SchemaForm = lazy(async () => ({ default: (await import("../parts/schema-form.tsx")).SchemaForm }));
 
 const FormInput = ({ schema, isRunning, onSend, children }: InputProps & Pick<ComposerProps, "schema">) => {

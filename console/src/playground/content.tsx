@@ -7,7 +7,6 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const textIn = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
 const IMAGE_TYPE = /^image\/[\w.+-]+$/;
-/** A data URL needs no request to another server. */
 const isOwnImage = (url: string): boolean => /^data:image\/[\w.+-]+[;,]/.test(url);
 
 /** LangChain has used four formats for images. */
@@ -86,7 +85,6 @@ const Block = ({ block, isGrowing }: { block: unknown; isGrowing: boolean }) => 
   return <JsonView value={block} depth={0} />;
 };
 
-/** `isGrowing`: more content will follow. */
 export const Content = ({ content, isGrowing }: { content: unknown; isGrowing: boolean }) => {
   if (content == null || content === "") return null;
   if (typeof content === "string") return <Markdown text={content} isGrowing={isGrowing} />;

@@ -30,7 +30,7 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
   const branches = useBranches(threadId, live, record);
   const schemas = useSchemas(assistant.assistant_id);
   const { send } = live;
-  /** The first input of the thread, if the server rejected it. */
+  /** If the server rejected it. */
   const [returned, setReturned] = useState<Input>();
   useEffect(() => {
     const input = takeFirstInput(queries, threadId);
@@ -48,8 +48,7 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
   const say = (input: Input): Promise<void> => branches.send(input);
   const { isRunning, isReading, error } = live;
   const { messages } = branches;
-  // The server takes any input to an interrupted thread as the answer, so only the form of the interrupt may
-  // send one.
+  // The server takes any input to an interrupted thread as the answer.
   const { elsewhere } = branches;
   const hasInterrupts = !isRunning && elsewhere === undefined && interruptsOf(record).length > 0;
   return (

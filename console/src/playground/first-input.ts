@@ -1,7 +1,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import type { Input } from "./live-thread.ts";
 
-/** The page of a new thread sends the input that was written before the thread existed. */
+/** Written before the thread existed; the page of the thread sends it. */
 const keyOf = (threadId: string) => ["threads", "first-input", threadId];
 
 export const keepFirstInput = (queries: QueryClient, threadId: string, input: Input): void => {

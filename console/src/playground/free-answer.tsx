@@ -6,14 +6,13 @@ import { PlainText } from "./markdown.tsx";
 import styles from "./interrupt.module.css";
 
 interface FreeAnswerProps {
-  /** The value of the interrupt. */
   value: unknown;
   onAnswer(response: unknown): void;
 }
 
 /**
- * Answers an interrupt of unknown shape with an option, text or JSON. Fields start empty and cannot be sent
- * empty, so that no click gives consent by accident.
+ * For an interrupt of unknown shape. Fields start empty and cannot be sent empty, so no click gives consent
+ * by accident.
  */
 export const FreeAnswer = ({ value, onAnswer }: FreeAnswerProps) => {
   const [kind, setKind] = useState<"Text" | "JSON">(typeof value === "string" ? "Text" : "JSON");
@@ -22,7 +21,6 @@ export const FreeAnswer = ({ value, onAnswer }: FreeAnswerProps) => {
   const field = useId();
   const switchKind = (): void => {
     setKind(kind === "Text" ? "JSON" : "Text");
-    // The other field starts empty, so the old input must not be sent.
     setText("");
     setWritten(undefined);
   };
@@ -56,7 +54,7 @@ export const FreeAnswer = ({ value, onAnswer }: FreeAnswerProps) => {
 };
 
 const OPTIONS_SHOWN = 20;
-/** An option may have megabytes; the value above contains the whole text. */
+/** The value above contains the whole text. */
 const CHARACTERS_SHOWN = 80;
 
 const OptionButtons = ({

@@ -3,8 +3,7 @@ interface Hydrating {
 }
 
 /**
- * Resolves when the hook has read the stored state. During the read the hook takes a stored run for a running
- * one, even if the run has ended. `stream`: returns the current stream.
+ * Resolves when the hook has read the stored state. Until then the hook takes an ended run for a running one.
  */
 export const whenHydrated = async (stream: () => Hydrating): Promise<void> => {
   for (let read: unknown; read !== stream().hydrationPromise;) {

@@ -1,6 +1,5 @@
 import type { Input } from "./live-thread.ts";
 
-/** The part of the input's JSON schema that this page uses. */
 export interface InputSchema {
   properties?: Record<string, unknown>;
 }
@@ -10,14 +9,13 @@ export type Mode = "Message" | "Form" | "JSON";
 const takesMessages = (schema: InputSchema | null | undefined): boolean =>
   schema?.properties === undefined || Object.hasOwn(schema.properties, "messages");
 
-/** The modes of a graph, most convenient first. */
+/** Most convenient first. */
 export const modesOf = (schema: InputSchema | null | undefined): Mode[] => [
   ...(takesMessages(schema) ? (["Message"] as const) : []),
   ...(schema?.properties === undefined ? [] : (["Form"] as const)),
   "JSON",
 ];
 
-/** All fields with empty values. */
 export const exampleOf = (schema: InputSchema | null | undefined): Input =>
   Object.fromEntries(
     Object.keys(schema?.properties ?? { messages: [] }).map((name) => [

@@ -8,21 +8,19 @@ import styles from "./interrupt.module.css";
 
 interface InterruptPanelProps {
   record: ThreadRecord | null | undefined;
-  /** The next nodes of the thread. */
   next: readonly string[];
   onAnswer(responses: Record<string, unknown>): Promise<void>;
   onContinue(): Promise<void>;
 }
 
-/** The open interrupts of a thread. */
 export const interruptsOf = (record: ThreadRecord | null | undefined): readonly Interrupt[] =>
   record?.status === "interrupted" ? Object.values(record.interrupts ?? {}).flat() : [];
 
-/** A form per interrupt, or a button if the thread stopped at a breakpoint. */
+/** A thread stopped at a breakpoint only has a button. */
 export const InterruptPanel = ({ record, next, onAnswer, onContinue }: InterruptPanelProps) => {
   const interrupts = interruptsOf(record);
   if (interrupts.length > 0)
-    // Draft answers do not apply to other interrupts.
+    // A draft does not answer other interrupts.
     return (
       <Questions
         key={`${record?.state_updated_at ?? ""}${interrupts.length}`}
@@ -55,7 +53,7 @@ const Questions = ({
     setAnswers(all);
     if (all.size < interrupts.length) return;
     setIsSending(true);
-    // All answers go together: the first one alone would start a run without the others.
+    // The first answer alone would start a run without the others.
     onAnswer(Object.fromEntries(all)).catch(() => {
       setIsSending(false);
       setAnswers(new Map());

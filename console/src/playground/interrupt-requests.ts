@@ -1,9 +1,8 @@
 import { isObject } from "../parts/is-object.ts";
 
 /**
- * Two formats of interrupts are known: agent inboxes (`action_request`, `config`; alone or in a list), and
- * LangChain's human-in-the-loop middleware (`actionRequests`, `reviewConfigs`, or snake case). Other
- * interrupts are answered by one of their `options`, by JSON or by text.
+ * Known formats: agent inboxes (`action_request`, `config`; alone or in a list), and LangChain's
+ * human-in-the-loop middleware (`actionRequests`, `reviewConfigs`, or snake case).
  */
 export type Decision = "accept" | "edit" | "respond" | "ignore";
 
@@ -17,7 +16,7 @@ export interface ActionRequest {
 
 export interface ActionAnswer {
   decision: Decision;
-  /** The changed arguments; only of `edit`. */
+  /** Only of `edit`. */
   args?: Record<string, unknown>;
   /** Only of `respond`. */
   text?: string;
@@ -27,7 +26,7 @@ export interface ActionQuestion {
   requests: readonly ActionRequest[];
   /** The value for the graph. */
   answerOf(answers: readonly ActionAnswer[]): unknown;
-  /** The middleware labels `respond` as a rejection, and the text gives the reason. */
+  /** The middleware has rejections instead of responses. */
   labels: Readonly<Record<Decision, string>>;
 }
 
@@ -52,7 +51,7 @@ const inboxRequest = (value: unknown): ActionRequest | undefined => {
   };
 };
 
-/** Agent inboxes answer a single action with a list too, so graphs expect a list. */
+/** Agent inboxes answer a single action with a list too. */
 const inboxQuestion = (value: unknown): ActionQuestion | undefined => {
   const actions: unknown[] = Array.isArray(value) ? value : [value];
   const requests = actions.map(inboxRequest);
@@ -111,9 +110,7 @@ const middlewareQuestion = (value: unknown): ActionQuestion | undefined => {
   };
 };
 
-/**
- * Undefined for another format, or if no decision is allowed: a form without a button would block the thread.
- */
+/** A form without a button would block the thread. */
 export const actionQuestion = (value: unknown): ActionQuestion | undefined => {
   const question = middlewareQuestion(value) ?? inboxQuestion(value);
   return question?.requests.every(({ allowed }) => allowed.length > 0) === true ? question : undefined;
@@ -133,10 +130,7 @@ const answerOption = (option: unknown): AnswerOption | undefined => {
   return option["label"].trim() === "" ? undefined : { label: option["label"], answer: option["value"] };
 };
 
-/**
- * `options` of an interrupt: texts, numbers, booleans, or `{label, value}`. Empty if one option has another
- * shape.
- */
+/** Texts, numbers, booleans, or `{label, value}`. Empty if one has another shape. */
 export const optionsOf = (value: unknown): readonly AnswerOption[] => {
   const offered = objectOf(value)["options"];
   if (!Array.isArray(offered)) return [];

@@ -14,13 +14,12 @@ export interface ListedThread {
 }
 
 const PAGE = 30;
-/** For a text search, which filters most threads out. */
+/** Most threads do not match. */
 const SEARCHED_PAGE = 200;
-/** Before the user asks for more. */
 const SEARCHED_AT_ONCE = 1_000;
 const POLL_MS = 4_000;
 
-/** Threads, newest first. A text search reads further pages up to a bound, which `more` raises. */
+/** Newest first. A text search reads pages up to a bound, which `more` raises. */
 export const useListedThreads = ({ ids, metadata, status, words }: ThreadSearch) => {
   const { search } = useConnection();
   const isSearching = words !== undefined;

@@ -14,13 +14,13 @@ interface LifecycleEvent {
   params: { namespace: string[]; data?: { event?: string } };
 }
 
-/** The namespace of a subgraph: `node:task` per level. */
+/** `node:task` per level. */
 type Namespace = readonly string[];
 
 const isWithin = (namespace: Namespace, outer: Namespace): boolean =>
   outer.every((segment, depth) => namespace[depth] === segment);
 
-/** The running subgraphs of all levels, in the order of their start. */
+/** All levels, oldest first. */
 const useRunningSubgraphs = (stream: LiveStream): readonly Namespace[] => {
   const [running, setRunning] = useState<readonly Namespace[]>([]);
   const thread = stream.getThread();
@@ -60,7 +60,6 @@ const RunningSubgraph = ({ stream, namespace }: { stream: LiveStream; namespace:
   );
 };
 
-/** The messages of running subgraphs. */
 export const LiveSubgraphs = ({ stream }: { stream: LiveStream }) => {
   const running = useRunningSubgraphs(stream);
   const shown = running.slice(0, SHOWN_AT_MOST);

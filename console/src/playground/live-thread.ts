@@ -19,26 +19,21 @@ export type LiveStream = ReturnType<typeof useStream<Values>>;
 export type Input = Record<string, unknown>;
 
 export interface LiveThread {
-  /** For hooks that read more of the stream. */
   stream: LiveStream;
   messages: readonly ShownMessage[];
   isRunning: boolean;
-  /** During the first read of the stored state. */
   isReading: boolean;
   error: unknown;
-  /** Starts a run, or queues it behind a running one. Null continues with the next nodes. */
+  /** Queues the run behind a running one. Null continues with the next nodes. */
   send(input: Input | null): Promise<void>;
-  /** Starts a run at an earlier checkpoint. `shown`: the messages until the run has started. */
+  /** `shown`: the messages until the run has started. */
   fork(input: Input | null, checkpointId: string, shown: readonly ShownMessage[]): Promise<void>;
   /** By interrupt id. */
   answer(responses: Record<string, unknown>): Promise<void>;
   stop(): Promise<void>;
-  /** Runs a failed run again, or repeats a failed read. Sends nothing twice. */
+  /** Runs a failed run again, or reads again. Sends nothing twice. */
   retry(): void;
-  /**
-   * Reads the stored state again, because a stream replays messages of other branches and the hook keeps
-   * them.
-   */
+  /** Drops messages of other branches, which a stream replays and the hook keeps. */
   reload(): void;
 }
 
@@ -46,8 +41,7 @@ const NO_MESSAGES: readonly ShownMessage[] = [];
 const NO_IDS: ReadonlySet<string> = new Set();
 
 /**
- * Follows a thread and joins its running run, whoever started the run. Unmounting stops no run.
- * @param record the last known record of the thread
+ * Joins the running run of any client. Unmounting stops no run.
  * @param options for runs that this page starts
  */
 export const useLiveThread = (
@@ -81,15 +75,14 @@ export const useLiveThread = (
   const [fault, setFault] = useState<unknown>();
 
   const reload = useCallback(() => setGeneration((count) => count + 1), [setGeneration]);
-  /** The page itself is sending, so a new state is not from another client. */
+  /** While this page sends, a new state is its own. */
   const isSending = useRef(false);
   useForeignRuns(record, stream, { gate, isSending, reload });
   useMissedEnd(record, isLoading, gate, reload);
   useMissingState(isLoading, turns, reload);
 
-  /** Messages of the previous stream, until the new one has read the stored state. */
+  /** Shown until the new stream has read the stored state. */
   const kept = useRef<readonly ShownMessage[]>(NO_MESSAGES);
-  /** Ids of messages of other branches. */
   const [otherBranches, setOtherBranches] = useState<ReadonlySet<string>>(NO_IDS);
   const streamed = useStreamedMessages(stream, turns);
   const messages = useMemo(
@@ -105,7 +98,6 @@ export const useLiveThread = (
   const seenIds = useRef(new Set<string>());
   for (const { id } of streamed) if (id !== undefined) seenIds.current.add(id);
 
-  /** The newest generation in which this page started a run. */
   const startedIn = useRef(-1);
   const current = useRef({ stream, gate });
   current.current = { stream, gate };
@@ -117,8 +109,7 @@ export const useLiveThread = (
 
   const shownGeneration = useRef(generation);
   shownGeneration.current = generation;
-  // The hook takes next nodes for a running run, even after the run failed, timed out, or could not be
-  // stored.
+  // The hook takes next nodes for a running run, even after the run failed or timed out.
   const isIdle = startedIn.current < generation && record != null && record.status !== "busy";
   const isRunning = (isLoading && !isIdle) || starting !== undefined;
   const isVisible = useIsVisible();
@@ -140,9 +131,7 @@ export const useLiveThread = (
         await renewThread(queries, threadId);
       }
     };
-    /**
-     * Resolves when the server has accepted the run. After an error the hook must drop the rejected message.
-     */
+    /** Resolves when the server accepts the run. After an error the hook must drop the message. */
     const submit = async (input: Input | null): Promise<void> => {
       const before = kept.current;
       const { stream: submitting, gate: submittingGate } = current.current;
@@ -172,8 +161,7 @@ export const useLiveThread = (
           const shownIds = new Set(shown.map(({ id }) => id));
           setOtherBranches(new Set([...seenIds.current].filter((id) => !shownIds.has(id))));
           try {
-            // Not by the hook, which would keep the messages of the other branch because their steps are
-            // later.
+            // The hook would keep the messages of the other branch.
             const runId = await startRun(connection, {
               ...{ assistantId, threadId, input, checkpointId, options: optionsNow.current },
             });
@@ -222,10 +210,7 @@ export const useLiveThread = (
   };
 };
 
-/**
- * The messages of the hook without messages of failed attempts. The hook keeps those messages, and the stream
- * replays them while the server has them.
- */
+/** Without messages of failed attempts, which the hook keeps and the stream replays. */
 const useStreamedMessages = ({ messages }: LiveStream, turns: Turns): readonly ShownMessage[] => {
   const version = useSyncExternalStore(turns.subscribe, () => turns.version);
   return useMemo(() => {
@@ -236,7 +221,6 @@ const useStreamedMessages = ({ messages }: LiveStream, turns: Turns): readonly S
   }, [messages, turns, version]);
 };
 
-/** The stored error of the last run. */
 const errorOf = (record: ThreadRecord | null | undefined): unknown => {
   if (record?.status !== "error") return undefined;
   const { error, message } = (record.error ?? {}) as { error?: unknown; message?: unknown };
@@ -250,7 +234,7 @@ interface StreamStatus {
   messages: readonly unknown[];
 }
 
-/** A new run may have stored nothing yet, so joining fails. Each further try waits longer by this time. */
+/** A new run may have stored nothing to join yet. Each further try waits longer by this time. */
 const REJOIN_MS = 4_000;
 
 interface ForeignRunOptions {
@@ -259,10 +243,7 @@ interface ForeignRunOptions {
   reload(): void;
 }
 
-/**
- * An idle thread has no open stream, so polling finds the runs of other clients. The page then reads the
- * stored state and joins the run.
- */
+/** An idle thread has no open stream, so polling finds the runs of other clients. */
 const useForeignRuns = (
   record: ThreadRecord | null | undefined,
   { isLoading, isThreadLoading, messages }: StreamStatus,

@@ -7,9 +7,8 @@ const CHECK_MS = 2_000;
 const SILENT_CHECKS = 3;
 
 /**
- * A proxy may keep a connection open after its server died, so the end of the run never arrives. If the
- * server reports the end and the stream stays silent, the page reads the stored state; the silence shows that
- * no slow connection is still sending.
+ * A proxy may keep a connection open after its server died, so the end of a run never arrives. The page reads
+ * the stored state if the server reports the end and the stream stays silent; a slow stream still sends.
  */
 export const useMissedEnd = (
   record: ThreadRecord | null | undefined,

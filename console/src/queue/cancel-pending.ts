@@ -5,12 +5,11 @@ import type { PendingFilter } from "./queue-record.ts";
 
 /** The limit of `/runs/cancel`. */
 const CANCELLED_AT_ONCE = 1_000;
-/** Bounds the loop if new runs keep arriving. */
+/** New runs may keep arriving. */
 const ROUNDS_AT_MOST = 100;
 
 /**
- * Cancels pending runs. The API cancels by thread or id, so runs of a graph are searched first; a run that
- * starts in between continues.
+ * The API does not cancel by graph, so a search finds the runs; a run that starts in between continues.
  * @throws ApiError
  */
 export const cancelPending = async (
@@ -34,7 +33,6 @@ export const cancelPending = async (
     try {
       await request("POST", path, { status: "pending", run_ids: items.map(({ run_id }) => run_id) });
     } catch (error) {
-      // None of these runs is pending any more.
       if (statusOf(error) !== 404) throw error;
     }
   }

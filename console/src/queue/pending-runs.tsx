@@ -10,7 +10,6 @@ import { refetchEvery } from "../server/queries.ts";
 
 const SHOWN_AT_MOST = 50;
 
-/** The oldest pending runs that the caller may see. */
 export const PendingRuns = ({ pollMs, onCancel }: { pollMs: number; onCancel(run: Run): void }) => {
   const { search } = useConnection();
   const {

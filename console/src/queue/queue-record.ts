@@ -1,4 +1,4 @@
-/** `GET /queue`: the queue of all servers that share the database. */
+/** `GET /queue`, for all servers that share the database. */
 export interface Queue {
   num_pending: number;
   num_scheduled: number;
@@ -18,7 +18,7 @@ export interface Queue {
   slots: { server_id: string; max: number; active: number } | null;
 }
 
-/** An empty filter means all pending runs. */
+/** Empty: all pending runs. */
 export interface PendingFilter {
   graph_id?: string;
   thread_id?: string;

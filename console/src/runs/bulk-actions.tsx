@@ -7,10 +7,10 @@ import { messageOf, statusOf, useConnection, type Connection } from "../server/c
 
 const counted = (count: number): string => (count === 1 ? "1 run" : `${count} runs`);
 
-/** Concurrent deletions, because a browser has six connections to a server. */
+/** A browser has six connections to a server. */
 const AT_ONCE = 4;
 
-/** Treats missing runs as deleted. Returns the remaining runs and the reasons. */
+/** A missing run counts as deleted. */
 const removeAll = async (
   { request }: Pick<Connection, "request">,
   runs: readonly Run[],

@@ -11,7 +11,7 @@ const SHORT_LIST_POLL_MS = 2_000;
 /** A longer list takes longer to read. */
 const LONG_LIST_POLL_MS = 10_000;
 
-/** Reads several pages, because the API ends a page early if errors are long. */
+/** The API ends a page early if errors are long. */
 const readRuns = async (
   { search }: Pick<Connection, "search">,
   filter: RunFilter,
@@ -34,7 +34,6 @@ const readRuns = async (
   }
 };
 
-/** Matching runs, newest first, read again at intervals. */
 export const useLiveRuns = (filter: RunFilter, { limit, isPaused }: { limit: number; isPaused: boolean }) => {
   const { search } = useConnection();
   return useQuery({
@@ -45,17 +44,16 @@ export const useLiveRuns = (filter: RunFilter, { limit, isPaused }: { limit: num
   });
 };
 
-/** `waiting`: the number of new runs that the list hides. */
+/** `waiting`: the number of hidden new runs. */
 interface Shown {
   runs: readonly Run[];
   waiting: number;
 }
 
-/** Updates the shown runs: drops deleted ones and keeps those that new runs pushed off the page. */
+/** Drops deleted runs and keeps those that new runs pushed off the page. */
 const updateShown = (shown: readonly Run[], { items: found, hasMore }: SearchPage<Run>): Shown => {
   const newest = shown[0];
   if (newest === undefined) return { runs: found, waiting: 0 };
-  // The only page pushes no run off.
   const last = hasMore ? found.at(-1) : undefined;
   const now = new Map(found.map((run) => [run.run_id, run]));
   return {
@@ -69,7 +67,7 @@ const updateShown = (shown: readonly Run[], { items: found, hasMore }: SearchPag
 };
 
 /**
- * Hides new runs while the user reads the list, so rows do not move. Ids rise with time.
+ * Hides new runs while the user reads the list. Ids rise with time.
  * @param key identifies the list; another list is shown at once
  * @param isPrevious `found` belongs to the previous list
  */
@@ -85,7 +83,7 @@ export const useStableRuns = (
   useEffect(() => {
     if (found === undefined || isPrevious) return;
     const keepsList = isReadNow();
-    // Only the document knows whether the user reads the list, and only after it is rendered.
+    // Only the rendered document knows whether the user reads the list.
     // eslint-disable-next-line react-hooks/set-state-in-effect
     setShown((before) =>
       before.of === key && keepsList

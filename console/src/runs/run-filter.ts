@@ -1,11 +1,11 @@
 import { useMemo } from "react";
 import { useSearchParams } from "wouter";
 
-/** Stored in the address, `/runs?status=error&graph=agent`, so that users can share a search. */
+/** In the address, so that users can share a search. */
 const FILTERS = ["status", "graph", "assistant", "thread", "from", "to"] as const;
 export type RunFilter = Readonly<Record<(typeof FILTERS)[number], string>>;
 
-/** An empty text is no condition. `from` and `to` are ISO 8601 times. */
+/** `from` and `to` are ISO 8601 times. */
 export const bodyOf = ({ status, graph, assistant, thread, from, to }: RunFilter): object => ({
   ...(status !== "" && { status }),
   ...(graph !== "" && { graph_id: graph }),
@@ -15,7 +15,6 @@ export const bodyOf = ({ status, graph, assistant, thread, from, to }: RunFilter
   ...(to !== "" && { created_before: to }),
 });
 
-/** Changes replace the address without a new history entry. */
 export const useRunFilter = () => {
   const [params, setParams] = useSearchParams();
   const text = params.toString();
@@ -23,7 +22,6 @@ export const useRunFilter = () => {
     const given = new URLSearchParams(text);
     return Object.fromEntries(FILTERS.map((name) => [name, given.get(name) ?? ""])) as unknown as RunFilter;
   }, [text]);
-  /** An empty text removes the parameter. */
   const changed = (changes: Readonly<Record<string, string>>): URLSearchParams => {
     const next = new URLSearchParams(text);
     for (const [name, value] of Object.entries(changes)) {
@@ -34,7 +32,6 @@ export const useRunFilter = () => {
   };
   return {
     filter,
-    /** The open run. */
     runId: params.get("run") ?? undefined,
     change: (changes: Readonly<Record<string, string>>): void => {
       setParams(changed(changes), { replace: true });

@@ -15,7 +15,7 @@ const Labelled = ({ label, children }: { label: string; children(id: string): Re
   );
 };
 
-/** Reports a change on blur or Enter, because each letter would start a search. */
+/** Reports on blur or Enter, because each letter would start a search. */
 const Text = ({ id, value, list, onChange }: TextProps) => {
   const [text, setText] = useState(value);
   const [given, setGiven] = useState(value);

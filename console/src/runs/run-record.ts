@@ -12,7 +12,6 @@ export interface RunDetails extends Run {
   };
 }
 
-/** The delivery of a run's webhook. */
 export interface Delivery {
   url: string;
   state: string;
@@ -24,7 +23,7 @@ export interface Delivery {
   settled_at: string | null;
 }
 
-/** The API reads a run by its thread, so a search finds the thread first. */
+/** The API reads a run by its thread. */
 export const readRun = async (
   { search, request }: Pick<Connection, "search" | "request">,
   runId: string,
@@ -40,7 +39,7 @@ interface Task {
   error?: unknown;
 }
 
-/** The failed nodes and their errors, from the newest checkpoint of the run. */
+/** From the newest checkpoint of the run. */
 export const readFailedNodes = async (
   { request }: Pick<Connection, "request">,
   { thread_id: threadId, run_id: runId }: Run,

@@ -10,7 +10,6 @@ interface RunTableProps {
   runs: readonly Run[];
   selected: ReadonlySet<string>;
   onSelect(runIds: readonly string[], isSelected: boolean): void;
-  /** The address of a run. */
   pathOf(runId: string): string;
 }
 

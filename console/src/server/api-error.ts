@@ -1,6 +1,5 @@
 import { withRetryTime } from "./rate-limit.ts";
 
-/** `message` is a sentence of the server. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,

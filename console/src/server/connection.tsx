@@ -10,47 +10,46 @@ export interface Connection {
   readonly headers: Readonly<Record<string, string>>;
   readonly client: Client;
   /**
-   * For operations that the official client does not have.
+   * For operations without a method in the official client.
    * @param path e.g. `/runs/search`
    * @throws ApiError
    */
   request<Answer>(method: string, path: string, body?: unknown): Promise<Answer>;
   /** @throws ApiError */
   search<Item>(path: string, body: object): Promise<SearchPage<Item>>;
-  /** The answer of `/info`. */
   readonly info: ServerInfo;
 }
 
 export interface SearchPage<Item> {
   items: Item[];
-  /** Undefined if the server does not count, because there are many. */
+  /** Undefined if the server does not count. */
   total: number | undefined;
   hasMore: boolean;
-  /** For the next page of a list with cursors, where new and deleted items do not shift the pages. */
+  /** For lists with cursors, whose pages do not shift when items come or go. */
   cursor: string | undefined;
 }
 
 export interface ServerInfo {
-  /** The version of this server; the field `version` is the version of the API. */
+  /** The field `version` is the version of the API. */
   threadloom_version?: string;
   langgraph_js_version?: string;
 }
 
 /**
- * The server may have executed a request that a proxy answered with 504, so a retry could create a second
- * assistant. React Query retries queries, because they change nothing.
+ * After a proxy's 504 the server may have executed the request, so a retry could create a second assistant.
+ * React Query retries queries.
  */
 const MAX_RETRIES = 0;
 
 const BAD_GATEWAY = 502;
 
 /**
- * Like `fetch`, but rejects a web page: a proxy that requires a login answers with a page and status 200.
+ * Rejects a web page: a proxy that requires a login answers with a page and status 200.
  * @throws ApiError
  */
 export const fetchAnswer: typeof fetch = async (input, init) => {
   const answer = await fetchWithRetry(input, init);
-  // The official client drops the headers of an error, and the message needs `retry-after`.
+  // The official client drops the headers of an error.
   if (retryAfterSeconds(answer) !== undefined) throw await apiErrorFrom(answer);
   if (!answer.ok || !/^text\/html\b/i.test(answer.headers.get("content-type") ?? "")) return answer;
   await answer.body?.cancel();
@@ -66,8 +65,8 @@ const CLIENT_ERROR = /^(?:HTTP (\d+): |Protocol request failed: (\d+)[^—]*(?:�
 const UNREACHABLE = /^(Failed to fetch|NetworkError when|Load failed|Unable to connect to LangGraph server)/;
 
 /**
- * The sentence of the server. The official client wraps it as `HTTP 404: {"detail": …}`, and for event
- * streaming as `Protocol request failed: 404 Not Found — {"detail": …}`.
+ * The official client wraps the server's sentence as `HTTP 404: {"detail": …}` or `Protocol request failed:
+ * 404 Not Found — {"detail": …}`.
  */
 export const messageOf = (thrown: unknown): string => {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
@@ -86,13 +85,12 @@ export const statusOf = (thrown: unknown): number | undefined => {
 
 export const isAuthError = (thrown: unknown): boolean => [401, 403].includes(statusOf(thrown) ?? 0);
 
-/** Whether a retry may succeed. */
 export const isTransient = (thrown: unknown): boolean => {
   const status = statusOf(thrown);
   return status === undefined || status === 429 || status >= 500;
 };
 
-/** @throws ApiError with status 401 or 403 if the server rejects the credentials */
+/** @throws ApiError with status 401 or 403 */
 export const connect = async (signIn: SignIn, key: string | undefined): Promise<Connection> => {
   const headers = credentialHeaders(signIn, key);
   const send = async (method: string, path: string, body?: unknown): Promise<[string, Headers]> => {
@@ -138,7 +136,6 @@ export const connect = async (signIn: SignIn, key: string | undefined): Promise<
 const ConnectionContext = createContext<Connection | undefined>(undefined);
 export const ConnectionProvider = ConnectionContext.Provider;
 
-/** @throws Error outside of `SignInGate` */
 export const useConnection = (): Connection => {
   const connection = useContext(ConnectionContext);
   if (connection === undefined) throw new Error("There is no connection above this component.");

@@ -1,7 +1,4 @@
-/**
- * Kept in the session storage of the tab. The page of the API documentation uses the same name, so one
- * sign-in counts for both pages.
- */
+/** In the session storage of the tab, shared with the page of the API documentation. */
 const STORED = "threadloom-api-key";
 
 /** The answer of `/console/sign-in.json`. */
@@ -21,7 +18,7 @@ export const storedKey = (): string | undefined => sessionStorage.getItem(STORED
 export const keepKey = (key: string): void => sessionStorage.setItem(STORED, key);
 export const forgetKey = (): void => sessionStorage.removeItem(STORED);
 
-/** The user may also enter a whole header value that begins with its scheme: `Bearer …`, `Basic …`. */
+/** A key may also be a whole header value that begins with its scheme: `Bearer …`, `Basic …`. */
 export const credentialHeaders = (
   { header, prefix }: SignIn,
   key: string | undefined,

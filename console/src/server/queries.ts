@@ -10,8 +10,8 @@ const shouldRetry = (tries: number, error: Error): boolean =>
 const AFTER_FAULT_MS = 10_000;
 
 /**
- * A `refetchInterval` (false: no polling). Polls less often after a transient error, so data appear when the
- * server is back, and stops after any other error.
+ * A `refetchInterval` (false: no polling). Still polls after a transient error, so data appear when the
+ * server is back.
  */
 export const refetchEvery =
   (milliseconds: number | false) =>
@@ -20,10 +20,7 @@ export const refetchEvery =
     return isTransient(error) ? Math.max(milliseconds || 0, AFTER_FAULT_MS) : false;
   };
 
-/**
- * One cache per caller, because another caller may see other data.
- * @param onAuthError called after each 401 or 403
- */
+/** One cache per caller, because callers may see different data. */
 export const createQueries = (onAuthError: () => void): QueryClient => {
   const onError = (error: Error): void => {
     if (isAuthError(error)) onAuthError();

@@ -4,7 +4,6 @@ const TOO_MANY_REQUESTS = 429;
 export const WAIT_AT_MOST_SECONDS = 30;
 const TRIES = 3;
 
-/** Undefined without a `retry-after` header. */
 export const retryAfterSeconds = (answer: Response, now = Date.now()): number | undefined => {
   if (answer.status !== TOO_MANY_REQUESTS) return undefined;
   const said = answer.headers.get("retry-after")?.trim() ?? "";
@@ -12,7 +11,6 @@ export const retryAfterSeconds = (answer: Response, now = Date.now()): number | 
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
 };
 
-/** @throws the abort reason of the signal */
 const pause = (seconds: number, signal: AbortSignal | null | undefined): Promise<void> =>
   new Promise((resolve, reject) => {
     signal?.throwIfAborted();
@@ -27,7 +25,6 @@ const pause = (seconds: number, signal: AbortSignal | null | undefined): Promise
     signal?.addEventListener("abort", abort, { once: true });
   });
 
-/** Retries only GET requests, and only after 429. */
 export const fetchWithRetry: typeof fetch = async (input, init) => {
   const method = init?.method ?? (input instanceof Request ? input.method : "GET");
   for (let tried = 1; ; tried += 1) {
@@ -37,12 +34,11 @@ export const fetchWithRetry: typeof fetch = async (input, init) => {
     if (seconds === undefined || seconds > WAIT_AT_MOST_SECONDS) return answer;
     // An unread body keeps its connection.
     await answer.body?.cancel();
-    // Keeps tabs from retrying at the same moment.
+    // Keeps tabs from retrying together.
     await pause(seconds + Math.random(), init?.signal);
   }
 };
 
-/** Adds the time of the next try if the server gives one and the sentence does not. */
 export const withRetryTime = (sentence: string, answer: Response): string => {
   const seconds = retryAfterSeconds(answer);
   if (seconds === undefined || /\bseconds?\b/.test(sentence)) return sentence;

@@ -2,45 +2,41 @@ import { apiErrorFrom } from "./api-error.ts";
 import { retryAfterSeconds, WAIT_AT_MOST_SECONDS } from "./rate-limit.ts";
 
 /**
- * Opens the streams of a thread only while they are wanted. Over HTTP/1.1 all tabs share six connections to a
- * server, and the official client keeps two per thread, so three idle tabs would block a fourth.
+ * Opens the streams of a thread only while they are wanted. Over HTTP/1.1 all tabs share six connections, and
+ * the official client keeps two per thread, so three idle tabs would block a fourth.
  */
 export interface StreamGate {
-  /**
-   * For the official client. Streams wait until they are wanted, then resume after the last event that was
-   * read.
-   */
+  /** Streams wait until they are wanted, then resume after the last event that was read. */
   readonly fetch: typeof fetch;
   readonly isOpen: boolean;
   /**
-   * Resolves when the server has accepted the next command.
+   * Resolves when the server accepts the next command.
    * @throws Error if the server rejects the command or is unreachable
    */
   nextCommand(): Promise<void>;
-  /** The number of chunks received, including keep-alive comments. */
+  /** Includes keep-alive comments. */
   readonly chunkCount: number;
   /** Unwanted streams are cut after a delay. */
   setWanted(isWanted: boolean): void;
-  /** Cuts the streams at once and rejects waiting ones. `setWanted` opens the gate again. */
+  /** Cuts the streams at once. `setWanted` opens the gate again. */
   close(): void;
 }
 
-/** The end of a run consists of several events, and the user may return to the tab soon. */
+/** The end of a run has several events, and the user may return soon. */
 const CLOSE_DELAY_MS = 3_000;
 
 const STREAM_PATH = /\/stream\/events$/;
-/** The client does not reopen a stream that failed with this error. */
+/** The client does not reopen a stream after this error. */
 const CLOSED = Object.assign(new Error("This thread is no longer shown."), { status: 499 });
 
-/** The official client's delays, except that a stream that the gate cut reopens as soon as it is wanted. */
+/** As in the official client, but a stream that the gate cut reopens as soon as it is wanted. */
 export const reconnectDelayMs = (attempt: number): number =>
   attempt === 1 ? Math.random() * 300 : Math.min(1_000 * 2 ** (attempt - 2), 5_000) + Math.random() * 1_000;
 
 const NEWLINE = 10;
-/** Longer than any line with an id. Bounds the memory for data of megabytes. */
+/** Longer than any line with an id; bounds the memory for large data. */
 const LINE_AT_MOST = 512;
 
-/** Reports each chunk, and the id of each complete server-sent event. */
 const readIds = (
   onChunk: () => void,
   onId: (id: string) => void,
@@ -68,13 +64,13 @@ const readIds = (
   });
 };
 
-/** After a 503 the server has stored nothing, so the command may be sent again. */
+/** The server has stored nothing, so the command may be sent again. */
 const SERVICE_UNAVAILABLE = 503;
 const RESEND_DELAY_MS = 1_000;
 
 const sendCommand: typeof fetch = async (input, init) => {
   const answer = await fetch(input, init);
-  // The official client drops the headers of an error, and the message needs `retry-after`.
+  // The official client drops the headers of an error.
   if (retryAfterSeconds(answer) !== undefined) throw await apiErrorFrom(answer);
   if (answer.status !== SERVICE_UNAVAILABLE) return answer;
   await new Promise((resolve) => setTimeout(resolve, RESEND_DELAY_MS));
@@ -83,10 +79,7 @@ const sendCommand: typeof fetch = async (input, init) => {
 
 const REOPEN_DELAY_MS = 2_000;
 
-/**
- * The official client gives up after a few tries while a server restarts, and would show a run as running for
- * ever.
- */
+/** The official client gives up while a server restarts, and would show a run as running for ever. */
 const openWithRetry = async (open: () => Promise<Response>): Promise<Response> => {
   for (;;) {
     try {
@@ -98,7 +91,7 @@ const openWithRetry = async (open: () => Promise<Response>): Promise<Response> =
       const waited = Math.min(seconds ?? 0, WAIT_AT_MOST_SECONDS) * 1_000;
       await new Promise((resolve) => setTimeout(resolve, waited));
     } catch (error) {
-      // A TypeError is a network error. Other errors mean that the stream was cut or is no longer wanted.
+      // Only a network error is a TypeError; after any other the stream is cut or unwanted.
       if (!(error instanceof TypeError)) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, REOPEN_DELAY_MS * (0.5 + Math.random())));
@@ -110,7 +103,7 @@ interface Waiter {
   reject(fault: unknown): void;
 }
 
-/** Notifies the waiters first, because the official client treats a rejected command as the end of the run. */
+/** Before the official client, which treats a rejected command as the end of the run. */
 const notifyWaiters = async (
   waiting: readonly Waiter[],
   send: () => Promise<Response>,
@@ -137,7 +130,7 @@ export const createStreamGate = (): StreamGate => {
   let closing: ReturnType<typeof setTimeout> | undefined;
   let opening = new AbortController();
   const changes = new EventTarget();
-  /** Last event id by the signal of the stream; the client reuses the signal when it reopens the stream. */
+  /** By signal, which the client reuses when it reopens a stream. */
   const lastIds = new WeakMap<AbortSignal, string>();
 
   const cut = (): void => {
@@ -152,7 +145,7 @@ export const createStreamGate = (): StreamGate => {
     while (!isOpen) {
       if (isClosed) throw CLOSED;
       signal.throwIfAborted();
-      // The client reuses `signal` each time it reopens the stream, so listeners would pile up on it.
+      // The client reuses `signal`, so listeners would pile up on it.
       const waiting = new AbortController();
       await new Promise((resolve) => {
         changes.addEventListener("change", resolve, { signal: waiting.signal });

@@ -2,8 +2,8 @@
 const ACTIONS = "button.primary, button.danger";
 
 /**
- * React disables a button only after the next render, so the second click of a double click would create a
- * second assistant, version or run. Clicks of the keyboard have `detail` 0 and pass.
+ * React disables a button only after the next render, so a double click would create two assistants, versions
+ * or runs. Keyboard clicks have `detail` 0.
  */
 export const ignoreSecondClicks = (): void => {
   document.addEventListener(

@@ -1,6 +1,6 @@
 import { Component, type ReactNode } from "react";
 
-/** Errors of page files that failed to load. Browsers and React cache the failure, so only a reload helps. */
+/** Browsers and React cache a failed load, so only a reload of the page helps. */
 const loadErrors = new WeakSet<Error>();
 window.addEventListener("vite:preloadError", ({ payload }) => loadErrors.add(payload));
 
@@ -8,7 +8,6 @@ const isLoadError = (error: unknown): boolean => error instanceof Error && loadE
 
 interface ErrorBoundaryProps {
   children: ReactNode;
-  /** Reload the page if one of its files fails to load. */
   reloadsPage?: boolean;
 }
 
@@ -20,7 +19,7 @@ export class ErrorBoundary extends Component<ErrorBoundaryProps, { fault: unknow
   }
 
   override componentDidCatch(error: unknown) {
-    // public/loading.js reloads a few times. The page has just opened, so the user loses no input.
+    // public/loading.js reloads a few times; a new page holds no input of the user.
     if (this.props.reloadsPage === true && isLoadError(error))
       dispatchEvent(new Event("threadloom:unloaded"));
   }
@@ -41,11 +40,7 @@ export class ErrorBoundary extends Component<ErrorBoundaryProps, { fault: unknow
               ? fault.message
               : String(fault)}
         </p>
-        <button
-          type="button"
-          // React caches the failure, and after an update the file has another name.
-          onClick={() => location.reload()}
-        >
+        <button type="button" onClick={() => location.reload()}>
           Reload the page
         </button>
       </div>

@@ -3,7 +3,7 @@ import type { BaseLocationHook } from "wouter";
 
 /**
  * Locations after the `#` with a query of their own: `#/runs?status=error`. wouter's own hook writes the
- * query before the `#`, where the browser sends it to the server and keeps it on every page.
+ * query before the `#`, where the browser sends it to the server.
  */
 
 const current = (): string => location.hash.replace(/^#?\/?/, "/");
@@ -33,7 +33,6 @@ const navigate = (
 
 const useHashSearch = (): string => useSyncExternalStore(subscribe, searchOf);
 
-/** A hook for wouter's `Router`. */
 export const useHashLocation: BaseLocationHook = Object.assign(
   (): [string, typeof navigate] => [useSyncExternalStore(subscribe, pathOf), navigate],
   {

@@ -1,10 +1,9 @@
 import { lazy, type ComponentType, type LazyExoticComponent } from "react";
 
 export interface Page {
-  /** A pattern of wouter. */
   path: string;
   title: string;
-  /** Undefined: other pages link to this one, and the navigation does not. */
+  /** Undefined: only other pages link to this one. */
   navigation?: string;
   component: LazyExoticComponent<ComponentType>;
 }

@@ -16,7 +16,6 @@ const isCurrent = ({ path }: Page, location: string): boolean => {
     : location === start || location.startsWith(`${start}/`);
 };
 
-/** Sets the title of the tab, and moves the keyboard focus to a new page. */
 const PageFrame = ({ page }: { page: Page }) => {
   const main = useRef<HTMLElement>(null);
   useEffect(() => {

@@ -25,17 +25,16 @@ type State =
       key: string | undefined;
     };
 
-/** A 401 without a key is the normal first answer, so no error is shown. */
+/** A 401 without a key is the normal first answer, not an error. */
 const asking = (signIn: SignIn, key: string | undefined, error: unknown): State => {
   const isFirstTry = key === undefined && statusOf(error) === 401;
   return { kind: "asking", signIn, refusal: isFirstTry ? undefined : messageOf(error) };
 };
 
-/** @param onExpired called when the server no longer accepts the credentials */
 const enter = async (key: string | undefined, onExpired: (next: State) => void): Promise<State> => {
   try {
     const signIn = await readSignIn();
-    // A 403 may concern only one operation, so the credentials are checked again.
+    // A 403 may concern only one operation, so check the credentials themselves.
     let checking: Promise<void> | undefined;
     const checkAgain = (): void => {
       checking ??= connect(signIn, key)
@@ -60,7 +59,6 @@ const enter = async (key: string | undefined, onExpired: (next: State) => void):
   }
 };
 
-/** Asks for a key only if the server requires one. */
 export const SignInGate = ({ children }: { children: ReactNode }) => {
   const [state, setState] = useState<State>({ kind: "connecting" });
   const tryWith = (key: string | undefined): void => {
@@ -91,7 +89,7 @@ export const SignInGate = ({ children }: { children: ReactNode }) => {
     case "connected": {
       const signOut = (): void => {
         forgetKey();
-        // The next user of the page must not see the data of this caller.
+        // The next user must not see the data of this one.
         setState({ kind: "connecting" });
         tryWith(undefined);
       };

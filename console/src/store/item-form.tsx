@@ -23,7 +23,7 @@ export const ItemForm = ({ namespace, item, onClose }: ItemFormProps) => {
   const put = usePutItem(onClose);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    // An edited item keeps no time to live except the one in this field.
+    // An empty field removes the time to live of an edited item.
     const ttl = minutes === "" ? (item === undefined ? undefined : null) : Number(minutes);
     put.mutate({
       namespace: labelsOf(namespaceText),

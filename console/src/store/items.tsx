@@ -124,7 +124,6 @@ const Search = ({ filter, onSearch }: SearchProps) => {
 interface ItemTableProps {
   items: readonly StoreItem[];
   hasScores: boolean;
-  /** The number of labels that all items share. */
   below: number;
   onOpen(address: ItemAddress): void;
 }

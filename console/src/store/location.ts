@@ -9,7 +9,6 @@ export const textOf = (labels: readonly string[]): string => labels.join(SEPARAT
 export const pathOf = (labels: readonly string[]): string =>
   labels.length === 0 ? "/store" : `/store?${new URLSearchParams({ namespace: textOf(labels) }).toString()}`;
 
-/** E.g. of `/store?namespace=users.ada`. */
 export const useNamespace = (): string[] => {
   const [params] = useSearchParams();
   return labelsOf(params.get("namespace") ?? "");

@@ -7,7 +7,7 @@ export interface StoreItem {
   value: Record<string, unknown>;
   created_at: string;
   updated_at: string;
-  /** Minutes until the item expires, counted from its last read or write. */
+  /** Minutes, counted from the last read or write. */
   ttl?: number;
   expires_at?: string;
   /** Only of a semantic search. */
@@ -16,14 +16,13 @@ export interface StoreItem {
 
 export interface ItemFilter {
   prefix: readonly string[];
-  /** Values that fields must have; undefined: any. */
   fields: Record<string, unknown> | undefined;
   meaning: string;
   page: number;
 }
 
 export const PAGE_SIZE = 20;
-/** The server ends a page at 16 MiB, so after a large page there may be more items. */
+/** The server ends a page at 16 MiB. */
 const LARGE_PAGE_CHARACTERS = 4_000_000;
 
 /** Reading here does not extend the time to live. */
@@ -50,7 +49,6 @@ export const useItems = ({ prefix, fields, meaning, page }: ItemFilter) => {
 
 const NAMESPACES_PER_PAGE = 100;
 
-/** The labels after a prefix, a page at a time. */
 export const useNamespaces = (prefix: readonly string[], page: number) => {
   const { client } = useConnection();
   return useQuery({
@@ -65,7 +63,6 @@ export const useNamespaces = (prefix: readonly string[], page: number) => {
         signal,
       });
       return {
-        // The prefix itself holds items and has no further label.
         namespaces: namespaces.slice(0, NAMESPACES_PER_PAGE).filter(({ length }) => length > prefix.length),
         hasMore: namespaces.length > NAMESPACES_PER_PAGE,
       };

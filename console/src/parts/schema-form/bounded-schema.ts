@@ -1,14 +1,13 @@
 import { stepsOf } from "./patterns.ts";
 import { isObject } from "../is-object.ts";
 
-/** Subschemas visited per value; some schemas are recursive without end. */
+/** Some schemas are recursive without end. */
 const VISITS_AT_MOST = 20_000;
-/** For patterns and unique items, per value. Takes about half a second. */
+/** About half a second. */
 const STEPS_AT_MOST = 50_000_000;
-/** The validator's expression for this format takes time that doubles with each character. */
+/** The validator's time for this format doubles with each character. */
 const SLOW_FORMAT = "url";
 
-/** The largest size anywhere in a value. */
 interface Size {
   characters: number;
   items: number;
@@ -28,9 +27,8 @@ const sizeOf = (value: unknown): Size => {
 };
 
 /**
- * A copy of an untrusted schema that a validator without bounds can check in bounded time. The validator
- * reads `type` of each subschema, so a getter there counts the steps and hides keywords that would take too
- * long for the value.
+ * Bounds the time of a validator that has no bounds. The validator reads `type` of each subschema, so a
+ * getter there counts steps and hides keywords that would take too long for the value.
  */
 export class BoundedSchema {
   readonly schema: unknown;
@@ -69,10 +67,7 @@ export class BoundedSchema {
     return copy;
   }
 
-  /**
-   * Also guards objects that are no schemas, such as `properties`. There these names hold objects, which stay
-   * unchanged.
-   */
+  /** Also guards objects that are no schemas, such as `properties`, whose values stay unchanged. */
   #guard(copy: Record<string, unknown>): void {
     const { type, pattern, patternProperties, format, uniqueItems } = own(
       copy,
@@ -102,7 +97,7 @@ export class BoundedSchema {
     }
     if (isObject(patternProperties)) {
       const each = Object.keys(patternProperties).map(stepsOf);
-      // Additional properties are unknown without the pattern properties.
+      // These depend on the pattern properties.
       guard(
         ["patternProperties", "additionalProperties", "unevaluatedProperties"],
         ({ characters, keys }) => Math.max(keys, 1) * each.reduce((sum, steps) => sum + steps(characters), 0),
@@ -113,7 +108,7 @@ export class BoundedSchema {
   }
 }
 
-/** Also defines a key named `__proto__`. */
+/** Assignment would not define a key `__proto__`. */
 const define = (object: object, key: string, value: unknown): void => {
   Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
 };

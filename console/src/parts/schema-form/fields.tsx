@@ -9,7 +9,7 @@ export interface FormContext {
   onWritten(id: string, isJson: boolean): void;
 }
 
-/** A part of the value without a form, edited as JSON. An empty text removes the part. */
+/** An empty text removes the value. */
 const JsonField = ({ schema, name, formData, onChange, fieldPathId, registry }: FieldProps) => {
   const { onWritten } = registry.formContext as FormContext;
   const id = fieldPathId.$id;
@@ -64,7 +64,6 @@ const withRole = (message: Message, role: string): Message =>
     ? { ...message, type: TYPE_OF_ROLE.get(role) ?? role }
     : { ...message, role };
 
-/** Edits role and text, and keeps all other fields of a message. */
 const MessagesField = (props: FieldProps) => {
   const { schema, name, formData, onChange, fieldPathId, required } = props;
   const title = schema.title ?? name;

@@ -14,22 +14,22 @@ import {
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Graphs may declare any schema. A larger form would not be usable. */
+/** Graphs may declare any schema; a larger form would not be usable. */
 const LEVELS_AT_MOST = 8;
 const NODES_AT_MOST = 400;
 const OPTIONS_AT_MOST = 20;
 const CHOICES_AT_MOST = 500;
 const CHARACTERS_OF_TEXTS = 2_000;
 
-/** Keywords with conditional fields, which a form does not support. */
+/** A form does not support conditional fields. */
 const CONDITIONAL = ["if", "dependencies", "dependentSchemas", "patternProperties", "prefixItems"] as const;
-/** Copied to the form. Validation checks all other keywords. */
+/** Validation checks all other keywords. */
 const KEPT = ["minItems", "maxItems", "minimum", "maximum", "multipleOf"] as const;
 
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value.slice(0, CHARACTERS_OF_TEXTS) : undefined;
 
-/** Title, description, default and format; the default is shown but never filled in. */
+/** The default is shown but not filled in. */
 const wordsOf = (schema: JsonSchema): RJSFSchema => {
   const title = textOf(schema["title"]);
   const description = textOf(schema["description"]);
@@ -52,7 +52,6 @@ const jsonField = (schema: JsonSchema, reason?: string): RJSFSchema => ({
 
 const isJsonField = (schema: RJSFSchema): boolean => schema.$id === JSON_FIELD;
 
-/** The subschema at a pointer `#/…/…`. */
 const resolve = (root: JsonSchema, reference: string): unknown => {
   if (!reference.startsWith("#")) return undefined;
   const path = reference.slice(1).split("/").slice(1);
@@ -67,7 +66,7 @@ const resolve = (root: JsonSchema, reference: string): unknown => {
 const isScalar = (value: unknown): boolean =>
   value === null || ["string", "number", "boolean"].includes(typeof value);
 
-/** Converts a schema into one that a form supports: without references and of bounded size. */
+/** Without references and of bounded size. */
 class Preparation {
   #nodes = 0;
   readonly #root: JsonSchema;
@@ -125,7 +124,7 @@ class Preparation {
     };
   }
 
-  /** An `allOf` often only adds a description to one schema. Several plain objects are merged. */
+  /** An `allOf` often only adds a description. Plain objects are merged. */
   #prepareAll(given: JsonSchema, all: unknown[], depth: number): RJSFSchema {
     const { allOf: _all, ...own } = given;
     const parts = all.map((part) => {
@@ -204,8 +203,7 @@ class Preparation {
     const item = isObject(items) ? this.prepare(items, depth + 1) : undefined;
     if (item === undefined || isJsonField(item))
       return jsonField(given, item?.["x-reason"] as string | undefined);
-    // Check boxes for a list of choices. A choice that occurs twice would be lost, but lists of choices are
-    // meant as sets.
+    // A choice that occurs twice is lost, but lists of choices are meant as sets.
     if (item.enum !== undefined && item.enum.length <= OPTIONS_AT_MOST)
       return { ...wordsOf(given), $id: CHOICES_FIELD, type: "array", items: item };
     const first = firstValueOf(item);
@@ -249,7 +247,7 @@ class Preparation {
   }
 }
 
-/** Returns the schema of the form, or the end of a sentence that says why no form is available. */
+/** `reason`: the end of a sentence. */
 export const formSchemaOf = (schema: unknown): { schema: RJSFSchema } | { reason: string } => {
   if (!isObject(schema)) return { reason: "the graph declares no schema" };
   try {

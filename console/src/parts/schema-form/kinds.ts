@@ -1,12 +1,12 @@
 import type { RJSFSchema } from "@rjsf/utils";
 
-/** Custom fields; a prepared schema names them in `$id`. */
+/** A prepared schema names these fields in `$id`. */
 export const JSON_FIELD = "JsonField";
 export const MESSAGES_FIELD = "MessagesField";
 
 export const CHOICES_FIELD = "ChoicesField";
 
-/** The form library would take the inherited members of objects for properties. */
+/** The form library takes inherited members for properties. */
 export const isInherited = (name: string): boolean => name in Object.prototype;
 
 const TYPES = ["string", "number", "integer", "boolean", "object", "array", "null"] as const;
@@ -23,7 +23,6 @@ const TYPE_WORDS: Readonly<Record<TypeName, string>> = {
   null: "Nothing (null)",
 };
 
-/** The first value of a new list item. */
 const FIRST_VALUES: Readonly<Record<TypeName, unknown>> = {
   string: "",
   number: 0,
@@ -34,7 +33,7 @@ const FIRST_VALUES: Readonly<Record<TypeName, unknown>> = {
   null: null,
 };
 
-/** A list, because the form library matches an option of type "null" with an undefined value. */
+/** A list, because the form library matches "null" with an undefined value. */
 export const NULL: RJSFSchema = { type: ["null"] };
 
 export const optionNameOf = ({ const: constant, title, type, enum: choices }: RJSFSchema): string => {
@@ -47,7 +46,7 @@ export const optionNameOf = ({ const: constant, title, type, enum: choices }: RJ
 const optionsOf = ({ anyOf, oneOf }: RJSFSchema): readonly RJSFSchema[] =>
   (anyOf ?? oneOf ?? []) as RJSFSchema[];
 
-/** Marks a schema whose value stays when it is emptied: a list item or a required field. */
+/** The value of a list item or a required field stays when it is emptied. */
 export const staying = (schema: RJSFSchema): RJSFSchema => {
   for (const option of optionsOf(schema)) option["x-stays"] = true;
   return { ...schema, "x-stays": true };

@@ -1,4 +1,4 @@
-/** An upper bound of the steps: `factor` times the length of the text to the power of `power`. */
+/** An upper bound in steps: `factor` times the length of the text to the power of `power`. */
 interface Cost {
   power: number;
   factor: number;
@@ -25,10 +25,7 @@ const repeated = (cost: Cost, quantifier: RegExpExecArray): Cost | undefined => 
   };
 };
 
-/**
- * An upper bound for a regular expression; undefined if none is known. Judges only the syntax, so it may
- * reject a harmless pattern but never accepts a dangerous one.
- */
+/** Judges only the syntax: may reject a harmless pattern, but accepts no dangerous one. */
 const costOf = (pattern: string): Cost | undefined => {
   const open: { cost: Cost; alternatives: number }[] = [{ cost: FREE, alternatives: 1 }];
   let at = 0;
@@ -52,7 +49,6 @@ const costOf = (pattern: string): Cost | undefined => {
       atom = product(group.cost, { power: 0, factor: group.alternatives });
       at += 1;
     } else if (character === "\\") {
-      // No bound is known for back references.
       if (/[1-9k]/.test(pattern.charAt(at + 1))) return undefined;
       at += 2;
     } else if (character === "[") {
@@ -75,10 +71,10 @@ const costOf = (pattern: string): Cost | undefined => {
 };
 
 const LONGEST_PATTERN = 2_000;
-/** Per character of the pattern, because each check compiles it. */
+/** Each check compiles the pattern. */
 const STEPS_COMPILED = 10;
 
-/** An upper bound of the steps to match a text of this length; Infinity if no bound is known. */
+/** An upper bound in steps; Infinity if none is known. */
 export const stepsOf = (pattern: string): ((characters: number) => number) => {
   const cost = pattern.length > LONGEST_PATTERN ? undefined : costOf(pattern);
   return (characters) =>

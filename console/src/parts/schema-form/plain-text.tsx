@@ -1,7 +1,4 @@
 import type { ReactNode } from "react";
 
-/**
- * Replaces `markdown-to-jsx` of the form library (vite.config.js). Texts of schemas are shown as plain text,
- * which saves the Markdown parser.
- */
+/** Replaces `markdown-to-jsx` of the form library (vite.config.js), which saves the Markdown parser. */
 export const Markdown = ({ children }: { children?: ReactNode }) => <>{children}</>;

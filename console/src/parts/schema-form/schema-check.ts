@@ -2,7 +2,6 @@ import { Validator, type OutputUnit, type Schema, type SchemaDraft } from "@cfwo
 import { truncate } from "../truncate.ts";
 import { BoundedSchema } from "./bounded-schema.ts";
 
-/** Drops undefined fields, as sending does. */
 export const asSent = (value: unknown): unknown =>
   value === undefined ? undefined : (JSON.parse(JSON.stringify(value)) as unknown);
 
@@ -12,7 +11,7 @@ export interface SchemaError {
 }
 
 const ERRORS_AT_MOST = 50;
-/** A longer schema or value is not checked while the user types. */
+/** Bounds the time while the user types. */
 const CHARACTERS_AT_MOST = 300_000;
 
 const draftOf = ({ $schema }: Readonly<Record<string, unknown>>): SchemaDraft => {
@@ -25,14 +24,14 @@ const draftOf = ({ $schema }: Readonly<Record<string, unknown>>): SchemaDraft =>
 /** The validator lists every choice, which may be thousands. */
 const CHARACTERS_OF_MESSAGE = 300;
 
-/** Keywords that only repeat an error of a nested value. */
+/** Keywords that repeat the error of a nested value. */
 const CONTAINERS = new Set([
   ..."properties patternProperties additionalProperties unevaluatedProperties items prefixItems additionalItems".split(
     " ",
   ),
   ..."unevaluatedItems allOf $ref $recursiveRef if then else dependentSchemas dependencies".split(" "),
 ]);
-/** Errors of the single alternatives say little, so only the keyword itself is reported. */
+/** The errors of single alternatives say little. */
 const ALTERNATIVES = new Set(["anyOf", "oneOf", "not", "contains"]);
 
 const pathOf = (location: string): string[] =>
@@ -81,7 +80,7 @@ const toError = ({ keyword, instanceLocation, error }: OutputUnit): SchemaError 
 };
 
 interface Check {
-  /** The validator writes to it. */
+  /** The validator writes to the schema. */
   bounded: BoundedSchema;
   validator: Validator;
 }
@@ -105,7 +104,7 @@ export class SchemaCheck {
     this.#known = checkOf(schema);
   }
 
-  /** Returns no errors if the check is impossible, e.g. for an invalid or endless schema. */
+  /** Empty if the check is impossible. */
   errorsOf(value: unknown): SchemaError[] {
     if (this.#known === undefined || value === undefined) return [];
     if (this.#last !== undefined && this.#last.value === value) return this.#last.errors;

@@ -2,7 +2,6 @@ import type { RJSFSchema } from "@rjsf/utils";
 import { isObject } from "../is-object.ts";
 import { CHOICES_FIELD, isInherited, JSON_FIELD } from "./kinds.ts";
 
-/** Larger values cannot be read or written in a form. */
 const LEAVES_AT_MOST = 400;
 const CHARACTERS_AT_MOST = 200_000;
 
@@ -51,7 +50,7 @@ const fits = (value: unknown, schema: RJSFSchema): boolean => {
 };
 
 /**
- * The end of a sentence that says why a form cannot show the value; undefined if it can.
+ * The end of a sentence; undefined if a form can show the value.
  * @param schema a prepared schema
  */
 export const unfitReason = (value: unknown, schema: RJSFSchema): string | undefined => {
@@ -61,7 +60,7 @@ export const unfitReason = (value: unknown, schema: RJSFSchema): string | undefi
   return undefined;
 };
 
-/** Keys without a field in the form. The form keeps them. */
+/** The form keeps keys without a field. */
 export const keysOutsideForm = (value: unknown, schema: RJSFSchema): string[] =>
   isObject(value) && schema.additionalProperties === undefined
     ? Object.keys(value).filter((name) => !Object.hasOwn(schema.properties ?? {}, name))

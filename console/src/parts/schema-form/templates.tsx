@@ -44,7 +44,6 @@ const Hints = ({ id, schema }: { id: string; schema: RJSFSchema }) => {
   );
 };
 
-/** Fields that render their own title and hints. */
 const isWhole = ({ type, $id, anyOf, oneOf }: RJSFSchema): boolean =>
   $id === JSON_FIELD ||
   $id === MESSAGES_FIELD ||
@@ -57,7 +56,7 @@ const Field = (props: FieldTemplateProps) => {
   const { id, label, children, errors, hidden, required, schema, disabled, readonly } = props;
   if (hidden) return <div hidden>{children}</div>;
   const isAdded = ADDITIONAL_PROPERTY_FLAG in schema;
-  // A list item has its number, and an alternative has the label of its selector.
+  // A list item has a number, and an alternative has the label of its selector.
   const isLabelled = schema["x-unlabelled"] !== true && !isWhole(schema) && !isAdded;
   const field = (
     <div className={styles.field}>
@@ -109,7 +108,6 @@ const ObjectField = (props: ObjectFieldTemplateProps) => {
         )}
     </>
   );
-  // The root needs no frame, because the page names the form.
   if (fieldPathId.path.length === 0) return <div className={styles.fields}>{fields}</div>;
   return (
     <fieldset className={styles.group}>

@@ -7,11 +7,10 @@ import {
 } from "@rjsf/utils";
 import { asSent, SchemaCheck, errorText } from "./schema-check.ts";
 
-/** `$id` holds the name of a custom field, which is not a valid schema address. */
+/** `$id` is the name of a custom field here, not a schema address. */
 const withoutFieldNames = (schema: unknown): unknown =>
   JSON.parse(JSON.stringify(schema, (key, value: unknown) => (key === "$id" ? undefined : value)));
 
-/** The check as a validator of the form library. */
 export class SchemaValidation extends SchemaCheck implements ValidatorType {
   validateFormData(value: unknown) {
     const builder = new ErrorSchemaBuilder<unknown>();

@@ -8,11 +8,9 @@ import {
 } from "@rjsf/utils";
 import styles from "./schema-form.module.css";
 
-/** An empty text removes the value, except in a list item or a required field. */
 const emptyOf = (schema: WidgetProps["schema"]): string | undefined =>
   schema["x-stays"] === true && schema.type === "string" ? "" : undefined;
 
-/** A name for screen readers where no label is visible. */
 const naming = ({ schema, label }: Pick<WidgetProps, "schema" | "label">) =>
   schema["x-unlabelled"] === true || ADDITIONAL_PROPERTY_FLAG in schema
     ? { "aria-label": label || "Value" }
@@ -49,7 +47,7 @@ const OneOf = ({ choices, ...props }: WidgetProps & { choices: readonly Choice[]
   const chosen = choices.findIndex((choice) =>
     enumOptionsIsSelected(choice.value as string, value as string),
   );
-  // Also used for alternatives (anyOf), one of which always applies: the form library gives them a default.
+  // An alternative (anyOf) always applies: the form library gives the selector a default.
   const mayBeNone = chosen === -1 || (!required && schema.default === undefined);
   return (
     <select
@@ -80,7 +78,7 @@ const BOOLEANS: readonly Choice[] = [
   { label: "Yes", value: true },
   { label: "No", value: false },
 ];
-/** A check box would show an absent value as No, although the graph's default may be Yes. */
+/** An unchecked box would look like No, although the graph's default may be Yes. */
 const YesOrNo = (props: WidgetProps) => <OneOf {...props} choices={BOOLEANS} />;
 
 const Select = (props: WidgetProps) => <OneOf {...props} choices={props.options.enumOptions ?? []} />;
