@@ -50,9 +50,13 @@ export default tseslint.config(
     },
   },
   {
-    // They keep what one stream has told until the next one has read what is stored. As state it would draw all messages twice with
-    // each token.
-    files: ["console/src/playground/branches.ts", "console/src/playground/live-thread.ts"],
+    // They keep messages of a stream until the next one has read the stored state. React state would render all messages twice
+    // per token.
+    files: [
+      "console/src/playground/branches.ts",
+      "console/src/playground/foreign-runs.ts",
+      "console/src/playground/live-thread.ts",
+    ],
     rules: { "react-hooks/refs": "off" },
   },
   {
