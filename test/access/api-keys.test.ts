@@ -21,7 +21,7 @@ afterAll(async () => {
   await server.close();
 });
 
-test.each(["/ok", "/ok/", "/ok?check_db=1"])("%s is open, for health probes carry no key", async (path) => {
+test.each(["/ok", "/ok/", "/ok?check_db=1"])("%s needs no key: health probes send none", async (path) => {
   const answer = await fetch(`${server.url}${path}`);
   expect(answer.status).toBe(200);
   expect(await answer.json()).toEqual({ ok: true });
@@ -33,7 +33,7 @@ test.each([
   ["X-Api-Key", KEYS[0]!],
   ["authorization", `Bearer ${KEYS[0]}`],
   ["authorization", `bearer ${KEYS[1]}`],
-])("each configured key opens, as %s: %s", async (name, value) => {
+])("the server accepts each configured key, sent as %s: %s", async (name, value) => {
   const answer = await fetch(`${server.url}/openapi.json`, { headers: { [name]: value } });
   expect(answer.status).toBe(200);
 });
@@ -45,12 +45,12 @@ test.each([
   `${KEYS[0]}, ${KEYS[1]}`,
   "undefined",
   "null",
-])("what is only like a key does not: %s", async (key) => {
+])("a text that only resembles a key is refused: %s", async (key) => {
   const answer = await fetch(`${server.url}/openapi.json`, { headers: { "x-api-key": key } });
   expect(answer.status).toBe(403);
 });
 
-test("an empty key is none", async () => {
+test("an empty text is not a key", async () => {
   const answer = await fetch(`${server.url}/openapi.json`, {
     headers: { "x-api-key": "", authorization: "Bearer " },
   });
@@ -62,7 +62,7 @@ test("an unauthorized request is refused before its body is read", async () => {
   expect(answer.status).toBe(401);
 });
 
-test("no key is ever written to a log line, whatever goes wrong", async () => {
+test("no log line ever contains a key, not even after an error", async () => {
   for (const key of [...KEYS, WRONG]) {
     const headers = { "x-api-key": key, authorization: `Bearer ${key}` };
     for (const path of ["/boom", "/nope", "/assistants/nope", "/names/%", "/openapi.json"]) {

@@ -8,7 +8,7 @@ import { newId } from "../../src/platform/lib/ids.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
-/** What filters of handlers find, of metadata of every kind, in both kinds of statements. */
+/** Filters returned by handlers, applied to all kinds of metadata in both kinds of statements. */
 
 const RECORDS: Readonly<Record<string, object>> = {
   empty: {},
@@ -45,7 +45,7 @@ beforeAll(async () => {
   for (const [name, metadata] of Object.entries(RECORDS)) {
     const id = newId();
     names.set(id, name);
-    // `__proto__` in a literal is no name of its own; in brackets it is.
+    // In a literal `__proto__` sets the prototype; in brackets it is an own property.
     await database.query("insert into threadloom.threads (thread_id, metadata) values ($1, $2)", [
       id,
       JSON.stringify(metadata),
@@ -123,7 +123,7 @@ const FOUND: readonly (readonly [filter: unknown, found: readonly string[]])[] =
 ];
 
 describe("a filter", () => {
-  test.each(FOUND)("%j finds the same in statements of both kinds: what it says", async (filter, found) => {
+  test.each(FOUND)("%j finds the same records in statements of both kinds", async (filter, found) => {
     expect(await raw(filter)).toEqual([...found].toSorted());
     expect(await built(filter)).toEqual([...found].toSorted());
   });
@@ -134,7 +134,7 @@ describe("a filter", () => {
     $or: Array.from({ length: many - 1 }, (_, index) => ({ owner: String(index) })),
   });
 
-  test("may have 8 levels and 200 terms, and no more", async () => {
+  test("may have at most 8 levels and 200 terms", async () => {
     expect(await raw(nested(8))).toEqual(["alice"]);
     expect(await raw(terms(200))).toEqual([]);
     expect(() => readFilter(nested(9))).toThrow(FilterError);
@@ -153,7 +153,7 @@ describe("a filter", () => {
     ["an operator and a key beside it", { owner: { $eq: "alice", other: 1 } }],
     ["an operator on top", { $not: [{ owner: "alice" }] }],
     ["an $or that is no list", { $or: { owner: "alice" } }],
-    ["an $or of what is no filter", { $or: ["alice"] }],
+    ["an $or of texts instead of filters", { $or: ["alice"] }],
     ["a $contains of objects", { members: { $contains: [{}] } }],
     ["a $contains of lists", { members: { $contains: [["alice"]] } }],
     ["a NUL", { owner: "a\0b" }],

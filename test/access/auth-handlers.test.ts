@@ -9,7 +9,7 @@ import { CallerGoneError } from "../../src/platform/domain/errors.ts";
 import { refusalOf } from "../../src/http/errors.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
-/** What becomes of the answers of a project's handlers, without a server. */
+/** How the server treats the answers of a project's handlers. These tests start no server. */
 
 const asking = (authenticate: (request: Request) => unknown, options = {}) =>
   createUserAuthentication({
@@ -35,7 +35,7 @@ const thrown = async (work: () => unknown): Promise<unknown> => {
 };
 
 describe("authenticate", () => {
-  test("is given the request as the web knows it, with its signal", async () => {
+  test("receives a web Request with its signal", async () => {
     const leaving = new AbortController();
     const seen: Record<string, unknown> = {};
     const ask = asking((request) => {
@@ -65,19 +65,19 @@ describe("authenticate", () => {
     });
   });
 
-  test("is waited for 10 seconds at most, and then nobody knows who asks", async () => {
+  test("has 10 seconds to answer, then the caller counts as unknown", async () => {
     const error = await thrown(() => asking(never, { handlerSeconds: 0.02 })(requestOf({})));
     expect(error).toMatchObject({ kind: "unavailable" });
   });
 
-  test("is not waited for by whom who has left", async () => {
+  test("is no longer awaited once its caller has disconnected", async () => {
     const leaving = new AbortController();
     const waiting = thrown(() => asking(never)(requestOf({}, { callerGone: () => leaving.signal })));
     leaving.abort(new CallerGoneError());
     expect(await waiting).toBeInstanceOf(CallerGoneError);
   });
 
-  test("is asked for a caller's signal only where somebody has to wait", async () => {
+  test("asks for the caller's signal only when it has to wait", async () => {
     const callerGone = vi.fn(() => new AbortController().signal);
     await asking(() => "alice")(requestOf({}, { callerGone }));
     expect(callerGone).not.toHaveBeenCalled();
@@ -86,7 +86,7 @@ describe("authenticate", () => {
   });
 
   test.each([undefined, null, 0, 7, true, false, "", [], ["alice"], {}, { identity: 1 }, { identity: "" }])(
-    "that returns %j is a 401 and one line in the log, however often",
+    "that returns %j causes a 401 and a single log line, however often it happens",
     async (answer) => {
       const { logger, lines } = listeningLogger();
       const ask = asking(() => answer, { logger });
@@ -103,7 +103,7 @@ describe("authenticate", () => {
     },
   );
 
-  test("passes on a user who says not to be authenticated, for handlers to look at", () => {
+  test("passes on a user with is_authenticated false, so that handlers can check it", () => {
     expect(userOf({ identity: "guest", is_authenticated: false }).user).toEqual({
       identity: "guest",
       permissions: [],
@@ -116,7 +116,7 @@ describe("authenticate", () => {
 describe("auth.cache", () => {
   const CACHE = { headers: ["authorization", "x-tenant"], ttlSeconds: 10, maxSize: 2 };
 
-  test("spares a call for the same headers that it names, and for no others", async () => {
+  test("saves a call for requests with the same values in the headers that it names, and for no others", async () => {
     const authenticate = vi.fn((request: Request) => request.headers.get("authorization") ?? "nobody");
     const ask = asking(authenticate, { cache: CACHE });
     const identityFor = async (headers: AccessRequest["headers"]) => (await ask(requestOf(headers))).identity;
@@ -126,13 +126,13 @@ describe("auth.cache", () => {
     await identityFor({ authorization: "a", "x-tenant": "blue" });
     await identityFor({ authorization: "b" });
     expect(authenticate).toHaveBeenCalledTimes(3);
-    // None of the headers: nothing tells its caller from others.
+    // With none of these headers, callers cannot be distinguished.
     await identityFor({});
     await identityFor({});
     expect(authenticate).toHaveBeenCalledTimes(5);
   });
 
-  test("keeps no refusal", async () => {
+  test("stores no refusal", async () => {
     const authenticate = vi.fn(() => {
       throw new Error("not yet");
     });
@@ -141,7 +141,7 @@ describe("auth.cache", () => {
     expect(authenticate).toHaveBeenCalledTimes(2);
   });
 
-  test("is not asked for what has to be known afresh, takes what is answered then, and forgets who is refused, but for a fault", async () => {
+  test("is bypassed when a fresh answer is required; stores that answer, and drops a user who is refused, but not after a fault", async () => {
     let answer: () => unknown = () => ({ identity: "a", permissions: ["before"] });
     const authenticate = vi.fn(() => answer());
     const ask = asking(authenticate, { cache: CACHE });
@@ -167,7 +167,7 @@ describe("auth.cache", () => {
     }
   });
 
-  test("forgets after its time, however often it was asked, and who was looked for longest ago", () => {
+  test("drops an entry when its time is up, however often it was used, and evicts the least recently used one", () => {
     let now = 0;
     const known = createKnownCallers(CACHE, () => now);
     const keyOf = (token: string): string => known.keyOf({ authorization: token }) ?? "";
@@ -187,17 +187,20 @@ describe("a handler of an event", () => {
     return () => decide(userOf("alice"), "threads", "create", { metadata: { topic: "weather" } });
   };
 
-  test.each([undefined, null, true])("that answers %j allows, and hides nothing", async (answer) => {
-    for (const given of [answer, Promise.resolve(answer)])
-      expect((await deciding(() => given)())?.filter).toBeUndefined();
-  });
+  test.each([undefined, null, true])(
+    "that answers %j allows the request and hides nothing",
+    async (answer) => {
+      for (const given of [answer, Promise.resolve(answer)])
+        expect((await deciding(() => given)())?.filter).toBeUndefined();
+    },
+  );
 
-  test("that answers false, or promises it, refuses", async () => {
+  test("that answers false, or a promise of false, refuses", async () => {
     for (const answer of [false, Promise.resolve(false)])
       expect(await thrown(deciding(() => answer))).toMatchObject({ kind: "forbidden" });
   });
 
-  test.each([0, 1, "", "yes", Symbol("x"), 1n])("that answers %s is at fault", async (answer) => {
+  test.each([0, 1, "", "yes", Symbol("x"), 1n])("that answers %s causes a server error", async (answer) => {
     for (const given of [answer, Promise.resolve(answer)])
       expect(await thrown(deciding(() => given))).toBeInstanceOf(HandlerError);
   });
@@ -206,18 +209,18 @@ describe("a handler of an event", () => {
     ["a list", []],
     ["a list of filters", [{ owner: "alice" }]],
     ["a date", new Date(0)],
-    ["a filter that nobody understands", { owner: { $in: ["alice"] } }],
-  ])("that answers %s is at fault, with the reason for the log", async (_name, answer) => {
+    ["a filter with an unknown operator", { owner: { $in: ["alice"] } }],
+  ])("that answers %s causes a server error whose reason is logged", async (_name, answer) => {
     const error = await thrown(deciding(() => answer));
     expect(error).toBeInstanceOf(HandlerError);
     expect((error as Error).cause).toBeInstanceOf(FilterError);
   });
 
-  test("that hangs is given up, and then nobody knows who may do what", async () => {
+  test("that hangs is given up, and the permission counts as unknown", async () => {
     expect(await thrown(deciding(never, { handlerSeconds: 0.02 }))).toMatchObject({ kind: "unavailable" });
   });
 
-  test("that filters by a key whose values are sealed is at fault: it would hide everything", async () => {
+  test("that filters by a key whose values are encrypted causes a server error: such a filter would hide everything", async () => {
     const encryptedKeys = new Set(["owner", "floor"]);
     for (const filter of [
       { owner: "alice" },
@@ -230,7 +233,7 @@ describe("a handler of an event", () => {
     expect((await deciding(() => ({ team: "owner" }), { encryptedKeys })())?.filter).toBeDefined();
   });
 
-  test("may change in place what it is given, at any depth: that is granted, and what was asked for stays as it is", async () => {
+  test("may change its value in place at any depth: the change is granted, and the original request stays unchanged", async () => {
     const asked = () => ({
       ...{ thread_id: "t", assistant_id: "a", run_id: "r", status: "pending" as const },
       metadata: { tags: { of: ["weather"] } },
@@ -255,10 +258,10 @@ describe("a handler of an event", () => {
     const { metadata, kwargs } = granted!.value;
     expect(metadata).toEqual({ tags: { of: ["news"] } });
     expect(kwargs.config).toEqual({ configurable: { deep: { model: "large" } }, tags: ["one", "two"] });
-    // What it has not looked at was not copied: it may be megabytes.
+    // The server copies only what the handler reads, because this value may be megabytes.
     expect(kwargs.input).toBe(before.kwargs.input);
 
-    // However a handler takes it over, also if it keeps it for itself.
+    // This holds however the handler stores the value, also if it keeps a reference.
     for (const takeOver of [
       (value: Given) => (value.kwargs = { ...value.kwargs }),
       (value: Given) => (value.kwargs = structuredClone(value.kwargs)),
@@ -276,7 +279,7 @@ describe("a handler of an event", () => {
     }
   });
 
-  test("may put other metadata in the place of those asked for, and nothing that a client could not send", async () => {
+  test("may replace the requested metadata with other metadata, but only with values that a client could send", async () => {
     const granted = await deciding(({ value }) => {
       (value as { metadata: object }).metadata = { owner: "alice" };
     })();

@@ -12,11 +12,11 @@ const files = readdirSync(SOURCE, { recursive: true, encoding: "utf8" }).filter(
 const mentioning = (word: string): string[] =>
   files.filter((file) => readFileSync(`${SOURCE}${file}`, "utf8").includes(word)).sort();
 
-test("only authorization makes a visibility", () => {
+test("only authorization creates a visibility", () => {
   expect(mentioning("grantVisibility")).toEqual(["access/authorize.ts", "access/visibility.ts"]);
 });
 
-test("a repository makes a condition of what it is given, except where it only adds, and for items", () => {
+test("every repository turns its visibility into a condition, except where it only inserts, and for store items", () => {
   expect(mentioning("_visibility")).toEqual([
     "api/assistants/system/repository.ts",
     "api/crons/repository.ts",
@@ -33,13 +33,13 @@ test("a repository makes a condition of what it is given, except where it only a
   ]).toEqual([1, 1, 1]);
 });
 
-test("no route says that the server itself is calling", () => {
+test("no route claims that the server itself is the caller", () => {
   expect(mentioning("THE_SERVER").filter((file) => /routes\.ts$|answers\.ts$|^http\//.test(file))).toEqual(
     [],
   );
 });
 
-test("whoever has got in sees everything", async () => {
+test("a caller with access sees everything", async () => {
   const authorize = createAuthorize();
   for (const caller of [ANONYMOUS, THE_SERVER, { kind: "key", id: "0123", scopes: KEY_SCOPES } as const]) {
     const visibility = await authorize(caller, "threads", "read", {});
@@ -52,7 +52,7 @@ test("whoever has got in sees everything", async () => {
 
 const request = (headers: Record<string, string>) => ({ method: "GET", url: "/info", headers });
 
-test("a request with a key is made by that key, which its id does not tell", () => {
+test("a request with a key has that key as its caller, and the caller's id does not reveal the key", () => {
   const authenticate = createAuthenticate(["first", "second"]);
   const [first, second] = ["first", "second"].map((key) => authenticate(request({ "x-api-key": key })));
   expect(first).toEqual({ kind: "key", id: "a7937b64b8ca", scopes: KEY_SCOPES });
@@ -60,7 +60,7 @@ test("a request with a key is made by that key, which its id does not tell", () 
   expect(authenticate(request({ authorization: "Bearer first" }))).toEqual(first);
 });
 
-test("without keys, and where everybody is let in, the caller is anonymous", () => {
+test("the caller is anonymous if there are no keys, or if the route is open", () => {
   expect(createAuthenticate([])(request({ "x-api-key": "any" }))).toBe(ANONYMOUS);
   const open = { ...request({ "x-api-key": "first" }), isOpen: true };
   expect(createAuthenticate(["first"])(open)).toBe(ANONYMOUS);

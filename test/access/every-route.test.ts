@@ -12,7 +12,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Every route of the server as it stands: a new room is covered without a word here. */
+/** The routes are read from the running server, so new routes are covered automatically. */
 const everyRoute = (): { method: string; path: string }[] => {
   const document = server.app.swagger() as { paths: Record<string, Record<string, unknown>> };
   const described = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -36,11 +36,14 @@ const everyRoute = (): { method: string; path: string }[] => {
   return [...described, ...further.map((path) => ({ method: "GET", path }))];
 };
 
-/** Health probes, clients before they sign in, and what a page loads by an address carry no key. The page of the API is empty without one. */
+/**
+ * Health probes, clients before they sign in, and assets that a page loads by address carry no key. The API page contains no data without
+ * one.
+ */
 const isOpen = (method: string, path: string): boolean =>
   ["/ok", "/info"].includes(path) || (method === "GET" && /^\/ui\/|^\/docs$|^\/docs\/static\//.test(path));
 
-test("without a key every route but open ones is a 401, with a wrong one a 403", async () => {
+test("every route that is not open answers 401 without a key, and 403 with a wrong one", async () => {
   const routes = everyRoute();
   expect(routes.length).toBeGreaterThan(15);
   for (const { method, path } of routes) {
@@ -57,6 +60,6 @@ test("without a key every route but open ones is a 401, with a wrong one a 403",
   }
 });
 
-test("no key reaches a log line of the whole server", () => {
+test("no log line of the whole server contains a key", () => {
   expect(server.lines.filter((line) => line.includes("canary"))).toEqual([]);
 });

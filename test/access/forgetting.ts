@@ -1,6 +1,6 @@
 /*
- * Not run, but checked by `npm run typecheck`: each line that forgets who is calling is an error there, and one that
- * no longer is makes the check fail ("Unused '@ts-expect-error' directive").
+ * `npm run typecheck` checks this file; it is never run. Each line that forgets the caller is a type error, and a line that no longer is
+ * one makes the check fail ("Unused '@ts-expect-error' directive").
  */
 import type { Authorize } from "../../src/access/authorize.ts";
 import type { Caller } from "../../src/access/caller.ts";
@@ -30,23 +30,23 @@ export const aRoute =
     app.get("/forgetful", async (request) => {
       const caller: Caller = request.caller;
       await assistants.get(caller, ID);
-      // @ts-expect-error a route asks a service for nobody
+      // @ts-expect-error a route calls a service without a caller
       await assistants.get(ID);
       await threads.read(caller, ID);
-      // @ts-expect-error a route asks a service for nobody
+      // @ts-expect-error a route calls a service without a caller
       await threads.read(ID);
-      // @ts-expect-error a route asks a service for nobody
+      // @ts-expect-error a route calls a service without a caller
       await runs.get(RUN);
-      // @ts-expect-error a route asks a service for nobody
+      // @ts-expect-error a route calls a service without a caller
       await store.get({ namespace: ["n"], key: "k", refresh_ttl: undefined });
-      // @ts-expect-error what a client says of itself is no caller
+      // @ts-expect-error a header sent by a client is not a caller
       await assistants.get(request.headers["x-api-key"], ID);
-      // @ts-expect-error no such kind of caller
+      // @ts-expect-error this kind of caller does not exist
       await assistants.get({ kind: "admin" }, ID);
     });
   };
 
-/** A service that forgets to ask. */
+/** A service that forgets to authorize. */
 export const aService = async (
   authorize: Authorize,
   caller: Caller,
@@ -57,37 +57,37 @@ export const aService = async (
 ): Promise<void> => {
   const visibility = await authorize(caller, "assistants", "read", { assistant_id: ID });
   await assistants.find(visibility, ID);
-  // @ts-expect-error nobody was asked
+  // @ts-expect-error the service did not authorize
   await assistants.find(ID);
-  // @ts-expect-error a caller is not yet allowed to see anything
+  // @ts-expect-error a caller is not a visibility
   await assistants.find(caller, ID);
-  // @ts-expect-error the answer was not waited for
+  // @ts-expect-error the service did not await the answer
   await assistants.find(authorize(caller, "assistants", "read", { assistant_id: ID }), ID);
-  // @ts-expect-error what is wanted was not said
+  // @ts-expect-error the call does not say what it wants to read
   await authorize(caller, "assistants", "read");
-  // @ts-expect-error what is stored is what was granted, and reading grants nothing to store
+  // @ts-expect-error only granted values are stored, and reading grants none
   await assistants.create(visibility, { assistantId: ID, graphId: "agent" });
-  // @ts-expect-error the same of a thread
+  // @ts-expect-error only granted values are stored, and reading grants none
   await threads.insert(await authorize(caller, "threads", "read", { thread_id: ID }), {});
-  // @ts-expect-error nobody was asked
+  // @ts-expect-error the service did not authorize
   await threads.find(ID);
-  // @ts-expect-error what was asked for is another resource
+  // @ts-expect-error the service authorized another resource
   await threads.find(visibility, ID);
-  // @ts-expect-error what was asked for is another resource
+  // @ts-expect-error the service authorized another resource
   await runs.find(visibility, RUN);
-  // @ts-expect-error nobody was asked
+  // @ts-expect-error the service did not authorize
   await runs.find(RUN);
-  // @ts-expect-error nobody was asked
+  // @ts-expect-error the service did not authorize
   await store.get([{ namespace: ["n"], key: "k", refreshTtl: false }]);
-  // @ts-expect-error no such action of this resource
+  // @ts-expect-error this resource has no such action
   await authorize(caller, "assistants", "create_run", {});
 };
 
-/** A visibility that authorization did not make. */
+/** A visibility that authorization did not create. */
 export const forged = (genuine: Visibility<"threads">): Visibility<"threads">[] => [
   genuine,
-  // @ts-expect-error it looks the same, but its private field is not there
+  // @ts-expect-error the object has the same shape, but not the private field
   { resource: "threads", condition: () => "true", where: genuine.where },
-  // @ts-expect-error a copy has lost its private field
+  // @ts-expect-error a copy loses the private field
   { ...genuine },
 ];

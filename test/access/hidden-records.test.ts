@@ -6,7 +6,7 @@ import { newId } from "../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { ROUTES } from "./route-table.ts";
 
-/** Each route, asked by somebody for the records of somebody else. A new route is covered by its line in the table. */
+/** Each route is called by one user for the records of another. A new route is covered by its line in the table. */
 
 const KEYS = { me: "canary-5a0e-mine", them: "canary-8b3d-theirs" };
 type Owner = keyof typeof KEYS;
@@ -17,7 +17,7 @@ const idOf = (owner: Owner): string => {
   return caller.kind === "key" ? caller.id : "";
 };
 
-/** Each sees what is its own, and everybody the assistants of the graphs. */
+/** Each caller sees its own records, and all callers see the assistants of the graphs. */
 const authorize: Authorize = async (caller, resource, _action, value) =>
   caller.kind !== "key" || resource === "store"
     ? grantVisibility(resource, undefined, value)
@@ -29,7 +29,7 @@ const authorize: Authorize = async (caller, resource, _action, value) =>
       );
 
 let server: TestServer;
-/** By the names of the paths' parameters. */
+/** By the names of the path parameters. */
 type Ids = Record<string, string>;
 let theirs: Ids;
 const missing: Ids = {
@@ -77,7 +77,7 @@ test.each(
   Object.entries(ROUTES).filter(
     ([route, { isEndless }]) => !isEndless && /:(thread|run|assistant|cron)_id/.test(route),
   ),
-)("%s answers for a hidden record what it answers for none", async (route, { body }) => {
+)("%s gives the same answer for a hidden record and a missing one", async (route, { body }) => {
   const [method = "", path = ""] = route.split(" ");
   const asked =
     typeof body === "object" && body !== null && "assistant_id" in body ? { ...body, ...RUN } : body;
@@ -97,7 +97,7 @@ test.each(
   expect(hidden.text).toBe(named);
 });
 
-test("nothing of it was changed, and whose it is still finds it", async () => {
+test("the hidden records are unchanged, and their owner still finds them", async () => {
   const { thread_id, run_id, assistant_id, cron_id } = theirs;
   const cron = await send("them", "GET", `/runs/crons/${cron_id}`);
   expect(JSON.parse(cron.text)).toMatchObject({ enabled: true });
@@ -109,7 +109,7 @@ test("nothing of it was changed, and whose it is still finds it", async () => {
 });
 
 test.each(["/threads/search", "/assistants/search", "/runs/search", "/runs/crons/search"])(
-  "%s leaves out what is hidden",
+  "%s omits hidden records",
   async (path) => {
     const found = await send("me", "POST", path, {});
     for (const id of [theirs.thread_id, theirs.run_id, theirs.assistant_id, theirs.cron_id])

@@ -9,7 +9,7 @@ import { userOf } from "../../src/access/auth/users.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
-/** Rounds of many callers, with a provider of identities that answers when a test lets it. */
+/** Rounds of reauthorization for many callers, with an identity provider that answers when a test lets it. */
 
 const EVERY_MS = 200;
 const closing: Reauthorization[] = [];
@@ -58,7 +58,7 @@ const aProvider = (everyMs = EVERY_MS) => {
 const isUnavailable = ({ signal }: HeldAccess): boolean =>
   (signal.reason as { kind?: string } | undefined)?.kind === "unavailable";
 
-test("a user is asked about once at a time, whatever headers the connections have, and others wait for none of it", async () => {
+test("each user has one authorization call at a time, whatever headers the connections have, and users do not wait for each other", async () => {
   const { hold, hang, open, answered } = aProvider();
   hang((user) => user === "mallory");
   for (let index = 0; index < 100; index += 1) hold("mallory", { "x-made-up": String(index) });
@@ -71,7 +71,7 @@ test("a user is asked about once at a time, whatever headers the connections hav
   expect(others.filter(({ signal }) => signal.aborted)).toEqual([]);
 });
 
-test("who nobody could be asked about for two intervals is ended, and the log says that rounds don't keep up", async () => {
+test("connections of a user who was not checked for two intervals end, and the log says that the rounds are too slow", async () => {
   const { hold, hang, lines } = aProvider();
   hang(() => true);
   const held = [
@@ -83,7 +83,7 @@ test("who nobody could be asked about for two intervals is ended, and the log sa
   expect(lines.join("")).toContain("takes longer than ACCESS_CHECK_SECONDS");
 });
 
-test("what hung is asked about again once it answers, and nobody has lost anything who was in time", async () => {
+test("a user whose check hung is checked again once it answers, and users who answered in time lose nothing", async () => {
   const { hold, hang, open, answered } = aProvider(1_200);
   hang((user) => user === "slow");
   const [slow, quick] = [hold("slow"), hold("quick")];

@@ -4,13 +4,13 @@ import type { Caller } from "../../src/access/caller.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { MISSING, ROUTES } from "./route-table.ts";
 
-/** A wildcard is printed below the route that it branches off from, without what stands between. */
+/** Fastify prints a wildcard below the route that it branches off from, without the part between them. */
 const PRINTED_OTHERWISE = new Map([
   ["/docs*", "/docs/static/*"],
   ["/console*", "/console/*"],
 ]);
 
-/** The routes of Fastify's tree: a line has the rest of a path under that of its parent, and its methods. */
+/** The routes of Fastify's tree: a line continues the path of its parent, and lists its methods. */
 const routesOf = (tree: string): string[] => {
   const above: string[] = [];
   return tree.split("\n").flatMap((line) => {
@@ -50,14 +50,14 @@ beforeEach(() => {
   callers = [];
 });
 
-test("every route has its line in the table, and no line is left over", () => {
+test("every route has a line in the table, and no line is left over", () => {
   const routes = routesOf(server.app.printRoutes({ commonPrefix: false }));
   expect(routes.length).toBeGreaterThan(50);
   expect(routes.toSorted()).toEqual(Object.keys(ROUTES).toSorted());
 });
 
 test.each(Object.entries(ROUTES).filter(([route]) => !route.startsWith("OPTIONS")))(
-  "%s asks for each of its events, as the caller of the request",
+  "%s authorizes each of its events, with the caller of the request",
   async (route, { events, body, query = "", isEndless = false }) => {
     const [method = "", path = ""] = route.split(" ");
     const answer = await fetch(`${server.url}${path.replace(/:\w+/g, MISSING).replace("*", "/x")}${query}`, {

@@ -1,18 +1,18 @@
 import type { Actions, Resource } from "../../src/access/actions.ts";
 import { OPEN_ROUTES } from "../../src/http/open-routes.ts";
 
-/** For every route of the server what is asked of authorization, and for which resource. A new route needs its line here. */
+/** The events that every route authorizes, and their resources. A new route needs a line here. */
 
 type Event = { [R in Resource]: `${R}:${Actions[R]}` }[Resource];
 export interface Expected {
   events: readonly Event[];
   body?: unknown;
   query?: string;
-  /** Answers with a stream that never ends, also for a record that is not there. */
+  /** Answers with an endless stream, also for a missing record. */
   isEndless?: true;
 }
 
-/** Nobody's records: what everybody who has got in may see. */
+/** Records without an owner, which every caller may see. */
 const NOTHING: Expected = { events: [] };
 const asks = (...events: Event[]): Expected => ({ events });
 const given = (body: unknown, ...events: Event[]): Expected => ({ events, body });
@@ -82,7 +82,7 @@ export const ROUTES: Record<string, Expected> = {
     "threads:read",
     ...creation.events,
   ),
-  // A WebSocket; any other request finds nothing there.
+  // A WebSocket route; other requests get a 404.
   "GET /threads/:thread_id/stream/events": NOTHING,
   "GET /threads/:thread_id/stream": { ...asks("threads:read"), isEndless: true },
   "POST /threads/:thread_id/stream/events": {
@@ -112,7 +112,7 @@ export const ROUTES: Record<string, Expected> = {
   "POST /runs/crons/search": given({}, "crons:search"),
   "POST /runs/crons/count": given({}, "crons:search"),
   "GET /runs/crons/:cron_id": asks("crons:read"),
-  // Of one that is there also what creating its runs asks for, which depends on it.
+  // For an existing cron the route also authorizes run creation, which depends on the cron.
   "PATCH /runs/crons/:cron_id": given({ enabled: false }, "crons:update"),
   "DELETE /runs/crons/:cron_id": asks("crons:delete"),
 
@@ -128,8 +128,8 @@ export const ROUTES: Record<string, Expected> = {
 };
 
 /**
- * Why a route asks for no event: it is open to everybody, as the server's own table says, or answers nobody's records to each caller
- * who has a key. A route stands in one of the two or has events.
+ * Why a route authorizes no event: it is open, as the server's own table says, or it answers records without an owner to each caller with a
+ * key. Every route is listed here or has events.
  */
 export const WITHOUT_EVENTS: Record<string, "open" | "any key"> = {
   ...Object.fromEntries([...OPEN_ROUTES.keys()].map((route) => [route, "open" as const])),
@@ -139,6 +139,6 @@ export const WITHOUT_EVENTS: Record<string, "open" | "any key"> = {
   "GET /console/caller": "any key",
   "GET /metrics": "any key",
   "GET /queue": "any key",
-  // A WebSocket asks as it is used; any other request finds nothing there.
+  // A WebSocket authorizes each command; other requests get a 404.
   "GET /threads/:thread_id/stream/events": "any key",
 };

@@ -10,7 +10,7 @@ const SCHEMA = "threadloom";
 const MINE = "00000000-0000-7000-8000-000000000001";
 const THEIRS = "00000000-0000-7000-8000-000000000002";
 
-/** What a filter `{owner: …}` would come to. */
+/** The condition that a filter `{owner: …}` becomes. */
 const owned =
   (owner: string): Condition =>
   (metadata, parameter) =>
@@ -38,8 +38,8 @@ afterAll(async () => {
   await fresh.drop();
 });
 
-describe("what somebody may see", () => {
-  test("is a condition of a raw statement, after the parameters that it has", async () => {
+describe("a visibility", () => {
+  test("is a condition of a raw statement, after its own parameters", async () => {
     const visibility = grantVisibility("threads", owned("me"));
     const find = async (threadId: string) => {
       const values: unknown[] = [threadId];
@@ -51,7 +51,7 @@ describe("what somebody may see", () => {
     expect(await find(THEIRS)).toEqual([]);
   });
 
-  test("is a condition of a Kysely query, among others of its own", async () => {
+  test("is a condition of a Kysely query, beside its own conditions", async () => {
     const visibility = grantVisibility("threads", owned("them"));
     const found = await queriesOver(database)
       .selectFrom("threads")
@@ -63,7 +63,7 @@ describe("what somebody may see", () => {
     expect(found).toEqual([{ thread_id: THEIRS }]);
   });
 
-  test("can be asked of another table, which is not looked at where everything is visible", () => {
+  test("can check another table, which is not read if everything is visible", () => {
     const within = (condition: string) =>
       `exists (select from threadloom.threads thread where thread.thread_id = run.thread_id and (${condition}))`;
     const all = grantVisibility("threads");

@@ -1,6 +1,9 @@
 import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
 
-/** A team in which Ann alone removes threads, and she none that are kept; what handlers of threads were told is noted. */
+/**
+ * A team in which only Ann may remove threads, and only those that are not marked to be kept. `ttls` records each `ttl` that a handler of
+ * threads received.
+ */
 export const told: unknown[] = [];
 
 const asked = (value: unknown): Record<string, unknown> => value as Record<string, unknown>;

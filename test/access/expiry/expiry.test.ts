@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { told } from "./auth.ts";
 
-/** Who gives a thread a time to live removes it, only later. */
+/** Giving a thread a time to live is a delayed deletion, so it needs the permission to delete. */
 
 let server: TestServer;
 beforeAll(async () => {
@@ -36,28 +36,28 @@ test.each([
   ["removes it", { ttl: { strategy: "delete", ttl: 0.02 } }],
   ["removes it, in minutes alone", { ttl: 0.02 }],
   ["removes its history", { ttl: { strategy: "keep_latest", ttl: 0.02 } }],
-])("who may not delete a thread gives it no time to live that %s", async (_, patch) => {
+])("a user who may not delete a thread cannot give it a time to live that %s", async (_, patch) => {
   const thread = await aThread({ metadata: { kept: "no" } });
   expect((await ask("bob", "PATCH", thread, { metadata: { a: 1 } })).status).toBe(200);
   expect((await ask("bob", "PATCH", thread, { ...patch, metadata: { b: 2 } })).status).toBe(403);
   expect(await ttlOf(thread)).toBeUndefined();
 });
 
-test("nor does whom the filter of deletions hides it from: the answer is that of a deletion", async () => {
+test("a user from whom the filter of deletions hides a thread gets the answer of a deletion", async () => {
   const thread = await aThread({ metadata: { kept: "yes" } });
   expect((await ask("ann", "PATCH", thread, { ttl: 5 })).status).toBe(404);
   expect((await ask("ann", "DELETE", thread)).status).toBe(404);
   expect(await ttlOf(thread)).toBeUndefined();
 });
 
-test("who may delete it gives it one, and the handler sees it and may change it", async () => {
+test("a user who may delete a thread can give it a time to live; the handler sees the value and may change it", async () => {
   const thread = await aThread({ metadata: { kept: "no" } });
   const { body } = await ask("ann", "PATCH", thread, { ttl: 5_000 });
   expect(body.ttl).toMatchObject({ strategy: "delete", ttl_minutes: 1_000 });
   expect(told).toEqual([undefined, { strategy: "delete", ttl: 5_000 }]);
 });
 
-test("a thread of one's own is made with one, of which the handler is told; one that is there stays as it is", async () => {
+test("a user creates a thread with a time to live, which the handler sees; an existing thread keeps its own", async () => {
   const ttl = { strategy: "delete", ttl: 60 };
   const made = await ask("bob", "POST", "/threads", { ttl });
   expect(made.status).toBe(200);

@@ -4,7 +4,7 @@ import { hashOf, idOf, makeKey } from "../../../src/access/keys/key-text.ts";
 import type { KeysAsStored, UsableKey } from "../../../src/access/keys/repository.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/** A table of keys in memory, and what was asked of it. */
+/** A table of keys in memory, which counts its queries. */
 const aTable = () => {
   const table = {
     version: 1,
@@ -74,7 +74,7 @@ test("a key is known within a second of its creation, and refused within a secon
   expect([book.isInUse, book.holds(caller as never)]).toEqual([true, false]);
 });
 
-test("unknown keys ask nothing of the database, however many are tried", async () => {
+test("unknown keys cause no database queries, however many are tried", async () => {
   const table = aTable();
   table.add(makeKey());
   const book = await open(table);
@@ -84,7 +84,7 @@ test("unknown keys ask nothing of the database, however many are tried", async (
   expect(table.asked).toBeLessThan(30);
 });
 
-test("a key that expires is refused from then on", async () => {
+test("an expired key is refused immediately", async () => {
   const table = aTable();
   const [key, past] = [makeKey(), makeKey()];
   table.add(key, { expiresInSeconds: 5 });
@@ -97,7 +97,7 @@ test("a key that expires is refused from then on", async () => {
   expect(book.isInUse).toBe(true);
 });
 
-test("when the keys can't be read, none of the table is trusted for longer than a second", async () => {
+test("if the keys can't be read, cached keys are trusted for at most one second", async () => {
   const table = aTable();
   const key = makeKey();
   table.add(key);
@@ -111,14 +111,14 @@ test("when the keys can't be read, none of the table is trusted for longer than 
   expect(book.find(hashOf(key))).not.toBeInstanceOf(Promise);
 });
 
-test("requests that come while the loop was blocked ask once for all", async () => {
+test("requests that arrive while the event loop is blocked cause one query together", async () => {
   const table = aTable();
   const key = makeKey();
   table.add(key);
   const book = await open(table);
   vi.setSystemTime(Date.now());
   const before = table.asked;
-  // Time passes and no timer has run.
+  // The clock moves on, but no timer has run yet.
   vi.spyOn(performance, "now").mockReturnValue(performance.now() + 5_000);
   try {
     table.revokeAll();
@@ -130,7 +130,7 @@ test("requests that come while the loop was blocked ask once for all", async () 
   }
 });
 
-test("the last use is noted once a minute, and when the server stops", async () => {
+test("the last use is stored once a minute, and when the server stops", async () => {
   const table = aTable();
   const key = makeKey();
   table.add(key);
@@ -146,7 +146,7 @@ test("the last use is noted once a minute, and when the server stops", async () 
   expect(table.noted).toHaveLength(2);
 });
 
-test("a scope that this version does not know opens nothing", async () => {
+test("a scope that this version does not know grants nothing", async () => {
   const table = aTable();
   const key = makeKey();
   table.add(key, { scopes: ["everything", "read"] });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { hashOf, idOf, isKeyText, makeKey } from "../../../src/access/keys/key-text.ts";
 
-test("a key is recognised by its prefix and its checksum, and no two are the same", () => {
+test("a key is recognised by its prefix and its checksum, and no two keys are equal", () => {
   const keys = Array.from({ length: 1_000 }, makeKey);
   expect(new Set(keys).size).toBe(1_000);
   for (const key of keys) {
@@ -10,7 +10,7 @@ test("a key is recognised by its prefix and its checksum, and no two are the sam
   }
 });
 
-test("what is only like a key is none", () => {
+test("a text that only resembles a key is not one", () => {
   const key = makeKey();
   const other = key.at(10) === "a" ? "b" : "a";
   for (const text of [
@@ -26,7 +26,7 @@ test("what is only like a key is none", () => {
   }
 });
 
-test("its id is the start of its hash, which does not reveal it", () => {
+test("a key's id is the start of its hash, which does not reveal the key", () => {
   const key = makeKey();
   expect(idOf(hashOf(key))).toMatch(/^[0-9a-f]{12}$/);
   expect(key).not.toContain(idOf(hashOf(key)));

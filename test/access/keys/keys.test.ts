@@ -8,7 +8,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/** Keys of the table, on a server that has none in its configuration. */
+/** Keys in the table, on a server without configured keys. */
 
 let server: TestServer;
 let replica: TestServer;
@@ -16,7 +16,7 @@ let database: Database;
 let repository: KeyRepository;
 beforeAll(async () => {
   server = await startTestServer({ corsAllowOrigins: [] });
-  // As a process that listens to no signals.
+  // This replica does not listen to notifications, so it has to poll.
   replica = await startTestServer({ connectionString: server.connectionString, databaseListen: false });
   database = openDatabase({
     connectionString: server.connectionString,
@@ -33,7 +33,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Secrets that no log line may hold. */
+/** Secrets that must not appear in any log line. */
 const made: string[] = [];
 const create = async (name: string, scopes: KeyScope[], expiresInSeconds?: number): Promise<string> => {
   const key = makeKey();
@@ -51,14 +51,14 @@ const becomes = async (status: number, ...asked: Parameters<typeof ask>): Promis
   await eventually(`the answer ${status}`, async () => (await ask(...asked)) === status);
 };
 
-describe("a server whose first key is made while it runs", () => {
-  test("is open before, to pages of this machine alone", async () => {
+describe("a server whose first key is created while it runs", () => {
+  test("needs no key before that, and accepts pages of this machine only", async () => {
     expect(await ask(server, undefined)).toBe(200);
     const page = await fetch(`${server.url}/openapi.json`, { headers: { origin: "https://app.example" } });
     expect(page.status).toBe(403);
   });
 
-  test("asks for a key from then on, on every server, and pages of other origins may bring one", async () => {
+  test("then asks for a key on every server, and pages of other origins may send one", async () => {
     const key = await create("first", ["admin"]);
     await becomes(401, server, undefined);
     await becomes(401, replica, undefined);
@@ -73,7 +73,7 @@ describe("a server whose first key is made while it runs", () => {
     expect([asked.status, asked.headers.get("access-control-allow-origin")]).toEqual([200, "*"]);
   });
 
-  test("does not open when the last key is revoked or has expired", async () => {
+  test("still asks for a key after the last one is revoked or has expired", async () => {
     const brief = await create("brief", ["read"], 0.001);
     const [first] = await repository.list({ withRevoked: false });
     await repository.revoke(first!.key_id);
@@ -106,7 +106,7 @@ describe("scopes", () => {
     };
   };
 
-  test("say what a key is good for", async () => {
+  test("limit which requests a key may make", async () => {
     const keys = {
       admin: await create("admin", ["admin"]),
       run: await create("run", ["run"]),
@@ -134,7 +134,7 @@ describe("scopes", () => {
     expect(Object.values(await statuses(keys.admin))).toEqual([200, 200, 200, 200, 200, 200, 200, 200]);
   });
 
-  test("refuse with one sentence that names the scope", async () => {
+  test("refuse with one sentence that names the missing scope", async () => {
     const answer = await fetch(`${server.url}/threads`, {
       method: "POST",
       headers: { "x-api-key": made.at(-1)!, "content-type": "application/json" },
@@ -147,14 +147,14 @@ describe("scopes", () => {
   });
 });
 
-describe("what is stored", () => {
-  test("is a hash alone: no key stands in the table", async () => {
+describe("the table of keys", () => {
+  test("contains only a hash, never a key", async () => {
     const rows = await database.query("select to_jsonb(key)::text as text from threadloom.api_keys key");
     const text = JSON.stringify(rows);
     for (const key of made) expect(text).not.toContain(key.slice(3));
   });
 
-  test("a name is given once, until its key is revoked", async () => {
+  test("accepts a name only once, until its key is revoked", async () => {
     await expect(create("admin", ["read"])).rejects.toMatchObject({ code: "23505" });
     const found = await repository.find("admin");
     await repository.revoke(found!.key_id);
@@ -162,20 +162,20 @@ describe("what is stored", () => {
     expect((await repository.find("admin"))?.key_id).not.toBe(found?.key_id);
   });
 
-  test("a key is revoked once", async () => {
+  test("lets a key be revoked only once", async () => {
     const found = await repository.find("read");
     expect(await repository.revoke(found!.key_id)).toMatchObject({ status: "revoked" });
     expect(await repository.revoke(found!.key_id)).toBeUndefined();
   });
 
-  test("all of them are forgotten only when each is revoked", async () => {
+  test("can be emptied only after every key is revoked", async () => {
     expect(await repository.forgetRevoked()).toBeUndefined();
     for (const { key_id } of await repository.list({ withRevoked: false })) await repository.revoke(key_id);
     expect(await repository.forgetRevoked()).toBeGreaterThan(4);
     await becomes(200, server, undefined);
   });
 
-  test("no key reaches a log line, an error or the process that lists them", () => {
+  test("no key appears in a log line, an error or the output of the command that lists keys", () => {
     const told = [...server.lines, ...replica.lines].join("");
     for (const key of made) expect(told).not.toContain(key.slice(3, 40));
   });

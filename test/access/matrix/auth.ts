@@ -1,6 +1,6 @@
 import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
 
-/** Users by their names; each owns what it makes. Some of them are what a matrix has to try. */
+/** Users by name; each user owns the records they create. Some names get a special behaviour that the matrix tests. */
 export const auth = new Auth()
   .authenticate((request: Request) => {
     const name = /^Bearer ([a-z]+\d*)$/.exec(request.headers.get("authorization") ?? "")?.[1];
@@ -13,7 +13,7 @@ export const auth = new Auth()
     if (user.identity === "denied") return false;
     const owned = value as { metadata?: Record<string, unknown> };
     owned.metadata = { ...owned.metadata, owner: user.identity };
-    // Sees nothing, and what it makes has the owner of another name.
+    // Sees nothing, and creates records under the name of another owner.
     if (user.identity === "hider")
       return { $and: [{ owner: "nobody" }, { owner: { $contains: "hider" } }] } as never;
     return { owner: user.identity };

@@ -1,26 +1,26 @@
 import { once } from "node:events";
 import WebSocket from "ws";
 
-/** The cells of the matrix of access: one request each, its answer, and what must not stand in it. */
+/** A cell of the access matrix: one request, its answer, and the texts that the answer must not contain. */
 
 export interface Answer {
   status: number;
-  /** All but those that differ with each answer. */
+  /** All headers except those that differ in each answer. */
   headers: Record<string, string>;
   text: string;
-  /** By which the server's log names the request. */
+  /** The name of the request in the server's log. */
   requestId?: string;
 }
 
 export interface Asked {
   method: string;
-  /** With its query. */
+  /** Includes the query. */
   path: string;
   body?: unknown;
   headers?: Record<string, string>;
 }
 
-/** The last two say how often this caller has asked: each request counts, whatever it asks for. */
+/** The last two count this caller's requests, so they differ in each answer. */
 const OF_EACH_ANSWER = new Set([
   "date",
   "x-request-id",
@@ -31,7 +31,7 @@ const OF_EACH_ANSWER = new Set([
   "ratelimit-reset",
 ]);
 
-/** What an answer that never ends has told by now is not waited for: its status and headers are its answer. */
+/** For an endless answer only status and headers are compared; the body is not awaited. */
 export const send = async (
   url: string,
   { method, path, body, headers = {} }: Asked,
@@ -75,7 +75,7 @@ export const handshake = async (
   });
 };
 
-/** What each command is answered over one WebSocket, one after the other; `closed CODE REASON` where it is closed instead. */
+/** The answers to commands sent one after the other over one WebSocket; `closed CODE REASON` if it is closed instead. */
 export const overSocket = async (
   url: string,
   threadId: string,
@@ -111,13 +111,13 @@ export const createMatrix = () => {
   const leaks: string[] = [];
   let taken = 0;
   return {
-    /** Those since it was asked last. */
+    /** The leaks since the last call. */
     takeLeaks(): string[] {
       const fresh = leaks.slice(taken);
       taken = leaks.length;
       return fresh;
     },
-    /** `fault`: what is wrong with the cell; undefined or an empty text if nothing is. */
+    /** `fault` describes the cell's leak; undefined or an empty text if there is none. */
     cell(column: string, name: string, fault: string | undefined): void {
       counts.set(column, (counts.get(column) ?? 0) + 1);
       if (fault !== undefined && fault !== "") leaks.push(`${column} | ${name}: ${fault}`);
@@ -130,7 +130,7 @@ export const createMatrix = () => {
   };
 };
 
-/** Why two answers differ; empty if they don't. `ids`: those of one and of the other, which are the same then. */
+/** Describes how two answers differ; empty if they are equal. `ids` pairs the ids of both, which count as equal. */
 export const difference = (
   one: Answer,
   other: Answer,

@@ -1,14 +1,14 @@
 import WebSocket from "ws";
 
-/** Something that one user has open on a thread, and all that it has told. */
+/** A stream or socket that one user has open on a thread, with everything that it has received. */
 export interface Ear {
   what: string;
   threadId: string;
-  /** As it came, frames and all. */
+  /** The raw text, including frames. */
   received(): string;
-  /** A run that it has to tell of. */
+  /** A run that must still appear in the received text. */
   owed: string | undefined;
-  /** The thread was its user's when it was opened, and still is the same one. */
+  /** True if the thread belonged to the user when the stream was opened, and is still the same thread. */
   isOwn: boolean;
   close(): void;
 }
@@ -22,7 +22,7 @@ interface Listening {
 
 const EVERYTHING = ["values", "updates", "messages", "tools", "lifecycle", "input", "checkpoints", "custom"];
 
-/** Over a WebSocket; resolves when its subscription is answered. */
+/** Subscribes over a WebSocket; resolves when the subscription is answered. */
 export const listenBySocket = async ({ url, threadId, headers, isOwn }: Listening): Promise<Ear> => {
   const socket = new WebSocket(`${url.replace("http", "ws")}/threads/${threadId}/stream/events`, { headers });
   let received = "";
@@ -46,7 +46,7 @@ export const listenBySocket = async ({ url, threadId, headers, isOwn }: Listenin
   };
 };
 
-/** Over server-sent events; undefined with the answer if it is refused. */
+/** Subscribes over server-sent events; undefined, with the answer, if it is refused. */
 export const listenByEvents = async (
   { url, threadId, headers, isOwn }: Listening,
   path: "/stream" | "/stream/events",
@@ -66,7 +66,7 @@ export const listenByEvents = async (
     for await (const piece of answer.body ?? [])
       received += decoder.decode(piece as Uint8Array, { stream: true });
   };
-  // Cut by who listens, or by the server where the thread is gone.
+  // The reader closes this stream, or the server does when the thread is deleted.
   void read().catch(() => undefined);
   return {
     ear: {

@@ -17,16 +17,15 @@ import {
 import { RUN } from "./requests.ts";
 
 /**
- * Two users do what they like at the same time, with ids that both of them take. Each is held to a model of its own records
- * alone: if anything of the other shows in an id, a count, a total, an error's text, an event, a webhook or a line that is logged for a
- * request, the model does not say so.
+ * Two users make random requests at the same time and choose the same ids. A model of each user's own records predicts every id, count,
+ * total, error text, event, webhook and log line; any trace of the other user contradicts it.
  */
 
 const CONFIG = fileURLToPath(new URL("./langgraph.json", import.meta.url));
-/** Two thirds of a second each: `INTERLEAVINGS=1000 npx vitest run test/access/matrix` runs as many. */
+/** A case takes two thirds of a second. `INTERLEAVINGS=1000 npx vitest run test/access/matrix` runs 1,000. */
 const CASES = Number(process.env["INTERLEAVINGS"] ?? 80);
 const WITHIN_MS = 1_200_000;
-/** The assistants of the graphs are everybody's. */
+/** Every user sees the assistants of the graphs. */
 const SYSTEM_ASSISTANTS = 2;
 
 let server: TestServer;
@@ -39,7 +38,7 @@ beforeAll(async () => {
     graphConfigFile: CONFIG,
     projectKeys: {
       webhooks: { url: { disable_loopback: false } },
-      // So there is a line for each request.
+      // This logs a line for each request.
       http: { logging_headers: { includes: ["user-agent"] } },
     },
   });
@@ -86,11 +85,11 @@ const OPERATIONS = [
 ] as const;
 type Operation = (typeof OPERATIONS)[number] | OpenOperation;
 
-/** What one user knows: its own records. */
+/** The records of one user. */
 interface Model extends OpenModel {
   assistants: Set<string>;
   items: Set<string>;
-  /** Its requests, and what each has named itself. */
+  /** The user's requests, each with the names that it contained. */
   asked: Map<string, string>;
 }
 
@@ -106,7 +105,7 @@ const aModel = (name: string): Model => ({
   asked: new Map(),
 });
 
-/** What may not show in what the other is told: nothing that both have named. */
+/** Texts that must not appear in the other user's answers. Names that both users have used are excluded. */
 const tracesOf = ({ name, crons, runs }: Model): string[] => [
   ...[name, ...crons],
   ...runs.map(({ runId }) => runId),
@@ -114,12 +113,12 @@ const tracesOf = ({ name, crons, runs }: Model): string[] => [
 const found = (traces: readonly string[], told: string, named = ""): string[] =>
   traces.filter((trace) => told.includes(trace) && !named.includes(trace));
 
-/** The lines that are logged for one's requests hold nothing of the other. */
+/** The log lines of one user's requests contain nothing of the other user. */
 const assertLogged = (me: Model, other: Model, lines: readonly string[]): void => {
   const traces = tracesOf(other);
   for (const line of lines) {
     const request = /"reqId":"([^"]+)"/.exec(line)?.[1];
-    // What the server does by itself it does for one of them at a time.
+    // A line without a request comes from background work, which handles one user at a time.
     const isMine = request === undefined ? found(tracesOf(me), line).length > 0 : me.asked.has(request);
     if (!isMine) continue;
     linesRead += 1;
@@ -152,7 +151,7 @@ const perform = async (
     expect([operation, traces, answer.status < 500]).toEqual([operation, [], true]);
     return answer;
   };
-  /** As a missing one, word for word. */
+  /** Expects the same text as for a missing record. */
   const isMissing = (answer: Answer, what: string, id: string): void =>
     expect([operation, answer.status, answer.text]).toEqual([
       operation,
@@ -173,7 +172,7 @@ const perform = async (
   };
   const counts = async (path: string, own: number): Promise<void> =>
     expect([operation, (await ask("POST", path, {})).text]).toEqual([operation, String(own)]);
-  /** Whoever comes second finds the id taken, without a word on whose it is. */
+  /** The second user finds the id taken, and the answer does not name the owner. */
   const makes = async (own: Set<string>, id: string, what: string, path: string, body: object) => {
     const answer = await ask("POST", path, body);
     if (answer.status === 200) own.add(id);
@@ -313,18 +312,18 @@ const step = fc.record({
   user: fc.constantFrom("ann", "bob"),
   operation: fc.constantFrom(...OPERATIONS, ...OPEN_OPERATIONS),
   pick: fc.nat(3),
-  /** Lets what is under way end first. */
+  /** Lets running requests finish first. */
   waits: fc.boolean(),
 });
 
 test(
-  "whatever two users do at the same time, neither sees a trace of the other",
+  "two users make any requests at the same time, and neither sees a trace of the other",
   async () => {
     let cases = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 6, maxLength: 16 }), async (steps) => {
         cases += 1;
-        // New users find nothing of theirs, so nothing has to be cleared away.
+        // Each case has new users, so no records have to be deleted.
         const ann = aModel(`ann${cases}0`);
         const bob = aModel(`bob${cases}0`);
         const pool = {
@@ -332,7 +331,7 @@ test(
           assistants: [newId(), newId()],
           keys: ["k", "l"],
         };
-        // What is asked of the other's needs something to be asked of.
+        // Requests for the other user's records need such records.
         const begin = async (me: Model, other: Model, pick: number): Promise<void> => {
           for (const first of ["make thread", "batch", "schedule"] as const)
             await perform(me, other, first, pick, pool);

@@ -8,13 +8,13 @@ import { query } from "../../helpers/query.ts";
 import { MISSING, ROUTES, WITHOUT_EVENTS } from "../route-table.ts";
 import { createMatrix, difference, handshake, overSocket, send, type Answer, type Asked } from "./cells.ts";
 
-/** Every route x every kind of key that must not open it. */
+/** Every route with every kind of key that must not open it. */
 
 const KEYS = {
   admin: makeKey(),
   run: makeKey(),
   read: makeKey(),
-  /** Has a scope that grants nothing here. */
+  /** Its scope grants nothing on these routes. */
   none: makeKey(),
   expired: makeKey(),
   revoked: makeKey(),
@@ -48,7 +48,7 @@ afterAll(async () => {
 });
 
 const RANK: readonly KeyScope[] = ["read", "run", "admin"];
-/** The scope that all of a route's events need together; undefined: none has one. */
+/** The scope that all events of a route require; undefined if no scope has them all. */
 const scopeOf = (events: readonly string[]): KeyScope | undefined =>
   events
     .map((event) => {
@@ -57,7 +57,7 @@ const scopeOf = (events: readonly string[]): KeyScope | undefined =>
     })
     .toSorted((one, other) => RANK.indexOf(other) - RANK.indexOf(one))[0];
 
-/** A key whose scopes are just not enough. */
+/** A key whose scopes just miss the required one. */
 const tooNarrowFor = (scope: KeyScope): string =>
   ({ read: KEYS.none, run: KEYS.read, admin: KEYS.run })[scope];
 
@@ -71,7 +71,7 @@ const rows = Object.entries(ROUTES).map(([route, expected]) => {
   return { route, asked, ...expected };
 });
 
-test("each route has a rule: events, or a reason why it asks for none", () => {
+test("each route has a rule: events, or a reason why it needs none", () => {
   const without = rows.filter(({ events }) => events.length === 0).map(({ route }) => route);
   expect(without.toSorted()).toEqual(Object.keys(WITHOUT_EVENTS).toSorted());
 });
@@ -83,7 +83,7 @@ const shown = ({ status, text }: Answer): string => `${status} ${text}`;
 const isNot = (answer: Answer, expected: string): string =>
   shown(answer) === expected ? "" : shown(answer).slice(0, 200);
 
-test("without a key, or with one that is wrong, expired or revoked, no route answers more than that", async () => {
+test("without a key, or with a wrong, expired or revoked one, a route answers nothing but the refusal", async () => {
   for (const { route, asked, isEndless } of rows) {
     if (WITHOUT_EVENTS[route] === "open") continue;
     const ask = async (headers: Record<string, string>) =>
@@ -91,7 +91,7 @@ test("without a key, or with one that is wrong, expired or revoked, no route ans
     matrix.cell("no key", route, isNot(await ask({}), NO_KEY));
     const wrong = await ask({ "x-api-key": WRONG });
     matrix.cell("wrong key", route, isNot(wrong, UNKNOWN));
-    // Word for word: whoever has an old key is not told that it was good once.
+    // The text is the same, so the holder of an old key does not learn that it was once valid.
     for (const kind of ["expired", "revoked"] as const)
       for (const headers of [
         { "x-api-key": KEYS[kind] },
@@ -102,7 +102,7 @@ test("without a key, or with one that is wrong, expired or revoked, no route ans
   expect(matrix.takeLeaks()).toEqual([]);
 });
 
-test("with a key that is too narrow each route says which scope is missing, and with one that is not it answers", async () => {
+test("with a key that is too narrow each route names the missing scope; with a wide enough key it answers", async () => {
   for (const { route, asked, events, isEndless } of rows) {
     const scope = scopeOf(events);
     if (scope === undefined) continue;
@@ -124,7 +124,7 @@ test("with a key that is too narrow each route says which scope is missing, and 
 
 const SOCKET = `/threads/${MISSING}/stream/events`;
 const RUN = { assistant_id: "agent", input: {} };
-/** Commands and subscriptions to a thread that waits for an answer, with the scope that each needs. */
+/** Commands and subscriptions to a thread that waits for an answer, each with the scope that it needs. */
 const commandsFor = ({ interruptId, checkpointId }: Record<"interruptId" | "checkpointId", string>) =>
   [
     ["subscription.subscribe", { channels: ["values"] }, "read"],
@@ -151,7 +151,7 @@ const aQuestion = async () => {
   return { threadId, interruptId, checkpointId: state.checkpoint.checkpoint_id };
 };
 
-test("a WebSocket is opened by keys that hold, however they are sent, and each of its commands asks for its scope", async () => {
+test("a valid key opens a WebSocket, however it is sent, and each command requires its scope", async () => {
   const wanted = {
     [WRONG]: 403,
     [KEYS.expired]: 403,
@@ -189,7 +189,7 @@ test("a WebSocket is opened by keys that hold, however they are sent, and each o
   expect(matrix.takeLeaks()).toEqual([]);
 });
 
-test("a key that is revoked while its socket is open is refused its next command and subscription", async () => {
+test("after a key is revoked, its open socket refuses the next command and subscription", async () => {
   const [key, second] = [makeKey(), makeKey()];
   for (const [name, one] of [
     ["brief", key],
@@ -235,7 +235,7 @@ test("a key that is revoked while its socket is open is refused its next command
   expect(matrix.takeLeaks()).toEqual([]);
 });
 
-test("no key of the matrix stands in the log", () => {
+test("no key of the matrix appears in the log", () => {
   const log = server.lines.join("");
   for (const key of [...Object.values(KEYS), WRONG]) expect(log).not.toContain(key);
 });

@@ -4,7 +4,7 @@ import { difference, type Answer } from "./cells.ts";
 import { listenByEvents, listenBySocket, type Ear } from "./ears.ts";
 import { RUN } from "./requests.ts";
 
-/** What two users have open, have sent elsewhere, and ask of each other's records. */
+/** The operations of two users: open streams, webhooks, and requests for each other's records. */
 
 export const OPEN_OPERATIONS = [
   "listen by WebSocket",
@@ -26,30 +26,30 @@ export const OPEN_OPERATIONS = [
 ] as const;
 export type OpenOperation = (typeof OPEN_OPERATIONS)[number];
 
-/** What was really looked at: much of what is drawn finds nothing to do. */
+/** How many operations really had an effect: many random ones find nothing to do. */
 export const tally = { compared: 0, listened: 0, told: 0, delivered: 0 };
 
 export interface OpenModel {
   name: string;
   threads: Set<string>;
   crons: Set<string>;
-  /** Those whose ids were told. */
+  /** Runs whose ids were in an answer. */
   runs: { threadId: string; runId: string }[];
   ears: Ear[];
-  /** Deliveries of webhooks that have to come. */
+  /** The number of webhook deliveries that must arrive. */
   deliveries: number;
 }
 
 export interface OpenContext {
   url: string;
-  /** Where webhooks are received; the user's name is appended. */
+  /** The address of the webhook receiver; the user's name is appended. */
   receiver: string;
   threadId: string;
   ask: (method: string, path: string, body?: unknown) => Promise<Answer>;
   isMissing: (answer: Answer, what: string, id: string) => void;
 }
 
-/** The runs of a thread are others by now: what was owed is not the newest of them, or is gone. */
+/** The runs of the thread have changed, so the owed run is no longer the newest, or is gone. */
 export const forgetOwed = (me: OpenModel, threadId: string, { isGone }: { isGone: boolean }): void => {
   for (const ear of me.ears.filter((one) => one.threadId === threadId)) {
     ear.owed = undefined;
@@ -70,7 +70,7 @@ export const performOpen = async (
   const mark = `mark-of-${me.name}`;
   const run = { ...RUN, input: { messages: [{ role: "user", content: mark }] }, thread_id: threadId };
 
-  /** The same answer for ids that are the other's as for some that never were. */
+  /** Expects the same answer for the other user's ids as for ids that never existed. */
   const isAsIfMissing = async (
     method: string,
     pathOf: (ids: readonly string[]) => string,
@@ -86,7 +86,7 @@ export const performOpen = async (
   const ofTheirRun = async (method: string, suffix: string): Promise<void> => {
     const theirs = other.runs.at(-1);
     if (theirs === undefined) return;
-    // Its thread may have become mine, under the same id.
+    // The thread may belong to this user now, under the same id.
     if (me.threads.has(theirs.threadId))
       return await isAsIfMissing(method, ([runId]) => `/threads/${theirs.threadId}/runs/${runId}${suffix}`, [
         theirs.runId,
@@ -96,7 +96,7 @@ export const performOpen = async (
       theirs.runId,
     ]);
   };
-  /** Two runs, one behind the other, waited for. */
+  /** Creates two runs, one behind the other, and waits for both. */
   const batched = async (fields: object): Promise<Answer> => {
     const one = { ...run, multitask_strategy: "enqueue", ...fields };
     const answer = await ask("POST", "/runs/batch", [one, one]);
@@ -148,7 +148,7 @@ export const performOpen = async (
       return;
     }
     case "search deliveries":
-      // The address of each holds its user's name: `ask` would find the other's.
+      // The address of each delivery contains its user's name, so `ask` would report it as a trace.
       return void (await ask("POST", "/webhooks/deliveries/search", {}));
     case "delivery of other":
     case "replay delivery of other": {
@@ -186,7 +186,7 @@ export const performOpen = async (
   }
 };
 
-/** What a user has heard and was sent, once all is done; closes what is open. */
+/** Checks everything that a user received once all work has finished, and closes the open streams. */
 export const assertHeard = async (
   me: OpenModel,
   traces: readonly string[],
@@ -198,7 +198,7 @@ export const assertHeard = async (
       const { owed } = ear;
       if (owed === undefined || !ear.isOwn) continue;
       await expect
-        .poll(() => ear.received().includes(owed), { message: `${ear.what} tells of a run` })
+        .poll(() => ear.received().includes(owed), { message: `${ear.what} reports a run` })
         .toBe(true);
       tally.told += 1;
     }

@@ -1,7 +1,7 @@
 import type { Expected } from "../route-table.ts";
 import type { Asked } from "./cells.ts";
 
-/** By the names of the paths' parameters. */
+/** By the names of the path parameters. */
 export interface Ids {
   thread_id: string;
   run_id: string;
@@ -10,13 +10,13 @@ export interface Ids {
   cron_id: string;
   /** Of an event of the run's stream. */
   event_id: string;
-  /** Of an item of the store, under the user's own namespace. */
+  /** Of a store item in the user's own namespace. */
   key: string;
 }
 
 export const RUN = { assistant_id: "agent", input: { messages: [{ role: "user", content: "hi" }] } };
 
-/** The request of a route in the table, about these records. */
+/** The request of a route in the table for these records. */
 export const requestFor = (route: string, { body, query = "" }: Expected, ids: Ids): Asked => {
   const [method = "", path = ""] = route.split(" ");
   const isRun = typeof body === "object" && body !== null && "assistant_id" in body;
@@ -27,7 +27,7 @@ export const requestFor = (route: string, { body, query = "" }: Expected, ids: I
   };
 };
 
-/** Somebody's records in the body, the query, a header, or under a record of the caller's own. */
+/** Requests that name another user's records in the body, the query or a header, or below an own record. */
 export const furtherRequests = (own: Ids): Record<string, (ids: Ids) => Asked & { isEndless?: true }> => {
   const post = (path: string, body: unknown): Asked => ({ method: "POST", path, body });
   const get = (path: string, headers?: Record<string, string>): Asked =>

@@ -6,8 +6,8 @@ import { send } from "./cells.ts";
 import { RUN } from "./requests.ts";
 
 /**
- * How long a 404 takes for what is somebody else's, and for what never was. Told and not asserted: a machine that is busy at the moment
- * would make it fail. `TIMED_ROUNDS=2000 npx vitest run test/access/matrix/timing.test.ts` measures.
+ * Measures how long a 404 takes for another user's record and for a missing one. The times are printed, not asserted, because a busy
+ * machine would break an assertion. `TIMED_ROUNDS=2000 npx vitest run test/access/matrix/timing.test.ts` measures.
  */
 
 const ROUNDS = Number(process.env["TIMED_ROUNDS"] ?? 20);
@@ -33,7 +33,7 @@ const made = async (path: string, body: object): Promise<Record<string, string>>
 const median = (times: readonly number[]): number =>
   times.toSorted((a, b) => a - b)[times.length >> 1] ?? NaN;
 
-test("a 404 of what is hidden and one of what is missing are the same, and take a time that is told", async () => {
+test("the 404 for a hidden record equals the 404 for a missing one, and the test prints the time of each", async () => {
   const { thread_id: thread = "" } = await made("/threads", {});
   const { run_id: run = "" } = await made(`/threads/${thread}/runs`, RUN);
   const { assistant_id: assistant = "" } = await made("/assistants", { graph_id: "agent" });
@@ -60,7 +60,7 @@ test("a 404 of what is hidden and one of what is missing are the same, and take 
       return `${status} ${text.replaceAll(id, "ID")}`;
     };
     for (let round = 0; round < ROUNDS; round += 1) {
-      // Each comes first as often as second.
+      // Alternates the order of the two.
       const first = round % 2 === 0 ? await timed(hidden, times.hidden) : undefined;
       const second = await timed(missing, times.missing);
       expect(first ?? (await timed(hidden, times.hidden))).toBe(second);

@@ -7,7 +7,7 @@ import { ROUTES, WITHOUT_EVENTS } from "../route-table.ts";
 import { createMatrix, difference, handshake, overSocket, send, type Answer, type Asked } from "./cells.ts";
 import { furtherRequests, requestFor, RUN, type Ids } from "./requests.ts";
 
-/** Every route x users who must not see a record: those of others, those whose filter hides it, those whose handler fails. */
+/** Every route with users who must not see a record: it is another user's, a filter hides it, or the handler fails. */
 
 const CONFIG = fileURLToPath(new URL("./langgraph.json", import.meta.url));
 const CANARY = "canary-of-them";
@@ -26,7 +26,7 @@ const missing: Ids = {
 };
 
 type User = "me" | "them" | "hider" | "thrower" | "denied" | "faulty";
-/** What an answer may name. */
+/** Names that an answer may contain. */
 interface Made extends Record<keyof Ids, string> {
   checkpoint: { checkpoint_id: string };
 }
@@ -82,7 +82,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** What of them stands in an answer, but for what was asked for. */
+/** Names of the record that appear in the answer and were not in the request. */
 const traceIn = ({ text, headers }: Answer, asked: unknown): string => {
   const all = `${text} ${JSON.stringify(headers)}`;
   const request = JSON.stringify(asked);
@@ -94,7 +94,7 @@ const traceIn = ({ text, headers }: Answer, asked: unknown): string => {
 const PAIRS = (): [string, string][] =>
   (Object.keys(missing) as (keyof Ids)[]).map((name) => [theirs[name], missing[name]]);
 
-/** The routes that ask for an event. A route of none has its reason in `WITHOUT_EVENTS`, or fails the matrix of keys. */
+/** The routes that ask for an event. A route without one needs a reason in `WITHOUT_EVENTS`, or the matrix of keys fails. */
 const guarded = Object.entries(ROUTES).filter(([route]) => WITHOUT_EVENTS[route] === undefined);
 
 const comparing = async (
@@ -111,9 +111,9 @@ const comparing = async (
   matrix.cell(column, `${user}: ${name}`, fault || (hidden.status >= 500 ? hidden.text : ""));
 };
 
-test("what is of somebody else, or hidden by a filter, is answered word for word as what is not there", async () => {
+test("a record of another user, or one hidden by a filter, gets exactly the answer of a missing record", async () => {
   for (const [route, expected] of guarded) {
-    // Makes a record of its own: there is nobody's to name.
+    // This route creates a record and names no existing one.
     if (!/:(thread|run|assistant|cron)_id/.test(route)) continue;
     for (const [column, user] of [
       ["other user's id", "me"],
@@ -126,17 +126,17 @@ test("what is of somebody else, or hidden by a filter, is answered word for word
   expect(matrix.takeLeaks()).toEqual([]);
 });
 
-test("what would be made under the id of somebody else's is taken, and no more is said", async () => {
+test("creating a record under the id of another user's record answers that the id is taken, and nothing else", async () => {
   const { thread_id, assistant_id } = theirs;
   for (const [name, asked] of Object.entries<Asked>({
     "a thread": { method: "POST", path: "/threads", body: { thread_id } },
-    "a thread, or what is there": {
+    "a thread, or part of one": {
       method: "POST",
       path: "/threads",
       body: { thread_id, if_exists: "do_nothing" },
     },
     "an assistant": { method: "POST", path: "/assistants", body: { assistant_id, graph_id: "agent" } },
-    "an assistant, or what is there": {
+    "an assistant, or part of one": {
       method: "POST",
       path: "/assistants",
       body: { assistant_id, graph_id: "agent", if_exists: "do_nothing" },
@@ -164,7 +164,7 @@ const SEARCHES = [
   "/store/items/search",
 ];
 
-test("pages, totals and counts are those of one's own records, from every offset", async () => {
+test("pages, totals and counts contain only the user's own records, from every offset", async () => {
   for (const path of SEARCHES)
     for (const user of ["me", "hider"] as const)
       for (const offset of [0, 1, 2, 3, 1_000])
@@ -172,7 +172,7 @@ test("pages, totals and counts are those of one's own records, from every offset
           const asked = { method: "POST", path, body: { offset, limit } };
           const answer = await as(user, asked);
           const total = answer.headers["x-pagination-total"];
-          // The assistants of the two graphs are everybody's.
+          // All users see the assistants of the two graphs.
           const atMost = path.startsWith("/assistants") ? 3 : path.startsWith("/runs/search") ? 2 : 1;
           const isFewer = total === undefined || Number(total) <= atMost;
           const fault = traceIn(answer, asked) || (isFewer ? "" : `a total of ${total}`);
@@ -197,7 +197,7 @@ test("pages, totals and counts are those of one's own records, from every offset
   expect(matrix.takeLeaks()).toEqual([]);
 });
 
-test("each route is hidden from a filter that hides all, though it asks for nothing by name", async () => {
+test("a filter that hides everything also holds for routes that name no record", async () => {
   for (const [route, expected] of guarded) {
     if (/:(thread|run|assistant|cron)_id/.test(route)) continue;
     const asked = requestFor(route, expected, missing);
@@ -211,7 +211,7 @@ test("each route is hidden from a filter that hides all, though it asks for noth
   expect(matrix.takeLeaks()).toEqual([]);
 });
 
-test("a handler that throws, refuses, or is not asked at all, tells nothing of itself", async () => {
+test("a handler that throws, refuses, or is not called reveals nothing about itself", async () => {
   /** A command is always answered with 200; see protocols/streaming/commands/envelope.ts. */
   const isCommand = (route: string): boolean => route.endsWith("/commands");
   const FAULT_OF_COMMAND =
@@ -241,7 +241,7 @@ test("a handler that throws, refuses, or is not asked at all, tells nothing of i
   expect(matrix.takeLeaks()).toEqual([]);
 });
 
-test("a WebSocket to a thread of others answers each command and subscription as one to none", async () => {
+test("a WebSocket to another user's thread answers each command and subscription as for a missing thread", async () => {
   const commands = [
     ["subscription.subscribe", { channels: ["values", "lifecycle"] }],
     ["subscription.subscribe", { channels: ["values"], since: 0 }],
@@ -293,7 +293,7 @@ test("a WebSocket to a thread of others answers each command and subscription as
   expect(matrix.takeLeaks()).toEqual([]);
 });
 
-test("nothing of theirs was changed by all this, and they still find it", async () => {
+test("none of these requests changed the other user's records, and their owner still finds them", async () => {
   const { thread_id, run_id, assistant_id, cron_id, key, checkpoint_id } = theirs;
   expect(await made("them", "GET", `/threads/${thread_id}/runs/${run_id}`)).toMatchObject({
     status: "pending",

@@ -1,7 +1,7 @@
 import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
 import { directory } from "./directory.ts";
 
-/** Users by tokens such as `alice-1`; each owns what it makes, and sees what its teams own. */
+/** Users by tokens such as `alice-1`; each owns the records they create, and sees those of their teams. */
 export const auth = new Auth()
   .authenticate((request: Request) => {
     const token = request.headers.get("authorization")?.replace(/^Bearer /, "") ?? "";

@@ -1,21 +1,21 @@
-/** What an identity provider says at the moment: shared by a test and the `Auth` that its server loads. */
+/** The current state of an identity provider, shared by a test and the `Auth` module that its server loads. */
 export interface Directory {
-  /** Tokens that are no longer good. */
+  /** Tokens that have expired. */
   readonly expired: Set<string>;
-  /** Users who may read no threads. */
+  /** Users who may not read threads. */
   readonly barred: Set<string>;
   /** Answers 503. */
   isAway: boolean;
-  /** Throws what is no HTTPException, as a client of a provider that can't be reached does. */
+  /** Throws an error other than HTTPException, like a client of an unreachable provider. */
   isUnreachable: boolean;
-  /** How often each token was shown. */
+  /** How often each token was sent. */
   readonly shown: Map<string, number>;
 }
 
 const PLACE = Symbol.for("threadloom.test.directory");
 const all = globalThis as { [PLACE]?: Directory };
 
-/** The server loads modules of its own: the same one stands where both find it. */
+/** The server loads its own copy of this module, so both share one object through globalThis. */
 export const directory: Directory = (all[PLACE] ??= {
   expired: new Set(),
   barred: new Set(),

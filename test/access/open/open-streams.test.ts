@@ -13,10 +13,10 @@ import { listeningLogger } from "../../helpers/parts.ts";
 import { openStream } from "../../helpers/server-sent-events.ts";
 import { directory } from "./directory.ts";
 
-/** Streams, WebSockets and waiting requests that are open while their caller loses what he may read. */
+/** Streams, WebSockets and waiting requests that are open while their caller loses access. */
 
 const KEY = "an-operators-key";
-/** Longer than any of these tests takes: what ends before was ended. */
+/** Longer than each test takes: a connection that ends before was ended by the server. */
 const LONG_MS = 30_000;
 let server: TestServer;
 beforeAll(async () => {
@@ -49,7 +49,7 @@ const clientOf = (token: string): Client =>
   new Client({ apiUrl: server.url, apiKey: null, defaultHeaders: by(token) });
 const operator = (): Client => new Client({ apiUrl: server.url, apiKey: KEY });
 
-/** How a connection came to its end, and what it was told: as text. */
+/** The text that a connection received, and how it ended. */
 interface Connection {
   told: string;
   end: string | undefined;
@@ -93,7 +93,7 @@ const socketAt = async (
 const socketOf = async (threadId: string, token: string): Promise<Connection> =>
   await socketAt(server.url, threadId, by(token));
 
-/** Waits for the head of the answer: before it, a caller who has lost access is refused. */
+/** Waits for the headers of the answer: before them, a caller who has lost access is refused. */
 const joining = async (threadId: string, runId: string, token: string): Promise<Connection> => {
   const connection: Connection = { told: "", end: undefined };
   const leave = new AbortController();
@@ -119,25 +119,25 @@ const SLEEP = {
   on_disconnect: "continue",
 };
 
-/** The body of a waiting request whose caller has lost access; its head went out before. */
+/** The body of a waiting request whose caller has lost access; its headers were sent before. */
 const toldOf = (message: string) => ({ __error__: { error: "AccessLost", message } });
 
-/** One of each kind, on one thread, on which a run tells something ten times a second. */
+/** One connection of each kind on one thread, with a run that emits ten events a second. */
 const openAll = async (token: string) => {
   const { thread_id: threadId } = await clientOf(token).threads.create();
   const path = `/threads/${threadId}`;
-  // What event streaming tells of a run is made for those who are there.
+  // The server creates protocol events only for connected readers, so this stream is opened first.
   const events = await streaming(`${path}/stream/events`, token, { channels: ["custom"] });
   const socket = await socketOf(threadId, token);
   const thread = await streaming(`${path}/stream`, token);
   const created = await streaming(`${path}/runs/stream`, token, SLEEP);
-  await eventually("the run to tell something", () => created.told.includes("tick"));
+  await eventually("the run to emit an event", () => created.told.includes("tick"));
   const [run] = await clientOf(token).runs.list(threadId);
   const runId = run?.run_id ?? "";
   const waiting = await joining(threadId, runId, token);
   const joined = await streaming(`${path}/runs/${runId}/stream`, token);
   const telling = { created, joined, thread, events, socket };
-  await eventually("each connection to be told something", () =>
+  await eventually("each connection to receive an event", () =>
     Object.values(telling).every(({ told }) => told.includes("tick")),
   );
   return { threadId, runId, all: { ...telling, waiting } };
@@ -151,8 +151,8 @@ const haveEnded = async (all: Record<string, Connection>): Promise<void> => {
 const lastOf = ({ told }: Connection): string =>
   /id: [^\n]*\n(.*)\n\n$/s.exec(told.slice(told.lastIndexOf("\nid: ")))?.[1] ?? "";
 
-describe("users of the project's own Auth", () => {
-  test("whose token expires are told so, and nothing after that; others read on", async () => {
+describe("connections of users of the project's own Auth", () => {
+  test("end with a reason and no further event when the token expires; those of others continue", async () => {
     const [alice, bob] = [tokenOf("alice"), tokenOf("bob")];
     const [{ all }, others] = [await openAll(alice), await openAll(bob)];
     directory.expired.add(alice);
@@ -169,11 +169,11 @@ describe("users of the project's own Auth", () => {
     expect([all.created, all.joined, all.thread].map(lastOf)).toEqual([loss, loss, loss]);
     expect(JSON.parse(all.waiting.told)).toEqual(toldOf("The token has expired."));
     const before = others.all.socket.told.length;
-    await eventually("the other user to be told more", () => others.all.socket.told.length > before + 500);
+    await eventually("the other user to receive more", () => others.all.socket.told.length > before + 500);
     expect(Object.values(endsOf(others.all))).toEqual(Array.from({ length: 6 }, () => undefined));
   });
 
-  test("whose handler says no by now lose what is open", async () => {
+  test("end when the handler refuses the user", async () => {
     const { all } = await openAll(tokenOf("carol"));
     directory.barred.add("carol");
     await haveEnded(all);
@@ -182,32 +182,32 @@ describe("users of the project's own Auth", () => {
     expect(JSON.parse(all.waiting.told)).toEqual(toldOf("You may not do this."));
   });
 
-  test("whose thread becomes another's are told nothing of it any more, in the words for what is not there", async () => {
+  test("receive nothing more once the thread belongs to another user, and end with the text for a missing run", async () => {
     const { threadId, runId, all } = await openAll(tokenOf("dora"));
     await operator().threads.update(threadId, { metadata: { owner: "erin" } });
     await haveEnded(all);
     expect(all.socket.end).toBe(`1008 Thread '${threadId}' not found.`);
     expect(lastOf(all.joined)).toContain(`Run '${runId}' not found.`);
     expect(JSON.parse(all.waiting.told)).toEqual(toldOf(`Run '${runId}' not found.`));
-    // It was the server that cut the creator off: the run is its thread's.
+    // The server disconnected the creator; the run belongs to the thread.
     expect((await operator().runs.get(threadId, runId)).status).toBe("running");
   });
 
-  test("a run goes on whose creator lost access, also one that ends with its client", async () => {
+  test("a run continues when its creator loses access, also with on_disconnect cancel", async () => {
     const token = tokenOf("frank");
     const { thread_id } = await clientOf(token).threads.create();
     const created = await streaming(`/threads/${thread_id}/runs/stream`, token, {
       ...SLEEP,
       on_disconnect: "cancel",
     });
-    await eventually("the run to tell something", () => created.told.includes("tick"));
+    await eventually("the run to emit an event", () => created.told.includes("tick"));
     directory.expired.add(token);
     await haveEnded({ created });
     const [run] = await operator().runs.list(thread_id);
     expect(run?.status).toBe("running");
   });
 
-  test("commands over a socket are taken no more once it is lost", async () => {
+  test("accept no commands over a socket once access is lost", async () => {
     const token = tokenOf("gina");
     const { thread_id } = await clientOf(token).threads.create();
     const socket = new WebSocket(`${server.url.replace("http", "ws")}/threads/${thread_id}/stream/events`, {
@@ -221,7 +221,7 @@ describe("users of the project's own Auth", () => {
     const before = directory.shown.get(token) ?? 0;
     const start = { id: 1, method: "run.start", params: { assistant_id: "agent", input: {} } };
     await eventually("the socket to be closed", () => {
-      // Also between the closing of one side and of the other.
+      // This also covers the time between the closing of the two sides.
       if ((directory.shown.get(token) ?? 0) > before) socket.send(JSON.stringify(start), () => undefined);
       return closed !== undefined;
     });
@@ -232,7 +232,7 @@ describe("users of the project's own Auth", () => {
   test.each([
     ["answers 503", "isAway"],
     ["can't be reached, which the handler lets pass as it comes", "isUnreachable"],
-  ] as const)("read on while the directory %s, and are ended when that goes on", async (_how, fault) => {
+  ] as const)("continue while the directory %s, and end if it stays so", async (_how, fault) => {
     const token = tokenOf("hanna");
     const { all } = await openAll(token);
     const shown = (): number => directory.shown.get(token) ?? 0;
@@ -247,7 +247,7 @@ describe("users of the project's own Auth", () => {
     expect(JSON.parse(all.waiting.told)).toMatchObject({ __error__: { error: "AccessLost" } });
   });
 
-  test("with many streams are asked about once for all of them", async () => {
+  test("of one user with many streams cause one question for all of them", async () => {
     const token = tokenOf("ines");
     const { threadId, runId } = await openAll(token);
     const streams = await Promise.all(
@@ -262,7 +262,7 @@ describe("users of the project's own Auth", () => {
   });
 });
 
-describe("users whose thread was handed over to somebody who starts a run at once, before anybody is asked again", () => {
+describe("connections to a thread whose new owner starts a run before the next authorization check", () => {
   let slow: TestServer;
   beforeAll(async () => {
     slow = await startTestServer({
@@ -275,7 +275,7 @@ describe("users whose thread was handed over to somebody who starts a run at onc
     await slow.close();
   });
 
-  test("are told so, and nothing of the run", async () => {
+  test("end with a reason, and receive nothing of that run", async () => {
     const [old, next] = [tokenOf("nora"), tokenOf("olga")];
     const by = (token: string) => ({ authorization: `Bearer ${token}` });
     const clientOf = (token: string): Client =>
@@ -297,8 +297,8 @@ describe("users whose thread was handed over to somebody who starts a run at onc
       await runs.join(threadId, runId);
       return runId;
     };
-    // Whoever has not seen the thread before it is handed over waits for it, and has lost nothing.
-    await eventually("each connection to be told something of a run", async () => {
+    // A reader that had not seen the thread before the handover waits for it, and has lost no access.
+    await eventually("each connection to receive an event of a run", async () => {
       await run(old, 400);
       return Object.values(all).every(({ told }) => told.includes("tick"));
     });
@@ -354,9 +354,9 @@ describe("API keys", () => {
   const created = async (headers: Record<string, string>): Promise<Connection> =>
     await follow(`${keyed.url}/runs/stream`, headers, SLEEP);
 
-  test("the first key ends what was open to everybody, and a revoked one what it had open, and no other's", async () => {
+  test("the first key ends anonymous connections, and revoking a key ends its connections and no others", async () => {
     const open = await created({});
-    await eventually("the run to tell something", () => open.told.includes("tick"));
+    await eventually("the run to emit an event", () => open.told.includes("tick"));
     const [kept, revoked] = [await create("kept"), await create("revoked")];
     await haveEnded({ open });
     expect(lastOf(open)).toContain("This server needs an API key");
@@ -364,7 +364,7 @@ describe("API keys", () => {
     const own = await created({ "x-api-key": kept.key });
     const lost = await created({ "x-api-key": revoked.key });
     const socket = await socketAt(keyed.url, newId(), { "x-api-key": revoked.key });
-    await eventually("both to be told something", () =>
+    await eventually("both to receive an event", () =>
       [own, lost].every(({ told }) => told.includes("tick")),
     );
     await repository.revoke(revoked.id);

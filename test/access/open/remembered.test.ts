@@ -6,7 +6,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { openStream } from "../../helpers/server-sent-events.ts";
 import { directory } from "./directory.ts";
 
-test("a user whom the server remembers (auth.cache) is asked about anew while a stream is open, and forgotten if he is refused", async () => {
+test("a cached user (auth.cache) is authorized again while a stream is open, and dropped from the cache if refused", async () => {
   const path = `${fileURLToPath(new URL("auth.ts", import.meta.url))}:auth`;
   const server = await startTestServer({
     graphConfigFile: fileURLToPath(new URL("langgraph.json", import.meta.url)),

@@ -3,7 +3,7 @@ import { Annotation, END, START, StateGraph, type LangGraphRunnableConfig } from
 const PLACE = Symbol.for("threadloom.test.made-for");
 const all = globalThis as { [PLACE]?: unknown[] };
 
-/** For whom the graph was made, each time: shared by a test and the server that loads this. */
+/** The users for whom the factory made a graph, in order: shared by a test and the server that loads this module. */
 export const madeFor: unknown[] = (all[PLACE] ??= []);
 
 export const make = ({ configurable = {} }: LangGraphRunnableConfig) => {

@@ -7,7 +7,7 @@ import { TEST_KEYS } from "../../helpers/encryption.ts";
 import { query } from "../../helpers/query.ts";
 import { madeFor } from "./made.ts";
 
-/** Runs of a user, wherever and whenever they are executed, and graphs that are made for one who reads. */
+/** Runs of a user, wherever they are executed, and graphs that a factory makes for a reader. */
 
 const CONFIG = fileURLToPath(new URL("langgraph.json", import.meta.url));
 let server: TestServer;
@@ -20,7 +20,7 @@ const start = async (options: TestServerOptions = {}): Promise<void> => {
 const clientOf = (name: string): Client =>
   new Client({ apiUrl: server.url, apiKey: null, defaultHeaders: { authorization: `Bearer ${name}-token` } });
 
-test("graph processes and second attempts know the user, whose record is sealed where there is a key", async () => {
+test("graph processes and second attempts know the user, whose record is encrypted if the server has a key", async () => {
   await start({ graphProcesses: 1, encryptionKeys: TEST_KEYS });
   const alice = clientOf("alice");
   const { thread_id } = await alice.threads.create();
@@ -34,7 +34,7 @@ test("graph processes and second attempts know the user, whose record is sealed 
   expect(await alice.runs.wait(other, "twice", { input: {} })).toEqual({ attempt: 2, user: "alice" });
 });
 
-test("a cron fires as the user who made it, on a thread that is theirs", async () => {
+test("a cron fires as the user who created it, on a thread of that user", async () => {
   await start();
   const [alice, bob] = [clientOf("alice"), clientOf("bob")];
   await alice.crons.create("who", { schedule: "0 9 * * *", input: {}, onRunCompleted: "keep" } as never);
@@ -48,7 +48,7 @@ test("a cron fires as the user who made it, on a thread that is theirs", async (
   expect(await bob.threads.search()).toEqual([]);
 });
 
-test("a factory that is called to read a state is told who reads", async () => {
+test("a factory that is called to read a state receives the reader", async () => {
   await start();
   const alice = clientOf("alice");
   const { thread_id } = await alice.threads.create();
@@ -60,7 +60,7 @@ test("a factory that is called to read a state is told who reads", async () => {
   expect(new Set(madeFor)).toEqual(new Set(["alice"]));
 });
 
-test("a filter by a key of metadata that is sealed is our fault, and told in the log", async () => {
+test("a filter by an encrypted key of metadata is a server error, and the log explains it", async () => {
   await start({ encryptionKeys: TEST_KEYS, encryptedMetadataKeys: ["owner"] });
   const answer = await fetch(`${server.url}/threads/search`, {
     method: "POST",

@@ -2,7 +2,7 @@ import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 
 const State = Annotation.Root({ attempt: Annotation<unknown>(), user: Annotation<unknown>() });
 
-/** Takes its process with it in the first attempt, and tells in the second one whose run it is. */
+/** Kills its process in the first attempt, and returns the run's user in the second. */
 export const graph = new StateGraph(State)
   .addNode("look", (_state, { configurable = {} }) => {
     if (configurable.run_attempt === 1) process.kill(process.pid, "SIGKILL");

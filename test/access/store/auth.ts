@@ -3,7 +3,7 @@ import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
 /** The SDK types neither lists nor `$or`. */
 const filter = (filter: object): Record<string, never> => filter as Record<string, never>;
 
-/** Filters for the store, by the scheme of the token: `Bearer contains alice`. */
+/** Filters for the store, named by the token: `Bearer contains alice`. */
 export const auth = new Auth()
   .authenticate((request: Request) => {
     const [, scheme, identity] = request.headers.get("authorization")?.split(" ") ?? [];

@@ -5,7 +5,7 @@ import { IS_ENCRYPTED } from "../../helpers/encryption.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
 
-/** A handler of `Auth` that answers with a filter: it holds for the namespace, the key and the fields of an item's value. */
+/** An `Auth` handler that answers with a filter on the namespace, the key and the fields of an item's value. */
 
 let server: TestServer;
 beforeAll(async () => {
@@ -29,7 +29,7 @@ const namespacesOf = async (store: Client["store"], options = {}): Promise<strin
   (await store.listNamespaces(options)).namespaces;
 
 test.each(["contains", "exact"])(
-  "by namespace (%s), users see and change their own items alone",
+  "by namespace (%s), users see and change their own items only",
   async (scheme) => {
     const [alice, bob] = [storeOf(`${scheme} alice`), storeOf(`${scheme} bob`)];
     await alice.putItem(["notes", "alice"], "a", { text: "hers" });
@@ -63,14 +63,14 @@ test("by key", async () => {
   expect(await keysOf(bob)).toEqual(["shared"]);
 });
 
-test("an item that says it lies elsewhere is found where it lies", async () => {
+test("an item whose value names another namespace is found by its real one", async () => {
   const [alice, bob] = [storeOf("contains alice"), storeOf("contains bob")];
   await bob.putItem(["bob"], "k", { namespace: ["alice"], key: "alice" });
   expect(await keysOf(alice)).toEqual([]);
   await expect(bob.putItem(["alice"], "k", { namespace: ["bob"] })).rejects.toThrow(/403/);
 });
 
-// Encrypted values have no fields that the database could compare.
+// The database cannot compare fields of encrypted values.
 test.skipIf(IS_ENCRYPTED)("by the fields of the value, where the filter names neither", async () => {
   const [alice, bob] = [storeOf("owner alice"), storeOf("owner bob")];
   await alice.putItem(["notes"], "a", { owner: "alice" });

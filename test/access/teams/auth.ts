@@ -1,6 +1,6 @@
 import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
 
-/** Users by their names, as tokens; what one of them makes is the whole team's. */
+/** Users by name as token; each record belongs to the whole team. */
 export const auth = new Auth()
   .authenticate((request: Request) => {
     const name = /^Bearer (ann|bob)$/.exec(request.headers.get("authorization") ?? "")?.[1];

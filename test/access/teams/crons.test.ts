@@ -6,7 +6,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 
-/** Crons of a team: whoever sees one may change it, and nobody says by that what runs in another's name. */
+/** A team's crons: each member may change them, but no change makes a cron run in another member's name. */
 
 const KEY = "the-key-of-the-operator";
 let server: TestServer;
@@ -49,7 +49,7 @@ const aCron = async (fields: object = {}): Promise<CronRecord> =>
     ...fields,
   });
 
-/** Whom a cron's next run tells its graph, and whose it is counted as. */
+/** The user that a cron's next run passes to its graph, and the user for whom the run counts. */
 const nextRunOf = async ({ cron_id }: CronRecord): Promise<{ user: string; caller: string | null }> => {
   await query(server, "update threadloom.crons set next_run_date = now() where cron_id = $1", [cron_id]);
   const search = { metadata: { cron_id } };
@@ -70,16 +70,16 @@ const nextRunOf = async ({ cron_id }: CronRecord): Promise<{ user: string; calle
   return { user: values.seen.id, caller: row?.caller ?? null };
 };
 
-describe("a cron's runs are those of the teammate who", () => {
+describe("a cron's runs belong to the teammate who", () => {
   test.each<[what: string, made: object, changed: object]>([
     ["changes what they are asked", {}, { input: { seen: "bob's" } }],
     ["changes their configuration", {}, { config: { configurable: { model: "dear" } } }],
     ["changes their metadata", {}, { metadata: { label: "bob's" } }],
     ["enables it", { enabled: false }, { enabled: true }],
-  ])("%s, in their graph and where they are counted", async (_what, made, changed) => {
+  ])("%s, in the graph's user and in the counts", async (_what, made, changed) => {
     const [others, cron] = [await aCron(), await aCron(made)];
     const after = await change("bob", cron, changed);
-    // The record still says who made it.
+    // The record still names the creator.
     expect(after.user_id).toBe("ann");
     const [ann, bob] = [await nextRunOf(others), await nextRunOf(cron)];
     expect([ann.user, bob.user]).toEqual(["ann", "bob"]);
@@ -88,7 +88,7 @@ describe("a cron's runs are those of the teammate who", () => {
   });
 });
 
-describe("they are still their maker's where", () => {
+describe("the runs stay with the creator if", () => {
   test.each<[what: string, who: Who, changed: object]>([
     [
       "a teammate changes nothing",

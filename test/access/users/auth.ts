@@ -1,6 +1,6 @@
 import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
 
-/** Users by their tokens; each is the owner of what it makes. */
+/** Users by token; each owns the records they create. */
 export const auth = new Auth()
   .authenticate((request: Request) => {
     const token = request.headers.get("authorization")?.replace(/^Bearer /, "");

@@ -2,7 +2,7 @@ import { Annotation, END, START, StateGraph, type BaseStore } from "@langchain/l
 
 const State = Annotation.Root({ user: Annotation<unknown>(), stored: Annotation<unknown>() });
 
-/** A factory: tells what it is told of its user, and reads the store while it makes the graph. */
+/** A factory that records the user it receives, and reads the store while it makes the graph. */
 export const graph = async (
   _config: unknown,
   { accessContext, user, store }: { accessContext: string; user: unknown; store: BaseStore },

@@ -34,19 +34,19 @@ const send = async (token: string | undefined, method: string, path: string, bod
 };
 
 describe("authentication", () => {
-  test("whoever is refused is told so in the handler's own words and headers", async () => {
+  test("a refused request gets the handler's own text and headers", async () => {
     const { status, headers, text } = await send(undefined, "GET", "/openapi.json");
     expect([status, headers.get("www-authenticate")]).toEqual([401, 'Bearer realm="test"']);
     expect(JSON.parse(text)).toEqual({ detail: "Show who you are." });
   });
 
-  test("an answer without identity is a 401, and the log says what is missing", async () => {
+  test("an answer without identity causes a 401, and the log names the missing field", async () => {
     const { status, text } = await send("nobody", "GET", "/openapi.json");
     expect([status, text]).toEqual([401, '{"detail":"The request could not be authenticated."}']);
     expect(server.lines.some((line) => line.includes("no 'identity'"))).toBe(true);
   });
 
-  test("any other error of the handler is a 401, and logged", async () => {
+  test("any other error of the handler causes a 401 and a log line", async () => {
     const { status, text } = await send("broken", "GET", "/openapi.json?token=canary-of-a-query");
     expect([status, text]).toEqual([401, '{"detail":"The request could not be authenticated."}']);
     const line = server.lines.find((one) => one.includes("threw an error that is no HTTPException"));
@@ -55,7 +55,7 @@ describe("authentication", () => {
     expect(line).not.toContain("a canary of the handler");
   });
 
-  test("the queue shows what waits of all users, so it is for keys, too", async () => {
+  test("the queue shows waiting runs of all users, so it requires a key", async () => {
     const { status, text } = await send("alice-token", "GET", "/queue");
     expect([status, JSON.parse(text)]).toEqual([
       403,
@@ -65,7 +65,7 @@ describe("authentication", () => {
     expect([answer.status, await answer.json()]).toMatchObject([200, { is_complete: true }]);
   });
 
-  test("figures of the server count what all have, so they are for keys, not for users", async () => {
+  test("the server's figures count all users, so they require a key", async () => {
     for (const path of ["/metrics", "/metrics?format=json"]) {
       const { status, text } = await send("alice-token", "GET", path);
       expect([status, JSON.parse(text)]).toEqual([
@@ -77,14 +77,14 @@ describe("authentication", () => {
     }
   });
 
-  test("probes and preflights need nobody, and a key of the operator's is let in", async () => {
+  test("probes and preflights need no user, and the operator's key is accepted", async () => {
     expect((await send(undefined, "GET", "/ok")).status).toBe(200);
     expect((await send(undefined, "OPTIONS", "/threads")).status).toBeLessThan(300);
     const answer = await fetch(`${server.url}/openapi.json`, { headers: { "x-api-key": KEY } });
     expect(answer.status).toBe(200);
   });
 
-  test("versions and abilities are told before anybody signs in, and the same to all", async () => {
+  test("versions and abilities need no sign-in, and are the same for all callers", async () => {
     const stranger = await send(undefined, "GET", "/info");
     expect(stranger.status).toBe(200);
     expect(JSON.parse(stranger.text)).toMatchObject({ context: "js", flags: { assistants: true } });
@@ -92,13 +92,13 @@ describe("authentication", () => {
       expect(await send(token, "GET", "/info")).toMatchObject({ status: 200, text: stranger.text });
   });
 
-  test("a page that says to be Studio is nobody", async () => {
+  test("a page that claims to be Studio has no user", async () => {
     const answer = await fetch(`${server.url}/openapi.json`, { headers: { "x-auth-scheme": "langsmith" } });
     expect(answer.status).toBe(401);
   });
 });
 
-test("what a user makes belongs to them, and nobody else finds it", async () => {
+test("a record belongs to the user who created it, and no other user finds it", async () => {
   const [alice, bob] = [clientOf("alice"), clientOf("bob")];
   const thread = await alice.threads.create({ metadata: { topic: "weather" } });
   expect(thread.metadata).toMatchObject({ topic: "weather", owner: "alice" });
@@ -116,7 +116,7 @@ test("what a user makes belongs to them, and nobody else finds it", async () => 
   await expect(bob.runs.wait(thread.thread_id, "agent", { input: {} })).rejects.toThrow(/404/);
 });
 
-test("a run knows its user, wherever the graph looks, and no answer or stored record does", async () => {
+test("a run's graph finds its user in every place, and no answer or stored record contains the user", async () => {
   const alice = clientOf("alice");
   const forged = { langgraph_auth_user: { identity: "eve" }, langgraph_auth_user_id: "eve" };
   const { thread_id } = await alice.threads.create();
@@ -150,7 +150,7 @@ test("a run knows its user, wherever the graph looks, and no answer or stored re
   expect(server.lines.join("\n")).not.toContain("canary.example");
 });
 
-test("a run on a thread of its own belongs to its user, too", async () => {
+test("a run on a thread of its own belongs to its user", async () => {
   const [alice, bob] = [clientOf("alice"), clientOf("bob")];
   const run = await alice.runs.create(null, "agent", { input: {}, onCompletion: "keep" as never });
   expect((await alice.threads.get(run.thread_id)).metadata).toMatchObject({ owner: "alice" });
@@ -158,7 +158,7 @@ test("a run on a thread of its own belongs to its user, too", async () => {
   await expect(bob.threads.getState(run.thread_id)).rejects.toThrow(/404/);
 });
 
-test("what a run leaves behind when its thread is gone is its user's, and not of who makes a thread under that id", async () => {
+test("records that outlive a deleted thread stay with its user, not with a new creator of that thread id", async () => {
   const [alice, bob] = [clientOf("alice"), clientOf("bob")];
   let run = { run_id: "", thread_id: "" };
   const events = alice.runs.stream(null, "agent", {
@@ -183,7 +183,7 @@ test("what a run leaves behind when its thread is gone is its user's, and not of
   expect(found.text).toBe("[]");
 });
 
-test("the assistants of graphs are everybody's to read, and nobody's to change", async () => {
+test("every user may read the assistants of graphs, and no user may change them", async () => {
   const bob = clientOf("bob");
   const found = await bob.assistants.search({ limit: 100 });
   expect(found.map(({ graph_id }) => graph_id).toSorted()).toEqual([
@@ -203,7 +203,7 @@ test("the assistants of graphs are everybody's to read, and nobody's to change",
   await expect(bob.runs.wait(null, own.assistant_id, { input: {} })).rejects.toThrow(/404/);
 });
 
-test("a factory is told its user, and has the store", async () => {
+test("a factory receives its user and the store", async () => {
   const alice = clientOf("alice");
   const values = await alice.runs.wait(null, "made", { input: {} });
   const user = expect.objectContaining({ identity: "alice", team: "blue" }) as object;
@@ -212,7 +212,7 @@ test("a factory is told its user, and has the store", async () => {
   expect(await byKey.runs.wait(null, "made", { input: {} })).toEqual({ user: null, stored: { user: null } });
 });
 
-test("items of the store lie where the handler puts them", async () => {
+test("store items are in the namespace that the handler sets", async () => {
   const [alice, bob] = [clientOf("alice"), clientOf("bob")];
   await alice.store.putItem(["notes"], "k", { text: "hers" });
   expect(await alice.store.getItem(["notes"], "k")).toMatchObject({ namespace: ["alice", "notes"] });
@@ -230,7 +230,7 @@ test("false is a 403, and nothing is stored", async () => {
   expect(status).toBe(403);
 });
 
-test("a cron belongs to who made it, and so do its runs", async () => {
+test("a cron and its runs belong to the user who created it", async () => {
   const [alice, bob] = [clientOf("alice"), clientOf("bob")];
   const cron = await alice.crons.create("who", { schedule: "0 9 * * *", input: {} });
   expect(cron).toMatchObject({ user_id: "alice", metadata: { owner: "alice" } });
@@ -239,7 +239,7 @@ test("a cron belongs to who made it, and so do its runs", async () => {
   expect((await send("bob-token", "DELETE", `/runs/crons/${cron.cron_id}`)).status).toBe(404);
 });
 
-test("a cron on a thread that became somebody else's can be stopped by its user, and not changed", async () => {
+test("a cron on a thread that now belongs to another user can be stopped by its user, but not changed", async () => {
   const alice = clientOf("alice");
   const { thread_id } = await alice.threads.create();
   const cron = await alice.crons.createForThread(thread_id, "who", { schedule: "0 9 * * *", input: {} });
@@ -258,7 +258,7 @@ test("/docs says how users authenticate", async () => {
     components: { securitySchemes: { token: { type: "http", scheme: "bearer" } } },
     security: [{ token: [] }],
   });
-  // Open to all, as the page is: it tells only what a refusal does.
+  // Open to all, like the page: it contains only what a refusal also says.
   const script = await send(undefined, "GET", "/docs/static/theme/docs-key.js");
   expect(script.text).toContain('{"noun":"token","header":"Authorization","prefix":"Bearer "}');
 });

@@ -15,7 +15,7 @@ const child = new StateGraph(State)
   .addEdge("look", END)
   .compile();
 
-/** Tells what it is told of its user, as does a graph within it. */
+/** A graph with a subgraph; both return the user that they receive. */
 export const graph = new StateGraph(State)
   .addNode("look", (_state, config) => ({ seen: seenIn(config) }))
   .addNode("within", child)
