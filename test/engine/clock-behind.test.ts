@@ -4,7 +4,7 @@ import { apiOf, saying, type Api, type Result } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { query } from "../helpers/query.ts";
 
-/** A server whose clock is a minute behind that of the server which executed the runs before. Only the clock of the database decides. */
+/** A server whose clock is one minute behind the server that executed the earlier runs. Only the database's clock may decide. */
 
 const BEHIND_MS = 60_000;
 
@@ -34,7 +34,7 @@ const said = async (threadId: string): Promise<unknown[]> =>
     .filter(({ type }) => type === "human")
     .map(({ content }) => content);
 
-test("executes the next run of a thread, whose effect is seen", async () => {
+test("executes the next run of a thread and stores its effect", async () => {
   const threadId = await api.aThread();
   await turn(threadId, "one");
   setClockBack();
@@ -43,7 +43,7 @@ test("executes the next run of a thread, whose effect is seen", async () => {
   expect(await said(threadId)).toEqual(["one", "two", "three"]);
 });
 
-test("takes over a run of a server that died, and ends it with success", async () => {
+test("takes over a run of a dead server, and the run succeeds", async () => {
   const threadId = await api.aThread();
   await turn(threadId, "one");
   const run = await api.aRun(threadId, { assistant_id: "agent", input: saying("two"), after_seconds: 3_600 });
@@ -58,7 +58,7 @@ test("takes over a run of a server that died, and ends it with success", async (
   expect(await said(threadId)).toEqual(["one", "two"]);
 });
 
-test("starts no run before its time, by the clock of the database", async () => {
+test("starts no run before its time by the clock of the database", async () => {
   const threadId = await api.aThread();
   setClockBack();
   const later = await api.aRun(threadId, {
@@ -71,7 +71,7 @@ test("starts no run before its time, by the clock of the database", async () => 
     "select extract(epoch from available_at - now())::float8 as ahead from threadloom.runs where run_id = $1",
     [later.run_id],
   );
-  // A minute less, if the server's clock had decided.
+  // The interval would be one minute shorter if the server's clock decided.
   expect(row?.ahead).toBeGreaterThan(3_600 - BEHIND_MS / 1_000 / 2);
   expect(row?.ahead).toBeLessThanOrEqual(3_600);
   expect(later.status).toBe("pending");

@@ -4,7 +4,7 @@ import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
 
-/** One line of the log for every run that ended. */
+/** Each ended run writes one line to the log. */
 
 interface Line {
   level: number;
@@ -40,8 +40,8 @@ const untilTold = (runId: string, from = server): Promise<Line[]> =>
     return Promise.resolve(lines.length > 0 ? lines : undefined);
   });
 
-describe("a run that ended is told of in one line", () => {
-  test("with its ids, its graph, how long it waited and how long it took", async () => {
+describe("an ended run is logged in one line", () => {
+  test("with its ids, its graph, its waiting time and its duration", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { ...COUNT, after_seconds: 0.2 });
     await api.untilRunIs(threadId, run.run_id, "success");
@@ -63,7 +63,7 @@ describe("a run that ended is told of in one line", () => {
     ]);
   });
 
-  test("with the class of its error, and that alone", async () => {
+  test("with the class of its error only", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { assistant_id: "failing", input: saying("hello") });
     const { error } = await api.untilRunIs(threadId, run.run_id, "error");
@@ -78,7 +78,7 @@ describe("a run that ended is told of in one line", () => {
     ]);
   });
 
-  test("as timeout, when its time was over", async () => {
+  test("as timeout, when its time is over", async () => {
     const hasty = await startTestServer({ runTimeoutSeconds: 0.2 });
     try {
       const there = apiOf(hasty);
@@ -95,7 +95,7 @@ describe("a run that ended is told of in one line", () => {
   test.each([
     ["interrupt", "interrupted"],
     ["rollback", "rolled-back"],
-  ])("when it was cancelled by %s, in progress or still waiting", async (action, status) => {
+  ])("when it is cancelled by %s, running or still waiting", async (action, status) => {
     const threadId = await api.aThread();
     const running = await api.aRun(threadId, LONG);
     const waiting = await api.aRun(threadId, COUNT);
@@ -108,7 +108,7 @@ describe("a run that ended is told of in one line", () => {
     expect(lines[0]).not.toHaveProperty("exec_ms");
   });
 
-  test.each(["interrupt", "rollback"])("when another took its place by %s", async (strategy) => {
+  test.each(["interrupt", "rollback"])("when another run replaces it by %s", async (strategy) => {
     const threadId = await api.aThread();
     const running = await api.aRun(threadId, LONG);
     const waiting = await api.aRun(threadId, COUNT);
@@ -120,7 +120,7 @@ describe("a run that ended is told of in one line", () => {
     }
   });
 
-  test("when all are cancelled at once", async () => {
+  test("when all runs are cancelled at once", async () => {
     const threadId = await api.aThread();
     const runs = [await api.aRun(threadId, LONG), await api.aRun(threadId, COUNT)];
     await api.post("/runs/cancel", { thread_id: threadId, status: "all" });
@@ -129,7 +129,7 @@ describe("a run that ended is told of in one line", () => {
     }
   });
 
-  test("when its thread was deleted while it ran", async () => {
+  test("when its thread is deleted while it runs", async () => {
     const threadId = await api.aThread();
     const running = await api.aRun(threadId, LONG);
     await api.untilRunIs(threadId, running.run_id, "running");
@@ -139,7 +139,7 @@ describe("a run that ended is told of in one line", () => {
     ]);
   });
 
-  test("when its thread was deleted by another process while it ran", async () => {
+  test("when another process deletes its thread while it runs", async () => {
     const hasty = await startTestServer({ heartbeatSeconds: 0.1 });
     const other = await startTestServer({ connectionString: hasty.connectionString, role: "api" });
     try {
@@ -160,13 +160,13 @@ describe("a run that ended is told of in one line", () => {
     }
   });
 
-  test("without a thread", async () => {
+  test("when it has no thread", async () => {
     const { headers } = await api.post("/runs/wait", COUNT);
     const runId = headers.get("content-location")?.split("/").at(-1) ?? "";
     expect(await untilTold(runId)).toMatchObject([{ status: "success", graph_id: "counter" }]);
   });
 
-  test("when its workers were lost too often", async () => {
+  test("when it has lost too many workers", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { ...COUNT, after_seconds: 3_600 });
     await query(

@@ -27,7 +27,7 @@ import { RunChannel } from "../../src/engine/events/channel.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "./queue/open-queue.ts";
 
-/** What becomes of a run when its graph has ended or is stopped: against the real queue, with a graph made for it. */
+/** Ends and stops of runs, against the real queue, with a graph per test. */
 
 let opened: OpenQueue;
 beforeAll(async () => {
@@ -50,7 +50,7 @@ const RESET = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }
 
 interface Situation {
   run?: QueuedRun & { threadless?: boolean; readerId?: string; resumable?: boolean };
-  /** What the graph does once the test opens its gate; it goes on until it is stopped if left out. */
+  /** The graph's work after the test opens its gate; if left out, it continues until it is stopped. */
   graph?: () => unknown;
   queue?: Partial<Queue>;
   ends?: Partial<RunEnds>;
@@ -69,14 +69,14 @@ const failsWith = (error: Error) => (): never => {
   throw error;
 };
 
-/** An executor, and what it did to what stands around it, in order. */
+/** An executor that records its calls in order. */
 const anExecutor = (situation: Situation) => {
   const did: string[] = [];
   const statements: string[] = [];
   const logged: RunEvent[] = [];
   const opening: { firstSeq?: number; keep?: boolean; logged?: boolean } = {};
   const { logger, lines } = listeningLogger();
-  /** Of the next transaction. */
+  /** Applies to the next transaction. */
   let losesAnswer = false;
   const database: Database = {
     ...opened.database,
@@ -173,7 +173,7 @@ const anExecutor = (situation: Situation) => {
   return { executor, did, statements, logged, opening, lines, open, loseAnswer, channel: () => channel };
 };
 
-/** Claims a run and executes it; `ended` is what the worker is told, too. */
+/** Claims a run and executes it; the worker receives `ended`, too. */
 const execute = async (situation: Situation) => {
   const parts = anExecutor(situation);
   const { threadless = false, readerId, resumable = false, ...asked } = situation.run ?? {};
@@ -197,7 +197,7 @@ const execute = async (situation: Situation) => {
   };
   const row = async () => (await opened.rows()).get(runId);
   const thread = async () => (await opened.rows()).get(threadId);
-  /** Another process has taken the run. */
+  /** Another process takes the run. */
   const loseIt = () =>
     opened.database.query("update threadloom.runs set attempt = attempt + 1 where run_id = $1", [runId]);
   const behind = async () => (await opened.aRun({ threadId, status: "pending", behind: true })).runId;
@@ -205,7 +205,7 @@ const execute = async (situation: Situation) => {
   return { ...parts, execution, released, row, thread, loseIt, behind, isBehind, run, runId, threadId };
 };
 
-/** The answer is lost: it is done, and nobody knows. */
+/** The statement takes effect, but its answer is lost. */
 const losingAnswers = <Given extends unknown[], Answer>(
   work: (...given: Given) => Promise<Answer>,
   once = true,
@@ -223,8 +223,8 @@ const withLostFinish = (): Pick<Situation, "ends"> => ({
 });
 const NO_CHECKPOINTS = { deleteRun: () => Promise.resolve(), deleteThread: () => Promise.resolve() };
 
-describe("a run whose graph has come to its end", () => {
-  test("is ended, its thread is free, and the next one may start", async () => {
+describe("a run whose graph has finished", () => {
+  test("is ended, its thread is free, and the next run may start", async () => {
     const startedAt = performance.now();
     const { open, released, row, thread, did, lines, behind, isBehind } = await execute({ graph: SUCCEEDS });
     const next = await behind();
@@ -240,7 +240,7 @@ describe("a run whose graph has come to its end", () => {
     expect(lines.join()).not.toContain("run ended");
   });
 
-  test("alone on its thread asks for no next one", async () => {
+  test("and that is alone on its thread does not look for a next run", async () => {
     const asked: string[] = [];
     const { open, released } = await execute({
       graph: SUCCEEDS,
@@ -251,7 +251,7 @@ describe("a run whose graph has come to its end", () => {
     expect(asked).toEqual([]);
   });
 
-  test("and that another attempt has by now is left to that one: nothing is told, the stream is cut", async () => {
+  test("but which another attempt has taken is left to that attempt: no end is published, and the stream is cut off", async () => {
     const { open, released, row, did, loseIt, lines } = await execute({ graph: SUCCEEDS });
     await loseIt();
     open();
@@ -261,7 +261,7 @@ describe("a run whose graph has come to its end", () => {
     expect(lines.join()).not.toContain("run ended");
   });
 
-  test("ends on the checkpoint that it stored last, and not if a crash of the database has taken that", async () => {
+  test("ends on the checkpoint that it stored last, unless a crash of the database has removed it", async () => {
     const lastUnsafe = { checkpointNs: "", checkpointId: newId() };
     const { open, released, row, did } = await execute({ graph: SUCCEEDS, lastUnsafe });
     open();
@@ -270,7 +270,7 @@ describe("a run whose graph has come to its end", () => {
     expect(did.at(-1)).toBe("cut its stream");
   });
 
-  test("has ended though the answer that said so was lost", async () => {
+  test("has ended although the answer to that statement was lost", async () => {
     const { open, released, row, did } = await execute({ graph: SUCCEEDS, ...withLostFinish() });
     open();
     expect(await released()).toMatchObject({ status: "success", othersWait: true });
@@ -278,7 +278,7 @@ describe("a run whose graph has come to its end", () => {
     expect(did.at(-1)).toBe("ended its stream");
   });
 
-  test("has not ended if it was another attempt's when the answer was lost", async () => {
+  test("has not ended if another attempt had it when the answer was lost", async () => {
     const { open, released, loseIt, row, did } = await execute({
       graph: SUCCEEDS,
       ...withLostFinish(),
@@ -290,7 +290,7 @@ describe("a run whose graph has come to its end", () => {
     expect(did.at(-1)).toBe("cut its stream");
   });
 
-  test("does not ask whether it has ended when the first try was answered", async () => {
+  test("does not check whether it has ended if the first try was answered", async () => {
     const asked: string[] = [];
     const { open, released, loseIt } = await execute({
       graph: SUCCEEDS,
@@ -303,19 +303,19 @@ describe("a run whose graph has come to its end", () => {
     });
     await loseIt();
     open();
-    // Another attempt may have ended it with the same status: that is not this one's end.
+    // Another attempt may have ended the run with the same status, so equal status does not prove this attempt's end.
     expect(await released()).toBeUndefined();
     expect(asked).toEqual([]);
   });
 
-  test("has not ended if its row is gone, unless this process has removed it: it was deleted meanwhile", async () => {
+  test("has not ended if its row is gone, unless this process removed the row: the run was deleted meanwhile", async () => {
     const { open, released, runId } = await execute({ graph: SUCCEEDS, ...withLostFinish() });
     await opened.database.query("delete from threadloom.runs where run_id = $1", [runId]);
     open();
     expect(await released()).toBeUndefined();
   });
 
-  test("is tried to end until its lease is lost, and no longer", async () => {
+  test("retries its end until its lease is lost, and no longer", async () => {
     let tries = 0;
     const { open, execution, released, row } = await execute({
       graph: SUCCEEDS,
@@ -334,7 +334,7 @@ describe("a run whose graph has come to its end", () => {
   });
 });
 
-test("the time that a run may take is not counted any longer when its graph has ended", async () => {
+test("a run's time limit no longer applies once its graph has finished", async () => {
   const counted = vi.spyOn(globalThis, "setTimeout");
   const stopped = vi.spyOn(globalThis, "clearTimeout");
   onTestFinished(() => void vi.restoreAllMocks());
@@ -346,7 +346,7 @@ test("the time that a run may take is not counted any longer when its graph has 
 });
 
 describe("a run whose graph failed", () => {
-  test("ends as error, and its readers see it before the end", async () => {
+  test("ends as error, and its readers receive the error before the end", async () => {
     const { open, released, row, lines, channel } = await execute({
       graph: failsWith(new Error("no answer")),
     });
@@ -382,7 +382,7 @@ describe("a run whose graph failed", () => {
     expect(await tenth.row()).toMatchObject({ status: "error", attempt: 10 });
   });
 
-  test("is not taken for one that failed if it came to its end while the database was away", async () => {
+  test("counts as finished if its graph finished while the database was away", async () => {
     const { open, released, row } = await execute({ graph: SUCCEEDS, isLoss: () => true });
     open();
     expect(await released()).toMatchObject({ status: "success" });
@@ -390,12 +390,12 @@ describe("a run whose graph failed", () => {
   });
 });
 
-describe("a run whose outcome", () => {
+describe("a run whose end", () => {
   const CANCELLED = Object.assign(new Error("canceling statement due to statement timeout"), {
     code: "57014",
   });
 
-  test("is cancelled by a time-out of the database is tried to end again", async () => {
+  test("is cancelled by a time-out of the database is ended by a retry", async () => {
     const { finish } = createRunEnds(opened.database, { checkpoints: NO_CHECKPOINTS });
     let tries = 0;
     const { open, released, row } = await execute({
@@ -413,7 +413,7 @@ describe("a run whose outcome", () => {
     expect(tries).toBe(3);
   });
 
-  test("is cancelled each time, for a minute, is left to another attempt: it must end some day", async () => {
+  test("is cancelled each time for a minute is left to another attempt, because every run must end", async () => {
     let tries = 0;
     const past = vi.spyOn(performance, "now");
     onTestFinished(() => past.mockRestore());
@@ -433,7 +433,7 @@ describe("a run whose outcome", () => {
     expect(await row()).toMatchObject({ status: "running", attempt: 1 });
   });
 
-  test("can't be stored gives its lease up: the attempt is lost, and nobody waits for the lease", async () => {
+  test("can't be stored gives up its lease: the attempt is lost, and the queue need not wait for the lease", async () => {
     const { open, released, row, lines } = await execute({
       graph: SUCCEEDS,
       ends: { finish: () => Promise.reject(new Error("out of order")) },
@@ -448,7 +448,7 @@ describe("a run whose outcome", () => {
 });
 
 describe("a run that is stopped", () => {
-  test("because its lease was lost is not touched: neither ended nor handed back", async () => {
+  test("because its lease was lost is neither ended nor handed back", async () => {
     const { execution, released, row, did } = await execute({});
     const before = await row();
     execution.stop({ kind: "lease-lost" });
@@ -457,7 +457,7 @@ describe("a run that is stopped", () => {
     expect(did).toEqual(["before-first-event", "cut its stream"]);
   });
 
-  test("because its process fails gives its lease up, and stays an attempt that was lost", async () => {
+  test("because its process fails gives up its lease, and counts as a lost attempt", async () => {
     const { execution, released, row, did } = await execute({});
     execution.stop({ kind: "process-failed" });
     expect(await released()).toBeUndefined();
@@ -467,7 +467,7 @@ describe("a run that is stopped", () => {
     expect(did).toEqual(["before-first-event", "cut its stream"]);
   });
 
-  test("because its process fails has given its lease up before the process goes on to end", async () => {
+  test("because its process fails gives up its lease before the process exits", async () => {
     let giveUp = (): void => undefined;
     const given = new Promise<void>((resolve) => (giveUp = resolve));
     const { execution, did, released } = await execute({ queue: { giveUpLease: () => given } });
@@ -486,7 +486,7 @@ describe("a run that is stopped", () => {
     expect(did).toEqual(["before-first-event", "cut its stream"]);
   });
 
-  test("because its process stops, and that was to be cancelled, is ended", async () => {
+  test("because its process stops is ended if a cancel was pending", async () => {
     const { execution, released, row, runId } = await execute({});
     await opened.database.query("update threadloom.runs set cancel_action = 'interrupt' where run_id = $1", [
       runId,
@@ -496,7 +496,7 @@ describe("a run that is stopped", () => {
     expect(await row()).toMatchObject({ status: "interrupted" });
   });
 
-  test("because it was to be cancelled before it started, is ended at once", async () => {
+  test("because it was cancelled before its start is ended at once", async () => {
     const { released, row } = await execute({ run: { cancel: "interrupt" } });
     expect(await released()).toMatchObject({ status: "interrupted", error: null });
     expect(await row()).toMatchObject({ status: "interrupted" });
@@ -511,7 +511,7 @@ describe("a run that is stopped", () => {
 
 describe("a run that is rolled back", () => {
   const ROLLBACK = { kind: "cancel", action: "rollback" } as const;
-  /** Locks are taken in one order everywhere. */
+  /** All code takes locks in this order. */
   const THREAD_FIRST = [
     expect.stringMatching(/select 1 from threadloom.threads where thread_id = \$1::uuid for (no key )?update/),
     expect.stringMatching(
@@ -519,7 +519,7 @@ describe("a run that is rolled back", () => {
     ),
   ] as unknown[];
 
-  test("leaves nothing of itself, and the next one may start", async () => {
+  test("leaves no data, and the next run may start", async () => {
     const { execution, released, row, thread, did, statements, behind, isBehind, runId } = await execute({});
     const next = await behind();
     execution.stop(ROLLBACK);
@@ -531,7 +531,7 @@ describe("a run that is rolled back", () => {
     expect(statements.slice(0, 2)).toEqual(THREAD_FIRST);
   });
 
-  test("while another attempt has it is left to that one, with all it did", async () => {
+  test("while another attempt has it is left to that attempt with all its data", async () => {
     const { execution, released, row, did, loseIt } = await execute({});
     await loseIt();
     execution.stop(ROLLBACK);
@@ -558,7 +558,7 @@ describe("a run that is rolled back", () => {
       "whose thread's checkpoints can't be removed",
       { run: { threadless: true }, checkpoints: { deleteThread: OUT_OF_ORDER } },
     ],
-  ])("%s stays whole, and its attempt's", async (_which, situation) => {
+  ])("%s stays whole, and belongs to its attempt", async (_which, situation) => {
     const { execution, released, row, thread, did, lines } = await execute(situation);
     execution.stop(ROLLBACK);
     expect(await released()).toBeUndefined();
@@ -568,7 +568,7 @@ describe("a run that is rolled back", () => {
     expect(lines.join()).toContain("the outcome of a run could not be stored");
   });
 
-  test("and has a thread of its own takes that with it", async () => {
+  test("and has a thread of its own removes that thread", async () => {
     const { execution, released, row, thread, did, statements, threadId } = await execute({
       run: { threadless: true, readerId: ELSEWHERE },
     });
@@ -620,7 +620,7 @@ describe("a run with a thread of its own", () => {
     expect(did.join()).not.toContain("deleted");
   });
 
-  test("has ended though the answer to its removal was lost", async () => {
+  test("has ended although the answer to its removal was lost", async () => {
     const { open, released, thread, loseAnswer } = await execute({
       run: { threadless: true },
       graph: SUCCEEDS,
@@ -631,7 +631,7 @@ describe("a run with a thread of its own", () => {
     expect(await thread()).toBeUndefined();
   });
 
-  test("and that another attempt has keeps its thread", async () => {
+  test("keeps its thread if another attempt has it", async () => {
     const { open, released, thread, did, loseIt } = await execute({
       run: { threadless: true },
       graph: SUCCEEDS,
@@ -645,7 +645,7 @@ describe("a run with a thread of its own", () => {
 });
 
 describe("the events of a run", () => {
-  test("of a later attempt have ids above those of the one before, and are kept for a reader of this process", async () => {
+  test("of a later attempt have ids above those of the previous one, and are kept for a reader of this process", async () => {
     const here = await execute({ run: { attempt: 2, readerId: HERE } });
     expect(here.opening).toEqual({ firstSeq: 2 * SEQ_PER_ATTEMPT, keep: true, logged: false });
     expect(here.channel()?.opening).toMatchObject({
@@ -663,7 +663,7 @@ describe("the events of a run", () => {
     ["resumable", true, "error"],
     ["not resumable", false, "success"],
   ])(
-    "that the log refuses for good: a run that is %s ends all the same",
+    "that the log refuses for good: a run that is %s ends nevertheless",
     async (_which, resumable, status) => {
       const log = () => Promise.reject(new Error("too large"));
       const { open, released } = await execute({ run: { resumable }, graph: SUCCEEDS, log });
@@ -687,7 +687,7 @@ describe("the events of a run", () => {
     expect(await released()).toMatchObject({ status: "success" });
   });
 
-  test("that the log does not take for the moment leave the run to its next attempt", async () => {
+  test("that the log temporarily refuses leave the run to its next attempt", async () => {
     const { open, released, row, lines } = await execute({
       run: { resumable: true },
       graph: SUCCEEDS,
@@ -700,7 +700,7 @@ describe("the events of a run", () => {
   });
 });
 
-describe("a run whose last worker is gone", () => {
+describe("a run that has lost its last worker", () => {
   const FAILED = { kind: "failed", error: new Error("given up") } as const;
   const conclude = async (run: Situation["run"]) => {
     const { executor, logged, lines } = anExecutor({});
@@ -710,7 +710,7 @@ describe("a run whose last worker is gone", () => {
     return { ...started, logged, lines, ending: await executor.concludeAbandoned(started.run, FAILED) };
   };
 
-  test("is ended, with one line in the log", async () => {
+  test("is ended with one line in the log", async () => {
     const { ending, row, logged } = await conclude({});
     expect(ending).toMatchObject({ status: "error", error: { message: "given up" } });
     expect(await row()).toMatchObject({ status: "error" });
@@ -721,12 +721,12 @@ describe("a run whose last worker is gone", () => {
   test.each([
     ["resumable", { resumable: true }],
     ["read by a client of some process", { readerId: ELSEWHERE }],
-  ])("and that is %s tells its readers why", async (_which, run) => {
+  ])("and is %s tells its readers why", async (_which, run) => {
     const { logged } = await conclude(run);
     expect(logged).toMatchObject([{ seq: SEQ_PER_ATTEMPT, event: "error" }]);
   });
 
-  test("is left alone if another attempt has it by now", async () => {
+  test("is left alone if another attempt has it", async () => {
     const { executor, lines } = anExecutor({});
     const { execution, released, run, row, loseIt } = await execute({});
     execution.stop({ kind: "lease-lost" });

@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const database of databases.splice(0)) await database.drop();
 });
 
-/** A process that hands its runs back at once when it is stopped, and asks for cancels only when it is told to. */
+/** A process that hands back its runs at once when it stops, and checks for cancels only when the test asks. */
 const aServer = async (): Promise<TestServer> => {
   const database = await freshDatabase();
   databases.push(database);
@@ -26,7 +26,7 @@ const aServer = async (): Promise<TestServer> => {
 
 describe("a process that stops", () => {
   test.each(["interrupt", "rollback"])(
-    "carries out a cancel (%s) that it had not heard of, instead of handing the run back",
+    "carries out a cancel (%s) that it had not received yet, and does not hand back the run",
     async (action) => {
       const server = await aServer();
       const api = apiOf(server);
@@ -46,7 +46,7 @@ describe("a process that stops", () => {
     },
   );
 
-  test("hands back what nobody wants to end, and the next goes on with it", async () => {
+  test("hands back a run without a cancel, and the next process continues it", async () => {
     const server = await aServer();
     const api = apiOf(server);
     const run = await api.aRun(await api.aThread(), { assistant_id: "gate", input: { label: "wanted" } });

@@ -32,7 +32,7 @@ const attemptsOf = async (server: TestServer, ...runIds: string[]) =>
     [runIds],
   );
 
-/** Waits until the lease ends later than it does now. */
+/** Waits until the lease is renewed. */
 const untilRenewed = async (server: TestServer, runId: string): Promise<void> => {
   const leaseOf = async (): Promise<number> => {
     const [row] = await query<{ lease_until: Date }>(
@@ -53,9 +53,9 @@ const beats = (server: TestServer) =>
      where application_name = 'threadloom heartbeat' and datname = current_database()`,
   );
 
-describe("an event loop that is blocked", () => {
+describe("a blocked event loop", () => {
   const LEASES = { LEASE_SECONDS: "6", HEARTBEAT_SECONDS: "0.4", SWEEP_SECONDS: "0.3" };
-  /** Answers and looks for lost runs, while another process executes them and is blocked. */
+  /** This process answers and looks for lost runs, while another process executes them and is blocked. */
   const startPair = async (environment: Record<string, string>) => {
     const server = await start({ role: "api", leaseSeconds: 6, heartbeatSeconds: 0.4, sweepSeconds: 0.3 });
     const worker = spawnServer(["--config", ENGINE_GRAPHS, "--port", "0"], {
@@ -70,7 +70,7 @@ describe("an event loop that is blocked", () => {
     return { server, api: apiOf(server), worker };
   };
 
-  test("for longer than a lease keeps its runs, those that it blocks and the one that does", async () => {
+  test("for longer than a lease keeps its runs, both the blocked ones and the blocking one", async () => {
     const { server, api } = await startPair({});
     const threads = [await api.aThread(), await api.aThread()] as const;
     const beside = await api.aRun(threads[0], { assistant_id: "sleep", input: { milliseconds: 1_000 } });
@@ -86,7 +86,7 @@ describe("an event loop that is blocked", () => {
     ]);
   });
 
-  test("for longer than BLOCKED_LOOP_SECONDS ends its process, which names its runs; they go on elsewhere", async () => {
+  test("for longer than BLOCKED_LOOP_SECONDS ends its process, which names its runs; they continue elsewhere", async () => {
     const { server, api, worker } = await startPair({ BLOCKED_LOOP_SECONDS: "6" });
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, {
@@ -115,7 +115,7 @@ describe("an event loop that is blocked", () => {
 });
 
 describe("a heartbeat", () => {
-  test.skipIf(IS_PLAIN)("is not waited for by a cancel that another process asks for", async () => {
+  test.skipIf(IS_PLAIN)("does not delay a cancel from another process", async () => {
     const server = await start({ leaseSeconds: 300, heartbeatSeconds: 100 });
     const replica = await start({ role: "api", connectionString: server.connectionString });
     const api = apiOf(server);
@@ -127,7 +127,7 @@ describe("a heartbeat", () => {
     expect(isAtGate("cancelled")).toBe(false);
   });
 
-  test("goes on over another connection when its own is terminated", async () => {
+  test("continues over another connection when its own is terminated", async () => {
     const server = await start({ heartbeatSeconds: 0.2 });
     const api = apiOf(server);
     const threadId = await api.aThread();
@@ -144,7 +144,7 @@ describe("a heartbeat", () => {
     expect(server.lines.filter((line) => line.includes("thread ended"))).toEqual([]);
   });
 
-  test("ends with its server, and its connections, too", async () => {
+  test("ends with its server and its connections", async () => {
     const server = await start({});
     const replica = await startTestServer({
       graphConfigFile: ENGINE_GRAPHS,
@@ -163,7 +163,7 @@ describe("a heartbeat", () => {
 });
 
 describe("a heartbeat's thread", () => {
-  /** A heartbeat that holds a run which is said to be executed here, in its first attempt. */
+  /** A heartbeat for a run that is recorded as executed here, in its first attempt. */
   const startBeating = async (
     options: { threadEntry?: URL; blockedLoopSeconds?: number; leaseSeconds?: number },
     connectAs = (server: TestServer) => Promise.resolve(server.connectionString),
@@ -187,7 +187,7 @@ describe("a heartbeat's thread", () => {
       logger,
     });
     closers.push(() => database.close());
-    // As in a server that has work: the connections that all share are there before the heartbeat's.
+    // In a busy server the shared connections open before the heartbeat's connection.
     await database.query("select 1");
     const shared = { renewals: 0 };
     const heartbeat = createHeartbeat({
@@ -227,7 +227,7 @@ describe("a heartbeat's thread", () => {
   test.each([
     ["dies", 'throw new Error("out of order");', ["out of order"]],
     ["never beats", "setInterval(() => undefined, 1_000);", []],
-  ])("that %s is stood in for by the event loop", async (_how, program, errors) => {
+  ])("that %s is replaced by the event loop", async (_how, program, errors) => {
     const { server, runId, reasons, lines } = await startBeating({
       threadEntry: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
     });
@@ -239,13 +239,13 @@ describe("a heartbeat's thread", () => {
     for (const error of errors) expect(errorsIn(lines)[0]).toContain(error);
   });
 
-  test("is not needed: without one the event loop renews", async () => {
+  test("is optional: without one the event loop renews leases", async () => {
     const { server, runId } = await startBeating({ blockedLoopSeconds: 0 });
     await untilRenewed(server, runId);
     await untilRenewed(server, runId);
   });
 
-  test("tells of an attempt that was lost, and of one that is to be cancelled, but of none that ended", async () => {
+  test("reports a lost attempt and one to be cancelled, but none that ended", async () => {
     const { server, runId, execution, heartbeat, reasons } = await startBeating({});
     await untilRenewed(server, runId);
     await query(server, "update threadloom.runs set cancel_action = 'interrupt' where run_id = $1", [runId]);
@@ -254,7 +254,7 @@ describe("a heartbeat's thread", () => {
     await query(server, "update threadloom.runs set attempt = 2 where run_id = $1", [runId]);
     await eventually("it is lost", () => reasons.some(({ kind }) => kind === "lease-lost"));
     heartbeat.ended(execution);
-    // Another attempt of the same run, in the same hands.
+    // Another attempt of the same run on the same server.
     const later: StopReason[] = [];
     heartbeat.begun({ ...execution, attempt: 2, stop: (reason) => void later.push(reason) });
     const stoppedSoFar = reasons.length;
@@ -266,7 +266,7 @@ describe("a heartbeat's thread", () => {
   /** An answer may take a quarter of a lease: more than a busy machine needs. */
   const PATIENT = { leaseSeconds: 60 };
 
-  test("renews over its own connection, and leaves those that all share alone", async () => {
+  test("renews over its own connection, and leaves the shared ones alone", async () => {
     const { server, runId, shared } = await startBeating(PATIENT);
     await untilRenewed(server, runId);
     await untilRenewed(server, runId);
@@ -276,41 +276,38 @@ describe("a heartbeat's thread", () => {
   test.each([
     ["that finds no free connection", PATIENT],
     ["that is not there, while the loop finds no free connection,", { ...PATIENT, blockedLoopSeconds: 0 }],
-  ])(
-    "%s is stood in for over the connections that all share, until there is one of its own again",
-    async (_which, options) => {
-      const role = `threadloom_test_${randomBytes(6).toString("hex")}`;
-      const { server, runId, reasons, shared, lines } = await startBeating(options, async (startedOn) => {
-        await query(startedOn, `create role ${role} login password 'secret' connection limit 2`);
-        closers.push(async () => {
-          await query(startedOn, `drop owned by ${role} cascade`);
-          await query(startedOn, `drop role ${role}`);
-        });
-        await query(
-          startedOn,
-          `grant usage on schema threadloom to ${role}; grant all on all tables in schema threadloom to ${role}`,
-        );
-        const url = new URL(startedOn.connectionString);
-        url.username = role;
-        url.password = "secret";
-        return url.href;
+  ])("%s is replaced by the shared connections until it has its own again", async (_which, options) => {
+    const role = `threadloom_test_${randomBytes(6).toString("hex")}`;
+    const { server, runId, reasons, shared, lines } = await startBeating(options, async (startedOn) => {
+      await query(startedOn, `create role ${role} login password 'secret' connection limit 2`);
+      closers.push(async () => {
+        await query(startedOn, `drop owned by ${role} cascade`);
+        await query(startedOn, `drop role ${role}`);
       });
+      await query(
+        startedOn,
+        `grant usage on schema threadloom to ${role}; grant all on all tables in schema threadloom to ${role}`,
+      );
+      const url = new URL(startedOn.connectionString);
+      url.username = role;
+      url.password = "secret";
+      return url.href;
+    });
+    await untilRenewed(server, runId);
+    // The limit is the existing connection, so a new one is refused with 53300.
+    await query(server, `alter role ${role} connection limit 1`);
+    await query(server, "select pg_terminate_backend($1)", [(await beats(server))[0]?.pid]);
+    await eventually("it was refused", () => lines.some((line) => line.includes('"code":"53300"')));
+    await untilRenewed(server, runId);
+    await untilRenewed(server, runId);
+    expect(shared.renewals).toBeGreaterThan(0);
+    expect(reasons).toEqual([]);
+    await query(server, `alter role ${role} connection limit 2`);
+    await eventually("its own is back, and the others are left alone", async () => {
+      const overShared = shared.renewals;
       await untilRenewed(server, runId);
-      // No more than the one that is there: whoever comes now is refused with 53300.
-      await query(server, `alter role ${role} connection limit 1`);
-      await query(server, "select pg_terminate_backend($1)", [(await beats(server))[0]?.pid]);
-      await eventually("it was refused", () => lines.some((line) => line.includes('"code":"53300"')));
       await untilRenewed(server, runId);
-      await untilRenewed(server, runId);
-      expect(shared.renewals).toBeGreaterThan(0);
-      expect(reasons).toEqual([]);
-      await query(server, `alter role ${role} connection limit 2`);
-      await eventually("its own is back, and the others are left alone", async () => {
-        const overShared = shared.renewals;
-        await untilRenewed(server, runId);
-        await untilRenewed(server, runId);
-        return (await beats(server)).length > 0 && shared.renewals === overShared;
-      });
-    },
-  );
+      return (await beats(server)).length > 0 && shared.renewals === overShared;
+    });
+  });
 });

@@ -17,11 +17,11 @@ const start = async (options: TestServerOptions = {}): Promise<TestServer> => {
   servers.push(server);
   return server;
 };
-/** Far less than a polite end would take, and far more than a busy machine needs. */
+/** Far less than a graceful end would take, and far more than a busy machine needs. */
 const PROMPTLY_MS = 30_000;
 const QUICK = { leaseSeconds: 1, heartbeatSeconds: 0.25, sweepSeconds: 0.2 };
 
-/** Long enough that nobody takes the run from whoever is said to have it. */
+/** Long enough that no other server takes the run from its recorded owner. */
 const TAKE_OVER = `update threadloom.runs set attempt = attempt + 1, worker_id = gen_random_uuid(),
   lease_until = now() + interval '1 hour' where run_id = $1`;
 
@@ -40,7 +40,7 @@ const rowsOf = async (server: TestServer, runId: string) => {
 };
 
 describe("a lease", () => {
-  test("is kept by its heartbeat however long the run takes, while another process looks for lost ones", async () => {
+  test("is renewed by its heartbeat however long the run takes, while another process looks for lost ones", async () => {
     const options = { leaseSeconds: 5, heartbeatSeconds: 0.25, sweepSeconds: 0.2 };
     const server = await start(options);
     await start({ ...options, connectionString: server.connectionString });
@@ -64,7 +64,7 @@ describe("a lease", () => {
     expect(rows).toEqual([{ status: "success", attempt: 1 }]);
   });
 
-  test("that was lost costs the attempt everything: it writes no checkpoint, no event, no end", async () => {
+  test("that is lost makes the attempt powerless: it writes no checkpoint, no event, no end", async () => {
     const server = await start({ heartbeatSeconds: 4 });
     const api = apiOf(server);
     const run = await api.aRun(await api.aThread(), {
@@ -91,7 +91,7 @@ describe("a lease", () => {
     expect(before).toMatchObject({ run: { status: "running", attempt: 2 } });
   });
 
-  test("that was lost stops the work at the next heartbeat, and cuts off the readers, who find the run elsewhere", async () => {
+  test("that is lost stops the work at the next heartbeat, and cuts off the readers, who find the run elsewhere", async () => {
     const server = await start({ heartbeatSeconds: 0.2 });
     const api = apiOf(server);
     const threadId = await api.aThread();
@@ -103,7 +103,7 @@ describe("a lease", () => {
     await query(server, TAKE_OVER, [run?.run_id]);
     await expect(stream.rest()).rejects.toThrow();
     expect(isAtGate("taken")).toBe(false);
-    // As if the one who took it had died at once.
+    // Simulates the immediate death of the process that took the run.
     await query(server, "update threadloom.runs set lease_until = now() - interval '1 s' where run_id = $1", [
       run?.run_id,
     ]);
@@ -118,13 +118,13 @@ describe("a lease", () => {
     expect(await api.join(threadId, run?.run_id ?? "")).toMatchObject({ done: ["taken"] });
   });
 
-  test("of an asked-for cancel that nobody carried out is ended by the sweep", async () => {
+  test("of a run with an unfinished cancel is ended by the sweep", async () => {
     const server = await start({ ...QUICK, role: "api" });
     const api = apiOf(server);
     const before = await api.aThread();
     for (const action of ["interrupt", "rollback"]) {
       const run = await api.aRun(before, { assistant_id: "gate", input: { label: "orphan" } });
-      // A worker took it, was asked to cancel it, and died.
+      // A worker claimed the run, was asked to cancel it, and died.
       await query(
         server,
         `update threadloom.runs set status = 'running', attempt = 1, worker_id = gen_random_uuid(), cancel_action = $2,
@@ -142,7 +142,7 @@ describe("a lease", () => {
     }
   });
 
-  test("of a run without attempts left ends it with a sentence, for all who wait for it", async () => {
+  test("of a run without attempts left ends the run with an error, for all waiting callers", async () => {
     const server = await start({ ...QUICK, role: "api", maxAttempts: 2 });
     const api = apiOf(server);
     const threadId = await api.aThread();
@@ -168,30 +168,27 @@ describe("a lease", () => {
 });
 
 describe("a run's time", () => {
-  test.each(["sleep", "stubborn"])(
-    "is limited: %s ends as timeout, with a sentence",
-    async (assistant_id) => {
-      const server = await start({ runTimeoutSecondsByGraph: new Map([[assistant_id, 0.5]]) });
-      const api = apiOf(server);
-      const threadId = await api.aThread();
-      const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {
-        body: { assistant_id, input: { milliseconds: 3_000 }, stream_mode: "custom" },
-      });
-      const failure = { error: "RunTimeoutError", message: expect.stringContaining("0.5 seconds") };
-      expect(dataOf(events, "error")).toEqual([failure]);
-      const [run] = await api.runs(threadId);
-      expect(run).toMatchObject({ status: "timeout" });
-      expect(await api.join(threadId, run?.run_id ?? "")).toEqual({ __error__: failure });
-      expect(await api.thread(threadId)).toMatchObject({ status: "error" });
-      expect(await api.aFinishedRun(threadId, { assistant_id: "counter", input: {} })).toMatchObject({
-        count: 1,
-      });
-    },
-  );
+  test.each(["sleep", "stubborn"])("is limited: %s ends as timeout with an error", async (assistant_id) => {
+    const server = await start({ runTimeoutSecondsByGraph: new Map([[assistant_id, 0.5]]) });
+    const api = apiOf(server);
+    const threadId = await api.aThread();
+    const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {
+      body: { assistant_id, input: { milliseconds: 3_000 }, stream_mode: "custom" },
+    });
+    const failure = { error: "RunTimeoutError", message: expect.stringContaining("0.5 seconds") };
+    expect(dataOf(events, "error")).toEqual([failure]);
+    const [run] = await api.runs(threadId);
+    expect(run).toMatchObject({ status: "timeout" });
+    expect(await api.join(threadId, run?.run_id ?? "")).toEqual({ __error__: failure });
+    expect(await api.thread(threadId)).toMatchObject({ status: "error" });
+    expect(await api.aFinishedRun(threadId, { assistant_id: "counter", input: {} })).toMatchObject({
+      count: 1,
+    });
+  });
 });
 
 describe("a server that stops", () => {
-  test("hands its runs to another one, and cuts off who reads and waits instead of ending politely", async () => {
+  test("hands its runs to another one, and cuts off readers and waiting callers", async () => {
     const { connectionString, drop } = await freshDatabase();
     const options = { graphConfigFile: ENGINE_GRAPHS, connectionString, shutdownGraceSeconds: 0.2 };
     const server = await startTestServer(options);
@@ -207,13 +204,13 @@ describe("a server that stops", () => {
       await stream.until(({ event }) => event === "custom");
       const [run] = await api.runs(threadId);
       const runId = run?.run_id ?? "";
-      // Of the same graph: the thread is read through that of its newest run.
+      // Uses the same graph, because the thread is read through the graph of its newest run.
       const waiting = await api.aRun(threadId, { assistant_id: "hesitant", input: {}, after_seconds: 3_600 });
       const joined = fetch(`${server.url}/threads/${threadId}/runs/${runId}/join`).then((r) => r.text());
       const pending = await openStream(`${server.url}/threads/${threadId}/runs/${waiting.run_id}/stream`);
       const cut = Promise.all([
         expect(stream.rest()).rejects.toThrow(),
-        // Cut off, too; or answered, if the other one is done while this one still answers.
+        // The join is cut off; or answered, if the other server finishes while this one still answers.
         joined.then(
           (answer) => expect(JSON.parse(answer)).toMatchObject({ first: [1], second: [2] }),
           (error: unknown) => expect(error).toBeInstanceOf(TypeError),

@@ -4,7 +4,7 @@ import { apiOf } from "../helpers/api.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { TEST_KEYS } from "../helpers/encryption.ts";
 
-/** What the log holds of runs that fail: nothing of what users said. */
+/** The log of failed runs must contain nothing that users said. */
 
 const FAILURES = [
   ["an error of a graph, and its cause", "failing", (word: string) => ({ reason: word })],
@@ -15,7 +15,7 @@ const FAILURES = [
 test.each([
   ["with encryption", [...TEST_KEYS]],
   ["without encryption", []],
-])("no word of a user's is in the log when a graph fails, %s", async (_name, encryptionKeys) => {
+])("the log contains no user text when a graph fails, %s", async (_name, encryptionKeys) => {
   const server = await startTestServer({ encryptionKeys });
   try {
     const api = apiOf(server);

@@ -5,7 +5,7 @@ import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
 import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
 
-/** A graph that never ends by itself; nothing that a test does gets this far. */
+/** A graph that never ends by itself: no test gets to this many rounds. */
 const ROUNDS = 1_000_000_000;
 /** What answers at all answers within this time, on a machine that is busy with other tests, too. */
 const ANSWERS_WITHIN_MS = 30_000;

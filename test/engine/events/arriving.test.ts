@@ -6,13 +6,13 @@ import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { openStream } from "../../helpers/server-sent-events.ts";
 
-/** A reader comes to a server that does not execute the run, which ends before anybody has heard of the reader. */
+/** A reader asks a server that does not execute the run. The run ends before the executing server receives the reader's signal. */
 
 let server: TestServer;
 let api: Api;
 let holder: pg.Client;
 beforeAll(async () => {
-  // Executes nothing: the test does what another server would, and when.
+  // Executes nothing: the test plays the other server.
   server = await startTestServer({ role: "api" });
   api = apiOf(server);
   holder = new pg.Client({ connectionString: server.connectionString });
@@ -26,13 +26,13 @@ afterAll(async () => {
   await server.close();
 });
 
-test("a reader who came while the run was waiting sees it from its first event, however late the log is looked at", async () => {
+test("a reader who arrives while the run waits receives it from its first event, however late the log is read", async () => {
   const threadId = await api.aThread();
   const run = await api.aRun(threadId, { assistant_id: "two-step", input: saying("hello") });
-  // The reader's first look has to wait until the run is over.
+  // The reader's first query waits until the run is over.
   await holder.query("begin; lock table threadloom.run_events in access exclusive mode");
   const reader = await openStream(`${server.url}/threads/${threadId}/runs/${run.run_id}/stream`);
-  await eventually("the log is looked at", async () => {
+  await eventually("the log is queried", async () => {
     const waiting = await query(
       server,
       "select 1 from pg_locks where not granted and relation = 'threadloom.run_events'::regclass",
@@ -52,7 +52,7 @@ test("a reader who came while the run was waiting sees it from its first event, 
   expect((await reader.rest()).map(({ id }) => id)).toEqual([0, 1, 2]);
 });
 
-test("a reader whose run is gone before he could be announced is told so, not shown an empty stream", async () => {
+test("a reader whose run is deleted before the reader is announced gets an error, not an empty stream", async () => {
   const threadId = await api.aThread();
   const run = await api.aRun(threadId, { assistant_id: "two-step", input: saying("hello") });
   await holder.query("begin");
@@ -69,8 +69,8 @@ test("a reader whose run is gone before he could be announced is told so, not sh
   expect((await answer).status).toBe(404);
 });
 
-test("a reader is cut off whose run ends before the server that executes it has heard of him; then he sees what is left", async () => {
-  // Nothing is heard but by heartbeats, and none comes.
+test("a reader is cut off if the run ends before the executing server receives the reader's signal; a second read returns the stored events", async () => {
+  // Signals arrive only with heartbeats, and there are none.
   const deaf = { databaseListen: false, heartbeatSeconds: 100, leaseSeconds: 300 };
   const executing = await startTestServer(deaf);
   const replica = await startTestServer({

@@ -4,8 +4,8 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
 
 /*
- * After a crash a step whose checkpoint is stored is not executed again. So whatever it told has to be in the log before,
- * else nobody ever hears it. The log is made slow here, and each checkpoint notes what the log has at that moment.
+ * After a crash, a step whose checkpoint is stored is not executed again. Its events must be in the log before, or they are lost. The log
+ * is slow here, and each checkpoint records the log's content.
  */
 const WATCH = `
 create table public.noted (run_id uuid, step int, updates int, messages int);
@@ -64,7 +64,7 @@ describe.each([
     },
   );
 
-  test("so are the tokens of a model", async () => {
+  test("the tokens of a model are in the log before the checkpoint", async () => {
     const body = { assistant_id: "tokens", input: { ...saying("hello"), tokens: 300 } };
     const noted = await executed({ ...body, stream_mode: ["messages-tuple"], stream_resumable: true });
     expect(noted.at(-1)).toMatchObject({ step: 1 });

@@ -8,7 +8,7 @@ let replica: TestServer;
 let api: Api;
 beforeAll(async () => {
   server = await startTestServer();
-  // Executes nothing, so that every run is another server's.
+  // Executes nothing, so every run is executed by another server.
   replica = await startTestServer({ connectionString: server.connectionString, role: "api" });
   api = apiOf(server);
 });
@@ -26,34 +26,37 @@ const places = [
 ] as const;
 const TEN_STEPS = { assistant_id: "ten-steps", input: {}, stream_mode: "updates", on_disconnect: "continue" };
 
-describe.each(places)("a client that lost its stream before the first event, at %s", (_, place) => {
-  test.each([{ stream_resumable: true }, {}])(
-    "gets everything from where `Location` points (%j)",
-    async (more) => {
-      const threadId = await api.aThread();
-      const blocker = await api.aRun(threadId, {
-        assistant_id: "sleep",
-        input: { milliseconds: 600_000 },
-      });
-      const stream = await openStream(`${server.url}/threads/${threadId}/runs/stream`, {
-        body: { ...TEN_STEPS, ...more },
-      });
-      const location = stream.headers.get("location") ?? "";
-      expect(stream.seen).toEqual([]);
-      stream.close();
-      // It comes back when the run has long begun.
-      await api.cancel(threadId, blocker.run_id);
-      await api.untilQuiet(threadId);
-      if (place() === replica && !("stream_resumable" in more)) return; // only a log outlives its process
-      const events = await readStream(`${place().url}${location}`);
-      expect(namesOf(events)).toEqual(["metadata", ...Array<string>(10).fill("updates")]);
-      expect(events.map(({ id }) => id)).toEqual(events.map((_event, index) => index));
-    },
-  );
-});
+describe.each(places)(
+  "a client that lost its stream before the first event and reconnects at %s",
+  (_, place) => {
+    test.each([{ stream_resumable: true }, {}])(
+      "receives everything from the position in `Location` (%j)",
+      async (more) => {
+        const threadId = await api.aThread();
+        const blocker = await api.aRun(threadId, {
+          assistant_id: "sleep",
+          input: { milliseconds: 600_000 },
+        });
+        const stream = await openStream(`${server.url}/threads/${threadId}/runs/stream`, {
+          body: { ...TEN_STEPS, ...more },
+        });
+        const location = stream.headers.get("location") ?? "";
+        expect(stream.seen).toEqual([]);
+        stream.close();
+        // The client returns long after the run began.
+        await api.cancel(threadId, blocker.run_id);
+        await api.untilQuiet(threadId);
+        if (place() === replica && !("stream_resumable" in more)) return; // only a log outlives its process
+        const events = await readStream(`${place().url}${location}`);
+        expect(namesOf(events)).toEqual(["metadata", ...Array<string>(10).fill("updates")]);
+        expect(events.map(({ id }) => id)).toEqual(events.map((_event, index) => index));
+      },
+    );
+  },
+);
 
-describe("Location", () => {
-  test("keeps what a joined stream was asked for", async () => {
+describe("the header Location", () => {
+  test("keeps the query of a joined stream", async () => {
     const run = await api.aRun(await api.aThread(), TEN_STEPS);
     await api.join(run.thread_id, run.run_id);
     const path = `/threads/${run.thread_id}/runs/${run.run_id}/stream`;
@@ -72,17 +75,20 @@ describe("Location", () => {
     expect(await locationOf("?last_event_id=3", { "last-event-id": "7" })).toBe(`${path}?last_event_id=7`);
   });
 
-  test.each(["-2", "abc", "1.5"])("'last_event_id=%s' is refused, naming it", async (id) => {
-    const run = await api.aRun(await api.aThread(), TEN_STEPS);
-    const answer = await api.get<{ detail: string }>(
-      `/threads/${run.thread_id}/runs/${run.run_id}/stream?last_event_id=${id}`,
-    );
-    expect(answer.status).toBe(422);
-    expect(answer.body.detail).toContain("last_event_id");
-  });
+  test.each(["-2", "abc", "1.5"])(
+    "is not used with 'last_event_id=%s', which is refused by name",
+    async (id) => {
+      const run = await api.aRun(await api.aThread(), TEN_STEPS);
+      const answer = await api.get<{ detail: string }>(
+        `/threads/${run.thread_id}/runs/${run.run_id}/stream?last_event_id=${id}`,
+      );
+      expect(answer.status).toBe(422);
+      expect(answer.body.detail).toContain("last_event_id");
+    },
+  );
 });
 
-describe.each(places)("a failed run that is joined afterwards, at %s", (_, place) => {
+describe.each(places)("a failed run that is joined afterwards at %s", (_, place) => {
   test.each([{ stream_resumable: true }, {}])("shows its error (%j)", async (more) => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, {
@@ -97,7 +103,7 @@ describe.each(places)("a failed run that is joined afterwards, at %s", (_, place
     expect(namesOf(joined).at(-1)).toBe("error");
     expect(joined.at(-1)?.data).toEqual(error);
     expect(namesOf(joined).filter((name) => name === "error")).toHaveLength(1);
-    // Whoever has seen it is told nothing twice.
+    // A client that has received the error does not receive it again.
     const last = String(joined.at(-1)?.id);
     if ("stream_resumable" in more) {
       expect(await readStream(url, { headers: { "last-event-id": last } })).toEqual([]);

@@ -14,7 +14,7 @@ afterAll(() => server.close());
 
 const STREAMS = 40;
 
-test("streams of runs that had to wait for a slot end cleanly with their last event, and nothing is logged for them", async () => {
+test("streams of runs that waited for a slot end cleanly with their last event, and nothing is logged for them", async () => {
   const threads = await Promise.all(Array.from({ length: STREAMS }, () => api.aThread()));
   const streams = await Promise.all(
     threads.map((threadId) =>

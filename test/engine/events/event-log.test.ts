@@ -17,14 +17,14 @@ afterAll(() => opened.close());
 beforeEach(() => opened.database.query("delete from threadloom.threads"));
 
 const ALL = { events: 100, bytes: 1_000, largeToo: true, wire: "first" } as const;
-/** Of no turn: what turns are for is shown in thread-order.test.ts. */
+/** The run has no turn; thread-order.test.ts tests turns. */
 const aRun = async (row?: QueuedRun) => ({ ...(await opened.aRun(row)), turn: 0 });
 const event = (seq: number, name = "values"): RunEvent => ({ seq, event: name, data: `{"at":${seq}}` });
 const seqs = (events: readonly RunEvent[] | "large"): number[] =>
   events === "large" ? [] : events.map(({ seq }) => seq);
 
 describe("events", () => {
-  test("are kept with their run, and read in order, after the one that is named", async () => {
+  test("are stored with their run, and read in order after the named one", async () => {
     const [run, other] = [await aRun(), await aRun()];
     await log.append(run, [event(2), event(0), event(1)]);
     await log.append(other, [event(0), event(7)]);
@@ -38,7 +38,7 @@ describe("events", () => {
     expect(stored).toEqual({ thread_id: run.threadId });
   });
 
-  test("are read so many at a time, of so many bytes, and one that alone has more by itself", async () => {
+  test("are read in pages of a maximum number and size; a larger event has a page of its own", async () => {
     const run = await aRun();
     const events = [event(0), event(1), event(2), event(3)];
     await log.append(run, [event(3), event(2), event(1), event(0)]);
@@ -47,7 +47,7 @@ describe("events", () => {
     expect(seqs(await log.read(run, -1, { ...ALL, bytes: 1 }))).toEqual([0]);
     expect(seqs(await log.read(run, -1, { ...ALL, bytes: 2 * bytes }))).toEqual([0, 1]);
     expect(seqs(await log.read(run, -1, { ...ALL, bytes: 2 * bytes + 1 }))).toEqual([0, 1]);
-    // Who has no room for it only hears of it.
+    // A reader without room gets only the event's size.
     expect(await log.read(run, -1, { ...ALL, bytes: 1, largeToo: false })).toBe("large");
     expect(seqs(await log.read(run, -1, { ...ALL, bytes, largeToo: false }))).toEqual([0]);
   });
@@ -63,7 +63,7 @@ describe("events", () => {
     expect(await log.read(run, -1, ALL)).toEqual([]);
   });
 
-  test("wait for a takeover that has begun, and are refused then", async () => {
+  test("wait for a takeover that has begun, and are then refused", async () => {
     const run = await aRun();
     let appending: Promise<void> | undefined;
     await opened.database.transaction(async (transaction) => {
@@ -81,7 +81,7 @@ describe("events", () => {
     expect(await log.read(run, -1, ALL)).toEqual([]);
   });
 
-  test("wait for a deletion of their thread with no lock that it needs, and are refused then", async () => {
+  test("wait for the deletion of their thread without holding a lock that it needs, and are then refused", async () => {
     const run = await aRun();
     let appending: Promise<void> | undefined;
     await opened.database.transaction(async (transaction) => {
@@ -104,7 +104,7 @@ describe("events", () => {
     await expect(appending).rejects.toThrow(LeaseLostError);
   });
 
-  test("tell their last id, and the opening of the newest attempt", async () => {
+  test("report their last id, and where the newest attempt begins", async () => {
     const [run, other] = [await aRun(), await aRun()];
     expect(await log.lastSeq(run)).toBe(-1);
     expect(await log.opening(run)).toBeUndefined();
@@ -114,7 +114,7 @@ describe("events", () => {
     expect(await log.opening(run)).toEqual(event(2, "metadata"));
   });
 
-  test("say whether all after one of them is there", async () => {
+  test("report whether all events after a given one are stored", async () => {
     const [run, other] = [await aRun(), await aRun()];
     expect(await log.hasAllAfter(run, 5)).toBe(false);
     await log.append(run, [event(5), event(6)]);
@@ -125,7 +125,7 @@ describe("events", () => {
   });
 });
 
-test("events go with their run when that is removed, rolled back or deleted with its thread", async () => {
+test("events are deleted when their run is removed, rolled back or deleted with its thread", async () => {
   const runs = [await aRun(), await aRun(), await aRun(), await aRun(), await aRun()] as const;
   for (const run of runs) await log.append(run, [event(0), event(1)]);
   const [removed, rolledBack, together, deleted, kept] = runs;
@@ -133,7 +133,7 @@ test("events go with their run when that is removed, rolled back or deleted with
     removed.runId,
   ]);
   await removeEnded(opened.database, removed);
-  // It still is in progress.
+  // This run is still in progress.
   await removeEnded(opened.database, kept);
   const { forgetRun, forgetRuns } = forgetting(undefined);
   await forgetRun(opened.database, rolledBack.threadId, rolledBack.runId);
@@ -162,7 +162,7 @@ describe("expired events", () => {
       )
     ).map((row) => row.run_id);
 
-  test("are removed from the oldest on, so many at a time, and only those after the last that was seen", async () => {
+  test("are removed in batches from the oldest on, and only those after the last one seen", async () => {
     const oldest = await aged("success", 50);
     const middle = await aged("error", 40);
     const youngest = await aged("success", 30);
@@ -179,7 +179,7 @@ describe("expired events", () => {
     expect(await left()).toHaveLength(kept.length + 1);
   });
 
-  test("of one moment are removed one batch after the other", async () => {
+  test("with equal times are removed one batch after the other", async () => {
     await Promise.all([aged("success", 50), aged("success", 50)]);
     await opened.database.query("update threadloom.run_events set created_at = '2026-01-01'");
     const first = await log.deleteExpired(10, 1);

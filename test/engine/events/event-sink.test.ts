@@ -3,7 +3,7 @@ import type { RunEvent } from "../../../src/engine/events/log.ts";
 import type { RunReader } from "../../../src/engine/events/readers/channel-reader.ts";
 import { deliver, type EventSink } from "../../../src/engine/events/transports/event-sink.ts";
 
-/** What holds for every transport: here one that writes down what is done with it. */
+/** Applies to every transport: this one records its calls. */
 
 const event = (seq: number): RunEvent => ({ seq, event: "values", data: "{}" });
 type News = RunEvent[] | "ended" | "lost";
@@ -50,7 +50,7 @@ const aDelivery = (news: (News | Error)[], written: (Taken | Error)[] = []) => {
 
 const LEFT_ALONE = ["closed", "reader closed"];
 
-test("a client gets the events batch by batch, and then the end, which leaves its connection as it is", async () => {
+test("a client receives the events batch by batch and then the end, which does not close its connection", async () => {
   const { did, deliver: delivered } = aDelivery([[event(0), event(1)], [event(2)], "ended"]);
   expect(await delivered()).toBe("ended");
   expect(did).toEqual(["opened", "wrote 0 1", "wrote 2", ...LEFT_ALONE]);
@@ -58,7 +58,7 @@ test("a client gets the events batch by batch, and then the end, which leaves it
 
 test.each<[string, (News | Error)[], Taken[]]>([
   ["whose reader is lost", [[event(0)], "lost"], []],
-  ["who takes too little", [[event(0)], [event(1)]], ["stalled"]],
+  ["who reads too slowly", [[event(0)], [event(1)]], ["stalled"]],
 ])("a client %s is cut off", async (_, news, written) => {
   const { did, deliver: delivered } = aDelivery(news, written);
   expect(await delivered()).toBe("dropped");
@@ -68,14 +68,14 @@ test.each<[string, (News | Error)[], Taken[]]>([
 test.each<[string, (News | Error)[], Error[]]>([
   ["read", [new Error("no")], []],
   ["written", [[event(0)]], [new Error("no")]],
-])("a client whose events can't be %s is cut off, and that is told", async (_, news, written) => {
+])("a client whose events can't be %s is cut off, and the log says so", async (_, news, written) => {
   const { did, faults, deliver: delivered } = aDelivery(news, written);
   expect(await delivered()).toBe("dropped");
   expect(faults).toEqual([new Error("no")]);
   expect(did.slice(-3)).toEqual(["dropped", ...LEFT_ALONE]);
 });
 
-test("of a client that leaves nothing is kept, and nothing more is written", async () => {
+test("after a client leaves, its data is released and nothing more is written", async () => {
   const leaving = aDelivery([[event(0)], [event(1)]], ["gone"]);
   expect(await leaving.deliver()).toBe("disconnected");
   expect(leaving.did).toEqual(["opened", "wrote 0", ...LEFT_ALONE]);

@@ -7,8 +7,8 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { openStream, readStream, type SentEvent } from "../../helpers/server-sent-events.ts";
 
 /**
- * Who joins a run with the checkpoint that it shows is sent what comes behind the state of that (`joinStream({checkpointId})` of the
- * SDK since 1.15). And the mode `lifecycle`, over the API.
+ * A client that joins a run with a checkpoint receives the events after that checkpoint (`joinStream({checkpointId})` of the SDK since
+ * 1.15). Also tests the mode `lifecycle` over the API.
  */
 
 const GRAPHS = fileURLToPath(new URL("graphs/langgraph.json", import.meta.url));
@@ -49,7 +49,7 @@ describe.each([
   const stepsIn = (values: unknown): number => (values as { steps?: number[] }).steps?.length ?? 0;
   const framesOf = (events: readonly SentEvent[]) => events.map(({ frame }) => frame);
 
-  test("a resumable run is joined behind each of its checkpoints, on any server", async () => {
+  test("a resumable run can be joined after each of its checkpoints, on any server", async () => {
     const run = await executed({ stream_resumable: true });
     const all = await read(server, run, "");
     const { body: history } = await api.post<StateRecord[]>(`/threads/${run.thread_id}/history`, {
@@ -68,7 +68,7 @@ describe.each([
     }
   });
 
-  test("so does the SDK, also where it names no event; an event that it names counts more", async () => {
+  test("the SDK joins after a checkpoint, also without an event id; an event id takes precedence", async () => {
     const run = await executed({ stream_resumable: true });
     const { thread_id: threadId, run_id: runId } = run;
     const [, , before] = await api.history(threadId);
@@ -92,7 +92,7 @@ describe.each([
     expect(await stream.rest()).toHaveLength(4);
   });
 
-  test("all is sent of a run that does not know the checkpoint, or keeps nothing for who comes back", async () => {
+  test("a join receives all events if the run does not know the checkpoint or is not resumable", async () => {
     const run = await executed({ stream_resumable: true });
     const other = await executed({ stream_resumable: true });
     const all = framesOf(await read(server, run, ""));
@@ -110,7 +110,7 @@ describe.each([
     expect(framesOf(await read(server, plain!, own))).toEqual(seen);
   });
 
-  test("what a run streams is the same whether or not it is kept for who comes back", async () => {
+  test("a run streams the same whether or not it is resumable", async () => {
     const shapeOf = (events: readonly SentEvent[]) =>
       events.map(({ id, event }) => [id, event.replace(/:[0-9a-f-]{36}$/, "")]);
     const streamed = async (body: object) =>
@@ -126,7 +126,7 @@ describe.each([
     }
   });
 
-  test("a graph within that of the run that fails has failed, and says why, before the run does", async () => {
+  test("a subgraph that fails is reported as failed, with the reason, before the run is", async () => {
     const client = new Client({ apiUrl: server.url, apiKey: "unused" });
     const options = { input: saying("go"), streamMode: ["lifecycle" as const] };
     const published = [];

@@ -6,7 +6,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { openStream } from "../../helpers/server-sent-events.ts";
 
-/** What a reader gets of a run that is in memory, but not as a whole. */
+/** A reader of a run of which memory holds only a part. */
 
 const LOCK = 4_712;
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-test("a reader who comes between a run's failure and its end is told of the error", async () => {
+test("a reader who arrives between a run's failure and its end receives the error", async () => {
   await query(
     server,
     `create function wait() returns trigger language plpgsql as
@@ -53,7 +53,7 @@ test("a reader who comes between a run's failure and its end is told of the erro
   }
 });
 
-test("a reader is told that events are gone which neither memory nor the log has", async () => {
+test("a reader is cut off if events are missing both in memory and in the log", async () => {
   const threadId = await api.aThread();
   const input = saying("x".repeat(3_500_000));
   const run = await api.aRun(threadId, {
@@ -63,7 +63,7 @@ test("a reader is told that events are gone which neither memory nor the log has
     stream_mode: "values",
   });
   await api.untilRunIs(threadId, run.run_id, "success");
-  // As the retention does with a run that took longer than events are kept.
+  // The retention does this when a run lasts longer than its events are kept.
   await query(server, "delete from threadloom.run_events where run_id = $1 and seq < 3", [run.run_id]);
   const response = await fetch(`${server.url}/threads/${threadId}/runs/${run.run_id}/stream`, {
     headers: { "last-event-id": "0" },

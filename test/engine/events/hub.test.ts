@@ -6,12 +6,12 @@ import { NO_FAULTS } from "../../../src/platform/domain/faults.ts";
 import { PATIENTLY } from "../../helpers/conditions.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/** Moments between two statements, which a whole server can't be stopped at. */
+/** Tests moments between two statements, at which a whole server cannot be paused. */
 
 const THREAD = "0199f000-0000-7000-8000-000000000001";
 const RUN = "0199f000-0000-7000-8000-000000000002";
 
-/** A hub on a log in memory, whose next answer to a reader can be held back. */
+/** A hub on an in-memory log that can delay its next answer. */
 const aHub = () => {
   const stored: RunEvent[] = [];
   const sent: string[] = [];
@@ -53,7 +53,7 @@ const aHub = () => {
     hub,
     stored,
     sent,
-    /** As from another process. */
+    /** Sends a signal like another process. */
     signal: (kind: Signal["kind"], runId = RUN) => listener?.({ kind, runId } as Signal),
     become: (next: typeof phase) => (phase = next),
     holdReads(): () => void {
@@ -69,13 +69,13 @@ const aHub = () => {
   };
 };
 
-test("a reader who has read the log goes on in memory where it is, not where it began", async () => {
+test("a reader of the log continues in memory from its position, not from its start", async () => {
   const { hub, become, holdReads } = aHub();
   const release = holdReads();
-  // Its run waits for a slot.
+  // The run waits for a slot.
   const reader = hub.read({ threadId: THREAD, runId: RUN, after: -1, resumable: true });
   const first = reader.next();
-  // The run starts in this very process, and its first event is logged before the log answers the reader.
+  // The run starts in this process and logs its first event before the log answers the reader.
   become("running");
   const channel = hub.open({
     threadId: THREAD,
@@ -108,10 +108,10 @@ test("a reader who has read the log goes on in memory where it is, not where it 
   expect(ids).toEqual([0, 1]);
 });
 
-test("a run that starts and ends here while the log is asked is read from memory: its reader misses nothing", async () => {
+test("a run that starts and ends here during a query of the log is read from memory, and its reader misses nothing", async () => {
   const { hub, become, holdPhase } = aHub();
   const release = holdPhase();
-  // Its run waits for a slot, and the database is slow to say so.
+  // The run waits for a slot, and the database reports that slowly.
   const reader = hub.read({ threadId: THREAD, runId: RUN, after: -1, resumable: false });
   const first = reader.next();
   const channel = hub.open({
@@ -136,10 +136,10 @@ test("a run that starts and ends here while the log is asked is read from memory
   expect(events.map((event) => (typeof event === "string" ? event : event.seq))).toEqual([0, 1]);
 });
 
-describe("a reader who waits for a run that another process executes", () => {
+describe("a reader waiting for a run of another process", () => {
   afterEach(() => void vi.useRealTimers());
 
-  /** Its own looks at the log never come: what does not wake it is not noticed. */
+  /** The reader's polls are disabled, so only a signal wakes it. */
   const waits = async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const made = aHub();
@@ -153,7 +153,7 @@ describe("a reader who waits for a run that another process executes", () => {
   };
   const FIRST: RunEvent = { seq: 0, event: "metadata", data: "{}" };
 
-  test("gets its events as soon as they are said to be there, and not for another run's", async () => {
+  test("receives events as soon as a signal reports them, and not another run's", async () => {
     const { next, stored, signal, isWoken } = await waits();
     stored.push(FIRST);
     signal("events", THREAD);
@@ -164,14 +164,14 @@ describe("a reader who waits for a run that another process executes", () => {
     expect(await next).toEqual([FIRST]);
   });
 
-  test("hears of its end at once", async () => {
+  test("receives the end at once", async () => {
     const { next, become, signal } = await waits();
     become("ended");
     signal("ended");
     expect(await next).toBe("ended");
   });
 
-  test("gets its events from memory as soon as the run goes on here", async () => {
+  test("receives events from memory as soon as the run continues here", async () => {
     const { hub, next } = await waits();
     const channel = hub.open({
       threadId: THREAD,
@@ -188,20 +188,20 @@ describe("a reader who waits for a run that another process executes", () => {
     expect(await next).toMatchObject([{ seq: 0, event: "metadata" }]);
   });
 
-  test("is told to come back elsewhere when this process stops", async () => {
+  test("is asked to reconnect elsewhere when this process stops", async () => {
     const { hub, next } = await waits();
     hub.close();
     expect(await next).toBe("lost");
   });
 
-  test("ends when its client is gone", async () => {
+  test("ends when its client disconnects", async () => {
     const { reader, next } = await waits();
     reader.close();
     expect(await next).toBe("ended");
   });
 });
 
-describe("the events of a run that has ended", () => {
+describe("the events of an ended run", () => {
   afterEach(() => void vi.useRealTimers());
   const MIB = 1024 * 1024;
   const opened = (hub: ReturnType<typeof aHub>["hub"], runId: string, attempt = 1) => {
@@ -220,7 +220,7 @@ describe("the events of a run that has ended", () => {
     return channel;
   };
 
-  test("stay in memory for a while, 8 MiB of all runs together: those of the last ones", () => {
+  test("stay in memory for a while; the newest runs share 8 MiB", () => {
     vi.useFakeTimers();
     const { hub } = aHub();
     const runs = ["a", "b", "c"];
@@ -235,7 +235,7 @@ describe("the events of a run that has ended", () => {
     hub.close();
   });
 
-  test("are there for a reader who waited for the database meanwhile, though there is no room for them", async () => {
+  test("stay available to a reader who was waiting for the database, even without room for them", async () => {
     const { hub, become, holdPhase } = aHub();
     const release = holdPhase();
     const reader = hub.read({
@@ -257,7 +257,7 @@ describe("the events of a run that has ended", () => {
     hub.close();
   });
 
-  test("give way to those of its next attempt here, whose readers begin anew", async () => {
+  test("are replaced by those of its next attempt here, whose readers start again", async () => {
     vi.useFakeTimers();
     const { hub } = aHub();
     opened(hub, RUN);
@@ -270,7 +270,7 @@ describe("the events of a run that has ended", () => {
     expect(hub.holds(THREAD, RUN)).toBe(true);
     hub.abandon(third);
     expect(hub.holds(THREAD, RUN)).toBe(false);
-    // Nothing of them is counted any more, and nothing twice.
+    // Removed events are not counted any more, and no event is counted twice.
     const others = ["a", "b", "c"];
     for (const runId of others) hub.end(opened(hub, runId));
     expect(others.map((runId) => hub.holds(THREAD, runId))).toEqual([false, true, true]);
@@ -278,7 +278,7 @@ describe("the events of a run that has ended", () => {
   });
 });
 
-test("of many readers who take nothing only some are given a large event, and the others when those have gone", async () => {
+test("if many readers do not read, only some hold a large event, and the others get it when those leave", async () => {
   const large: RunEvent = { seq: 0, event: "values", data: JSON.stringify("x".repeat(1_000_000)) };
   let given = 0;
   const eventLog = {
@@ -306,7 +306,7 @@ test("of many readers who take nothing only some are given a large event, and th
   const readers = Array.from({ length: 30 }, () =>
     hub.read({ threadId: THREAD, runId: RUN, after: -1, resumable: true }),
   );
-  // They have an event each, and its client takes nothing: nobody asks for the next.
+  // Each reader holds one event, and no client asks for the next.
   const answers = readers.map((reader) => reader.next());
   await Promise.race(answers);
   await new Promise(setImmediate);
@@ -315,7 +315,7 @@ test("of many readers who take nothing only some are given a large event, and th
   await answers[8];
   await new Promise(setImmediate);
   expect(given).toBe(16);
-  // One that leaves while it waits takes nobody's place.
+  // A waiting reader that leaves frees no place of another reader.
   for (const reader of readers.slice(8, 29)) reader.close();
   expect(await answers[29]).toEqual([large]);
   expect(given).toBe(17);

@@ -37,7 +37,7 @@ const bulky = (count: number, bytes: number) => ({
 });
 const fromTheStart = { headers: { "last-event-id": "-1" } };
 
-test("events of many megabytes are delivered and replayed, in the run's first attempt", async () => {
+test("events of many megabytes are delivered and replayed in the run's first attempt", async () => {
   const threadId = await api.aThread();
   const result = await api.aFinishedRun(threadId, bulky(2, 17 * MIB));
   expect(result.__error__).toBeUndefined();
@@ -48,7 +48,7 @@ test("events of many megabytes are delivered and replayed, in the run's first at
   );
   expect(run).toMatchObject({ status: "success", attempt: 1 });
   for (const { url } of [server, replica]) {
-    // Read at once: the reader of the other tests looks at each piece anew.
+    // Reads the whole answer at once, because the other tests' reader scans from the start for each piece.
     const answer = await fetch(`${url}/threads/${threadId}/runs/${run?.run_id}/stream`, fromTheStart);
     const text = (await answer.text()).replaceAll(": heartbeat\n", "");
     const frames = text.split("\n\n").map((frame) => frame.split("\n"));
@@ -58,7 +58,7 @@ test("events of many megabytes are delivered and replayed, in the run's first at
   }
 });
 
-test("a page of the log has no more bytes than it should, or one event", async () => {
+test("a page of the log contains at most its byte limit, or one event", async () => {
   const threadId = await api.aThread();
   await api.aFinishedRun(threadId, bulky(5, MIB));
   const [run] = await api.runs(threadId);
@@ -88,7 +88,7 @@ test("a page of the log has no more bytes than it should, or one event", async (
   }
 });
 
-test("a run whose events the database refuses ends in its first attempt, and says that it was the database", async () => {
+test("a run whose events the database refuses ends in its first attempt with an error that names the database", async () => {
   await query(
     server,
     `create function refuse() returns trigger language plpgsql as

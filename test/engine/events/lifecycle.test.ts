@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { tellRun, type Told } from "./protocol/tell.ts";
 
-/** The mode `lifecycle` of the streams of runs. */
+/** The mode `lifecycle` of run streams. */
 
 const INPUT = { messages: [{ role: "user", content: "hello" }] };
 const LIFECYCLE = {
@@ -28,14 +28,14 @@ interface Lifecycle {
   error?: { error: string; message: string };
 }
 const toldBy = ({ first }: Told): Lifecycle[] => first.map(([, data]) => JSON.parse(data) as Lifecycle);
-/** Paths without the ids of tasks. */
+/** Paths without task ids. */
 const eventsOf = (published: Told) =>
   toldBy(published).map(({ event, namespace }) => [
     namespace.map((part) => part.split(":")[0]).join("/"),
     event,
   ]);
 
-test("graphs within that of the run start and complete, each under its namespace; the root tells nothing", async () => {
+test("subgraphs start and complete, each under its namespace; the root emits no event", async () => {
   const published = await tellRun(around(around(speaking).compile()).compile(), INPUT, LIFECYCLE);
   expect(eventsOf(published)).toEqual([
     ["team", "started"],
@@ -49,7 +49,7 @@ test("graphs within that of the run start and complete, each under its namespace
   expect((await tellRun(speaking, INPUT, LIFECYCLE)).first).toEqual([]);
 });
 
-test("a graph starts before anything that it tells itself, and has ended behind it", async () => {
+test("a subgraph's start precedes its events, and its end follows them", async () => {
   const published = await tellRun(around(speaking).compile(), INPUT, {
     asked: { stream_mode: ["values", "updates", "lifecycle", "tasks"], stream_subgraphs: true },
     publishesProtocol: false,
@@ -66,7 +66,7 @@ test("a graph starts before anything that it tells itself, and has ended behind 
   ]);
 });
 
-test("beside it the other modes tell what they tell without it", async () => {
+test("the other modes stream the same with or without it", async () => {
   const stream_mode = ["values", "updates"];
   const graph = around(speaking).compile();
   const namesOf = async (modes: string[]) =>
@@ -78,7 +78,7 @@ test("beside it the other modes tell what they tell without it", async () => {
   expect(await namesOf([...stream_mode, "lifecycle"])).toEqual(await namesOf(stream_mode));
 });
 
-test("a graph that asks is interrupted", async () => {
+test("a graph with an interrupt is interrupted", async () => {
   const asking = aGraph("speak", () => ({ messages: [interrupt("sure?") as string] })).compile();
   const graph = around(asking).compile({ checkpointer: new MemorySaver() });
   const thread = { configurable: { thread_id: "1" }, ...LIFECYCLE };
@@ -89,7 +89,7 @@ test("a graph that asks is interrupted", async () => {
   expect(eventsOf(await ends[1]!()).at(-1)).toEqual(["team", "completed"]);
 });
 
-test("a graph that a tool calls says which call has started it, at its end, too", async () => {
+test("a graph called by a tool names its tool call, at its start and its end", async () => {
   const ask = tool(async () => (await speaking.invoke(INPUT)).messages.at(-1)?.text ?? "", {
     name: "ask",
     description: "Asks.",

@@ -6,19 +6,19 @@ import type { RunReader } from "../../../src/engine/events/readers/channel-reade
 import { PATIENTLY } from "../../helpers/conditions.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-// Its own look every half second comes when a test says so: what does not wake a reader is not noticed.
+// The reader's poll every half second runs only when a test advances the clock, so a missing wake-up is detected.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
 const anEvent = (seq: number): RunEvent => ({ seq, event: "values", data: "{}" });
 const PASSING = Object.assign(new Error("the database restarts"), { code: "57P01" });
 
-/** All that can go on without anybody from outside has gone on. */
+/** Resolves when no more work can proceed without the test. */
 const settled = async () => {
   for (let turns = 0; turns < 4; turns += 1) await new Promise(setImmediate);
 };
 
-/** A reader of a log in memory that can be made to fail, to wait and to hold large events. */
+/** A reader of an in-memory log that can fail, delay and hold large events. */
 const reading = (options: Partial<LogReaderOptions> = {}) => {
   const stored: RunEvent[] = [];
   const { logger, lines } = listeningLogger();
@@ -26,7 +26,7 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
     phase: "running" as RunPhase,
     stopped: false,
     unlogged: false,
-    /** What the database answers instead; undefined: what is stored. */
+    /** The error that the database answers; undefined: it answers the stored events. */
     failure: undefined as Error | undefined,
     large: false,
     held: undefined as Promise<void> | undefined,
@@ -35,7 +35,7 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
     asked: 0,
     looks: 0,
     wakers: new Set<() => void>(),
-    /** Places for large events that are taken, and who waits for one. */
+    /** Occupied places for large events, and readers waiting for one. */
     inside: 0,
     letIn: [] as (() => void)[],
   };
@@ -86,7 +86,7 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
     logger,
     ...options,
   });
-  /** The ids of what comes next, or how it ended; undefined while it waits. */
+  /** The ids of the next events, or how the reader ended; undefined while it waits. */
   const next = () => {
     const answer: { news: number[] | string | undefined } = { news: undefined };
     void reader.next().then((news) => {
@@ -106,7 +106,7 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
   return { state, stored, lines, reader, next, nextNow, wake };
 };
 
-/** A reader in memory, and what was done with it. */
+/** An in-memory reader that records its calls. */
 const aLocal = () => {
   const done = { closed: 0 };
   const local: RunReader = {
@@ -117,24 +117,24 @@ const aLocal = () => {
 };
 
 describe("a reader of the log", () => {
-  test("gets what comes after the event that he has, page by page, and then the end", async () => {
+  test("gets the events after its position page by page, and then the end", async () => {
     const { state, stored, nextNow } = reading({ after: 0 });
     stored.push(anEvent(0), anEvent(1), anEvent(2));
     state.phase = "ended";
     expect(await nextNow()).toEqual([1, 2]);
     expect(await nextNow()).toBe("ended");
-    // No look is left for later.
+    // No poll is scheduled any more.
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("waits to be woken, and looks by itself twice a second should nobody do that", async () => {
+  test("waits for a wake-up, and polls twice a second in case none comes", async () => {
     const { state, stored, next, wake } = reading();
     const first = next();
     await settled();
     expect([state.looks, first.news]).toEqual([1, undefined]);
     await wake();
     expect([state.looks, first.news]).toEqual([2, undefined]);
-    // The timer of the look before it is gone.
+    // The previous poll's timer has been cleared.
     expect(vi.getTimerCount()).toBe(1);
     await vi.advanceTimersByTimeAsync(499);
     await settled();
@@ -146,14 +146,14 @@ describe("a reader of the log", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("is not left waiting by a signal that comes while the log is being asked", async () => {
+  test("does not miss a signal that arrives during a query of the log", async () => {
     const { state, stored, next, wake } = reading();
     let release = (): void => undefined;
     state.held = new Promise((resolve) => (release = resolve));
     const first = next();
     await settled();
     await wake();
-    // What was asked saw nothing yet; the signal says that there is something.
+    // The running query found nothing; the signal says that an event exists.
     state.held = undefined;
     release();
     await Promise.resolve();
@@ -162,7 +162,7 @@ describe("a reader of the log", () => {
     expect(first.news).toEqual([0]);
   });
 
-  test("of a run that has no event yet begins with its first", async () => {
+  test("of a run without events begins with the first one", async () => {
     const { stored, next, wake } = reading({ after: undefined });
     const first = next();
     await settled();
@@ -172,7 +172,7 @@ describe("a reader of the log", () => {
     expect(first.news).toEqual([0, 1]);
   });
 
-  test("who joins in the middle gets the first event, and then what is new", async () => {
+  test("that joins in the middle gets the first event, and then new ones", async () => {
     const { stored, nextNow, next, wake } = reading({ after: undefined });
     stored.push(anEvent(0), anEvent(1), anEvent(2));
     expect(await nextNow()).toEqual([0]);
@@ -184,7 +184,7 @@ describe("a reader of the log", () => {
     expect(second.news).toEqual([3]);
   });
 
-  test("who joins after the first event alone gets that", async () => {
+  test("that joins after the first event gets only that one", async () => {
     const { stored, nextNow } = reading({ after: undefined });
     stored.push(anEvent(0));
     expect(await nextNow()).toEqual([0]);
@@ -192,7 +192,7 @@ describe("a reader of the log", () => {
 });
 
 describe("the process that executes the run", () => {
-  test("is asked for events, again and again until one comes", async () => {
+  test("is asked for events repeatedly until one arrives", async () => {
     const { state, stored, next, nextNow, wake } = reading();
     const first = next();
     await settled();
@@ -205,7 +205,7 @@ describe("the process that executes the run", () => {
     expect(state.asked).toBe(2);
   });
 
-  test("is not asked while the run waits: this process may come to execute it, and would log it for nobody", async () => {
+  test("is not asked while the run waits: this process may execute the run, and would log events without a reader", async () => {
     const { state, next, wake } = reading();
     state.phase = "pending";
     next();
@@ -216,7 +216,7 @@ describe("the process that executes the run", () => {
     expect(state.asked).toBe(1);
   });
 
-  test("is not asked for what it logs in any case", async () => {
+  test("is not asked for events that it logs anyway", async () => {
     const { state, nextNow } = reading({ resumable: true });
     await nextNow();
     expect([state.looks, state.asked]).toEqual([1, 0]);
@@ -224,7 +224,7 @@ describe("the process that executes the run", () => {
 });
 
 test.each(["running", "ended"] as const)(
-  "a run whose events can't be logged (%s) is lost to its reader",
+  "a reader is cut off if the run's events can't be logged (%s)",
   async (phase) => {
     const { state, stored, next, nextNow, wake } = reading();
     stored.push(anEvent(0));
@@ -239,7 +239,7 @@ test.each(["running", "ended"] as const)(
   },
 );
 
-test("a run of which the database says that its events can't be logged is lost to its reader, while it runs and at its end", async () => {
+test("a reader is cut off if the database reports that the run's events can't be logged, during the run or at its end", async () => {
   for (const phase of ["running-unlogged", "ended-unlogged"] as const) {
     const { state, stored, nextNow, next, wake } = reading();
     stored.push(anEvent(0));
@@ -252,7 +252,7 @@ test("a run of which the database says that its events can't be logged is lost t
   }
 });
 
-test("at an end that was not logged who came before it is lost, and who came later sees what is left", async () => {
+test("if the end was not logged, earlier readers are cut off, and later ones receive the stored events", async () => {
   for (const [cameBeforeEnd, end] of [
     [true, "lost"],
     [false, "ended"],
@@ -264,8 +264,8 @@ test("at an end that was not logged who came before it is lost, and who came lat
   }
 });
 
-describe("a run that comes to be executed here", () => {
-  test("is read from memory, from where the reader is", async () => {
+describe("a run that this process begins to execute", () => {
+  test("is read from memory from the reader's position", async () => {
     const { state, stored, nextNow } = reading({ after: 3 });
     stored.push(anEvent(4));
     expect(await nextNow()).toEqual([4]);
@@ -278,7 +278,7 @@ describe("a run that comes to be executed here", () => {
   });
 
   test.each(["running", "ended"] as const)(
-    "while the log is asked is read from memory, too (%s)",
+    "is read from memory also if it begins during a query of the log (%s)",
     async (phase) => {
       const { state, next } = reading();
       let release = (): void => undefined;
@@ -294,7 +294,7 @@ describe("a run that comes to be executed here", () => {
     },
   );
 
-  test("is left with its reader", async () => {
+  test("stays with its reader", async () => {
     const { state, reader, nextNow } = reading();
     const { local, done } = aLocal();
     state.local = local;
@@ -305,8 +305,8 @@ describe("a run that comes to be executed here", () => {
   });
 });
 
-describe("a reader whose client is gone", () => {
-  test("ends at once, and is watched for no more", async () => {
+describe("a reader whose client has disconnected", () => {
+  test("ends at once, and is not watched any more", async () => {
     const { state, reader, next, nextNow } = reading();
     const first = next();
     await settled();
@@ -317,7 +317,7 @@ describe("a reader whose client is gone", () => {
     expect([await nextNow(), state.looks]).toEqual(["ended", looks]);
   });
 
-  test("ends while the database does not answer, without a word in the log", async () => {
+  test("ends while the database does not answer, and logs nothing", async () => {
     const { state, lines, reader, next } = reading();
     state.held = new Promise((_, reject) => setImmediate(() => reject(new Error("it has gone"))));
     const first = next();
@@ -329,7 +329,7 @@ describe("a reader whose client is gone", () => {
 });
 
 describe("a process that stops", () => {
-  test("sends its readers away", async () => {
+  test("disconnects its readers", async () => {
     const { state, next, nextNow, wake } = reading();
     const first = next();
     await settled();
@@ -338,7 +338,7 @@ describe("a process that stops", () => {
     expect([first.news, await nextNow()]).toEqual(["lost", "lost"]);
   });
 
-  test("says nothing of a database that fails meanwhile", async () => {
+  test("does not log a database failure meanwhile", async () => {
     const { state, lines, nextNow } = reading();
     state.held = new Promise((_, reject) =>
       setImmediate(() => {
@@ -351,8 +351,8 @@ describe("a process that stops", () => {
   });
 });
 
-describe("a database that can't be asked", () => {
-  test("is asked again if that passes, as long as there is somebody to ask for", async () => {
+describe("a failing database query", () => {
+  test("is repeated after a temporary failure while a reader remains", async () => {
     vi.useRealTimers();
     const { state, stored, reader, next } = reading();
     state.failure = PASSING;
@@ -369,7 +369,7 @@ describe("a database that can't be asked", () => {
     expect(state.looks).toBeLessThan(6);
   });
 
-  test("is not asked again by a process that stops", async () => {
+  test("is not repeated by a process that stops", async () => {
     vi.useRealTimers();
     const { state, next } = reading();
     state.failure = PASSING;
@@ -379,7 +379,7 @@ describe("a database that can't be asked", () => {
     await vi.waitFor(() => expect(first.news).toBe("lost"), PATIENTLY);
   });
 
-  test("is said, and its readers are sent away", async () => {
+  test("is logged, and disconnects its readers", async () => {
     const { state, lines, nextNow } = reading();
     state.failure = new Error("the table is gone");
     expect(await nextNow()).toBe("lost");
@@ -387,7 +387,7 @@ describe("a database that can't be asked", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("is nobody's fault if it is too busy with others", async () => {
+  test("is not logged as an error if the database is only overloaded", async () => {
     const { state, lines, nextNow } = reading();
     state.failure = unavailable("Too many large events are being sent at the moment.");
     expect(await nextNow()).toBe("lost");
@@ -407,7 +407,7 @@ describe("a large event", () => {
     return { ...made, first };
   };
 
-  test("is read when there is a place for it, which is given back when it was taken", async () => {
+  test("is read when a place is free, and returns the place when the event is delivered", async () => {
     const { state, first, nextNow } = await waitsForPlace();
     state.letIn[0]?.();
     await settled();
@@ -417,7 +417,7 @@ describe("a large event", () => {
     expect([await nextNow(), state.inside]).toEqual(["ended", 0]);
   });
 
-  test("gives its place back when its client goes", async () => {
+  test("returns its place when its client disconnects", async () => {
     const { state, reader } = await waitsForPlace();
     state.letIn[0]?.();
     await settled();
@@ -425,14 +425,14 @@ describe("a large event", () => {
     expect(state.inside).toBe(0);
   });
 
-  test("waits for no place when its client has gone", async () => {
+  test("stops waiting for a place when its client disconnects", async () => {
     const { state, first, reader } = await waitsForPlace();
     reader.close();
     await settled();
     expect([first.news, state.inside]).toEqual(["ended", 0]);
   });
 
-  test("takes no place that it gets at the very moment at which its client goes", async () => {
+  test("keeps no place granted in the moment at which its client disconnects", async () => {
     const { state, first, reader } = await waitsForPlace();
     state.letIn[0]?.();
     reader.close();
@@ -440,7 +440,7 @@ describe("a large event", () => {
     expect([first.news, state.inside]).toEqual(["ended", 0]);
   });
 
-  test("takes a place each", async () => {
+  test("takes one place per event", async () => {
     const { state, stored, next } = await waitsForPlace();
     state.letIn[0]?.();
     await settled();

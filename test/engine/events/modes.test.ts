@@ -34,7 +34,7 @@ interface Shown {
 
 describe("every stream", () => {
   test.each([["updates"], [["values", "updates"]], ["no-such-mode"], [null], [[]]])(
-    "begins with metadata and counts its events from 0 (stream_mode %j)",
+    "begins with metadata and numbers its events from 0 (stream_mode %j)",
     async (mode) => {
       const events = await streamed("two-step", mode);
       expect(events[0]).toMatchObject({ id: 0, event: "metadata" });
@@ -45,7 +45,7 @@ describe("every stream", () => {
     },
   );
 
-  test("is of frames with id, event and one line of data", async () => {
+  test("consists of frames with id, event and one line of data", async () => {
     const events = await streamed("two-step", ["values", "messages", "debug"]);
     for (const { frame } of events) expect(frame).toMatch(/^id: \d+\nevent: \S+\ndata: .+$/);
   });
@@ -71,7 +71,7 @@ describe("every stream", () => {
     }
   });
 
-  test("of a run that fails ends with the error, and the run and its thread say so", async () => {
+  test("of a failed run ends with the error, and the run and its thread have the status error", async () => {
     const threadId = await api.aThread();
     const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {
       body: { assistant_id: "failing", input: { reason: "out of luck" }, stream_mode: "updates" },
@@ -84,7 +84,7 @@ describe("every stream", () => {
 });
 
 describe("the mode", () => {
-  test("values is the whole state after each step, and the default", async () => {
+  test("values streams the whole state after each step, and is the default", async () => {
     for (const mode of ["values", null]) {
       const values = dataOf<{ messages: Message[] }>(await streamed("two-step", mode), "values");
       expect(values.map(({ messages }) => textsOf(messages))).toEqual([
@@ -96,7 +96,7 @@ describe("the mode", () => {
     }
   });
 
-  test("updates is what each node changed, under the node's name", async () => {
+  test("updates streams what each node changed, under the node's name", async () => {
     const events = await streamed("two-step", "updates");
     expect(namesOf(events)).toEqual(["metadata", "updates", "updates"]);
     expect(dataOf(events, "updates")).toEqual([
@@ -105,7 +105,7 @@ describe("the mode", () => {
     ]);
   });
 
-  test("several modes come together, in the order of what happens", async () => {
+  test("several modes are interleaved in the order in which events occur", async () => {
     expect(namesOf(await streamed("two-step", ["values", "updates"]))).toEqual([
       "metadata",
       "values",
@@ -116,13 +116,13 @@ describe("the mode", () => {
     ]);
   });
 
-  test("custom is what the graph itself sends", async () => {
+  test("custom streams the graph's own events", async () => {
     const events = await streamed("custom-events", "custom", { input: { count: 120 } });
     expect(namesOf(events)).toEqual(["metadata", ...Array<string>(120).fill("custom")]);
     expect(dataOf(events, "custom")).toEqual(Array.from({ length: 120 }, (_, index) => ({ index })));
   });
 
-  test("messages-tuple is each token with its metadata, under one id per message", async () => {
+  test("messages-tuple streams each token with its metadata, under one id per message", async () => {
     const events = await streamed("tokens", "messages-tuple", { input: { ...saying("go"), tokens: 20 } });
     const tuples = dataOf<Tuple>(events, "messages").filter(([chunk]) => chunk.type !== "human");
     expect(tuples.map(([chunk]) => chunk.content).join("")).toBe(tokens(20));
@@ -133,7 +133,7 @@ describe("the mode", () => {
     expect(new Set(namesOf(events))).toEqual(new Set(["metadata", "messages"]));
   });
 
-  test("messages is growing messages, introduced once each, and whole ones", async () => {
+  test("messages streams growing messages, each introduced once, and whole ones", async () => {
     const events = await streamed("tokens", "messages", { input: { ...saying("go"), tokens: 5 } });
     const [introduction] = dataOf<Record<string, { metadata: object }>>(events, "messages/metadata");
     const partial = dataOf<Chunk[]>(events, "messages/partial").flat();
@@ -152,14 +152,14 @@ describe("the mode", () => {
     );
   });
 
-  test("messages shows messages that no model streamed as complete", async () => {
+  test("messages streams messages that no model streamed as complete", async () => {
     const events = await streamed("two-step", "messages");
     expect(textsOf(dataOf<Message[]>(events, "messages/complete").flat())).toEqual(
       expect.arrayContaining(["first", "second"]),
     );
   });
 
-  test("events is everything that happens inside, with the run's id for those who cancel", async () => {
+  test("events streams all callback events, with the run's id so that clients can cancel", async () => {
     const events = await streamed("tokens", "events", { input: { ...saying("go"), tokens: 3 } });
     const { run_id: runId } = events[0]?.data as { run_id: string };
     const inside = dataOf<{ event: string; name: string; data: object; metadata: Record<string, unknown> }>(
@@ -179,7 +179,7 @@ describe("the mode", () => {
     expect(new Set(namesOf(events))).toEqual(new Set(["metadata", "events"]));
   });
 
-  test("events has no chunk twice, and nothing of what is hidden", async () => {
+  test("events repeats no chunk, and contains nothing hidden", async () => {
     const events = await streamed("tokens", "events", { input: { ...saying("go"), tokens: 3 } });
     const { run_id: runId } = events[0]?.data as { run_id: string };
     const inside = dataOf<{ event: string; run_id: string; tags?: string[]; data: { chunk?: unknown } }>(
@@ -187,14 +187,14 @@ describe("the mode", () => {
       "events",
     );
     expect(inside.filter(({ tags }) => tags?.includes("langsmith:hidden"))).toEqual([]);
-    // The run's own chunks are what its other modes show.
+    // The run's own chunks equal those of its other modes.
     const kindsOfRun = inside.filter(({ run_id: id }) => id === runId).map(({ event }) => event);
     expect(kindsOfRun).toEqual(["on_chain_start", "on_chain_end"]);
     const tokens = inside.filter(({ event }) => event === "on_chat_model_stream");
     expect(tokens).toHaveLength(3);
   });
 
-  test("events comes with other modes, and the result is right", async () => {
+  test("events combines with other modes, and the result is right", async () => {
     const threadId = await api.aThread();
     const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {
       body: {
@@ -227,7 +227,7 @@ describe("the mode", () => {
     expect(await api.thread(threadId)).toMatchObject({ status: "interrupted" });
   });
 
-  test("debug is checkpoints and tasks, with checkpoint and parent_checkpoint", async () => {
+  test("debug streams checkpoints and tasks, with checkpoint and parent_checkpoint", async () => {
     const debug = dataOf<{ type: string; payload: Record<string, unknown> }>(
       await streamed("two-step", "debug"),
       "debug",
@@ -240,7 +240,7 @@ describe("the mode", () => {
     expect(checkpoints[1]).toMatchObject({ parent_checkpoint: { checkpoint_id: ids[0] } });
   });
 
-  test("tasks is each task's start and result", async () => {
+  test("tasks streams each task's start and result", async () => {
     const tasks = dataOf<{ id: string; name: string; result?: unknown }>(
       await streamed("two-step", "tasks"),
       "tasks",
@@ -250,7 +250,7 @@ describe("the mode", () => {
     expect(tasks[0]?.id).toBe(tasks[1]?.id);
   });
 
-  test("checkpoints is every checkpoint, as the history shows it", async () => {
+  test("checkpoints streams every checkpoint in the form of the history", async () => {
     const threadId = await api.aThread();
     const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {
       body: { assistant_id: "two-step", input: saying("hello"), stream_mode: "checkpoints" },
@@ -266,7 +266,7 @@ describe("the mode", () => {
   });
 
   test.each(["checkpoints", "debug"])(
-    "%s has the configs of LangGraph beside the checkpoints, without what is the server's own",
+    "%s has LangGraph's configs beside the checkpoints, without the server's own keys",
     async (mode) => {
       const threadId = await api.aThread();
       const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {
@@ -321,7 +321,7 @@ describe("the mode", () => {
     },
   );
 
-  test("tools is accepted, and shows the calls of the agent's tools", async () => {
+  test("tools is accepted, and streams the calls of the agent's tools", async () => {
     const events = await streamed("agent", ["tools", "values"], {
       input: saying("What is the weather in Paris?"),
     });
@@ -331,7 +331,7 @@ describe("the mode", () => {
     expect(last?.messages.map(({ type }) => type)).toEqual(["human", "ai", "tool", "ai"]);
   });
 
-  test("that nobody knows emits nothing", async () => {
+  test("with an unknown name emits nothing", async () => {
     expect(namesOf(await streamed("two-step", ["no-such-mode"]))).toEqual(["metadata"]);
   });
 });
@@ -339,7 +339,7 @@ describe("the mode", () => {
 const tokens = (count: number): string => Array.from({ length: count }, (_, index) => `t${index} `).join("");
 
 describe("subgraphs", () => {
-  test("are silent unless they are asked for", async () => {
+  test("are streamed only if requested", async () => {
     const events = await streamed("research", ["updates", "values", "custom"]);
     expect(namesOf(events).filter((name) => name.includes("|"))).toEqual([]);
     expect(dataOf(events, "updates").map((update) => Object.keys(update)[0])).toEqual([
@@ -372,7 +372,7 @@ describe("subgraphs", () => {
 });
 
 describe("no token is lost", () => {
-  test("of three runs at a time with 200 tokens each", async () => {
+  test("by three parallel runs with 200 tokens each", async () => {
     const runs = await Promise.all(
       Array.from({ length: 3 }, () =>
         streamed("tokens", ["messages-tuple", "values"], { input: { ...saying("go"), tokens: 200 } }),
@@ -395,7 +395,7 @@ describe("joining a stream with stream_mode", () => {
     return new Set(namesOf(events).map((name) => name.replace(/:[0-9a-f-]{36}/g, "")));
   };
 
-  test("passes on what is asked for, by the part before |, and metadata", async () => {
+  test("receives the requested modes, by the part before |, and metadata", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, {
       assistant_id: "research",
@@ -429,7 +429,7 @@ describe("joining a stream with stream_mode", () => {
       expect(await names(threadId, run.run_id, query)).toEqual(new Set(all));
   });
 
-  test("keeps the filter for the reconnect", async () => {
+  test("keeps the filter when it reconnects", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, {
       assistant_id: "two-step",

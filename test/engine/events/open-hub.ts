@@ -15,7 +15,7 @@ export interface Told extends RunEvent {
   runId: string;
 }
 
-/** What is told up to the first event that is like this. */
+/** Reads up to the first event that matches. */
 export const readUntil = async (reader: ThreadReader, isLast: (event: Told) => boolean): Promise<Told[]> => {
   const published: Told[] = [];
   for (;;) {

@@ -4,7 +4,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { leastOf } from "../../helpers/conditions.ts";
 import { namesOf, openStream, readStream } from "../../helpers/server-sent-events.ts";
 
-/** The first heartbeat comes after 5 s; headers that wait for something to be written come with it. */
+/** The first heartbeat comes after 5 s; headers that wait for the first write come with it. */
 const SOON_MS = 2_500;
 
 let server: TestServer;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 describe("the headers of a stream", () => {
-  test("come at once, though the run has to wait and there is no event yet", async () => {
+  test("arrive at once, even if the run waits and there is no event yet", async () => {
     const delayed = { assistant_id: "counter", input: {}, after_seconds: 3_600 };
     const openedMs = await leastOf(SOON_MS, async () => {
       const threadId = await api.aThread();
@@ -34,7 +34,7 @@ describe("the headers of a stream", () => {
     expect(openedMs).toBeLessThan(SOON_MS);
   });
 
-  test("say where the run is, and where to go on reading it", async () => {
+  test("contain the run's address, and the address to continue reading", async () => {
     const threadId = await api.aThread();
     for (const path of [`/threads/${threadId}/runs/stream`, "/runs/stream"]) {
       const stream = await openStream(`${server.url}${path}`, {
@@ -51,7 +51,7 @@ describe("the headers of a stream", () => {
   });
 });
 
-test("a run that just ended is streamed again, whichever letters its id is written with", async () => {
+test("a run that just ended can be streamed again, with its id in upper or lower case", async () => {
   const threadId = await api.aThread();
   const run = { assistant_id: "counter", input: { count: 1 } };
   const first = await openStream(`${server.url}/threads/${threadId}/runs/stream`, { body: run });

@@ -7,7 +7,7 @@ import { aBareApp } from "../../helpers/parts.ts";
 import { openStream } from "../../helpers/server-sent-events.ts";
 import { startTcpProxy, type ProxiedConnection, type TcpProxy } from "../../helpers/tcp-proxy.ts";
 
-/** A clean end of a stream says that the run has ended; whatever else happens must not look like that. */
+/** A clean end of a stream means that the run has ended, so no failure may look like one. */
 
 let server: TestServer;
 let proxy: TcpProxy;
@@ -16,7 +16,7 @@ let api: Api;
 beforeAll(async () => {
   server = await startTestServer();
   proxy = await startTcpProxy(server.connectionString);
-  // Executes nothing, so that every run is another server's; only its own way to the database is bad.
+  // Executes nothing, so every run is executed by another server; only this replica's connection to the database is bad.
   replica = await startTestServer({ connectionString: proxy.connectionString, role: "api" });
   api = apiOf(server);
 });
@@ -32,9 +32,9 @@ afterAll(async () => {
 const ofRequests = ({ application }: ProxiedConnection): boolean => application === "threadloom";
 const TICKING = { assistant_id: "sleep", input: { milliseconds: 600_000 }, stream_mode: "custom" };
 
-describe("a reader on another server whose database answers badly", () => {
+describe("a reader on another server whose database connection fails", () => {
   test.each([{ stream_resumable: true }, {}])(
-    "misses nothing and sees no end before the run's (%j)",
+    "misses nothing and sees no end before the run's end (%j)",
     async (more) => {
       const threadId = await api.aThread();
       const run = await api.aRun(threadId, { ...TICKING, ...more });
@@ -48,7 +48,7 @@ describe("a reader on another server whose database answers badly", () => {
         seen = (await stream.until(({ id = 0 }) => id > seen + 1)).id ?? 0;
       }
       await api.cancel(threadId, run.run_id);
-      // A run that is not resumable is not logged before somebody reads it.
+      // A run that is not resumable is logged only from its first reader on.
       const ids = (await stream.rest()).filter(({ event }) => event === "custom").map(({ id }) => id);
       expect(ids).toEqual(ids.map((_, index) => (ids[0] ?? 0) + index));
       expect(ids.at(-1)).toBeGreaterThanOrEqual(seen);
@@ -59,7 +59,7 @@ describe("a reader on another server whose database answers badly", () => {
 describe("a stream whose events can't be read any more", () => {
   const anEvent: RunEvent = { seq: 0, event: "metadata", data: "{}" };
 
-  test("is cut, not ended", async () => {
+  test("is cut off and does not end cleanly", async () => {
     let reads = 0;
     let fail = (): void => undefined;
     const failed = new Promise<never>((_resolve, reject) => {

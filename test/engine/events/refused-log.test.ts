@@ -5,7 +5,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { openStream } from "../../helpers/server-sent-events.ts";
 
-/** A run that can't be resumed is logged only for its readers on other servers. */
+/** A run that is not resumable is logged only for its readers on other servers. */
 
 let server: TestServer;
 let replica: TestServer;
@@ -20,9 +20,9 @@ afterAll(async () => {
   await server.close();
 });
 
-test("a reader where the run is executed misses nothing when its events can't be logged for a reader elsewhere, who is cut off", async () => {
+test("if events can't be logged for a reader elsewhere, that reader is cut off, and a reader on the executing server misses nothing", async () => {
   await query(server, "create sequence refusals");
-  // A sequence keeps what is taken from it, whatever becomes of the transaction.
+  // A sequence is not rolled back, so its number stays used even if the transaction fails.
   await query(
     server,
     `create function refuse() returns trigger language plpgsql as
@@ -43,7 +43,7 @@ test("a reader where the run is executed misses nothing when its events can't be
     const [row] = await query<{ refused: boolean }>(server, "select is_called as refused from refusals");
     return row?.refused === true;
   });
-  // Who reads elsewhere is cut off: at a clean end he would take what he has for all there was.
+  // The reader on the other server is cut off, because a clean end would mean that it received everything.
   await expect(elsewhere.rest()).rejects.toThrow();
   const seen = here.seen.at(-1)?.id ?? 0;
   await here.until(({ id = 0 }) => id > seen + 2);

@@ -12,7 +12,7 @@ import {
 } from "../../helpers/server-sent-events.ts";
 
 const TEN_STEPS = { assistant_id: "ten-steps", input: {}, stream_mode: ["values", "updates"] };
-/** Metadata, ten updates, ten values: an empty input makes none of its own. */
+/** Metadata, ten updates, ten values: an empty input adds no event of its own. */
 const TEN_STEPS_EVENTS = 21;
 const TICKING = { assistant_id: "sleep", input: { milliseconds: 600_000 }, stream_mode: "custom" };
 const RESUMABLE = { stream_resumable: true };
@@ -23,7 +23,7 @@ let api: Api;
 let other: Api;
 beforeAll(async () => {
   server = await startTestServer();
-  // Executes nothing, so that every run is another server's.
+  // Executes nothing, so every run is executed by another server.
   replica = await startTestServer({ connectionString: server.connectionString, role: "api" });
   api = apiOf(server);
   other = apiOf(replica);
@@ -58,7 +58,7 @@ const places = [
 ] as const;
 
 describe.each(places)("a resumable run, read from %s", (_, place) => {
-  test("is replayed from the start with -1, and after any event with its id, when it has ended", async () => {
+  test("is replayed after its end, from the start with -1, and after any event with that event's id", async () => {
     const { stream, run } = await created(server, { ...TEN_STEPS, ...RESUMABLE });
     const all = framesOf(await stream.rest());
     expect(all).toHaveLength(TEN_STEPS_EVENTS);
@@ -68,7 +68,7 @@ describe.each(places)("a resumable run, read from %s", (_, place) => {
     }
   });
 
-  test("has nothing more after an id beyond its last event, and says so by its end", async () => {
+  test("sends nothing after an id beyond its last event, and ends cleanly", async () => {
     const { stream, run } = await created(server, { ...TEN_STEPS, ...RESUMABLE });
     await stream.rest();
     const beyond = await openStream(streamOf(place(), run), after(TEN_STEPS_EVENTS + 1_000));
@@ -76,7 +76,7 @@ describe.each(places)("a resumable run, read from %s", (_, place) => {
     expect(await beyond.rest()).toEqual([]);
   });
 
-  test("is replayed though nobody read it while it ran", async () => {
+  test("is replayed even if it had no reader while it ran", async () => {
     const run = await api.aRun(await api.aThread(), { ...TEN_STEPS, ...RESUMABLE });
     await api.join(run.thread_id, run.run_id);
     const events = await readStream(streamOf(place(), run), after(-1));
@@ -97,7 +97,7 @@ describe.each(places)("a resumable run, read from %s", (_, place) => {
     expect(whole.map(({ id }) => id)).toEqual(whole.map((_, index) => index));
   });
 
-  test("keeps its events though a reader comes before the first of them", async () => {
+  test("keeps its events if a reader arrives before the first one", async () => {
     const threadId = await api.aThread();
     const blocker = await api.aRun(threadId, TICKING);
     const waiting = await api.aRun(threadId, { ...TEN_STEPS, ...RESUMABLE });
@@ -114,7 +114,7 @@ describe("several readers", () => {
   test.each([
     ["a run", {}],
     ["a resumable run", RESUMABLE],
-  ])("of %s each see every event, on both servers", async (_, more) => {
+  ])("of %s each receive every event, on both servers", async (_, more) => {
     const threadId = await api.aThread();
     const blocker = await api.aRun(threadId, TICKING);
     const run = await api.aRun(threadId, { ...TEN_STEPS, ...more });
@@ -131,7 +131,7 @@ describe("several readers", () => {
     }
   });
 
-  test("may leave without harm to the others or to the run", async () => {
+  test("may leave without effect on the other readers or the run", async () => {
     const { stream, run } = await created(server, { ...TICKING, on_disconnect: "continue" });
     const [one, two] = [await openStream(streamOf(server, run)), await openStream(streamOf(replica, run))];
     await stream.until(({ id }) => id === 2);
@@ -146,7 +146,7 @@ describe("several readers", () => {
 });
 
 describe("a run that is not resumable", () => {
-  test("can be picked up by its reader who was cut off, at the server that executes it", async () => {
+  test("can be resumed by a disconnected reader at the server that executes it", async () => {
     const { stream, run } = await created(server, { ...TICKING, on_disconnect: "continue" });
     await stream.until(({ id }) => id === 2);
     stream.close();
@@ -156,14 +156,14 @@ describe("a run that is not resumable", () => {
     expect(await replay.next()).toMatchObject({ id: 0, event: "metadata" });
   });
 
-  test("can be picked up for a while after its end by a reader who was cut off just before it", async () => {
+  test("can be resumed shortly after its end by a reader who was disconnected just before", async () => {
     const { stream, run } = await created(server, TEN_STEPS);
     const all = await stream.rest();
     const again = await readStream(streamOf(server, run), after(10));
     expect(framesOf(again)).toEqual(framesOf(all).slice(11));
   });
 
-  test("is shown from now on, after its metadata, to a reader without Last-Event-ID", async () => {
+  test("sends a reader without Last-Event-ID its metadata and then new events", async () => {
     const { stream, run } = await created(server, { ...TICKING, on_disconnect: "continue" });
     await stream.until(({ id }) => id === 4);
     const joined = await openStream(streamOf(server, run));
@@ -171,14 +171,14 @@ describe("a run that is not resumable", () => {
     expect((await joined.next())?.id).toBeGreaterThanOrEqual(4);
   });
 
-  test("begins with its metadata also where nobody read it so far", async () => {
+  test("begins with its metadata also if it had no reader so far", async () => {
     const run = await api.aRun(await api.aThread(), TICKING);
     await api.untilRunIs(run.thread_id, run.run_id, "running");
     const joined = await openStream(streamOf(server, run));
     expect(await joined.next()).toMatchObject({ event: "metadata", id: 0 });
   });
 
-  test("is shown on another server while it runs", async () => {
+  test("is streamed on another server while it runs", async () => {
     const run = await api.aRun(await api.aThread(), TICKING);
     await api.untilRunIs(run.thread_id, run.run_id, "running");
     const joined = await openStream(streamOf(replica, run));
@@ -189,7 +189,7 @@ describe("a run that is not resumable", () => {
   });
 
   test.each([RESUMABLE, {}])(
-    "begins with its metadata on another server, too, for each who joins it there in the middle (%j)",
+    "begins with its metadata on another server, too, for each reader that joins there in the middle (%j)",
     async (resumable) => {
       const { stream, run } = await created(server, {
         ...TICKING,
@@ -226,7 +226,7 @@ describe("a run that is not resumable", () => {
     expect(namesOf(await stream.rest())).toEqual(["metadata", "updates", "error"]);
   });
 
-  test("that has ended long ago is no stream without end", async () => {
+  test("that ended long ago has a stream that ends", async () => {
     const run = await api.aRun(await api.aThread(), { assistant_id: "counter", input: {} });
     await api.join(run.thread_id, run.run_id);
     for (const place of [server, replica]) expect(await readStream(streamOf(place, run))).toEqual([]);
@@ -234,16 +234,19 @@ describe("a run that is not resumable", () => {
 });
 
 describe("Last-Event-ID", () => {
-  test.each(["abc", "1.5", "--1", "99999999999999999999"])("%j is refused, naming the header", async (id) => {
-    const run = await api.aRun(await api.aThread(), { assistant_id: "counter", input: {} });
-    const response = await fetch(streamOf(server, run), { headers: { "last-event-id": id } });
-    expect(response.status).toBe(422);
-    expect(((await response.json()) as Refusal).detail).toContain("Last-Event-ID");
-  });
+  test.each(["abc", "1.5", "--1", "99999999999999999999"])(
+    "%j is refused with a message that names the header",
+    async (id) => {
+      const run = await api.aRun(await api.aThread(), { assistant_id: "counter", input: {} });
+      const response = await fetch(streamOf(server, run), { headers: { "last-event-id": id } });
+      expect(response.status).toBe(422);
+      expect(((await response.json()) as Refusal).detail).toContain("Last-Event-ID");
+    },
+  );
 });
 
 describe("the heartbeat", () => {
-  test("comes every five seconds while the run is quiet, and is no event", async () => {
+  test("is sent every five seconds while the run is quiet, and is not an event", async () => {
     const threadId = await api.aThread();
     const blocker = await api.aRun(threadId, TICKING);
     const waiting = await api.aRun(threadId, { ...TEN_STEPS });
@@ -254,7 +257,7 @@ describe("the heartbeat", () => {
     ];
     const comments = await Promise.all(streams.map((stream) => stream.comment()));
     expect(comments).toEqual(["heartbeat", "heartbeat"]);
-    // What stands between a reader and the server waits for a minute; the rest is for a machine that is busy.
+    // Proxies close an idle connection after a minute; the margin is for a busy machine.
     expect(performance.now() - start).toBeLessThan(45_000);
     await api.cancel(threadId, blocker.run_id);
     for (const stream of streams) {

@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 beforeEach(() => database.query("delete from threadloom.threads"));
 
-/** A run with so many events, written an hour ago. */
+/** An hour-old run with this many events. */
 const aRun = async (status: string, events: number): Promise<string> => {
   const runId = newId();
   await database.query(
@@ -54,7 +54,7 @@ const eventsOf = async (runId: string): Promise<number> => {
 };
 
 describe("a sweep of events", () => {
-  test("removes all that is older than the retention, but none of a run that goes on", async () => {
+  test("removes all events older than the retention, except those of a running run", async () => {
     const goesOn = await aRun("running", 6_000);
     const ended = await aRun("success", EVENTS);
     expect(await sweepEvents({ eventLog, retentionSeconds: 7_200 })).toBe(0);
@@ -62,7 +62,7 @@ describe("a sweep of events", () => {
     expect([await eventsOf(goesOn), await eventsOf(ended)]).toEqual([6_000, 0]);
   });
 
-  test("passes over what another process removes at this moment, and shares the work with it", async () => {
+  test("skips events that another process is removing, and shares the work", async () => {
     const first = await aRun("success", 500);
     const second = await aRun("success", 500);
     const other = new pg.Client({ connectionString: fresh.connectionString });
@@ -71,7 +71,7 @@ describe("a sweep of events", () => {
       await other.query("begin");
       await other.query("delete from threadloom.run_events where run_id = $1", [first]);
       const swept = sweepEvents({ eventLog, retentionSeconds: 60 });
-      // It waits for nobody: 10 s are far more than it needs.
+      // The sweep waits for no lock: 10 s are far more than it needs.
       expect(await Promise.race([swept, pause(10_000, "it waits", { ref: false })])).toBe(500);
       expect(await eventsOf(second)).toBe(0);
       await other.query("commit");
@@ -80,7 +80,7 @@ describe("a sweep of events", () => {
     }
   });
 
-  test("ends when it is told to", async () => {
+  test("stops when its signal is aborted", async () => {
     await aRun("success", EVENTS);
     expect(await sweepEvents({ eventLog, retentionSeconds: 60 }, AbortSignal.abort())).toBe(0);
   });

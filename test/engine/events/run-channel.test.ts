@@ -4,7 +4,7 @@ import { RunChannel } from "../../../src/engine/events/channel.ts";
 import type { RunChannelOptions } from "../../../src/engine/events/channel-options.ts";
 
 const MIB = 1024 * 1024;
-/** What is kept for readers, and what is emitted until a graph has to pause. */
+/** Bytes kept for readers, and bytes emitted before a graph has to pause. */
 const [KEPT_BYTES, PAUSE_BYTES] = [8 * MIB, MIB];
 
 const aChannel = (options: Partial<RunChannelOptions> = {}) =>
@@ -22,7 +22,7 @@ const emit = (channel: RunChannel, events: number, data = "") => {
 };
 const ids = (events: readonly RunEvent[] | undefined) => events?.map(({ seq }) => seq);
 
-/** A log that keeps each batch waiting until it is told to go on. */
+/** A log that delays each batch until the test lets it continue. */
 const aLog = () => {
   const batches: (number[] | undefined)[] = [];
   const held: { resolve: () => void; reject: (error: Error) => void }[] = [];
@@ -36,11 +36,11 @@ const aLog = () => {
     refuse: (error: Error) => held.shift()?.reject(error),
   };
 };
-/** All that can go on without anybody from outside has gone on. */
+/** Resolves when no more work can proceed without the test. */
 const settled = async () => {
   for (let turns = 0; turns < 4; turns += 1) await new Promise(setImmediate);
 };
-/** Whether it has ended by now. */
+/** Whether the work has ended. */
 const watched = (work: Promise<unknown>) => {
   const state = { over: false };
   const over = () => (state.over = true);
@@ -48,7 +48,7 @@ const watched = (work: Promise<unknown>) => {
   return state;
 };
 
-test("it is the attempt's that it was opened for", () => {
+test("a channel belongs to the attempt that opened it", () => {
   const { threadId, runId, attempt, firstSeq, lastSeq, closed } = aChannel({ attempt: 2, firstSeq: 7 });
   expect({ threadId, runId, attempt, firstSeq, lastSeq, closed }).toEqual({
     threadId: "thread",
@@ -60,8 +60,8 @@ test("it is the attempt's that it was opened for", () => {
   });
 });
 
-describe("what nobody wants", () => {
-  test("is counted, and only its first event is made", () => {
+describe("an event without a reader", () => {
+  test("is counted, and only the first one is created", () => {
     const channel = aChannel({ keep: false, firstSeq: 3 });
     let made = 0;
     for (let count = 0; count < 3; count += 1) channel.emit("values", () => `${(made += 1)}`);
@@ -72,7 +72,7 @@ describe("what nobody wants", () => {
     expect(channel.read(4)).toBeUndefined();
   });
 
-  test("is counted from its first event on: who then joins is not told that he has missed some", () => {
+  test("is counted from the first one on, so a later reader is not told that it missed events", () => {
     const channel = aChannel({ keep: false });
     emit(channel, 1);
     expect([channel.lastSeq, channel.firstKeptSeq]).toEqual([0, 1]);
@@ -81,7 +81,7 @@ describe("what nobody wants", () => {
     expect(ids(channel.read(0))).toEqual([1]);
   });
 
-  test("is kept from the moment on at which the first reader comes, also when he has gone", () => {
+  test("is kept once the first reader has come, also after that reader leaves", () => {
     const channel = aChannel({ keep: false });
     emit(channel, 2);
     const detach = channel.attach(() => undefined);
@@ -95,7 +95,7 @@ describe("what nobody wants", () => {
 });
 
 describe("a reader", () => {
-  test("gets what comes after the event that he has", () => {
+  test("gets the events after its position", () => {
     const channel = aChannel({ firstSeq: 5 });
     expect(channel.read(4)).toEqual([]);
     emit(channel, 3);
@@ -108,7 +108,7 @@ describe("a reader", () => {
     ]);
   });
 
-  test("is woken by each event and by the end, until he goes", () => {
+  test("is woken by each event and by the end, until it leaves", () => {
     const channel = aChannel();
     const woken = { here: 0, gone: 0 };
     channel.attach(() => (woken.here += 1));
@@ -122,7 +122,7 @@ describe("a reader", () => {
     expect([channel.closed, ids(channel.read(-1))]).toEqual([true, [0, 1]]);
   });
 
-  test("is told that events are gone which he has not seen", () => {
+  test("is cut off if events that it has not received are gone", () => {
     const channel = aChannel();
     emit(channel, 12, "x".repeat(MIB));
     expect(channel.read(-1)).toBeUndefined();
@@ -133,15 +133,15 @@ describe("a reader", () => {
     expect(channel.opening?.seq).toBe(0);
   });
 
-  test("gets the newest event however large it is", () => {
+  test("gets the newest event, however large", () => {
     const channel = aChannel();
     emit(channel, 2, "x".repeat(2 * KEPT_BYTES));
     expect(ids(channel.read(0))).toEqual([1]);
   });
 });
 
-describe("memory", () => {
-  test("counts what an event costs beside its data, and has its bound with small events, too", () => {
+describe("the memory of a channel", () => {
+  test("counts an event's cost besides its data, so small events are bounded, too", () => {
     const channel = aChannel();
     emit(channel, 1_000);
     const each = channel.keptBytes / 1_000;
@@ -154,7 +154,7 @@ describe("memory", () => {
     expect(ids(channel.read(channel.firstKeptSeq - 1))).toHaveLength(kept);
   });
 
-  test("keeps what the log has not yet, however much that is", async () => {
+  test("keeps all events that are not logged yet, however many", async () => {
     const { log, commit } = aLog();
     const channel = aChannel({ log });
     emit(channel, 12, "x".repeat(MIB));
@@ -167,8 +167,8 @@ describe("memory", () => {
   });
 });
 
-describe("a graph that emits without end", () => {
-  test("has to pause after a MiB, also of events that hold nothing", async () => {
+describe("a graph that emits endlessly", () => {
+  test("has to pause after a MiB, also with empty events", async () => {
     for (const [data, events] of [
       ["x".repeat(MIB / 8), 8],
       ["", 10_000],
@@ -184,20 +184,20 @@ describe("a graph that emits without end", () => {
     }
   });
 
-  test("need not pause for what nobody wants", () => {
+  test("need not pause for events without a reader", () => {
     const channel = aChannel({ keep: false });
     emit(channel, 3, "x".repeat(PAUSE_BYTES));
     expect(channel.needsPause).toBe(false);
   });
 
-  test("gives the sockets of readers a turn while it pauses", async () => {
+  test("lets the sockets of readers write while it pauses", async () => {
     let turn = false;
     setImmediate(() => (turn = true));
     await aChannel().pause();
     expect(turn).toBe(true);
   });
 
-  test("goes on when the log has what was emitted", async () => {
+  test("continues when its events are logged", async () => {
     const { log, commit } = aLog();
     const channel = aChannel({ log });
     emit(channel, 1);
@@ -211,7 +211,7 @@ describe("a graph that emits without end", () => {
 });
 
 describe("with a log", () => {
-  test("readers see what it has, and what comes meanwhile goes with the next batch", async () => {
+  test("readers receive logged events, and new ones go with the next batch", async () => {
     const { log, batches, commit } = aLog();
     const channel = aChannel({ log, firstSeq: 3 });
     let woken = 0;
@@ -236,11 +236,11 @@ describe("with a log", () => {
     expect(batches).toHaveLength(3);
   });
 
-  test("events are wanted though nobody reads here", () => {
+  test("events are created even without a reader in this process", () => {
     expect(aChannel({ keep: false, log: aLog().log }).wanted).toBe(true);
   });
 
-  test("a batch that it refuses ends all: readers have to go, no event comes any more, and the run can't end", async () => {
+  test("a refused batch ends everything: readers are cut off, no event follows, and the run can't end", async () => {
     const { log, batches, refuse } = aLog();
     const channel = aChannel({ log });
     let woken = 0;
@@ -250,7 +250,7 @@ describe("with a log", () => {
     refuse(new Error("the lease is lost"));
     await settled();
     expect([channel.read(-1), woken]).toEqual([undefined, 1]);
-    // It holds nothing any more.
+    // The channel holds nothing any more.
     expect([channel.keptBytes, channel.firstKeptSeq]).toEqual([0, 1]);
     channel.emit("values", () => {
       throw new Error("It is made for nobody.");
@@ -261,8 +261,8 @@ describe("with a log", () => {
   });
 });
 
-describe("what waits until events are logged", () => {
-  test("waits for those that were emitted before, and for no others", async () => {
+describe("work that waits for the log", () => {
+  test("waits for the events emitted before it, and for no others", async () => {
     const { log, commit } = aLog();
     const channel = aChannel({ log });
     expect(channel.logged()).toBeUndefined();
@@ -277,7 +277,7 @@ describe("what waits until events are logged", () => {
     expect(channel.logged()).toBeDefined();
   });
 
-  test("does not wait without a log, nor for one that refuses them", async () => {
+  test("does not wait without a log, or for a log that refuses them", async () => {
     const unlogged = aChannel();
     emit(unlogged, 1);
     expect(unlogged.logged()).toBeUndefined();
@@ -289,8 +289,8 @@ describe("what waits until events are logged", () => {
   });
 });
 
-describe("when another process comes to read", () => {
-  test("the log gets what is kept, and readers here see what it has from then on", async () => {
+describe("when another process begins to read", () => {
+  test("the log gets the kept events, and readers here receive what is logged from then on", async () => {
     const { log, batches, commit } = aLog();
     const channel = aChannel();
     emit(channel, 2);
@@ -306,7 +306,7 @@ describe("when another process comes to read", () => {
     expect(batches).toEqual([[0, 1], [2]]);
   });
 
-  test("the log gets the first event in any case, and once", async () => {
+  test("the log always gets the first event, and only once", async () => {
     const dropped = aLog();
     const channel = aChannel();
     emit(channel, 12, "x".repeat(MIB));
@@ -337,7 +337,7 @@ describe("when another process comes to read", () => {
     expect(before.batches).toEqual([[0]]);
   });
 
-  test("a second one changes nothing: no event is written twice", async () => {
+  test("a second request changes nothing: no event is written twice", async () => {
     const [first, second] = [aLog(), aLog()];
     const channel = aChannel();
     emit(channel, 2);
@@ -352,7 +352,7 @@ describe("when another process comes to read", () => {
     expect([first.batches, second.batches]).toEqual([[[0, 1], [2]], []]);
   });
 
-  test("it is too late when the run is about to end, or has ended", async () => {
+  test("a request is too late if the run is about to end or has ended", async () => {
     for (const end of [(channel: RunChannel) => channel.endLog(), (channel: RunChannel) => channel.close()]) {
       const { log, batches } = aLog();
       const channel = aChannel();
@@ -367,7 +367,7 @@ describe("when another process comes to read", () => {
 });
 
 describe("before a run ends", () => {
-  test("everything is in the log", async () => {
+  test("everything is logged", async () => {
     const { log, batches, commit } = aLog();
     const channel = aChannel({ log });
     emit(channel, 1);
@@ -382,7 +382,7 @@ describe("before a run ends", () => {
     expect([ended.over, batches]).toEqual([true, [[0], [1]]]);
   });
 
-  test("also what is emitted at the very moment at which the last batch is committed", async () => {
+  test("events emitted in the moment at which the last batch is committed are logged, too", async () => {
     const batches: (number[] | undefined)[] = [];
     let more = 1;
     const channel = aChannel({
@@ -391,7 +391,7 @@ describe("before a run ends", () => {
       },
     });
     channel.attach(() => {
-      // After the loop that writes has looked for more, and before its end is seen.
+      // Runs after the writing loop has checked for more events, and before its end is noticed.
       if (more > 0) queueMicrotask(() => emit(channel, (more -= 1) + 1));
     });
     emit(channel, 1);
@@ -399,7 +399,7 @@ describe("before a run ends", () => {
     expect([batches.flat(), channel.lastSeq]).toEqual([[0, 1], 1]);
   });
 
-  test("nothing is waited for without a log", async () => {
+  test("nothing is awaited without a log", async () => {
     const channel = aChannel();
     emit(channel, 1);
     await channel.endLog();

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { RunChannel } from "../../../src/engine/events/channel.ts";
 import { readChannel, type ChannelReaderOptions } from "../../../src/engine/events/readers/channel-reader.ts";
 
-/** A run executed here, with so many events, and a reader of it. */
+/** A run executed here with this many events, and a reader of it. */
 const reading = (
   { events = 0, ...options }: Partial<ChannelReaderOptions> & { events?: number } = {},
   keep = true,
@@ -26,7 +26,7 @@ const reading = (
     hasEnded: () => ended,
     ...options,
   });
-  /** The ids of what comes next, or how it ended. */
+  /** The ids of the next events, or how the reader ended. */
   const next = async () => {
     const news = await reader.next();
     return typeof news === "string" ? news : news.map(({ seq }) => seq);
@@ -38,7 +38,7 @@ const reading = (
   return { channel, emit, reader, next, end };
 };
 
-test("a reader gets what comes after the event that he has, then each event as it comes, then the end", async () => {
+test("a reader gets the events after its position, then each new event, then the end", async () => {
   const { emit, next, end } = reading({ events: 3, after: 0 });
   expect(await next()).toEqual([1, 2]);
   const third = next();
@@ -52,56 +52,56 @@ test("a reader gets what comes after the event that he has, then each event as i
   expect(await next()).toBe("ended");
 });
 
-test("the end wakes a reader who has everything", async () => {
+test("the end wakes a reader that has everything", async () => {
   const { next, end } = reading();
   const waiting = next();
   end();
   expect(await waiting).toBe("ended");
 });
 
-test("a reader is told to come back when this process stops, and first gets what there is", async () => {
+test("when this process stops, a reader gets the remaining events and is asked to reconnect", async () => {
   const { channel, next } = reading({ events: 1 });
   channel.close();
   expect(await next()).toEqual([0]);
   expect(await next()).toBe("lost");
 });
 
-test("a reader who is so far behind that events are gone is sent away", async () => {
+test("a reader so far behind that events are gone is cut off", async () => {
   const { emit, next } = reading();
   for (let count = 0; count < 10; count += 1) emit("x".repeat(1024 * 1024));
   expect(await next()).toBe("lost");
 });
 
-test("a stream that is joined in the middle begins with the first event, once", async () => {
+test("a stream joined in the middle begins with the first event, once", async () => {
   const { emit, next } = reading({ events: 3, after: 2, withOpening: true });
   expect(await next()).toEqual([0]);
   emit();
   expect(await next()).toEqual([3]);
 });
 
-test("the first event is not repeated for a reader who gets it all the same", async () => {
+test("the first event is not repeated for a reader that gets it anyway", async () => {
   const { next } = reading({ events: 2, after: -1, withOpening: true });
   expect(await next()).toEqual([0, 1]);
 });
 
-test("a stream that is joined after its first event alone begins with that", async () => {
+test("a stream joined after its first event begins with that event", async () => {
   const { next } = reading({ events: 1, after: 0, withOpening: true });
   expect(await next()).toEqual([0]);
 });
 
-test("a reader who names the event that he has does not get the first one again", async () => {
+test("a reader that names its last event does not get the first one again", async () => {
   const { next } = reading({ events: 3, after: 1 });
   expect(await next()).toEqual([2]);
 });
 
-test("a run that has no event yet can be joined", async () => {
+test("a run without events can be joined", async () => {
   const { emit, next } = reading({ withOpening: true });
   const first = next();
   emit();
   expect(await first).toEqual([0]);
 });
 
-test("a reader whose client is gone hears nothing any more, and is not woken", async () => {
+test("a reader whose client has disconnected receives nothing more, and is not woken", async () => {
   const { channel, emit, reader, next } = reading();
   let woken = 0;
   const waiting = next().finally(() => (woken += 1));
@@ -113,7 +113,7 @@ test("a reader whose client is gone hears nothing any more, and is not woken", a
   expect(channel.read(-1)).toHaveLength(1);
 });
 
-test("a channel forgets the readers that have gone", () => {
+test("a channel releases the readers that have left", () => {
   const channel = new RunChannel({
     threadId: "thread",
     runId: "run",

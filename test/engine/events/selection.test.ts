@@ -24,7 +24,7 @@ describe("a namespace", () => {
     expect(isSelected(event, { namespaces })).toBe(expected);
   });
 
-  test("and a mode have both to be asked for", () => {
+  test("and a mode must both be requested", () => {
     const selection = { modes: new Set(["updates"]), namespaces: [""] };
     expect(["updates", "values", "updates|a:1"].map((event) => isSelected(event, selection))).toEqual([
       true,
@@ -63,12 +63,12 @@ describe("a stream of some namespaces", () => {
       ["metadata", "updates", "tasks", "updates|investigate", "tasks|investigate"],
     ],
     [`namespace=${encodeURIComponent('["no-such-node"]')}`, ["metadata"]],
-  ])("shows them alone, with a run that is created (%s)", async (query, expected) => {
+  ])("shows only them, with a run that is created (%s)", async (query, expected) => {
     const events = await readStream(await path(query), { body: RESEARCH });
     expect(inBrief(namesOf(events))).toEqual(new Set(expected));
   });
 
-  test("shows one task's alone to who joins, also after a reconnect", async () => {
+  test("shows a joining reader only one task's events, also after it reconnects", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, RESEARCH);
     await api.join(threadId, run.run_id);
@@ -88,7 +88,7 @@ describe("a stream of some namespaces", () => {
     expect(new Set(namesOf(await stream.rest()))).toEqual(new Set(["metadata", `tasks|${wanted}`]));
   });
 
-  test("is what the SDK's streamNamespaces asks for", async () => {
+  test("is requested by the SDK's streamNamespaces", async () => {
     const client = new Client({ apiUrl: server.url });
     const names: string[] = [];
     for await (const { event } of client.runs.stream(await api.aThread(), "research", {
@@ -112,7 +112,7 @@ describe("a stream of some namespaces", () => {
     expect(await response.text()).toContain("namespace");
   });
 
-  test("is told to be there", async () => {
+  test("is documented in the API's description", async () => {
     expect((await api.get<{ flags: object }>("/info")).body.flags).toMatchObject({
       strict_resume: true,
       stream_namespaces: true,

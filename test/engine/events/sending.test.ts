@@ -5,8 +5,8 @@ import { aBareApp } from "../../helpers/parts.ts";
 
 const PIECE = 64 * 1024;
 
-test("a large event is written in pieces that a reader has to take first, and arrives as it was", async () => {
-  // Wherever it is cut, it may be between the two halves of a character.
+test("a large event is written in pieces, each after the reader took the last one, and arrives unchanged", async () => {
+  // A cut may fall between the two halves of a character.
   const events: RunEvent[] = ["", "a"].map((shift, seq) => ({
     seq,
     event: "values",

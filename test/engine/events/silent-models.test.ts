@@ -9,8 +9,8 @@ import { isRoot, openFrames, started, type Frame } from "../../protocols/streami
 import { PIECES, type Callback } from "./graphs/speakers.ts";
 
 /**
- * LangChain's models call `handleLLMNewToken` themselves for each chunk, and some never do. Clients see each piece once, whatever
- * the model does.
+ * LangChain's models call `handleLLMNewToken` themselves for each chunk, and some never do. Clients must receive each piece once with any
+ * model.
  */
 
 let server: TestServer;
@@ -59,7 +59,7 @@ describe.each([
   ["streamed by its node", { streams: true }],
 ])("a model that is %s", (_, how) => {
   test.each<Callback>(["never", "behind", "before", "late"])(
-    "has each piece told once where it calls back %s",
+    "sends each piece once if it calls back %s",
     async (callback) => {
       const run = turn({ callback, ...how });
       expect(textsIn(await framesOf(run))).toEqual(PIECES);
@@ -68,7 +68,7 @@ describe.each([
   );
 });
 
-test("the pieces have the id that the message has in the state, and the node that they are from", async () => {
+test("the pieces have the id of the message in the state, and name their node", async () => {
   const threadId = await api.aThread();
   const tuples = await tuplesOf(turn({ callback: "never" }), threadId);
   const { values } = await api.state(threadId);
@@ -84,7 +84,7 @@ test("the pieces have the id that the message has in the state, and the node tha
   );
 });
 
-test("a graph within the graph tells them under its own namespace", async () => {
+test("a subgraph sends them under its own namespace", async () => {
   const run = turn({ callback: "never" }, "speakers-nested");
   const frames = await framesOf(run);
   expect(textsIn(frames)).toEqual(PIECES);
@@ -103,15 +103,15 @@ test("several answers of one model are several messages", async () => {
   expect(new Set(tuples.map(([{ id }]) => id)).size).toBe(3);
 });
 
-test.each(["langsmith:nostream", "nostream"])("nothing is told of a model with the tag %s", async (tag) => {
+test.each(["langsmith:nostream", "nostream"])("nothing is sent of a model with the tag %s", async (tag) => {
   const run = turn({ callback: "never", tags: [tag] });
   expect(await framesOf(run)).toEqual([]);
   const tuples = await tuplesOf(run);
-  // LangGraph gives what the node returns.
+  // LangGraph sends the message that the node returns.
   expect(contentsOf(tuples)).toEqual([WHOLE]);
 });
 
-test("a model that fails behind its first piece has told that piece", async () => {
+test("a model that fails after its first piece has sent that piece", async () => {
   const run = turn({ callback: "never", failsBehind: 1 });
   const frames = await framesOf(run);
   expect(textsIn(frames)).toEqual([PIECES[0]]);
@@ -120,7 +120,7 @@ test("a model that fails behind its first piece has told that piece", async () =
 });
 
 test.each<Callback>(["never", "behind"])(
-  "what a model passes on of one that calls back %s is told once",
+  "a model that forwards one that calls back %s sends each piece once",
   async (callback) => {
     const run = turn({ callback, passes: true });
     expect(textsIn(await framesOf(run))).toEqual(PIECES);
@@ -128,14 +128,14 @@ test.each<Callback>(["never", "behind"])(
   },
 );
 
-test("a model that begins with an empty piece and calls back for the others is left to itself", async () => {
+test("a model that begins with an empty piece and then calls back needs no help", async () => {
   const run = turn({ callback: "empty-first" });
   expect(textsIn(await framesOf(run))).toEqual(PIECES);
   expect(contentsOf(await tuplesOf(run))).toEqual(PIECES);
 });
 
 test.each<Callback>(["never", "behind"])(
-  "the state is the same with and without readers where a model calls back %s",
+  "the state is the same with and without readers if a model calls back %s",
   async (callback) => {
     const stateAfter = async (execute: (threadId: string) => Promise<unknown>) => {
       const threadId = await api.aThread();
@@ -151,12 +151,12 @@ test.each<Callback>(["never", "behind"])(
   },
 );
 
-/** The pieces of the arguments of the call that the model makes. */
+/** The pieces of the arguments of the model's call. */
 const ARGUMENTS = PIECES.map((piece, index) =>
   index === 0 ? `{"said":"${piece}` : index === PIECES.length - 1 ? `${piece}"}` : piece,
 );
 
-test("arguments of a call come piece by piece", async () => {
+test("arguments of a call are streamed piece by piece", async () => {
   const frames = await framesOf(turn({ callback: "never", calls: true }));
   const data = frames.map(({ params }) => params.data);
   expect(data.flatMap(({ delta }) => (delta === undefined ? [] : [delta]))).toEqual(
@@ -171,7 +171,7 @@ test("arguments of a call come piece by piece", async () => {
 });
 
 test.each(["sdk-1.9", "sdk-1.11", "@langchain/langgraph-sdk", "sdk-1.15"])(
-  "the arguments grow in the hands of %s",
+  "%s assemble the arguments from the pieces",
   async (sdk) => {
     const { MessageAssembler } = (await import(sdk)) as typeof Sdk;
     const assembler = new MessageAssembler();

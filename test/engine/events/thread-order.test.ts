@@ -5,7 +5,7 @@ import { apiOf, saying, type Api } from "../../helpers/api.ts";
 import { IS_PLAIN, startTestServer, type TestServer } from "../../helpers/app.ts";
 import { idsOf, openHub, readUntil, type Told } from "./open-hub.ts";
 
-/** A thread that is read over its runs, by a process that executes none of them. */
+/** Reads a thread over several runs, from a process that executes none of them. */
 
 let server: TestServer;
 let replica: TestServer;
@@ -48,7 +48,7 @@ const aResumableRun = async (api: Api, threadId: string): Promise<string> => {
 };
 
 describe("the events of a thread", () => {
-  test("come run by run, in the order in which the runs began, whichever server executed them", async () => {
+  test("arrive run by run, in the order in which the runs began, on whichever server", async () => {
     const threadId = await apis[0]!.aThread();
     const runIds: string[] = [];
     for (const api of [...apis, ...apis]) runIds.push(await aResumableRun(api, threadId));
@@ -60,7 +60,7 @@ describe("the events of a thread", () => {
     );
   });
 
-  test("go on after any of them", async () => {
+  test("continue after any of them", async () => {
     const threadId = await apis[0]!.aThread();
     for (const api of apis) await aResumableRun(api, threadId);
     const reader = read(threadId);
@@ -75,9 +75,9 @@ describe("the events of a thread", () => {
     }
   });
 
-  // That a thread is followed is told by signals alone: without them a run that can't be resumed is not logged for its readers elsewhere.
+  // Only signals announce a follower. Without them, a run that is not resumable is not logged for readers on other servers.
   test.skipIf(IS_PLAIN)(
-    "are heard of by who waits for a thread that does not exist yet, and none of a later run is missed",
+    "reach a reader that waits for a thread that does not exist yet, and none of a later run is missed",
     async () => {
       const threadId = newId();
       const reader = read(threadId);
@@ -91,7 +91,7 @@ describe("the events of a thread", () => {
         event: "metadata",
       });
       await apis[0]!.cancel(threadId, long.run_id);
-      // Nobody reads it on the server that executes it, and it can't be resumed.
+      // The run has no reader on its own server, and is not resumable.
       const next = await apis[1]!.aRun(threadId, {
         assistant_id: "two-step",
         input: saying("again"),
@@ -105,7 +105,7 @@ describe("the events of a thread", () => {
     },
   );
 
-  test("end for who closes his reader, also while he waits", async () => {
+  test("end when the reader is closed, also while it waits", async () => {
     const reader = read(newId());
     const next = reader.next();
     reader.close();

@@ -6,7 +6,7 @@ import type { BegunRun, ThreadHead } from "../../../src/engine/events/turns.ts";
 import { PATIENTLY } from "../../helpers/conditions.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/** What a reader of a thread asks the database for, and what it takes from its own process. */
+/** The database queries of a thread's reader, and the runs that it reads from its own process. */
 
 const THREAD = "0199f000-0000-7000-8000-000000000001";
 
@@ -19,7 +19,7 @@ const runOf = (turn: number): BegunRun => ({
   resumable: true,
 });
 
-/** Each run tells one event and is over. */
+/** Each run emits one event and ends. */
 const readRun = (run: BegunRun): RunReader => {
   const news = [[{ seq: 0, threadSeq: beforeTurn(run.turn) + 1, event: "metadata", data: "{}" }]];
   return { next: async () => news.shift() ?? "ended", close: () => undefined };
@@ -47,7 +47,7 @@ const aThread = (head: ThreadHead | undefined, after = 0) => {
   return { reader, turns, begin: (turn: number) => wake(runOf(turn)) };
 };
 
-test("a run that begins here, with the turn that is next, is read without asking the database", async () => {
+test("a run that begins here with the next turn is read without a database query", async () => {
   const { reader, turns, begin } = aThread({ over: 1, running: null, createdAt: "1" });
   expect(await reader.next()).toMatchObject({ runId: "run 1", isOver: false });
   expect(await reader.next()).toMatchObject({ runId: "run 1", isOver: true });
@@ -62,7 +62,7 @@ test("a run that begins here, with the turn that is next, is read without asking
   reader.close();
 });
 
-test("a run that begins here is not read before those that have not been read yet", async () => {
+test("a run that begins here is read only after the earlier unread runs", async () => {
   const { reader, turns, begin } = aThread({ over: 2, running: 3, createdAt: "1" });
   begin(3);
   expect(await reader.next()).toMatchObject({ runId: "run 1" });
@@ -72,14 +72,14 @@ test("a run that begins here is not read before those that have not been read ye
   reader.close();
 });
 
-test("who names an event of a turn that no run has had, comes from a thread that was deleted", async () => {
+test("a reader that names an event of an unknown turn comes from a deleted thread", async () => {
   const { reader } = aThread({ over: 1, running: null, createdAt: "2" }, beforeTurn(8));
   expect(await reader.next()).toBe("recreated");
   expect(await reader.next()).toMatchObject({ runId: "run 1" });
   reader.close();
 });
 
-test("who names the last event there can be of the newest turn does not", async () => {
+test("a reader that names the last possible event of the newest turn does not", async () => {
   const { reader, begin } = aThread({ over: 1, running: null, createdAt: "2" }, beforeTurn(2));
   expect(await reader.next()).toMatchObject({ runId: "run 1", isOver: true });
   begin(2);

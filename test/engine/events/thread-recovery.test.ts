@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const aWorker = () => workers.start(server, { BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0" });
 
-test("a thread's events go on when the process is killed that executes a run: with the next attempt, and the next run", async () => {
+test("a thread's events continue after the executing process is killed: with the next attempt, and the next run", async () => {
   const first = await aWorker();
   const opened = await openHub(server.connectionString);
   const threadId = await api.aThread();
@@ -60,7 +60,7 @@ test("a thread's events go on when the process is killed that executes a run: wi
       { run_id: run.run_id, attempt: 2 },
       { run_id: next.run_id, attempt: 1 },
     ]);
-    // Who comes with an id of the first attempt gets all that came after it.
+    // A reader with an id of the first attempt gets all events after it.
     const since = ids[1] ?? 0;
     const again = opened.hub.readThread(threadId, since, "first");
     const rest = await readUntil(again, ({ threadSeq }) => threadSeq === ids.at(-1));

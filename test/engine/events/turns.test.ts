@@ -29,7 +29,7 @@ const databaseIn = (timeZone: string): Database => {
   return database;
 };
 
-test("a thread is the same one, in whatever time zone a session is", async () => {
+test("a thread has the same identity in every session time zone", async () => {
   const threadId = await apiOf(server).aThread();
   const here = await createTurns(databaseIn("Asia/Tokyo")).head(threadId);
   expect(here).toMatchObject({ over: 0, running: null });

@@ -6,7 +6,7 @@ import { openStream } from "../../helpers/server-sent-events.ts";
 import { openFrames } from "../../protocols/streaming/frames.ts";
 import { callsOf } from "./graphs/watched.ts";
 
-/** The state that a run leaves does not depend on who streams the run. */
+/** The state that a run leaves does not depend on its readers. */
 
 let server: TestServer;
 let api: Api;
@@ -20,7 +20,7 @@ afterAll(() => server.close());
 
 const RUN = { assistant_id: "watched", input: { messages: [] } };
 
-/** The state without the ids of its messages, which are random; `ids` counts the distinct ones. */
+/** The state without the random ids of its messages; `ids` counts the distinct ones. */
 const stateOf = async (threadId: string) => {
   const { values } = await api.state(threadId);
   const withoutIds = (message: Message): Message => ({ ...message, id: "" });
@@ -59,7 +59,7 @@ test.each([
   { stream_mode: ["messages-tuple"], stream_subgraphs: true },
   { stream_mode: ["messages-tuple", "events"] },
   { stream_mode: ["values", "updates", "messages-tuple", "tasks", "checkpoints", "debug"] },
-])("it leaves the same state when it is streamed with %j", async (streamed) => {
+])("a run leaves the same state when it is streamed with %j", async (streamed) => {
   const threadId = await api.aThread();
   const stream = await openStream(`${server.url}/threads/${threadId}/runs/stream`, {
     body: { ...RUN, ...streamed },
@@ -68,7 +68,7 @@ test.each([
   expect(await stateOf(threadId)).toEqual(await unwatched());
 });
 
-test("it leaves the same state when its thread is followed over event streaming", async () => {
+test("a run leaves the same state when its thread is followed over event streaming", async () => {
   const threadId = await api.aThread();
   const frames = await openFrames(server.url, threadId);
   await api.aFinishedRun(threadId, RUN);
@@ -77,7 +77,7 @@ test("it leaves the same state when its thread is followed over event streaming"
   expect(await stateOf(threadId)).toEqual(await unwatched());
 });
 
-test("a streamed message has the id that the state has", async () => {
+test("a streamed message has the same id as in the state", async () => {
   const threadId = await api.aThread();
   const stream = await openStream(`${server.url}/threads/${threadId}/runs/stream`, {
     body: { ...RUN, stream_mode: "messages-tuple" },
@@ -91,7 +91,7 @@ test("a streamed message has the id that the state has", async () => {
   expect(streamed.find(({ content }) => content === "two")?.id).toBe(second?.id);
 });
 
-test("a callback that is bound to the graph is called once, with and without a reader", async () => {
+test("a callback bound to the graph is called once, with and without a reader", async () => {
   for (const stream_mode of ["values", "messages-tuple"]) {
     const threadId = await api.aThread();
     await api.aFinishedRun(threadId, { ...RUN, stream_mode });

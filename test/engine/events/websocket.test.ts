@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { shareSocket } from "../../../src/engine/events/transports/websocket.ts";
 
-/** Writers of one WebSocket: messages stay whole, and who takes too little is told from who takes his time. */
+/** Writers of one WebSocket: messages stay whole, and a stalled client is distinguished from a slow one. */
 
 interface Sent {
   piece: string;
@@ -10,7 +10,7 @@ interface Sent {
   taken: () => void;
 }
 
-/** A socket whose client takes what it is sent when the test says so. */
+/** A socket whose client reads only when the test lets it. */
 const aSocket = () => {
   const events = new EventEmitter();
   const sent: Sent[] = [];
@@ -48,7 +48,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("a large message goes out in pieces, and no other comes between them", async () => {
+test("a large message is sent in pieces, without another message between them", async () => {
   const { shared, sent } = aSocket();
   const large = "x".repeat(200_000);
   const both = Promise.all([
@@ -72,7 +72,7 @@ test("a large message goes out in pieces, and no other comes between them", asyn
   expect(Math.max(...sent.map(({ piece }) => piece.length))).toBeLessThanOrEqual(65_536);
 });
 
-test("who takes nothing for a minute is stalled, and who has left is gone", async () => {
+test("a client that reads nothing for a minute is stalled, and a disconnected one is gone", async () => {
   const { shared, close } = aSocket();
   const stalled = shared.send({ data: "x".repeat(100_000) });
   await vi.advanceTimersByTimeAsync(59_000);

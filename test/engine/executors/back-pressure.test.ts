@@ -9,7 +9,7 @@ import { eventually } from "../../helpers/conditions.ts";
 const EVENTS = 500;
 const TEXT = "x".repeat(100_000);
 
-/** A sink of the main process that takes events over one pause at a time, when it is told to. */
+/** A sink of the main process that accepts events one pause at a time, when the test lets it. */
 const aSlowSink = () => {
   const taken: string[] = [];
   const pausing: (() => void)[] = [];
@@ -25,7 +25,7 @@ const aSlowSink = () => {
   return { sink, taken, goOn: () => pausing.splice(0).forEach((resolve) => resolve()) };
 };
 
-test("a graph that emits 50 MB faster than they are taken waits, and no event is lost", async () => {
+test("a graph that emits 50 MB faster than they are read waits, and no event is lost", async () => {
   const { sink, taken, goOn } = aSlowSink();
   const execution = new RemoteExecution(
     1,
@@ -57,7 +57,7 @@ test("a graph that emits 50 MB faster than they are taken waits, and no event is
 
   const atOnce = Math.ceil(WINDOW_CHARACTERS / TEXT.length);
   await eventually("it waits", () => there.needsPause);
-  // Whole turns of the loop, in which it could go on.
+  // Whole turns of the event loop, in which the graph could continue.
   for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
   expect(emitted).toBeLessThanOrEqual(atOnce);
 

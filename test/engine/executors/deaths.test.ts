@@ -5,7 +5,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { isAlive } from "../../helpers/is-alive.ts";
 import { HOSTILE_GRAPHS } from "./graphs/config-file.ts";
 
-/** What graphs do to their processes, and who has to bear it. A lease is longer than any of these tests may take. */
+/** Graphs that harm their process, and the runs that are affected. A lease is longer than each test may take. */
 
 const WITHIN_MS = 120_000;
 
@@ -33,10 +33,10 @@ const hostile = async (input: HostileInput) => {
   const run = await api.aRun(threadId, { assistant_id: "hostile", input });
   return { threadId, runId: run.run_id };
 };
-/** The process that executes a run, once it has told. */
+/** The process that executes a run, once it has reported its id. */
 const processOf = (threadId: string): Promise<number> =>
   eventually(
-    "the run has told its process",
+    "the run has reported its process",
     async () => {
       const { values } = await api.state(threadId);
       return values["pid"] as number | undefined;
@@ -44,7 +44,7 @@ const processOf = (threadId: string): Promise<number> =>
     WITHIN_MS,
   );
 
-/** Waits for the end of a run; a process needs seconds to start on a machine that does much else. */
+/** Waits for the end of a run; a process needs seconds to start on a busy machine. */
 const endOf = (threadId: string, runId: string) =>
   eventually(
     `run ${runId} has ended`,
@@ -55,7 +55,7 @@ const endOf = (threadId: string, runId: string) =>
     WITHIN_MS,
   );
 
-test("whatever graphs do to their processes: they end as errors after their attempts, their neighbours as success", async () => {
+test("runs that kill their process end as errors after their attempts, and the runs beside them succeed", async () => {
   const neighbours = await Promise.all(Array.from({ length: 4 }, () => hostile({ steps: 15 })));
   const harms = ["exit", "throw", "kill", "memory", "loop"];
   const bad = await Promise.all(harms.map((harm) => hostile({ harm, steps: 2 })));
@@ -73,7 +73,7 @@ test("whatever graphs do to their processes: they end as errors after their atte
   }
 });
 
-test("a run whose output is too large fails with a sentence, and its process goes on", async () => {
+test("a run whose output is too large fails with a clear error, and its process continues", async () => {
   const other = await startTestServer({
     graphConfigFile: HOSTILE_GRAPHS,
     graphProcesses: 1,
@@ -105,7 +105,7 @@ test("runs end while the process of another one does not answer", async () => {
   try {
     const hanging = await hostile({ harm: "loop", steps: 20 });
     await processOf(hanging.threadId);
-    // Some of them begin before the silence of the process is noticed.
+    // Some of them begin before the server notices that the process does not answer.
     for (let beside = 0; beside < 3; beside += 1) {
       const { threadId, runId } = await hostile({ steps: 1 });
       expect(await endOf(threadId, runId)).toMatchObject({ status: "success" });
@@ -118,20 +118,20 @@ test("runs end while the process of another one does not answer", async () => {
   }
 });
 
-test("a run that lost its process goes on from its last checkpoint in another one", async () => {
+test("a run that lost its process continues from its last checkpoint in another process", async () => {
   const { threadId, runId } = await hostile({ harm: "kill", attempts: 1, steps: 3 });
   expect(await endOf(threadId, runId)).toMatchObject({ status: "success" });
   expect((await api.state(threadId)).values).toMatchObject({ done: 3 });
 });
 
-test("a run that loops for ever can be cancelled: its process is killed, and the run is not tried again", async () => {
+test("a run that loops forever can be cancelled: its process is killed, and the run is not retried", async () => {
   const { threadId, runId } = await hostile({ harm: "loop", steps: 1 });
   await processOf(threadId);
   expect((await api.cancel(threadId, runId)).status).toBe(204);
   expect(await api.run(threadId, runId)).toMatchObject({ status: "interrupted" });
 });
 
-test("a run that does not hear its signal is cancelled all the same", async () => {
+test("a run that ignores its signal can be cancelled", async () => {
   const { threadId, runId } = await hostile({ harm: "deaf", steps: 1 });
   await processOf(threadId);
   expect((await api.cancel(threadId, runId)).status).toBe(204);
@@ -145,7 +145,7 @@ test("the server answers while a graph loops", async () => {
   expect((await api.cancel(threadId, runId)).status).toBe(204);
 });
 
-test("no process is left when the server has closed, though a graph loops", async () => {
+test("no process remains after the server has closed, even if a graph loops", async () => {
   const other = await startTestServer({
     graphConfigFile: HOSTILE_GRAPHS,
     graphProcesses: 1,
@@ -159,7 +159,7 @@ test("no process is left when the server has closed, though a graph loops", asyn
     const pid = await processOf(threadId);
     await other.close();
     expect(isAlive(pid)).toBe(false);
-    // Handed back, not lost.
+    // The run was handed back, not lost.
     api = before;
     expect(await endOf(threadId, runId)).toMatchObject({ status: "success" });
   } finally {
@@ -167,7 +167,7 @@ test("no process is left when the server has closed, though a graph loops", asyn
   }
 });
 
-test("a process is replaced after so many runs, and nobody notices", async () => {
+test("a process is replaced after a number of runs, without effect on runs", async () => {
   const other = await startTestServer({
     graphConfigFile: HOSTILE_GRAPHS,
     graphProcesses: 1,

@@ -9,7 +9,7 @@ import {
 import { EXIT_REPORT_DESCRIPTOR } from "../../../src/engine/executors/process/exit-report.ts";
 import { createLogger } from "../../../src/platform/lib/logger.ts";
 
-/** What the system may answer to a fork, and a child that does nothing. */
+/** Simulated answers of the system to a fork, and a child that does nothing. */
 
 vi.mock(import("node:child_process"), { spy: true });
 const forked = vi.mocked(fork);
@@ -51,7 +51,7 @@ afterEach(() => {
   forked.mockReset();
 });
 
-test("a fork that throws, as without memory, is the end of a process that could not be started, told later", async () => {
+test("a fork that throws, for example without memory, reports asynchronously that the process could not start", async () => {
   const cause = new Error("spawn ENOMEM");
   forked.mockImplementationOnce(() => {
     throw cause;
@@ -62,7 +62,7 @@ test("a fork that throws, as without memory, is the end of a process that could 
   expect(onEnd.mock.calls).toEqual([["start", "could not be started", cause]]);
 });
 
-test("so is a child without streams, as Node gives one when the files are used up; it can be closed", async () => {
+test("a child without streams, which Node returns when files are exhausted, is reported the same way and can be closed", async () => {
   const cause = new Error("spawn EMFILE");
   const child = new EventEmitter();
   forked.mockReturnValueOnce(child as never);
@@ -80,7 +80,7 @@ test("a process that does not load its graphs is killed after a minute", async (
   expect(onEnd.mock.calls).toEqual([["start", "was killed: it did not load its graphs within 60 seconds"]]);
 });
 
-test("one that has loaded them lives on", async () => {
+test("a process that has loaded its graphs lives on", async () => {
   const child = aChild();
   const { onEnd } = start();
   child.emit("message", { kind: "ready" });
@@ -90,7 +90,7 @@ test("one that has loaded them lives on", async () => {
   expect(onEnd).not.toHaveBeenCalled();
 });
 
-test("what a process says while it ends names who has ended it; whatever else is written there is nothing", async () => {
+test("the exit report of a process names the run that ended it; other text there is ignored", async () => {
   const { stdio } = aChild();
   const { onCulprit } = start();
   const culprit = { id: 7, run_id: "run", thread_id: "thread", graph_id: "graph", node: "hurt", how: "left" };
@@ -104,7 +104,7 @@ test.each([
   { isFailureLogged: false, told: ["a bracket is missing", "loaded"] },
   { isFailureLogged: true, told: ["loaded"] },
 ])(
-  "what a process prints before it is ready is logged, unless the log says why others did not start: $isFailureTold",
+  "output of a process before it is ready is logged, unless the log already says why others did not start: $isFailureTold",
   async ({ isFailureLogged, told }) => {
     const lines: string[] = [];
     const child = aChild();

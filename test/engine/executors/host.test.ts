@@ -15,7 +15,7 @@ const SINK: WatchedSink = {
   logged: () => undefined,
 };
 
-/** What the main process sees of a graph's end, by way of the messages that cross the pipe. */
+/** What the main process receives of a graph's end, through the messages of the pipe. */
 const resultThere = async (result: GraphResult) => {
   const executor: GraphExecutor<GraphResult> = {
     suspectsAtOnce: 0,
@@ -48,7 +48,7 @@ const resultThere = async (result: GraphResult) => {
   return await there.result;
 };
 
-test("a run whose values have no JSON has succeeded, as it does without a process of its own, and who waits for them is told", async () => {
+test("a run whose values have no JSON form succeeds, as it does in the main process, and its waiting caller gets an error", async () => {
   const result = await resultThere({
     kind: "completed",
     values: () => {
@@ -60,7 +60,7 @@ test("a run whose values have no JSON has succeeded, as it does without a proces
   expect(() => result.values()).toThrow("a getter throws");
 });
 
-test("values and interrupts arrive as they were made", async () => {
+test("values and interrupts arrive unchanged", async () => {
   const result = await resultThere({ kind: "completed", values: () => `{"a":1}`, interrupts: () => "[]" });
   if (result.kind !== "completed") return expect.fail(`it is ${result.kind}`);
   expect([result.values(), result.interrupts?.()]).toEqual([`{"a":1}`, "[]"]);

@@ -10,7 +10,7 @@ import { HOSTILE_GRAPHS } from "./graphs/config-file.ts";
 const WITHIN_MS = 120_000;
 
 test(
-  "a graph process ends with a server that is killed, though a graph loops there; another server goes on with its runs",
+  "a graph process exits when its server is killed, even if a graph loops; another server continues its runs",
   { timeout: 3 * WITHIN_MS },
   async () => {
     const database = await freshDatabase();
@@ -30,7 +30,7 @@ test(
     const input = { harm: "loop", attempts: 1, steps: 2 };
     const run = await api.aRun(threadId, { assistant_id: "hostile", input });
     const pid = await eventually(
-      "the run has told its process",
+      "the run has reported its process",
       async () => (await api.state(threadId)).values["pid"] as number | undefined,
       WITHIN_MS,
     );

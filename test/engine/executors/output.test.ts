@@ -24,7 +24,7 @@ interface Printed {
   text: string;
   graph_process: number;
 }
-/** What was printed of a text that starts so, in the order of the levels; it may come after the end of the run. */
+/** The printed texts with this start, in the order of the levels; they may arrive after the end of the run. */
 const printedOf = (start: string): Promise<Printed[]> =>
   eventually(
     "both streams were read",
@@ -37,7 +37,7 @@ const printedOf = (start: string): Promise<Printed[]> =>
     WITHIN_MS,
   );
 
-test("what a graph writes past its console is a field of the log, with its process, and forges no line", async () => {
+test("output that a graph writes past its console is a log field with its process, and can't forge a log line", async () => {
   const text = `{"level":60,"msg":"the database is gone","time":1}`;
   await apiOf(server).post("/runs/wait", { assistant_id: "raw-printing", input: { text } });
   expect(await printedOf(text)).toMatchObject([
@@ -74,7 +74,7 @@ const aHostileRun = async (input: { steps?: number; [field: string]: unknown }) 
   const { run_id, thread_id } = await apiOf(server).aRun(await apiOf(server).aThread(), {
     assistant_id: "hostile",
     input,
-    // Those before and after its steps count, too. How many of them an attempt has left to do depends on the machine.
+    // The steps before and after count, too. The machine's speed decides how many of them an attempt has left.
     config: { recursion_limit: (input.steps ?? 0) + 3 },
   });
   return { run_id, thread_id };
@@ -104,14 +104,14 @@ test.each([
   ["throws in a timer", "throw", "threw an exception that nothing caught (Error)"],
   ["loops for ever", "loop", "did not let the event loop turn"],
 ])(
-  "of all runs in a process that ends, the one that %s is named, and it alone has lost an attempt",
+  "of all runs in a process that exits, the one that %s is named, and only that run loses an attempt",
   async (_what, harm, how) => {
     const neighbours = [await aHostileRun({ steps: 10 }), await aHostileRun({ steps: 10 })];
     const culprit = await aHostileRun({ harm, attempts: 1, steps: 1 });
-    // The newest is what would be suspected if nobody were named.
+    // The newest run would be the suspect if none were named.
     neighbours.push(await aHostileRun({ steps: 10 }));
     const end = await untilTold(
-      "the log tells of the end",
+      "the log reports the end",
       ({ culprit: named }) => named?.["run_id"] === culprit.run_id,
     );
     expect(end.msg).toMatch(
@@ -125,11 +125,11 @@ test.each([
   },
 );
 
-test("a rejection that nothing handles is told with its run, and costs nobody anything", async () => {
+test("an unhandled rejection is logged with its run, and costs no run an attempt", async () => {
   const neighbour = await aHostileRun({ steps: 5 });
   const culprit = await aHostileRun({ harm: "reject", attempts: 1, steps: 1 });
   const { graph_id, node } = await untilTold(
-    "the log tells of it",
+    "the log reports it",
     ({ msg, run_id }) => msg === "a rejection was not handled" && run_id === culprit.run_id,
   );
   expect({ graph_id, node }).toEqual({ graph_id: "hostile", node: "hurt" });
@@ -139,7 +139,7 @@ test("a rejection that nothing handles is told with its run, and costs nobody an
   }
 });
 
-test("a run whose timer ends its process when it is over costs those that are there no attempt", async () => {
+test("a run whose timer ends the process after the run's end costs the other runs no attempt", async () => {
   const late = await aHostileRun({ harm: "late", attempts: 1 });
   await untilSuccess(late);
   const neighbour = await aHostileRun({ steps: 40 });
@@ -161,7 +161,7 @@ test("a run that ends its process while megabytes of its events wait for the pip
   onTestFinished(() => stream.close());
   const { run_id } = (await stream.next())!.data as { run_id: string };
   const end = await untilTold(
-    "the log tells of the end",
+    "the log reports the end",
     ({ msg, runs }) =>
       msg.startsWith("a graph process ") && (runs as string[] | undefined)?.includes(run_id) === true,
   );

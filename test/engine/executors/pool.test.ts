@@ -9,7 +9,7 @@ import type { ToGraphProcess } from "../../../src/engine/executors/process/messa
 import { createGraphProcesses } from "../../../src/engine/executors/process/pool.ts";
 import { createLogger } from "../../../src/platform/lib/logger.ts";
 
-/** The pool with processes that do what a test says: a real one takes a second to start, and does not fail when asked to. */
+/** The pool with simulated processes: a real one takes a second to start, and does not fail on request. */
 
 const started = vi.hoisted(() => [] as FakeProcess[]);
 interface FakeProcess extends GraphProcess {
@@ -97,8 +97,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("a run that was told to stop", () => {
-  test("does not cost its process when its graph has ended and its progress waits for the database", async () => {
+describe("a run that was asked to stop", () => {
+  test("does not cost its process if its graph has ended and its progress waits for the database", async () => {
     const pool = aPool();
     const [fake] = started as [FakeProcess];
     ready(fake);
@@ -114,7 +114,7 @@ describe("a run that was told to stop", () => {
     expect(neighbour.state.result).toBeUndefined();
   });
 
-  test("costs its process, but not the attempts of its neighbours, when its graph goes on", async () => {
+  test("costs its process, but its neighbours no attempt, if its graph continues", async () => {
     const pool = aPool();
     const [fake] = started as [FakeProcess];
     ready(fake);
@@ -127,7 +127,7 @@ describe("a run that was told to stop", () => {
     expect(neighbour.state.result).toEqual({ kind: "stopped", reason: { kind: "shutdown" } });
   });
 
-  test("has no more time than the server when that ends, though its graph has ended", async () => {
+  test("has no more time than the server has to stop, even if its graph has ended", async () => {
     const pool = aPool();
     const [fake] = started as [FakeProcess];
     ready(fake);
@@ -139,7 +139,7 @@ describe("a run that was told to stop", () => {
   });
 });
 
-test("when a process dies by itself, each of its runs has lost an attempt", async () => {
+test("when a process dies by itself, each of its runs loses an attempt", async () => {
   const pool = aPool();
   const [fake] = started as [FakeProcess];
   ready(fake);
@@ -149,8 +149,8 @@ test("when a process dies by itself, each of its runs has lost an attempt", asyn
   for (const { state } of runs) expect(state.result).toEqual({ kind: "lost", how: "exited with 1" });
 });
 
-describe("a start that fails", () => {
-  test("keeps no worn process in its place for longer than the next one takes", async () => {
+describe("a failing start", () => {
+  test("keeps a worn process in service only until the next one is ready", async () => {
     const pool = aPool({ runsAtMost: 1 });
     const [worn] = started as [FakeProcess];
     ready(worn);
@@ -168,7 +168,7 @@ describe("a start that fails", () => {
     expect(worn.isClosed).toBe(true);
   });
 
-  test("is one line of the log, with its cause, however often it is tried again", async () => {
+  test("is logged once with its cause, however often it is retried", async () => {
     aPool();
     const toldOf = (text: string) => lines.filter((line) => line.includes(text));
     for (let tries = 0; tries < 5; tries += 1) {
@@ -181,13 +181,13 @@ describe("a start that fails", () => {
     ready(started.at(-1)!);
     expect(toldOf("graph processes start again")).toHaveLength(1);
     started.at(-1)!.options.onEnd("exit", "exited with 1");
-    expect(toldOf("exited with 1")).toHaveLength(1); // the end of one that was ready is always told
+    expect(toldOf("exited with 1")).toHaveLength(1); // the end of a process that was ready is always logged
   });
 
-  test("of a process for a suspect alone delays no other start", async () => {
+  test("of a process for a single suspect delays no other start", async () => {
     const pool = aPool();
     ready(started[0]!);
-    // It takes the spare, and the next one is started when no other start is under way.
+    // The suspect takes the spare, and the next spare starts when no other start is in progress.
     begin(pool, "suspect", true);
     expect(started).toHaveLength(2);
     started[1]!.options.onEnd("exit", "exited with 1");
@@ -196,7 +196,7 @@ describe("a start that fails", () => {
   });
 });
 
-describe("in development, when no process can load the graphs any more,", () => {
+describe("in development, when no process can load the graphs,", () => {
   const BROKEN = {
     kind: "failed",
     message: "Graph 'agent' can't be loaded: 1 error:\na.ts:3:7: ERROR: Unexpected ;.\n  > 3 | = ;",
@@ -214,7 +214,7 @@ describe("in development, when no process can load the graphs any more,", () => 
     return started[count - 1]!;
   };
 
-  test("a run ends with the sentence that says why, and so does one that comes later", async () => {
+  test("a run ends with an error that says why, and so does a later one", async () => {
     const pool = aBrokenPool();
     const first = begin(pool, "first");
     (await nextStart(2)).options.onMessage(BROKEN);
@@ -230,7 +230,7 @@ describe("in development, when no process can load the graphs any more,", () => 
     await pool.close();
   });
 
-  test("a run that was to go on alone ends so, too, and is not begun again", async () => {
+  test("a suspect that was to continue alone ends with that error, too, and is not started again", async () => {
     const pool = aBrokenPool();
     const { state } = begin(pool, "suspect", true);
     const alone = started.at(-1)!;
@@ -240,7 +240,7 @@ describe("in development, when no process can load the graphs any more,", () => 
     await pool.close();
   });
 
-  test("a run waits while another process loads what was just mended", async () => {
+  test("a run waits while another process loads the corrected code", async () => {
     const pool = aBrokenPool();
     const { state } = begin(pool, "run");
     const broken = await nextStart(2);
@@ -256,7 +256,7 @@ describe("in development, when no process can load the graphs any more,", () => 
   });
 });
 
-/** The processes on which a run was begun, one after the other. */
+/** The processes on which a run was started, in order. */
 const placesOf = (runId: string): unknown[] =>
   started
     .filter(({ received }) =>
@@ -272,7 +272,7 @@ describe("with a spare that is ready", () => {
     return pool;
   };
 
-  test("the runs of a process that died are begun there at once, and a new spare is started", async () => {
+  test("the runs of a dead process start there at once, and a new spare is started", async () => {
     const pool = aReadyPool();
     begin(pool, "first");
     started[0]!.options.onEnd("signal", "was ended by SIGKILL");
@@ -283,7 +283,7 @@ describe("with a spare that is ready", () => {
     expect(pool.figures()).toMatchObject({ working: 1, spare: 1, starting: 0, deaths: { signal: 1 } });
   });
 
-  test("of the runs of a process that died, the one that began last goes on alone", async () => {
+  test("of the runs of a dead process, the one that began last continues alone", async () => {
     const pool = aReadyPool();
     for (const runId of ["one", "two", "newest"]) begin(pool, runId);
     started[0]!.options.onEnd("exit", "exited with 0");
@@ -294,14 +294,14 @@ describe("with a spare that is ready", () => {
       [1, 2],
       [1, 3],
     ]);
-    // And when that has died, too, nobody has lost anything by it.
+    // When that process dies, too, no other run loses an attempt.
     started[2]!.options.onEnd("exit", "exited with 0");
     expect(placesOf("one")).toEqual([1, 2]);
   });
 
-  describe("the run whose code has ended the process", () => {
+  describe("the run whose code ended the process", () => {
     const SHUTDOWN = { kind: "stopped", reason: { kind: "shutdown" } };
-    /** As a process does that says who ends it. */
+    /** Simulates a process that names the run that ends it. */
     const endBy = (fake: FakeProcess, runId: string): void => {
       const origin = { run_id: runId, thread_id: "thread", graph_id: "graph", node: "hurt" };
       const culprit = { id: idOf(fake, runId), ...origin, how: "called process.exit" };
@@ -309,7 +309,7 @@ describe("with a spare that is ready", () => {
       fake.options.onEnd("exit", "exited with 0");
     };
 
-    test("has lost an attempt and goes on alone; the others have lost none, and go on together", async () => {
+    test("loses an attempt and continues alone; the others lose none, and continue together", async () => {
       const pool = aReadyPool();
       const runs = ["culprit", "one", "newest"].map((runId) => begin(pool, runId));
       endBy(started[0]!, "culprit");
@@ -328,7 +328,7 @@ describe("with a spare that is ready", () => {
       ]);
     });
 
-    test("is named with its thread, its graph and what it did by the line of the log that tells of the end", () => {
+    test("is named in the log line of the end, with its thread, its graph and its act", () => {
       const pool = aReadyPool();
       for (const runId of ["culprit", "neighbour"]) begin(pool, runId);
       endBy(started[0]!, "culprit");
@@ -340,7 +340,7 @@ describe("with a spare that is ready", () => {
       });
     });
 
-    test("has not kept it from answering if the process answers again", async () => {
+    test("is not suspected for silence if the process answers again", async () => {
       const pool = aReadyPool();
       const runs = ["slow", "neighbour"].map((runId) => begin(pool, runId));
       const [fake] = started as [FakeProcess];
@@ -353,7 +353,7 @@ describe("with a spare that is ready", () => {
       expect(runs.map(({ state }) => state.result)).toEqual([lost, lost]);
     });
 
-    test("may be over, and have left a timer behind: then nobody there has lost an attempt, nor goes on alone", async () => {
+    test("may be over, and have left a timer: then no run loses an attempt or continues alone", async () => {
       const pool = aReadyPool();
       for (const runId of ["over", "one"]) begin(pool, runId);
       const newest = begin(pool, "newest");
@@ -375,7 +375,7 @@ describe("with a spare that is ready", () => {
       ]);
     });
 
-    test("clears a run that is always around only so often, since it may be named in its place", async () => {
+    test("clears a run that is always present only a few times, because that run may be named in its place", async () => {
       const pool = aReadyPool();
       const results: unknown[] = [];
       for (let deaths = 0; deaths < 6; deaths += 1) {
@@ -399,7 +399,7 @@ describe("with a spare that is ready", () => {
       fake.options.onUnresponsive();
     };
 
-    test("a run that is new begins in the spare, and the process ends with the runs that it has", () => {
+    test("a new run begins in the spare, and the process ends with its present runs", () => {
       const pool = aReadyPool();
       begin(pool, "hanging");
       silence(started[0]!);
@@ -429,7 +429,7 @@ describe("with a spare that is ready", () => {
       });
     });
 
-    test("a run that was handed back is answered when its process begins it all the same and asks for the log", () => {
+    test("a handed-back run is refused if its process begins it nevertheless and asks for the log", () => {
       const pool = aReadyPool();
       const [fake] = started as [FakeProcess];
       begin(pool, "hanging");
@@ -441,7 +441,7 @@ describe("with a spare that is ready", () => {
       expect(fake.received).toContainEqual({ kind: "logged", id });
     });
 
-    test("one that leaves ends when the last runs that it has were handed back", () => {
+    test("a process that leaves ends when its last runs were handed back", () => {
       const pool = aReadyPool();
       const [fake] = started as [FakeProcess];
       begin(pool, "first");
@@ -454,7 +454,7 @@ describe("with a spare that is ready", () => {
       expect(fake.isClosed).toBe(true);
     });
 
-    test("no more processes are started for it than there are to be", () => {
+    test("the pool starts no more processes for it than its size", () => {
       const pool = aReadyPool();
       for (let silent = 0; silent < 3; silent += 1) {
         begin(pool, `hanging ${silent}`);
@@ -466,7 +466,7 @@ describe("with a spare that is ready", () => {
     });
   });
 
-  test("a full heap costs the run that has its process for itself, and no neighbours an attempt", async () => {
+  test("a full heap costs an attempt only to the run that has its process alone", async () => {
     const pool = aReadyPool();
     const together = ["innocent", "greedy"].map((runId) => begin(pool, runId));
     started[0]!.options.onEnd("memory", "was ended by SIGABRT");
@@ -481,7 +481,7 @@ describe("with a spare that is ready", () => {
     expect(together.map(({ state }) => state.result)).toEqual([handedBack, handedBack]);
     expect(alone.state.result).toMatchObject({ kind: "lost" });
     expect(innocent.state.result).toBeUndefined();
-    // Its next attempt is alone again, and ends no neighbour's process.
+    // The next attempt is alone again, and ends no neighbour's process.
     begin(pool, "greedy");
     ready(started.at(-1)!);
     expect([placesOf("innocent"), placesOf("greedy")]).toEqual([
@@ -490,7 +490,7 @@ describe("with a spare that is ready", () => {
     ]);
   });
 
-  test("a worn process leaves its place to it, and ends with its last run", async () => {
+  test("a worn process gives its place to the new one, and ends with its last run", async () => {
     const pool = aReadyPool();
     begin(pool, "old");
     started[0]!.options.onMessage({ kind: "pong", residentBytes: 1.4e9 });
@@ -503,7 +503,7 @@ describe("with a spare that is ready", () => {
   });
 });
 
-test("processes that end before they are ready are started again after a pause, which grows", async () => {
+test("processes that end before they are ready are started again after growing pauses", async () => {
   aPool();
   for (let times = 1; times <= 3; times += 1) {
     started.at(-1)!.options.onEnd("exit", "exited with 1");
@@ -513,7 +513,7 @@ test("processes that end before they are ready are started again after a pause, 
   }
 });
 
-test("a process that takes more memory than a worn one may is killed, and the log names its runs", async () => {
+test("a process that uses more memory than a worn one may is killed, and the log names its runs", async () => {
   const pool = aPool();
   const [fake] = started as [FakeProcess];
   ready(fake);
@@ -529,7 +529,7 @@ test("a process that takes more memory than a worn one may is killed, and the lo
 });
 
 describe("while no process is ready", () => {
-  test("as many are started at once as there are to be, and runs wait until one is", () => {
+  test("the pool starts as many as its size at once, and runs wait for the first", () => {
     const pool = aPool({ processes: 2 });
     expect(started).toHaveLength(2);
     begin(pool, "run");
@@ -538,7 +538,7 @@ describe("while no process is ready", () => {
     expect(placesOf("run")).toEqual([2]);
   });
 
-  test("a run that is told to stop is over, and is begun by none that becomes ready", async () => {
+  test("a run that is asked to stop is over, and no process begins it", async () => {
     const pool = aPool();
     const { execution, state } = begin(pool, "run");
     execution.stop({ kind: "timeout" });
@@ -550,7 +550,7 @@ describe("while no process is ready", () => {
 });
 
 describe("a suspect", () => {
-  test("takes the spare that is ready, at once", () => {
+  test("takes the ready spare at once", () => {
     const pool = aPool({ spares: 2 });
     for (let index = 0; index < 3; index += 1) ready(started[index]!);
     started[1]!.options.onEnd("exit", "exited with 1");
@@ -558,7 +558,7 @@ describe("a suspect", () => {
     expect(placesOf("suspect")).toEqual([3]);
   });
 
-  test("goes on in another process when the one that was to execute it ends before that", async () => {
+  test("continues in another process if the one that was to execute it ends first", async () => {
     const pool = aPool();
     ready(started[0]!);
     begin(pool, "suspect", true);
@@ -568,7 +568,7 @@ describe("a suspect", () => {
     expect(placesOf("suspect")).toHaveLength(1);
   });
 
-  test("does not go on if it was told to stop meanwhile", async () => {
+  test("does not continue if it was asked to stop meanwhile", async () => {
     const pool = aPool();
     ready(started[0]!);
     const { execution } = begin(pool, "suspect", true);
@@ -580,7 +580,7 @@ describe("a suspect", () => {
   });
 });
 
-test("a run that has ended after it was told to stop costs its process nothing", async () => {
+test("a run that ends after it was asked to stop costs its process nothing", async () => {
   const pool = aPool();
   const [fake] = started as [FakeProcess];
   ready(fake);
@@ -593,7 +593,7 @@ test("a run that has ended after it was told to stop costs its process nothing",
   expect(state.result).toEqual(result);
 });
 
-test("a pool that has closed begins nothing, and starts no process", async () => {
+test("a closed pool begins no run and starts no process", async () => {
   const pool = aPool();
   ready(started[0]!);
   await pool.close();
@@ -615,7 +615,7 @@ describe("new code of graphs", () => {
     return { pool, first, spare };
   };
 
-  test("is loaded by a process that was prepared; new runs begin there, and what runs ends where it is", async () => {
+  test("is loaded by a prepared process; new runs begin there, and running ones end where they are", async () => {
     const { pool, first, spare } = await aReloadingPool();
     const before = begin(pool, "before");
     expect(isLogged(spare)).toBe(false);
@@ -637,7 +637,7 @@ describe("new code of graphs", () => {
     expect(first.isClosed).toBe(true);
   });
 
-  test("that can't be loaded, or ends its process, leaves the old code where it is", async () => {
+  test("that can't be loaded, or ends its process, leaves the old code in service", async () => {
     const { pool, first, spare } = await aReloadingPool();
     const failing = expect(pool.renew({ isWhole: false })).rejects.toThrow("a comma is missing");
     spare.options.onMessage({ kind: "failed", message: "a comma is missing" });
@@ -650,7 +650,7 @@ describe("new code of graphs", () => {
     expect(idOf(first, "run")).toBeDefined();
   });
 
-  test("is loaded by a process that was started after a change of the environment, and not by the spare", async () => {
+  test("is loaded by a process started after a change of the environment, and not by the spare", async () => {
     const { pool, spare } = await aReloadingPool();
     const renewed = pool.renew({ isWhole: true });
     expect(spare.isClosed).toBe(true);
@@ -663,7 +663,7 @@ describe("new code of graphs", () => {
     expect(idOf(successor, "run")).toBeDefined();
   });
 
-  test("of a later change takes the place of one that is being loaded", async () => {
+  test("of a later change replaces code that is being loaded", async () => {
     const { pool, spare } = await aReloadingPool();
     const first = expect(pool.renew({ isWhole: false })).rejects.toThrow("once more");
     const second = pool.renew({ isWhole: false });
@@ -674,7 +674,7 @@ describe("new code of graphs", () => {
   });
 });
 
-describe("a start that waits for the graphs", () => {
+describe("a server's start that waits for the graphs", () => {
   const hasLoaded = async ({ loaded }: ReturnType<typeof aPool>): Promise<boolean> => {
     let isOver = false;
     void loaded.then(() => (isOver = true));
@@ -682,7 +682,7 @@ describe("a start that waits for the graphs", () => {
     return isOver;
   };
 
-  test("goes on when the first process has loaded them, though one before it has died", async () => {
+  test("continues when a process has loaded them, even if an earlier one died", async () => {
     const pool = aPool();
     started[0]!.options.onEnd("exit", "exited with 1");
     await vi.advanceTimersByTimeAsync(LONG_MS);
@@ -691,7 +691,7 @@ describe("a start that waits for the graphs", () => {
     expect(await hasLoaded(pool)).toBe(true);
   });
 
-  test("goes on when code that is being written can't be loaded, and when the server stops", async () => {
+  test("continues when code that is being written can't be loaded, and when the server stops", async () => {
     const broken = aPool({ isReloading: true });
     started[0]!.options.onMessage({ kind: "failed", message: "a bracket is missing" });
     expect(await hasLoaded(broken)).toBe(true);
@@ -701,8 +701,8 @@ describe("a start that waits for the graphs", () => {
   });
 });
 
-describe("why processes do not start", () => {
-  /** How often the log says it in ten minutes, of a pool whose processes all fail. */
+describe("the reason why processes do not start", () => {
+  /** The number of log lines in ten minutes of a pool whose processes all fail. */
   const toldOf = async (isReloading: boolean): Promise<number> => {
     const pool = aPool({ isReloading });
     expect(started[0]!.options.isFailureLogged()).toBe(false);
@@ -714,14 +714,14 @@ describe("why processes do not start", () => {
     return lines.filter((line) => line.includes("before it was ready")).length;
   };
 
-  test("is told once while files are being written, and now and again by a server that runs unwatched", async () => {
+  test("is logged once while files are being written, and repeatedly by a server without a file watch", async () => {
     expect(await toldOf(true)).toBe(1);
     started.length = 0;
     lines.length = 0;
     expect(await toldOf(false)).toBeGreaterThan(2);
   });
 
-  test("is told again after one was ready", () => {
+  test("is logged again after a process was ready", () => {
     aPool({ isReloading: true });
     started[0]!.options.onEnd("start", "exited with 1");
     expect(started.at(-1)!.options.isFailureLogged()).toBe(true);

@@ -2,12 +2,12 @@ import { expect, test } from "vitest";
 import type { Member } from "../../../src/engine/executors/process/member.ts";
 import { createRestarts } from "../../../src/engine/executors/process/restarts.ts";
 
-/** The first pause of a row, at most. */
+/** The maximum of the first pause in a row. */
 const FIRST_MS = 50;
 const ended = (fields: Partial<Member>): Member =>
   ({ role: "regular", state: "starting", begun: 0, readyAt: 0, ...fields }) as Member;
 
-test("processes of suspects that don't get ready make no pause of others longer, nor does one that did shorten it", () => {
+test("failed starts of suspects' processes do not lengthen the pause of others, and a successful one does not shorten it", () => {
   const restarts = createRestarts();
   for (let times = 0; times < 10; times += 1) restarts.pauseMsAfter(ended({ role: "alone" }));
   expect(restarts.pauseMsAfter(ended({}))).toBeLessThanOrEqual(FIRST_MS);

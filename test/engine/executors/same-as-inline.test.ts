@@ -4,7 +4,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { openStream } from "../../helpers/server-sent-events.ts";
 import { HOSTILE_GRAPHS } from "./graphs/config-file.ts";
 
-/** A graph process shows its clients what a graph in the server's own process shows them. */
+/** A graph process shows clients the same as a graph in the server's own process. */
 
 let inline: TestServer;
 let workers: TestServer;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([inline.close(), workers.close()]));
 
-/** What both answer; ids and times differ from server to server. */
+/** The answers of both; ids and times differ between servers. */
 const fromBoth = async <Found>(ask: (api: Api) => Promise<Found>): Promise<[Found, Found]> =>
   await Promise.all([ask(apiOf(inline)), ask(apiOf(workers))]);
 
@@ -41,7 +41,7 @@ describe("in a graph process", () => {
     expect(withoutIds(there)).toEqual(withoutIds(here));
   });
 
-  test("a run that fails says so in the same words, and the log has its stack", async () => {
+  test("a failed run has the same error text, and the log has its stack", async () => {
     const [here, there] = await fromBoth(async (api) => {
       const { body } = await api.post("/runs/wait", { assistant_id: "failing", input: {} });
       return body;
@@ -50,7 +50,7 @@ describe("in a graph process", () => {
     expect(workers.lines.find((line) => line.includes("the graph failed"))).toContain("failing.ts:");
   });
 
-  test("a question is asked, and answered, as before", async () => {
+  test("an interrupt is raised and answered in the same way", async () => {
     const [here, there] = await fromBoth(async (api) => {
       const threadId = await api.aThread();
       const run = { assistant_id: "approval", input: { request: "fly to the moon" } };
@@ -89,7 +89,7 @@ describe("in a graph process", () => {
     expect(tokensOf(there)).toBe(tokensOf(here));
   });
 
-  test("a stream that is joined on the way has what comes from then on", async () => {
+  test("a stream joined in the middle has the later events", async () => {
     const api = apiOf(workers);
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, {
@@ -104,7 +104,7 @@ describe("in a graph process", () => {
     expect((await stream.rest()).map(({ event }) => event)).not.toContain("error");
   });
 
-  test("what a graph prints is a field of the server's log, with its run, bounded", async () => {
+  test("a graph's output is a field of the server's log, with its run, and bounded", async () => {
     const api = apiOf(workers);
     const forged = `hi\n{"level":60,"msg":"the database is gone"}`;
     await api.post("/runs/wait", { assistant_id: "printing", input: { text: forged } });

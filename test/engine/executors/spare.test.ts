@@ -8,7 +8,7 @@ import { HOSTILE_GRAPHS } from "./graphs/config-file.ts";
 const WITHIN_MS = 120_000;
 
 test(
-  "when the only process of graphs dies, one that was there before takes its place, and the metrics tell of it",
+  "when the only graph process dies, the spare takes its place, and the metrics count it",
   { timeout: 3 * WITHIN_MS },
   async () => {
     const server = await startTestServer({ graphConfigFile: HOSTILE_GRAPHS, graphProcesses: 1 });

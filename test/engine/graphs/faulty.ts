@@ -1,4 +1,4 @@
-/** Lets an exception through that nobody catches (`way`: a timer's, or an error event's), and goes on waiting. */
+/** Throws an exception that is not caught (`way`: from a timer, or as an error event), and keeps waiting. */
 import { EventEmitter } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";

@@ -1,4 +1,4 @@
-/** Two nodes; in a run's first attempt the second takes for ever, later ones are quick. */
+/** Two nodes; in a run's first attempt the second one never ends, in later ones it is quick. */
 import { setTimeout as pause } from "node:timers/promises";
 import { Annotation, END, START, StateGraph, type LangGraphRunnableConfig } from "@langchain/langgraph";
 

@@ -1,7 +1,4 @@
-/**
- * Goes round for ever without waiting for anything, as far as its recursion limit lets it; `bulk` (characters) is what
- * each round writes into the state.
- */
+/** Loops without waiting, up to its recursion limit; each round writes `bulk` characters into the state. */
 import { Annotation, START, StateGraph } from "@langchain/langgraph";
 
 const State = Annotation.Root({

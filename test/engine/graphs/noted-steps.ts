@@ -1,4 +1,4 @@
-/** Twenty quick steps in a row. Each notes, for the test in the same process, which attempt of which run took it. */
+/** Twenty quick steps in a row. Each records its run and attempt for the test in the same process. */
 import { setTimeout as pause } from "node:timers/promises";
 import { Annotation, START, StateGraph, type LangGraphRunnableConfig } from "@langchain/langgraph";
 import { noteStep } from "./noted.ts";

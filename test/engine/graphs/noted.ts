@@ -1,4 +1,4 @@
-/** What runs of the graph `noted-steps` did, also those of another copy of this file (see test/fixtures/gates.ts). */
+/** The steps of runs of the graph `noted-steps`, also those of another copy of this file (see test/fixtures/gates.ts). */
 const STEPS = Symbol.for("threadloom.test.noted-steps");
 
 const noted = (): string[] => {
@@ -7,9 +7,8 @@ const noted = (): string[] => {
   return shared[STEPS];
 };
 
-/** An attempt takes a step. */
 export const noteStep = (runId: string, attempt: number, step: number): void =>
   void noted().push(`${runId} attempt ${attempt} step ${step}`);
 
-/** All steps that were taken, as `<run> attempt <number> step <number>`, in order. */
+/** All steps taken, as `<run> attempt <number> step <number>`, in order. */
 export const notedSteps = (): readonly string[] => noted();

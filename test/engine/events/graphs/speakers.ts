@@ -1,6 +1,6 @@
 /**
- * A graph whose model streams an answer in pieces. `callback` says when the model gives a piece to `handleLLMNewToken`, which
- * LangChain leaves to models.
+ * A graph whose model streams an answer in pieces. `callback` sets when the model passes a piece to `handleLLMNewToken`, which LangChain
+ * leaves to models.
  */
 import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager";
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
@@ -15,9 +15,9 @@ export type Callback = "never" | "behind" | "before" | "late" | "empty-first";
 
 interface Speech {
   callback: Callback;
-  /** The pieces are arguments of a tool's call. */
+  /** The pieces are arguments of a tool call. */
   calls?: boolean;
-  /** It fails behind this many pieces. */
+  /** The model fails after this many pieces. */
   failsBehind?: number;
 }
 
@@ -77,7 +77,7 @@ class SpeakingModel extends BaseChatModel {
   }
 }
 
-/** Passes on what another model streams, and gives nothing to its own callbacks. */
+/** Forwards the stream of another model, without its own callbacks. */
 class PassingModel extends BaseChatModel {
   private readonly inner: SpeakingModel;
 
@@ -106,7 +106,7 @@ const State = Annotation.Root({
   speech: Annotation<Speech & { tags?: string[]; streams?: boolean; passes?: boolean; times?: number }>(),
 });
 
-// One model for all runs with the same speech: a run that nobody watches uses one that a watched run has used.
+// All runs with the same speech share one model, so an unread run uses a model that a streamed run has used.
 const models = new Map<string, BaseChatModel>();
 const modelOf = ({ callback, calls, failsBehind, passes }: (typeof State.State)["speech"]): BaseChatModel => {
   const key = JSON.stringify([callback, calls, failsBehind, passes]);
@@ -143,7 +143,7 @@ const speaking = new StateGraph(State)
 
 export const graph = speaking.compile();
 
-/** The same within a graph. */
+/** The same model inside a subgraph. */
 export const nested = new StateGraph(State)
   .addNode("inner", speaking.compile())
   .addEdge(START, "inner")

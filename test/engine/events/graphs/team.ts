@@ -1,4 +1,4 @@
-/** A graph whose only node is another one, that fails. */
+/** A graph whose only node is a subgraph that fails. */
 import { MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 
 const failing = new StateGraph(MessagesAnnotation)

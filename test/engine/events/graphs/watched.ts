@@ -1,4 +1,4 @@
-/** Its nodes return several messages without ids: in a list, in a subgraph, as answers of tools, and in a channel without a reducer. */
+/** Nodes that return several messages without ids: in a list, in a subgraph, as tool answers, and in a channel without a reducer. */
 import { AIMessage, HumanMessage, ToolMessage, type BaseMessage } from "@langchain/core/messages";
 import { Annotation, END, MessagesAnnotation, Send, START, StateGraph } from "@langchain/langgraph";
 
@@ -19,7 +19,7 @@ const inner = new StateGraph(State)
 
 const called: string[] = [];
 
-/** How often the callback that is bound to the graph was called for the graph itself, by run. */
+/** Number of calls of the graph's own callback for the graph itself, by run. */
 export const callsOf = (runId: string): number => called.filter((id) => id === runId).length;
 
 export const graph = new StateGraph(State)

@@ -17,7 +17,7 @@ const call = (index: number, args: string, fields: object = {}): Slice => ({
 const finished = (published: readonly BlockEvent[]) =>
   published.flatMap((event) => (event.event === "content-block-finish" ? [event.content] : []));
 
-test("no block starts before the one in front of it has finished, whichever way their pieces come", () => {
+test("a block starts only after the previous one has finished, in whatever order their pieces arrive", () => {
   const published = tellBlocks([
     text("a"),
     call(0, '{"x":', { id: "1", name: "f" }),
@@ -50,7 +50,7 @@ test("no block starts before the one in front of it has finished, whichever way 
   ]);
 });
 
-test("pieces without an index or an id go on with the call before", () => {
+test("pieces without an index or an id continue the previous call", () => {
   const published = tellBlocks([
     { key: "tool 1", block: { type: "tool_call_chunk", id: "1", name: "f", args: '{"x"' } },
     { key: "tool ", block: { type: "tool_call_chunk", args: ":1}" } },
@@ -58,14 +58,14 @@ test("pieces without an index or an id go on with the call before", () => {
   expect(finished(published)).toEqual([{ type: "tool_call", id: "1", name: "f", args: { x: 1 } }]);
 });
 
-test("a call without arguments is whole", () => {
+test("a call without arguments is complete", () => {
   expect(finished(tellBlocks([call(0, "", { id: "1", name: "f" })]))).toEqual([
     { type: "tool_call", id: "1", name: "f", args: {} },
   ]);
 });
 
 test.each(["[1]", "1", '"text"', "{", "null"])(
-  "arguments that are no object make an invalid call: %s",
+  "arguments that are not an object make an invalid call: %s",
   (args) => {
     expect(finished(tellBlocks([call(0, args, { id: "1", name: "f" })]))).toMatchObject([
       { type: "invalid_tool_call", id: "1", name: "f", args },
@@ -76,7 +76,7 @@ test.each(["[1]", "1", '"text"', "{", "null"])(
 const deltas = (published: readonly BlockEvent[]) =>
   published.flatMap((event) => (event.event === "content-block-delta" ? [event] : []));
 
-test("each piece of a call's arguments is told once, in the form of either generation of clients", () => {
+test("each piece of a call's arguments is sent once, in the form of both generations of clients", () => {
   const pieces = ['{"x":"', ...Array.from({ length: 1_000 }, () => "abcd"), '"}'];
   const published = tellBlocks(
     pieces.map((args, place) => call(0, args, place === 0 ? { id: "1", name: "f" } : {})),
@@ -92,7 +92,7 @@ test("each piece of a call's arguments is told once, in the form of either gener
   expect(finished(published)).toMatchObject([{ args: { x: "abcd".repeat(1_000) } }]);
 });
 
-test("an id or a name that comes behind the first piece is told as it comes, without arguments", () => {
+test("an id or a name after the first piece is sent when it arrives, without arguments", () => {
   const published = tellBlocks([
     call(0, "{", { id: "1" }),
     call(0, "}", { id: "1", name: "f", index: 3 }),
@@ -106,7 +106,7 @@ test("an id or a name that comes behind the first piece is told as it comes, wit
   expect(finished(published)).toEqual([{ type: "tool_call", id: "1", name: "f", args: {} }]);
 });
 
-test("a call of a tool that the provider executes itself is told in the same pieces", () => {
+test("a call of a tool that the provider executes is sent in the same pieces", () => {
   const published = tellBlocks([
     { key: "tool 0", block: { type: "server_tool_call_chunk", id: "1", name: "f", args: '{"x":' } },
     { key: "tool 0", block: { type: "server_tool_call_chunk", args: "1}" } },
@@ -118,7 +118,7 @@ test("a call of a tool that the provider executes itself is told in the same pie
   expect(finished(published)).toEqual([{ type: "server_tool_call", id: "1", name: "f", args: { x: 1 } }]);
 });
 
-test("a block that comes whole is told with its finish, and begins without what is heavy", () => {
+test("a block that arrives whole is sent with its finish, and starts without large fields", () => {
   expect(
     tellBlocks([
       { key: "image", block: { type: "image", mimeType: "image/png", data: "iVBO" } },

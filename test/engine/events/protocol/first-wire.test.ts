@@ -6,7 +6,7 @@ import { requestModes } from "../../../../src/engine/events/modes.ts";
 import type { RunnableGraph } from "../../../../src/graphs/runnable-graph.ts";
 import { tellRun, type Told } from "./tell.ts";
 
-/** What the first wire shows of a run that somebody follows over the protocol wire. */
+/** The first wire's events of a run that is followed over the protocol wire. */
 
 const INPUT = { messages: [{ id: "hello", role: "user", content: "hello" }] };
 
@@ -33,8 +33,8 @@ const aGraph = (): RunnableGraph =>
     .compile({ checkpointer: new MemorySaver() }) as unknown as RunnableGraph;
 
 /**
- * With the same ids and times in each run: those that are made anew are numbered in the order in which they come. And without
- * `run_name`, which LangGraph puts into the checkpoints of subgraphs as long as no stream mode listens to callbacks.
+ * Gives each run the same ids and times: generated ids are numbered in their order. Removes `run_name`, which LangGraph puts into
+ * checkpoints of subgraphs unless a stream mode uses callbacks.
  */
 const sameIds = ({ first }: Told): string[] => {
   const ids = new Map<string, string>();
@@ -63,10 +63,10 @@ const ALL_MODES = [
 
 describe.each([false, true])("with stream_subgraphs: %s", (stream_subgraphs) => {
   test.each([...ALL_MODES.map((mode) => [mode]), ALL_MODES, []])(
-    "the first wire shows the same whether or not a run is told over the other one: %s",
+    "the first wire is the same whether or not a run is also streamed over the protocol wire: %s",
     async (...stream_mode) => {
       const asked = { stream_mode, stream_subgraphs };
-      // Models stream where anybody reads messages: that is LangGraph's own doing, and what they answer is the same.
+      // Models stream if a client reads messages. LangGraph causes that, and their answers are the same.
       const [alone, followed] = await Promise.all(
         [false, true].map((publishesProtocol) =>
           tellRun(aGraph(), INPUT, { asked, publishesProtocol, configurable: { thread_id: "1" } }),
@@ -79,7 +79,7 @@ describe.each([false, true])("with stream_subgraphs: %s", (stream_subgraphs) => 
 });
 
 test.each([...ALL_MODES.map((mode) => [mode]), ALL_MODES, []])(
-  "a run that nobody follows makes no event of the protocol, and its graph is asked for nothing more: %s",
+  "a run without a follower creates no protocol event, and its graph runs with no extra option: %s",
   async (...stream_mode) => {
     const asked = { stream_mode, stream_subgraphs: false };
     const published = await tellRun(aGraph(), INPUT, {

@@ -4,7 +4,7 @@ import { startTestServer, type TestServer } from "../../../helpers/app.ts";
 import { openStream } from "../../../helpers/server-sent-events.ts";
 import { isRoot, openFrames, started, type Frame } from "../../../protocols/streaming/frames.ts";
 
-/** What a graph process tells over the protocol wire is what a graph in the server's own process tells. */
+/** A graph process sends the same protocol events as a graph in the server's own process. */
 
 let inline: TestServer;
 let workers: TestServer;
@@ -36,7 +36,7 @@ describe("in a graph process", () => {
     ["agent", saying("What is 2+3?")],
     ["approval", saying("Send it")],
     ["failing", saying("hello")],
-  ])("a run tells the same: %s", async (assistant, input) => {
+  ])("a run sends the same: %s", async (assistant, input) => {
     const [here, there] = await Promise.all(
       [inline, workers].map((server) => published(server, assistant, input)),
     );
@@ -45,7 +45,7 @@ describe("in a graph process", () => {
     expect(JSON.parse(withoutCalls(there))).toEqual(JSON.parse(withoutCalls(here)));
   });
 
-  test("a run of the first wire is told to who follows its thread", async () => {
+  test("a follower of the thread receives a run of the first wire", async () => {
     const threadId = await apiOf(workers).aThread();
     const frames = await openFrames(workers.url, threadId);
     const stream = await openStream(`${workers.url}/threads/${threadId}/runs/stream`, {
@@ -57,7 +57,7 @@ describe("in a graph process", () => {
   });
 });
 
-test("a run of the mode `events` shows the same whether or not somebody follows its thread", async () => {
+test("a run of the mode `events` streams the same whether or not its thread is followed", async () => {
   const body = { assistant_id: "agent", input: saying("hello"), stream_mode: ["events", "updates"] };
   const shown: unknown[] = [];
   for (const isFollowed of [false, true]) {

@@ -12,7 +12,7 @@ const INPUT = { messages: [{ role: "user", content: "hello" }] };
 
 type Fields = ConstructorParameters<typeof AIMessageChunk>[0];
 
-/** A model that streams these chunks, and fails behind them if it is to. */
+/** A model that streams these chunks, and then fails if asked to. */
 class ScriptedModel extends BaseChatModel {
   constructor(
     private readonly script: readonly Fields[],
@@ -54,7 +54,7 @@ class WholeModel extends SimpleChatModel {
   }
 }
 
-/** What a graph tells whose only node does this. */
+/** The events of a graph with this single node. */
 const tellNode = async (
   work: (state: typeof MessagesAnnotation.State) => Promise<object>,
   options: Parameters<typeof tellRun>[2] = {},
@@ -67,14 +67,14 @@ const tellNode = async (
 const tellModel = (script: readonly Fields[]) =>
   tellNode(async ({ messages }) => ({ messages: [await new ScriptedModel(script).invoke(messages)] }));
 
-/** What is told on the channel, without what is on every event. */
+/** The events of the channel, without the fields that all events have. */
 const published = (all: Told) =>
   ofMethod(all, "messages").map(({ data }) => {
     const { id: _, run_id: __, ...fields } = data;
     return fields;
   });
 
-test("a model that streams tells its start, each token, and its end with all of it", async () => {
+test("a streaming model sends its start, each token, and its end with the whole message", async () => {
   const all = await tellRun(tokens, { ...INPUT, tokens: 3 });
   expect(published(all)).toEqual([
     {
@@ -102,7 +102,7 @@ test("a model that streams tells its start, each token, and its end with all of 
   );
 });
 
-test("three runs at once lose none of 200 tokens, tell each once, and in order", async () => {
+test("three parallel runs lose none of 200 tokens, and send each once and in order", async () => {
   const all = await Promise.all(Array.from({ length: 3 }, () => tellRun(tokens, { ...INPUT, tokens: 200 })));
   const expected = Array.from({ length: 200 }, (_, index) => `t${index} `);
   for (const one of all) {
@@ -113,7 +113,7 @@ test("three runs at once lose none of 200 tokens, tell each once, and in order",
   }
 });
 
-test("models that stream at the same time in one node are told apart by id and call", async () => {
+test("models that stream at the same time in one node are distinguished by id and call", async () => {
   const all = await tellNode(async ({ messages }) => ({
     messages: await Promise.all(
       ["ab", "cd"].map((text) => new FakeListChatModel({ responses: [text], sleep: 1 }).invoke(messages)),
@@ -130,7 +130,7 @@ test("models that stream at the same time in one node are told apart by id and c
   expect(events.filter(({ data }) => data["event"] === "message-finish")).toHaveLength(2);
 });
 
-test("a message finishes when its model has, not when its node returns", async () => {
+test("a message finishes when its model finishes, not when its node returns", async () => {
   const order: string[] = [];
   const graph = new StateGraph(MessagesAnnotation)
     .addNode("model", async ({ messages }, { writer }) => {
@@ -146,7 +146,7 @@ test("a message finishes when its model has, not when its node returns", async (
   expect(order.slice(-2)).toEqual(["message-finish", "afterwards"]);
 });
 
-test("a model that answers whole is told once, and a message that a node merely returns is not", async () => {
+test("an answer of a non-streaming model is sent once, and a message that a node only returns is not sent", async () => {
   const whole = await tellNode(async ({ messages }) => ({
     messages: [
       await new WholeModel({}).invoke(messages),
@@ -163,7 +163,7 @@ test("a model that answers whole is told once, and a message that a node merely 
   expect(published(whole)[3]?.["content"]).toEqual({ type: "text", text: "whole" });
 });
 
-test("a message that a node pushes is told whole", async () => {
+test("a message that a node pushes is sent whole", async () => {
   const all = await tellNode(async () => {
     pushMessage({ id: "pushed", role: "assistant", content: "by hand" });
     return {};
@@ -172,7 +172,7 @@ test("a message that a node pushes is told whole", async () => {
   expect(ofMethod(all, "messages")[0]?.data["id"]).toBe("pushed");
 });
 
-test("calls of tools come in pieces, and end as objects or as invalid calls", async () => {
+test("tool calls are sent in pieces, and end as objects or as invalid calls", async () => {
   const piece = (index: number, args: string, first: { id?: string; name?: string } = {}): Fields => ({
     content: "",
     tool_call_chunks: [{ type: "tool_call_chunk", index, args, ...first }],
@@ -197,7 +197,7 @@ test("calls of tools come in pieces, and end as objects or as invalid calls", as
   ]);
 });
 
-test("reasoning is told apart from text, in any provider's form", async () => {
+test("reasoning and text are separate, in every provider's form", async () => {
   const anthropic = { response_metadata: { model_provider: "anthropic" } };
   const all = await tellModel([
     { content: [{ type: "thinking", thinking: "Hm", index: 0 }], ...anthropic },
@@ -219,7 +219,7 @@ test("reasoning is told apart from text, in any provider's form", async () => {
   ]);
 });
 
-test("the end of a message says what it has cost, and why it ended", async () => {
+test("the end of a message contains its usage and why it ended", async () => {
   const usage = (input: number, output: number) => ({
     input_tokens: input,
     output_tokens: output,
@@ -237,7 +237,7 @@ test("the end of a message says what it has cost, and why it ended", async () =>
   });
 });
 
-test("a model that fails in the middle of its message ends that with the error", async () => {
+test("a model that fails in the middle of a message ends the message with the error", async () => {
   const all = await tellNode(
     async ({ messages }) => ({
       messages: [await new ScriptedModel([{ content: "half" }], "overloaded").invoke(messages)],
@@ -247,7 +247,7 @@ test("a model that fails in the middle of its message ends that with the error",
   expect(published(all).at(-1)).toEqual({ event: "error", message: "overloaded" });
 });
 
-test("what is not to be streamed is not told", async () => {
+test("messages tagged as not streamed are not sent", async () => {
   const all = await tellNode(async ({ messages }) => ({
     messages: [
       await new FakeListChatModel({ responses: ["quiet"] }).invoke(messages, { tags: ["nostream"] }),
@@ -256,7 +256,7 @@ test("what is not to be streamed is not told", async () => {
   expect(published(all)).toEqual([]);
 });
 
-test("a model in a task of the functional API is told as one of the root's", async () => {
+test("the messages of a model in a task of the functional API have the root's namespace", async () => {
   const ask = task("ask", async (text: string) => {
     await new FakeListChatModel({ responses: ["hey"] }).invoke(text);
     return text;

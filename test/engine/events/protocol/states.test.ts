@@ -5,7 +5,7 @@ import { ofMethod, tellRun } from "./tell.ts";
 
 const INPUT = { messages: [{ role: "user", content: "hello" }] };
 
-test("values tell the whole state after the input and after each step, with messages as everywhere", async () => {
+test("values contain the whole state after the input and after each step, with messages in the usual form", async () => {
   const published = await tellRun(twoStep, INPUT);
   const contents = ofMethod(published, "values").map(({ data }) =>
     (data["messages"] as { type: string; content: string }[]).map(({ type, content }) => [type, content]),
@@ -18,7 +18,7 @@ test("values tell the whole state after the input and after each step, with mess
   expect(contents).toEqual([[hello], [hello, first], [hello, first, second]]);
 });
 
-test("updates tell which node has returned what", async () => {
+test("updates contain the node's name and its result", async () => {
   const published = await tellRun(twoStep, INPUT);
   const updates = ofMethod(published, "updates");
   expect(updates.map(({ node, data }) => [node, data["node"]])).toEqual([
@@ -28,7 +28,7 @@ test("updates tell which node has returned what", async () => {
   expect(updates[0]?.data["values"]).toMatchObject({ messages: [{ type: "ai", content: "first" }] });
 });
 
-test("interrupts are told neither as values nor as updates", async () => {
+test("interrupts are sent neither as values nor as updates", async () => {
   const asking = new StateGraph(MessagesAnnotation)
     .addNode("ask", () => ({ messages: [interrupt("sure?") as string] }))
     .addEdge(START, "ask")
@@ -52,13 +52,16 @@ test.each([
   ],
   ["half", { payload: "half" }],
   [[1, 2], { payload: [1, 2] }],
-])("what a node writes is told with its name, for either client: %j", async (written, data) => {
-  const writing = new StateGraph(MessagesAnnotation)
-    .addNode("write", (_, { writer }) => {
-      writer?.(written);
-      return {};
-    })
-    .addEdge(START, "write")
-    .compile();
-  expect(ofMethod(await tellRun(writing, INPUT), "custom").map((event) => event.data)).toEqual([data]);
-});
+])(
+  "a node's custom write is sent with the node's name, in the form of both clients: %j",
+  async (written, data) => {
+    const writing = new StateGraph(MessagesAnnotation)
+      .addNode("write", (_, { writer }) => {
+        writer?.(written);
+        return {};
+      })
+      .addEdge(START, "write")
+      .compile();
+    expect(ofMethod(await tellRun(writing, INPUT), "custom").map((event) => event.data)).toEqual([data]);
+  },
+);

@@ -14,11 +14,11 @@ type Work = (state: typeof MessagesAnnotation.State) => Promise<object> | object
 
 const aGraph = (name: string, work: Work) =>
   new StateGraph(MessagesAnnotation).addNode(name, work).addEdge(START, name);
-/** A graph whose only node is another one. */
+/** A graph whose only node is another graph. */
 const around = (inner: unknown) =>
   new StateGraph(MessagesAnnotation).addNode("team", inner as typeof speaking).addEdge(START, "team");
 
-/** Paths without the ids of tasks, with what is told there. */
+/** Paths without task ids, with their events. */
 const lifecycleOf = (published: Told) =>
   ofMethod(published, "lifecycle").map(({ namespace, data }) => [
     namespace.map((segment) => segment.split(":")[0]).join("/"),
@@ -29,7 +29,7 @@ const speaking = aGraph("speak", async ({ messages }) => ({
   messages: [await new FakeListChatModel({ responses: ["yes"] }).invoke(messages)],
 })).compile();
 
-test("a graph within another one starts before anything of it is told, and completes with its node", async () => {
+test("a subgraph starts before its first event, and completes with its node", async () => {
   const published = await tellRun(around(speaking).compile(), INPUT);
   expect(lifecycleOf(published)).toEqual([
     ["team", "started"],
@@ -48,7 +48,7 @@ test("a graph within another one starts before anything of it is told, and compl
   );
 });
 
-test("graphs within graphs complete from the inside out", async () => {
+test("nested graphs complete from the inside out", async () => {
   const published = await tellRun(around(around(speaking).compile()).compile(), INPUT);
   expect(lifecycleOf(published)).toEqual([
     ["team", "started"],
@@ -58,7 +58,7 @@ test("graphs within graphs complete from the inside out", async () => {
   ]);
 });
 
-test("a graph that fails has failed", async () => {
+test("a failed subgraph has the status failed", async () => {
   const failing = aGraph("fail", () => {
     throw new Error("boom");
   }).compile();
@@ -69,7 +69,7 @@ test("a graph that fails has failed", async () => {
   ]);
 });
 
-test("a graph that asks is interrupted, and starts anew with the answer", async () => {
+test("a graph with an interrupt is interrupted, and starts again with the answer", async () => {
   const asking = aGraph("ask", () => ({ messages: [interrupt("sure?") as string] })).compile();
   const graph = around(asking).compile({ checkpointer: new MemorySaver() });
   const thread = { configurable: { thread_id: "1" } };
@@ -83,7 +83,7 @@ test("a graph that asks is interrupted, and starts anew with the answer", async 
   ]);
 });
 
-test("the second graph that a node calls is told apart from the first", async () => {
+test("the second graph that a node calls is distinct from the first", async () => {
   const twice = aGraph("team", async (state) => {
     await speaking.invoke(state);
     return await speaking.invoke(state);
@@ -100,7 +100,7 @@ test("the second graph that a node calls is told apart from the first", async ()
   );
 });
 
-test("an agent that a tool calls goes by its name, and says which call has started it", async () => {
+test("an agent called by a tool has its own name, and names its tool call", async () => {
   const researcher = createAgent({
     model: fakeModel().respond(new AIMessage("because")),
     tools: [],
@@ -131,7 +131,7 @@ test("an agent that a tool calls goes by its name, and says which call has start
   ]);
 });
 
-test("each values comes behind the small form of its checkpoint", async () => {
+test("each values event follows the small form of its checkpoint", async () => {
   const graph = aGraph("node", () => ({ messages: ["x"] })).compile({ checkpointer: new MemorySaver() });
   for (const stream_mode of [[], ["checkpoints"]]) {
     const published = await tellRun(graph, INPUT, {
@@ -148,7 +148,7 @@ test("each values comes behind the small form of its checkpoint", async () => {
   }
 });
 
-test("thousands of graphs within one take no longer each than a few", async () => {
+test("thousands of subgraphs within one graph take no longer each than a few", async () => {
   const published: string[] = [];
   const { convert } = createProtocolConverter((event) => void published.push(event), false);
   const graphs = 20_000;

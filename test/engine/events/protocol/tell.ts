@@ -13,17 +13,17 @@ export interface ToldEvent {
 }
 
 export interface Told {
-  /** What is told over the protocol wire. */
+  /** The events of the protocol wire. */
   protocol: ToldEvent[];
-  /** What is told over the first wire, as name and data. */
+  /** The events of the first wire, as name and data. */
   first: [event: string, data: string][];
-  /** What the graph was asked for. */
+  /** The options with which the graph was called. */
   asked: GraphRunOptions;
 }
 
 const NOTHING: AskedModes = { stream_mode: [], stream_subgraphs: false };
 
-/** What one execution of a graph tells, as an attempt executes it. */
+/** Executes a graph once, as an attempt does, and returns its events. */
 export const tellRun = async (
   graph: unknown,
   input: unknown,

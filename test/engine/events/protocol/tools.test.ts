@@ -10,7 +10,7 @@ const INPUT = { messages: [{ role: "user", content: "hello" }] };
 
 type AgentTool = NonNullable<Parameters<typeof createAgent>[0]["tools"]>[number];
 
-/** What an agent tells that calls this tool once. */
+/** The events of an agent that calls this tool once. */
 const publishTool = async (used: AgentTool, options: Parameters<typeof tellRun>[2] = {}): Promise<Told> => {
   const model = fakeModel()
     .respondWithTools([{ name: "look_up", args: { word: "sun" }, id: "call_1" }])
@@ -20,7 +20,7 @@ const publishTool = async (used: AgentTool, options: Parameters<typeof tellRun>[
 const LOOK_UP = { name: "look_up", description: "Looks a word up.", schema: z.object({ word: z.string() }) };
 const dataOf = (published: Told): ToldEvent["data"][] => ofMethod(published, "tools").map(({ data }) => data);
 
-test("a tool tells its start with its arguments, and its end with the message that answers the call", async () => {
+test("a tool sends its start with its arguments, and its end with the message that answers the call", async () => {
   const published = await publishTool(tool(({ word }: { word: string }) => `${word}: a star`, LOOK_UP));
   expect(dataOf(published)).toEqual([
     { event: "tool-started", tool_call_id: "call_1", tool_name: "look_up", input: { word: "sun" } },
@@ -42,7 +42,7 @@ test("a tool tells its start with its arguments, and its end with the message th
   ]);
 });
 
-test("what a tool gives in pieces is told piece by piece", async () => {
+test("the pieces that a tool yields are sent one by one", async () => {
   async function* inPieces({ word }: { word: string }): AsyncGenerator<string, string> {
     yield `${word}: `;
     yield "a star";
@@ -53,7 +53,7 @@ test("what a tool gives in pieces is told piece by piece", async () => {
   expect(deltas.map(({ delta }) => delta)).toEqual(["sun: ", "a star"]);
 });
 
-test("a tool that fails tells why", async () => {
+test("a failed tool sends its error", async () => {
   const published = await publishTool(
     tool(() => {
       throw new Error("no such word");
@@ -67,7 +67,7 @@ test("a tool that fails tells why", async () => {
   });
 });
 
-test("of a command that a tool returns the message that answers the call is told", async () => {
+test("of a command that a tool returns, the message that answers the call is sent", async () => {
   const published = await publishTool(
     tool(
       () =>
@@ -83,7 +83,7 @@ test("of a command that a tool returns the message that answers the call is told
   });
 });
 
-test("a tool that no call has asked for is not told", async () => {
+test("a tool that no call has requested is not sent", async () => {
   const direct = tool(({ word }) => word, LOOK_UP);
   const graph = new StateGraph(MessagesAnnotation)
     .addNode("node", async (_, config) => {

@@ -9,7 +9,7 @@ import { openStream } from "../../../helpers/server-sent-events.ts";
 import { openFrames, started } from "../../../protocols/streaming/frames.ts";
 import { openHub, readUntil, type Told } from "../open-hub.ts";
 
-/** Runs that are told over both wires, and who sees what of them. */
+/** Runs that are sent over both wires, and what each reader receives. */
 
 let server: TestServer;
 let replica: TestServer;
@@ -36,7 +36,7 @@ const read = (threadId: string, wire: Wire): ThreadReader => {
   readers.push(reader);
   return reader;
 };
-/** What a reader is told of a run, until that is over. */
+/** The events that a reader receives of a run, until it is over. */
 const readRun = async (reader: ThreadReader, runId: string): Promise<Told[]> => {
   const published: Told[] = [];
   for (;;) {
@@ -60,7 +60,7 @@ const logged = async (runId: string): Promise<string[]> =>
     ),
   );
 
-test("a run that run.start has started tells both wires, and readers of either see theirs alone", async () => {
+test("a run started with run.start is sent over both wires, and each reader receives only its own wire", async () => {
   const threadId = await api.aThread();
   const { runId } = await started(server.url, threadId, {
     assistant_id: "two-step",
@@ -82,7 +82,7 @@ test("a run that run.start has started tells both wires, and readers of either s
   expect(kwargs).not.toHaveProperty("event_streaming");
 });
 
-test("a run that nobody follows over the protocol wire makes none of its events", async () => {
+test("a run without a follower on the protocol wire creates none of its events", async () => {
   const threadId = await api.aThread();
   const reader = read(threadId, "first");
   const run = await api.aRun(threadId, { ...RUN, stream_resumable: true });
@@ -90,7 +90,7 @@ test("a run that nobody follows over the protocol wire makes none of its events"
   expect(await logged(run.run_id)).toEqual(OF_THE_FIRST_WIRE);
 });
 
-test("a run of the first wire is told to who follows its thread on the same server, and its own stream stays as it is", async () => {
+test("a follower of the thread on the same server receives a run of the first wire, whose own stream stays unchanged", async () => {
   const threadId = await api.aThread();
   const frames = await openFrames(server.url, threadId);
   const stream = await openStream(`${server.url}/threads/${threadId}/runs/stream`, { body: RUN });
@@ -99,13 +99,13 @@ test("a run of the first wire is told to who follows its thread on the same serv
   frames.close();
 });
 
-// That a thread is followed from elsewhere is told by signals.
-test.skipIf(IS_PLAIN)("and to who follows it from another process", async () => {
+// Signals announce that another process follows a thread.
+test.skipIf(IS_PLAIN)("a follower on another process receives it, too", async () => {
   const threadId = await api.aThread();
   const reader = read(threadId, "protocol");
   let isTold = false;
   const reading = readUntil(reader, ({ event }) => isProtocolEvent(event)).then(() => (isTold = true));
-  await eventually("a run that began after the signal was heard", async () => {
+  await eventually("a run that began after the signal was received", async () => {
     const stream = await openStream(`${server.url}/threads/${threadId}/runs/stream`, { body: RUN });
     expect(namesOf(await stream.rest())).toEqual(OF_THE_FIRST_WIRE);
     return isTold;
@@ -113,7 +113,7 @@ test.skipIf(IS_PLAIN)("and to who follows it from another process", async () => 
   await reading;
 });
 
-test("whoever comes back to a run of both wires after any of its events gets the rest of his own wire", async () => {
+test("a reader that reconnects to a run of both wires after any event gets the rest of its own wire", async () => {
   const threadId = await api.aThread();
   const { runId } = await started(server.url, threadId, {
     assistant_id: "two-step",

@@ -1,9 +1,9 @@
-/** In its first attempt it tells megabytes, and ends its process in the same turn of the loop: they still wait for the pipe. */
+/** In its first attempt the graph emits megabytes and exits in the same turn of the event loop, while they still wait for the pipe. */
 import { Annotation, END, START, StateGraph, type LangGraphRunnableConfig } from "@langchain/langgraph";
 
 const TOLD = 16;
 const CHARACTERS = 500_000;
-/** Until what was told has come through LangGraph to the pipe; no timer fires and no socket is read meanwhile. */
+/** Enough for the events to pass through LangGraph to the pipe; no timer fires and no socket is read meanwhile. */
 const MICROTASKS = 10_000;
 
 export const graph = new StateGraph(Annotation.Root({ done: Annotation<boolean>() }))

@@ -1,6 +1,6 @@
 /**
- * A step that tells its process and when that has started, then one that does to that process what `harm` says, in the first `attempts` attempts
- * (all if left out); `steps` of 50 ms each come between the two.
+ * A step reports its process and its start. After `steps` pauses of 50 ms, another one does `harm` to the process, in the first `attempts`
+ * attempts (all if left out).
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";

@@ -1,4 +1,4 @@
-/** Makes a list of so many numbers of four digits. */
+/** Makes a list of this many four-digit numbers. */
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 
 const State = Annotation.Root({ count: Annotation<number>, numbers: Annotation<number[]> });
