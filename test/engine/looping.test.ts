@@ -7,7 +7,7 @@ import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
 
 /** A graph that never ends by itself: no test gets to this many rounds. */
 const ROUNDS = 1_000_000_000;
-/** What answers at all answers within this time, on a machine that is busy with other tests, too. */
+/** A responsive server answers within this time, even on a machine busy with other tests. */
 const ANSWERS_WITHIN_MS = 30_000;
 
 let database: FreshDatabase;
@@ -15,7 +15,7 @@ let process: ServerProcess;
 let api: Api;
 beforeAll(async () => {
   database = await freshDatabase();
-  // Not in the process of the tests: where a graph takes every turn, no test would end either.
+  // A process of its own, because a graph that takes every turn of the loop would block the tests, too.
   process = spawnServer(["--config", ENGINE_GRAPHS, "--port", "0"], {
     DATABASE_URL: database.connectionString,
     RECURSION_LIMIT_MAX: String(ROUNDS),
@@ -39,9 +39,9 @@ const answer = async (path: string, body?: object): Promise<Response> =>
         }),
   });
 
-describe("a graph that goes round without waiting for anything", () => {
+describe("a graph that loops without waiting", () => {
   test.each(["async", "sync", "exit"])(
-    "leaves others their turn, and can be cancelled (%s)",
+    "lets other work run, and can be cancelled (%s)",
     async (durability) => {
       const threadId = await api.aThread();
       const run = await api.aRun(threadId, {

@@ -11,7 +11,7 @@ let server: TestServer;
 let api: Api;
 const workers = workerProcesses();
 beforeAll(async () => {
-  // Answers and sweeps, but executes nothing: what kills its process must not kill this one.
+  // Answers and sweeps, but executes nothing: a graph that kills its process must not kill this one.
   server = await startTestServer({
     graphConfigFile: ENGINE_GRAPHS,
     role: "api",
@@ -32,15 +32,15 @@ const aWorker = () =>
     BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0",
   });
 
-describe("a process that is killed", () => {
-  test("loses its runs to others, who go on from the last checkpoint; a run that kills them is given up", async () => {
+describe("a killed process", () => {
+  test("loses its runs to others, which continue from the last checkpoint; a run that kills each process is given up", async () => {
     const first = await aWorker();
     const threadId = await api.aThread();
     const stream = await openStream(`${server.url}/threads/${threadId}/runs/stream`, {
       body: { assistant_id: "hesitant", input: {}, stream_mode: ["updates", "custom"] },
     });
     await stream.until(({ event }) => event === "custom");
-    // The second step begins while the first is being stored: on a busy machine the kill came first.
+    // The second step begins while the first one is being stored, so on a busy machine the kill can come first.
     await eventually("the first step is stored", async () => {
       const { values } = await api.state(threadId);
       return (values as { first?: number[] }).first?.[0] === 1;
@@ -87,7 +87,7 @@ describe("a process that is killed", () => {
 
 describe("a process that an exception ends", () => {
   test.each(["timer", "event"])(
-    "has lost its runs, as one that is killed: a run that does it each time is given up (%s)",
+    "has lost its runs, like a killed one: a run that throws each time is given up (%s)",
     async (way) => {
       const threadId = await api.aThread();
       const run = await api.aRun(threadId, { assistant_id: "faulty", input: { way } });
@@ -95,7 +95,7 @@ describe("a process that an exception ends", () => {
         const worker = await aWorker();
         expect(await worker.exit()).toBe(1);
         await endLeases(server);
-        // The guilty one is among those that it had in hand.
+        // The guilty run is among those that the process executed.
         const [, named] = /"runs":(\[.*?\]),"msg":"an exception was not caught/.exec(worker.output()) ?? [];
         expect(JSON.parse(named ?? "[]")).toContain(run.run_id);
       }

@@ -7,7 +7,7 @@ import type { Graphs } from "../../src/graphs/graphs.ts";
 import { StateStorageError } from "../../src/platform/domain/errors.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
-/** What is stored of how a graph ended. */
+/** The stored outcome of a graph that ended. */
 
 const RUN = {
   run_id: "r",
@@ -33,7 +33,7 @@ const outcomesBy = (resolve: () => Promise<unknown>, readWithinMs?: number) => {
   return { outcomes, lines };
 };
 
-/** Of a thread in this state; an error is thrown when it is read. */
+/** The thread is in this state; an error is thrown when the state is read. */
 const outcomeOf = async (result: GraphResult, state: unknown = { next: [], tasks: [] }) => {
   const getState = () => (state instanceof Error ? Promise.reject(state) : Promise.resolve(state));
   const { outcomes, lines } = outcomesBy(() => Promise.resolve({ getState }));
@@ -47,7 +47,7 @@ const completed = (interrupted: boolean): GraphResult => ({
 const cancelled: GraphResult = { kind: "stopped", reason: { kind: "cancel", action: "interrupt" } };
 const failed = (error: unknown): GraphResult => ({ kind: "failed", error });
 
-/** One task waits for an answer, one has none to wait for, one does not say. */
+/** One task waits for an answer, one waits for nothing, and one does not say. */
 const WAITING = {
   next: ["ask"],
   tasks: [
@@ -57,12 +57,12 @@ const WAITING = {
   ],
 };
 
-test("a graph that came to its end leaves its thread idle, and its state is not read for that", async () => {
+test("a graph that finished leaves its thread idle, and its state is not read", async () => {
   const { outcome } = await outcomeOf(completed(false), BROKEN);
   expect(outcome).toEqual({ status: "success", error: null, threadStatus: "idle", interrupts: "{}" });
 });
 
-test("one that asked leaves its thread interrupted, with the questions that wait, by their task", async () => {
+test("a graph with interrupts leaves its thread interrupted, with the pending interrupts by task", async () => {
   const { outcome } = await outcomeOf(completed(true), { ...WAITING, next: [] });
   expect(outcome).toMatchObject({ status: "success", threadStatus: "interrupted" });
   expect(JSON.parse(outcome.interrupts)).toEqual({ asks: [{ id: "i", value: "why?" }] });
@@ -73,7 +73,7 @@ test.each([
   ["has steps to go", { next: ["a"], tasks: [] }, "interrupted", {}],
   ["asks", WAITING, "interrupted", { asks: [{ id: "i", value: "why?" }] }],
 ])(
-  "one that was cancelled where its thread %s leaves it like that",
+  "a graph that was cancelled when its thread %s leaves it like that",
   async (_what, state, threadStatus, interrupts) => {
     const { outcome } = await outcomeOf(cancelled, state);
     expect(outcome).toMatchObject({ status: "interrupted", error: null, threadStatus });
@@ -85,7 +85,7 @@ test.each([
   ["asked", completed(true), "interrupted"],
   ["was cancelled", cancelled, "idle"],
 ])(
-  "one that %s ends though its own code keeps the state from being read",
+  "a graph that %s ends although its own code prevents reading the state",
   async (_what, result, threadStatus) => {
     const { outcome, lines } = await outcomeOf(result, BROKEN);
     expect(outcome).toMatchObject({ error: null, threadStatus, interrupts: "{}" });
@@ -96,18 +96,18 @@ test.each([
 test.each([
   ["factory", () => new Promise(() => undefined)],
   ["state", () => Promise.resolve({ getState: () => new Promise(() => undefined) })],
-])("one whose %s hangs still has an outcome, and no values", async (_what, resolve) => {
+])("a graph whose %s hangs has an outcome without values", async (_what, resolve) => {
   const { outcomes, lines } = outcomesBy(resolve, 10);
   expect(await outcomes.of(RUN, cancelled)).toMatchObject({ status: "interrupted", interrupts: "{}" });
   expect(await outcomes.valuesOf(RUN)).toBeUndefined();
   expect(lines.join()).toContain("no answer within 10 ms");
 });
 
-test("while our own database is away it has no outcome yet", async () => {
+test("while the server's own database is away, a graph has no outcome yet", async () => {
   await expect(outcomeOf(cancelled, LOSS)).rejects.toBe(LOSS);
 });
 
-test("one that took too long says how long it had", async () => {
+test("a graph that timed out reports its time limit", async () => {
   const { outcome } = await outcomeOf({ kind: "stopped", reason: { kind: "timeout" } }, BROKEN);
   expect(outcome).toEqual({
     status: "timeout",

@@ -4,7 +4,7 @@ import type { ExecutionEvents } from "../../src/engine/attempt/execution.ts";
 import { createRunsInHand, type RunsInHandParts } from "../../src/engine/worker/runs-in-hand.ts";
 import { createSuspects } from "../../src/engine/worker/suspects.ts";
 
-/** Slots of a process that may execute two runs at a time; `atOnce` suspects have processes of their own. */
+/** Slots of a process for two parallel runs; `atOnce` suspects have processes of their own. */
 const slotsWith = (atOnce: number) => {
   const begun = new Map<string, ExecutionEvents>();
   const suspects = createSuspects({
@@ -36,7 +36,7 @@ const slotsWith = (atOnce: number) => {
   return { inHand, begin };
 };
 
-test("a suspect in a process of its own takes no slot, from its begin to its end", () => {
+test("a suspect in a process of its own never takes a slot", () => {
   const { inHand, begin } = slotsWith(1);
   const suspect = begin("suspect", 1);
   expect(inHand.freeSlots).toBe(2);
@@ -52,7 +52,7 @@ test("a suspect in a process of its own takes no slot, from its begin to its end
   expect(inHand.freeSlots).toBe(2);
 });
 
-test("one that shares the process takes a slot, when others may begin again beside it", async () => {
+test("a suspect that shares the process takes a slot as soon as others may begin beside it", async () => {
   const { inHand, begin } = slotsWith(0);
   begin("suspect", 1);
   await expect.poll(() => inHand.freeSlots).toBe(1);

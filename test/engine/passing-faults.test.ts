@@ -6,12 +6,12 @@ import { PATIENT_LEASES } from "../helpers/leases.ts";
 import { query } from "../helpers/query.ts";
 import { readStream } from "../helpers/server-sent-events.ts";
 
-/** What the database refuses for the moment costs a run neither its attempt nor its caller an answer. */
+/** A temporary error of the database costs a run no attempt and its caller no answer. */
 
 let server: TestServer;
 let api: Api;
 beforeAll(async () => {
-  // A lease that is lost must not come back within a test.
+  // A lost lease must not be regained within a test.
   server = await startTestServer({ leaseSeconds: 30, heartbeatSeconds: 5 });
   api = apiOf(server);
 });
@@ -23,7 +23,7 @@ afterEach(async () => {
 
 const REFUSED_TIMES = 3;
 
-/** The next statements that do this are refused with that code, a few times. */
+/** The next few statements of this kind are refused with that code. */
 const refuse = async (code: string, when: string): Promise<void> => {
   await query(server, "create sequence refusals");
   await query(
@@ -71,7 +71,7 @@ const CASES: [string, keyof typeof WHEN][] = [
   [DISK_FULL, "given a checkpoint"],
 ];
 
-test.each(CASES)("a run goes on in its first attempt after %s while it is %s", async (code, moment) => {
+test.each(CASES)("a run continues in its first attempt after %s while it is %s", async (code, moment) => {
   const threadId = await api.aThread();
   await refuse(code, WHEN[moment]);
   const answer = await api.post<Result>(`/threads/${threadId}/runs/wait`, {
@@ -93,7 +93,7 @@ test.each(CASES)("a run goes on in its first attempt after %s while it is %s", a
   expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index));
 });
 
-test("a claim that was refused for the moment is tried again, and is no fault", async () => {
+test("a temporarily refused claim is retried, and is not logged as an error", async () => {
   const threadId = await api.aThread();
   const blocker = await api.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 600_000 } });
   const waiting = await api.aRun(threadId, { assistant_id: "two-step", input: { messages: [] } });
@@ -103,7 +103,7 @@ test("a claim that was refused for the moment is tried again, and is no fault", 
   expect(server.lines.filter((line) => line.includes("runs could not be claimed"))).toEqual([]);
 });
 
-test("a database that takes no writes for longer than a lease costs no attempt: its holder may renew first", async () => {
+test("a database that refuses writes for longer than a lease costs no attempt: the owner may renew first", async () => {
   const briefly = await startTestServer(PATIENT_LEASES);
   onTestFinished(() => briefly.close());
   const brief = apiOf(briefly);

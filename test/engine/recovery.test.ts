@@ -9,7 +9,7 @@ import type { LostRunRow } from "../../src/engine/queue/sql/requeue.ts";
 import { startRecovery } from "../../src/engine/recovery.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
-/** What a sweep does, in its order, and when it does not take leases for lost. The clock is moved by hand. */
+/** The steps of a sweep in order, and when it does not treat old leases as lost. The clock is moved by hand. */
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -24,7 +24,7 @@ interface Found {
   abandoned?: ExecutedRunRow[];
 }
 
-/** Sweeps over what a queue in memory finds; `did` tells what was done, one line for each step. */
+/** Sweeps over an in-memory queue; `did` lists its steps, one line for each. */
 const startSweeping = (
   options: { endingOf?: (run: ExecutedRunRow) => Promise<RunEnding | undefined> } = {},
 ) => {
@@ -84,7 +84,7 @@ const startSweeping = (
     recovery,
     did,
     results,
-    /** Of a level and above. */
+    /** Of this level and above. */
     said: (level: number) =>
       lines
         .map((line) => JSON.parse(line) as { level: number; msg: string })
@@ -98,7 +98,7 @@ const startSweeping = (
       hang = new Promise((resolve) => (release = resolve));
       return release;
     },
-    /** Moves the clock until something was done, and answers how far, in milliseconds. */
+    /** Moves the clock until a step was done, and returns the milliseconds. */
     async untilSomethingWasDone(): Promise<number> {
       did.length = 0;
       for (let passedMs = 0; ; passedMs += POLL_EVERY_MS) {
@@ -107,7 +107,7 @@ const startSweeping = (
         await vi.advanceTimersByTimeAsync(POLL_EVERY_MS);
       }
     },
-    /** So many sweeps that are due; answers what they did. */
+    /** Runs this many due sweeps, and returns their steps. */
     async sweeps(count = 1): Promise<string[]> {
       did.length = 0;
       await vi.advanceTimersByTimeAsync(count * SWEEP_MS);
@@ -122,7 +122,7 @@ const abandoned = (run_id: string, more: Partial<ExecutedRunRow> = {}) =>
   ({ run_id, cancel_action: null, lost_attempts: 2, ...more }) as ExecutedRunRow;
 
 describe("a sweep", () => {
-  test("lets others know of what may start, and of what it ended", async () => {
+  test("announces the runs that may start, and those that it ended", async () => {
     const { find, sweeps, results, recovery } = startSweeping();
     find({
       lost: [lostRun("lost")],
@@ -153,7 +153,7 @@ describe("a sweep", () => {
     await recovery.close();
   });
 
-  test("ends the others when one can't be ended, and tells nobody of what somebody else has ended", async () => {
+  test("ends the others when one can't be ended, and announces no run that another process ended", async () => {
     const { find, sweeps, said, recovery } = startSweeping({
       async endingOf({ run_id }) {
         await Promise.resolve();
@@ -168,7 +168,7 @@ describe("a sweep", () => {
     await recovery.close();
   });
 
-  test("ends for now when the database goes away under it, without a loud word", async () => {
+  test("ends early when the database goes away, without an error in the log", async () => {
     const tried: string[] = [];
     const { find, sweeps, said, recovery } = startSweeping({
       endingOf({ run_id }) {
@@ -183,7 +183,7 @@ describe("a sweep", () => {
     await recovery.close();
   });
 
-  test("that fails for another reason says so, as an error", async () => {
+  test("that fails for another reason logs an error", async () => {
     const { fail, sweeps, said, recovery } = startSweeping();
     fail(new Error("out of order"));
     await sweeps();
@@ -192,21 +192,21 @@ describe("a sweep", () => {
   });
 });
 
-describe("leases are old, and not taken for lost,", () => {
-  test("in the round after one that was held up: their holders may have stood still, too", async () => {
+describe("old leases do not count as lost", () => {
+  test("in the round after a delayed one: their owners may have been delayed, too", async () => {
     const { sweeps, holdUp, recovery } = startSweeping();
     expect(await sweeps(2)).toEqual([...SWEEP, ...SWEEP]);
     const release = holdUp();
     await sweeps(4);
     release();
-    // The end of the one that was held up, which had found out before, and one more.
+    // The end of the delayed round, whose result is older, and one more round.
     const rounds = await sweeps(1);
     expect(rounds.filter((what) => what.startsWith("asked"))).toHaveLength(1);
     expect(await sweeps(2)).toEqual([...SWEEP, ...SWEEP]);
     await recovery.close();
   });
 
-  test("for half a lease after an outage, beginning when the database takes writes again", async () => {
+  test("for half a lease after an outage, from the time when the database accepts writes again", async () => {
     const { sweeps, fail, said, did, untilSomethingWasDone, recovery } = startSweeping();
     const outage = async (): Promise<void> => {
       fail(AWAY);
@@ -227,7 +227,7 @@ describe("leases are old, and not taken for lost,", () => {
     await recovery.close();
   });
 
-  test("for one round only if nothing failed, also after an outage that is over", async () => {
+  test("for one round only if nothing failed, also after an outage", async () => {
     const { sweeps, fail, holdUp, untilSomethingWasDone, recovery } = startSweeping();
     fail(AWAY);
     await sweeps(10);

@@ -8,14 +8,14 @@ import type { Queue } from "../../src/engine/queue/queue.ts";
 import type { HeartbeatRow } from "../../src/engine/queue/sql/renew.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
-/** Renewals that the event loop makes, moment by moment. The clock is moved by hand, and nothing is connected. */
+/** Renewals by the event loop. The clock is moved by hand, and nothing is connected. */
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 const HEARTBEAT_MS = 2_000;
 const LEASE_SECONDS = 10;
-/** Not one that passes: those are tried again after a pause that no test can move the clock over. */
+/** A permanent error: temporary ones are retried after a pause that a test cannot skip. */
 const REFUSED = Object.assign(new Error("not you"), { code: "28P01" });
 const settled = () => vi.advanceTimersByTimeAsync(0);
 
@@ -108,7 +108,7 @@ const aHeartbeat = () => {
 };
 
 describe("a heartbeat", () => {
-  test("renews what is held, all of it in one statement, and asks for nothing while nothing is", async () => {
+  test("renews all held leases in one statement, and sends none while it holds none", async () => {
     const { heartbeat, begin, beats, asked, warnings } = aHeartbeat();
     expect(await beats(3)).toEqual([]);
     const { execution } = begin("a");
@@ -125,7 +125,7 @@ describe("a heartbeat", () => {
     expect(warnings()).toEqual([]);
   });
 
-  test("stops what was lost and what is to be cancelled, and nothing else", async () => {
+  test("stops lost runs and those to be cancelled, and no others", async () => {
     const { heartbeat, begin, beats, lost, cancelled } = aHeartbeat();
     const runs = ["lost", "cancelled", "kept"].map((runId) => begin(runId).stops);
     lost.add("lost");
@@ -135,7 +135,7 @@ describe("a heartbeat", () => {
     await heartbeat.close();
   });
 
-  test("stops nothing that ended while it asked, and no later attempt of it", async () => {
+  test("stops nothing that ended during its query, and no later attempt of it", async () => {
     const { heartbeat, begin, beats, lost, holdAnswers } = aHeartbeat();
     const ended = begin("ended");
     const earlier = begin("again");
@@ -148,13 +148,13 @@ describe("a heartbeat", () => {
     release();
     await settled();
     expect([ended.stops, earlier.stops, later.stops]).toEqual([[], [], []]);
-    // The end of the earlier one was not that of the later one.
+    // The end of the earlier attempt was not the end of the later one.
     await beats();
     expect(later.stops).toEqual([{ kind: "lease-lost" }]);
     await heartbeat.close();
   });
 
-  test("asks again only when it was answered", async () => {
+  test("sends the next statement only after the answer to the last one", async () => {
     const { heartbeat, begin, beats, holdAnswers } = aHeartbeat();
     begin("a");
     const release = holdAnswers();
@@ -166,7 +166,7 @@ describe("a heartbeat", () => {
 });
 
 describe("a heartbeat whose own connection is refused", () => {
-  test("renews at once over those that all share, waits for the answer as long as for its own, and says so", async () => {
+  test("renews at once over the shared connections, waits for the answer as long as for its own, and logs it", async () => {
     const { heartbeat, begin, beats, failing, options, warnings } = aHeartbeat();
     const { stops } = begin("a");
     failing.set("own", REFUSED);
@@ -180,14 +180,14 @@ describe("a heartbeat whose own connection is refused", () => {
       "the connection for leases failed; the leases were renewed over the pool (28P01: not you)",
     ]);
     expect(stops).toEqual([]);
-    // Its own is asked again, again and again, and the others no more once it answers.
+    // It retries its own connection, and stops using the shared ones once that answers.
     failing.clear();
     await beats(2);
     expect((await beats(3)).map(({ over }) => over)).toEqual(["own", "own", "own"]);
     await heartbeat.close();
   });
 
-  test("stops over them what was lost and what is to be cancelled", async () => {
+  test("stops lost runs and those to be cancelled over the shared connections", async () => {
     const { heartbeat, begin, beats, failing, lost, cancelled } = aHeartbeat();
     failing.set("own", REFUSED);
     lost.add("lost");
@@ -199,7 +199,7 @@ describe("a heartbeat whose own connection is refused", () => {
     await heartbeat.close();
   });
 
-  test("takes one of them at a time, however often its own is refused", async () => {
+  test("uses one shared connection at a time, however often its own is refused", async () => {
     const { heartbeat, begin, beats, failing, holdAnswers } = aHeartbeat();
     begin("a");
     failing.set("own", REFUSED);
@@ -214,7 +214,7 @@ describe("a heartbeat whose own connection is refused", () => {
     await heartbeat.close();
   });
 
-  test("tells once in each lease that the others fail, too", async () => {
+  test("logs once in each lease that the shared ones fail, too", async () => {
     const { heartbeat, begin, beats, failing, warnings } = aHeartbeat();
     begin("a");
     failing.set("own", REFUSED).set("shared", REFUSED);
@@ -226,7 +226,7 @@ describe("a heartbeat whose own connection is refused", () => {
     await heartbeat.close();
   });
 
-  test("waits at its end for what is under way", async () => {
+  test("waits for its open statement before it ends", async () => {
     const { heartbeat, begin, beats, failing, holdAnswers } = aHeartbeat();
     begin("a");
     const release = holdAnswers();

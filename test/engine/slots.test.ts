@@ -30,11 +30,11 @@ const held = async (label: string): Promise<RunRecord> =>
   await api.aRun(await api.aThread(), { assistant_id: "gate", input: { label } });
 const atGate = (label: string) => eventually(`${label} is at its gate`, () => isAtGate(label));
 
-/** Found by looking once a second, it would take that long. */
+/** A run found by the poll once a second would take this long. */
 const FOUND_BY_LOOKING_MS = 900;
 
 describe("the slots of a process", () => {
-  test("bound how many runs it executes at a time; the others wait and follow in order", async () => {
+  test("limit its parallel runs; the others wait and follow in order", async () => {
     const labels = ["a1", "a2", "a3", "a4", "a5"];
     const runs: RunRecord[] = [];
     for (const label of labels) runs.push(await held(label));
@@ -54,7 +54,7 @@ describe("the slots of a process", () => {
   });
 
   test.each(["wait", "stream"])(
-    "a run that is asked for with %s starts at once when one gets free",
+    "start a run that is requested with %s as soon as one is free",
     async (way) => {
       await held("b2");
       const body = { assistant_id: "counter", input: { count: 1 }, stream_mode: "values" };
@@ -88,12 +88,12 @@ describe("the slots of a process", () => {
         await api.cancel(run.thread_id, run.run_id, query);
       }
     }
-    // Both at the same time; at the moment of a look into the queue a run may be stored as pending first.
+    // Waits for both, because a run created during a poll of the queue may be stored as pending first.
     for (const label of ["d1", "d2"]) await held(label);
     for (const label of ["d1", "d2"]) await atGate(label);
   });
 
-  test("of another process take what this one has none for", async () => {
+  test("of another process take runs for which this one has no free slot", async () => {
     const replica = await startTestServer({
       graphConfigFile: ENGINE_GRAPHS,
       jobsPerWorker: SLOTS,
@@ -116,7 +116,7 @@ describe("the slots of a process", () => {
     }
   });
 
-  test("none: a process that only answers executes nothing", async () => {
+  test("can be 0: a process that only answers executes nothing", async () => {
     const quiet = await startTestServer({ graphConfigFile: ENGINE_GRAPHS, role: "api" });
     try {
       const run = await apiOf(quiet).aRun(await apiOf(quiet).aThread(), {
@@ -129,7 +129,7 @@ describe("the slots of a process", () => {
         connectionString: quiet.connectionString,
       });
       try {
-        // It was waiting when the worker came: found at the start.
+        // The run was waiting when the worker opened, which finds it at its start.
         expect(await apiOf(quiet).join(run.thread_id, run.run_id)).toMatchObject({ count: 1 });
       } finally {
         await worker.close();

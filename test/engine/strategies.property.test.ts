@@ -29,10 +29,10 @@ interface ModelRun {
   status: Status;
 }
 
-/** The per-thread rule as the mission and the hosted service have it, without any database. */
+/** The per-thread rule of the hosted service, without a database. */
 class Model {
   readonly runs: ModelRun[] = [];
-  /** What the runs that came through have noted, in their order. */
+  /** The labels that the completed runs noted, in order. */
   readonly done: string[] = [];
 
   get running(): ModelRun | undefined {
@@ -82,7 +82,7 @@ const command = fc.oneof(
   },
 );
 
-/** Statuses of a thread's runs as the database has them, `gone` where there is none. */
+/** Statuses of a thread's runs in the database, `gone` for a missing row. */
 const statusesOf = async (threadId: string, runIds: readonly string[]): Promise<Status[]> => {
   const rows = await query<{ run_id: string; status: Status }>(
     server,
@@ -97,7 +97,7 @@ const NUM_RUNS = 12;
 let labels = 0;
 
 describe("the strategies, on two servers", () => {
-  test("do what the model does, one command after the other", async () => {
+  test("behave like the model, one command after the other", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(command, { minLength: 3, maxLength: 9 }), async (commands) => {
         const model = new Model();
@@ -154,7 +154,7 @@ describe("the strategies, on two servers", () => {
     );
   });
 
-  test("keep the thread whole, whatever happens at the same time", async () => {
+  test("keep the thread consistent under concurrent commands", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(command, { minLength: 6, maxLength: 14 }), async (commands) => {
         const [api] = apis as [Api, Api];
@@ -210,7 +210,7 @@ describe("the strategies, on two servers", () => {
           const times = done.filter((noted) => noted === label).length;
           if (statuses[index] === "success") expect(times).toBe(1);
           else if (statuses[index] === "gone") expect(times).toBe(0);
-          // It may have noted its label just before it was interrupted, and then that stays.
+          // A run may note its label just before it is interrupted, and then the label stays.
           else expect(times).toBeLessThanOrEqual(1);
         });
       }),

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createSuspects } from "../../src/engine/worker/suspects.ts";
 import type { RunRow } from "../../src/platform/database/tables.ts";
 
-/** How long a process that executes suspects lets nothing else begin. The clock is moved by hand. */
+/** How long a process that executes suspects begins no other run. The clock is moved by hand. */
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -33,7 +33,7 @@ test("a suspect is alone for half a lease, then others may begin beside it", () 
   expect([suspects.isFull, joinable()]).toEqual([false, 1]);
 });
 
-test("a second one, found again after a lost answer, has its own time, and neither is forgotten", () => {
+test("a second suspect, found after a lost answer, has its own time, and neither is forgotten", () => {
   const { suspects, joinable } = suspectsOf();
   suspects.begun(run("one"));
   vi.advanceTimersByTime(3_000);

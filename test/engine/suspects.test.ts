@@ -7,7 +7,7 @@ import { query } from "../helpers/query.ts";
 import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
 import { isAtGate, openGate } from "../fixtures/gates.ts";
 
-/** More than a machine that is busy with other tests lets a heartbeat wait; half of it is what a suspect rests. */
+/** Longer than a busy machine delays a heartbeat; a suspect pauses for half of it. */
 const LEASE_SECONDS = 5;
 
 let server: TestServer;
@@ -26,7 +26,7 @@ afterAll(async () => {
   await server?.close();
 });
 
-/** Runs as a worker that died has left them: their lease is over, `lost` attempts before had the same end. */
+/** Runs left by a dead worker: their lease has expired, and `lost` earlier attempts ended the same way. */
 const abandoned = async (
   count: number,
   lost: number,
@@ -68,12 +68,12 @@ test("runs that lost one worker together are executed together", async () => {
   for (const run of runs) await api.untilRunIs(run.threadId, run.runId, "success");
 });
 
-test("runs in their last attempt are executed one at a time, for one of them may kill its worker", async () => {
+test("runs in their last attempt are executed one at a time, because one of them may kill its worker", async () => {
   const runs = await abandoned(3, 1, { assistant_id: "gate", input: { label: "one of three" } });
   const ids = runs.map((run) => run.runId);
   for (let left = 3; left > 0; left -= 1) {
     await eventually("one is executed", () => isAtGate("one of three"));
-    // It begins when others may begin beside the one.
+    // It begins when others may begin beside the suspect.
     await api.aFinishedRun(await api.aThread(), { assistant_id: "counter", input: {} });
     expect(await running(ids)).toBe(1);
     openGate("one of three");
@@ -84,30 +84,30 @@ test("runs in their last attempt are executed one at a time, for one of them may
   }
 });
 
-test("what was handed back ten times is not given up at its first lost worker", async () => {
+test("a run that was handed back ten times is not given up at its first lost worker", async () => {
   const [run] = await abandoned(1, 0);
   await query(server, "update threadloom.runs set attempt = 11 where run_id = $1", [run?.runId]);
   await api.untilRunIs(run?.threadId ?? "", run?.runId ?? "", "success");
 });
 
-test("a run that lost its last worker ends as error, and says so", async () => {
+test("a run that lost its last worker ends as error with an explanation", async () => {
   const [run] = await abandoned(1, 2);
   await api.untilRunIs(run?.threadId ?? "", run?.runId ?? "", "error");
   expect((await api.thread(run?.threadId ?? "")).error?.message).toContain("given up after 3 attempts");
 });
 
-test("a run in its last attempt waits while its process has anything else to do", async () => {
+test("a run in its last attempt waits while its process has other work", async () => {
   const held = await api.aRun(await api.aThread(), { assistant_id: "gate", input: { label: "neighbour" } });
   await eventually("a run is in progress", () => isAtGate("neighbour"));
   const [suspect] = await abandoned(1, 1);
   await api.untilRunIs(suspect?.threadId ?? "", suspect?.runId ?? "", "pending");
-  // Longer than it has to rest, and than two looks for such a run.
+  // Longer than the suspect's pause, and than two polls for such a run.
   await api.aFinishedRun(await api.aThread(), {
     assistant_id: "sleep",
     input: { milliseconds: 900 * LEASE_SECONDS },
   });
   expect((await api.run(suspect?.threadId ?? "", suspect?.runId ?? "")).status).toBe("pending");
-  // Who looks sees that it waits, and why; the log has said so once, and not at each look.
+  // The metrics show that the run waits, and why; the log says so once, and not at each poll.
   expect((await api.get<Metrics>("/metrics?format=json")).body.queue?.num_suspects).toBe(1);
   const told = server.lines
     .map((line) => JSON.parse(line) as { msg: string; run_id?: string; level: number })
@@ -118,7 +118,7 @@ test("a run in its last attempt waits while its process has anything else to do"
   await api.untilRunIs(suspect?.threadId ?? "", suspect?.runId ?? "", "success");
 });
 
-test("nothing begins beside a run in its last attempt before that has lived for a while", async () => {
+test("no run begins beside a run in its last attempt before that has lived for a while", async () => {
   const [suspect] = await abandoned(1, 1, { assistant_id: "gate", input: { label: "suspect" } });
   await eventually("it is executed", () => isAtGate("suspect"));
   const counter = { assistant_id: "counter", input: { count: 1 } };

@@ -8,14 +8,14 @@ import { query } from "../helpers/query.ts";
 import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
 import { notedSteps } from "./graphs/noted.ts";
 
-/** A database that cancels what takes long, as many are set up to do, and a lock that makes everything take long. */
+/** A database that cancels slow statements, as many are configured, and a lock that makes all statements slow. */
 
 const RUNS = 6;
 const TIME_OUT_MS = 100;
-/** Longer than any of them would take to give up at the first cancelled statement of each kind. */
+/** More cancels than runs would survive if they gave up at the first cancelled statement of each kind. */
 const CANCELLED_AT_LEAST = 60;
 
-test("runs wait out a lock behind which the database cancels their statements, each in its first attempt", async () => {
+test("runs outlast a lock behind which the database cancels their statements, each in its first attempt", async () => {
   const fresh = await freshDatabase();
   onTestFinished(() => fresh.drop());
   const { connectionString } = fresh;
@@ -28,7 +28,7 @@ test("runs wait out a lock behind which the database cancels their statements, e
   await locker.connect();
   onTestFinished(() => locker.end());
 
-  /** On a busy machine the statements of the request itself may be cancelled. */
+  /** On a busy machine the database may cancel statements of the request itself. */
   const aStream = async (url: string, threadId: string): Promise<Response> => {
     for (;;) {
       const response = await fetch(`${url}/threads/${threadId}/runs/stream`, {

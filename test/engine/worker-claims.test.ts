@@ -11,13 +11,13 @@ import {
   settled,
 } from "./worker-in-memory.ts";
 
-/** Runs that are taken for free slots: by claims that fail, whose answers are lost, or that find a suspect. */
+/** Claims of runs for free slots that fail, that lose their answer, or that find a suspect. */
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe("a claim", () => {
-  test("that another worker was faster at is made again at once", async () => {
+  test("that another worker was faster at is repeated at once", async () => {
     const one = aWorker();
     one.fail(FASTER);
     one.waiting.push(aRun("a"));
@@ -27,7 +27,7 @@ describe("a claim", () => {
     expect(one.loud()).toEqual([]);
   });
 
-  test("that is refused for the moment is made again soon, and gives its slots back meanwhile", async () => {
+  test("that is refused temporarily is repeated soon, and gives back its slots meanwhile", async () => {
     const one = aWorker();
     one.fail(REFUSED);
     one.waiting.push(aRun("a"));
@@ -39,12 +39,12 @@ describe("a claim", () => {
     await vi.advanceTimersByTimeAsync(60);
     expect(one.worker.runIds).toEqual(["a"]);
     expect(one.loud()).toEqual([]);
-    // Nothing of it can have been committed.
+    // The claim cannot have been committed.
     await one.looks(2);
     expect(one.did.join()).not.toContain("looked for unknown");
   });
 
-  test("is made again as soon after an outage as it was after the one before", async () => {
+  test("is repeated as quickly after one outage as after another", async () => {
     const one = aWorker();
     one.fail(...Array<Error>(6).fill(REFUSED));
     one.worker.open();
@@ -57,7 +57,7 @@ describe("a claim", () => {
     expect(one.worker.runIds).toEqual(["a"]);
   });
 
-  test("takes what waits for a slot that was given back meanwhile, too", async () => {
+  test("also takes runs that wait for a slot given back meanwhile", async () => {
     const one = aWorker(3);
     one.worker.reserve();
     const release = one.holdClaims();
@@ -69,7 +69,7 @@ describe("a claim", () => {
     expect(one.worker.runIds).toEqual(["a", "b", "c"]);
   });
 
-  test("that fails for another reason is told, and made again at the next look", async () => {
+  test("that fails for another reason is logged, and repeated at the next poll", async () => {
     const one = aWorker();
     one.fail(new Error("out of order"));
     one.waiting.push(aRun("a"));
@@ -82,7 +82,7 @@ describe("a claim", () => {
   });
 });
 
-describe("the answer to a claim was lost:", () => {
+describe("after the answer to a claim was lost:", () => {
   const withLostAnswer = async () => {
     const one = aWorker();
     one.fail(RESET);
@@ -92,13 +92,13 @@ describe("the answer to a claim was lost:", () => {
   };
   const found = (did: string[]): number => did.filter((what) => what.startsWith("looked")).length;
 
-  test("what this process holds without knowing it is executed, once", async () => {
+  test("a run that this process owns without knowing it is executed once", async () => {
     const one = await withLostAnswer();
     one.holdUnknown([aRun("a")]);
     await one.looks(2);
     expect(one.did.filter((what) => what === "began a")).toHaveLength(1);
     expect(one.worker.runIds).toEqual(["a"]);
-    // The answer comes after all, or the run has ended and the list is older.
+    // The answer arrives after all, or the run has ended and the list is older.
     one.runOf("a").release(ending());
     await one.looks(1);
     one.worker.reserve();
@@ -107,14 +107,14 @@ describe("the answer to a claim was lost:", () => {
     one.worker.wake();
     await settled();
     expect(one.did.filter((what) => what === "began a")).toHaveLength(1);
-    // A later attempt is another thing.
+    // A later attempt counts as another one.
     one.waiting.push(aRun("a", { attempt: 2 }));
     one.worker.wake();
     await settled();
     expect(one.did.filter((what) => what === "began a")).toHaveLength(2);
   });
 
-  test("what is executed already is left alone, and what has no slot is handed back", async () => {
+  test("a run that is already executed is left alone, and one without a slot is handed back", async () => {
     const one = await withLostAnswer();
     one.worker.reserve();
     one.worker.start(aRun("a"));
@@ -138,7 +138,7 @@ describe("the answer to a claim was lost:", () => {
     ["created", ({ worker }) => void (worker.reserve(), worker.start(aRun("a")))],
     ["found by its creator", ({ worker }) => void worker.adopt(aRun("a"))],
   ])(
-    "what was %s and executed here before, and whose outcome could not be stored, is left to another attempt",
+    "a run that was %s and executed here before, and whose outcome could not be stored, is left to another attempt",
     async (_how, begin) => {
       const one = await withLostAnswer();
       begin(one);
@@ -158,7 +158,7 @@ describe("the answer to a claim was lost:", () => {
     },
   );
 
-  test("it is looked for three seconds long, and again after another lost answer", async () => {
+  test("the search lasts three seconds, and starts again after another lost answer", async () => {
     const one = await withLostAnswer();
     await one.looks(10);
     expect(found(one.did)).toBe(4);
@@ -168,7 +168,7 @@ describe("the answer to a claim was lost:", () => {
     expect(found(one.did)).toBe(8);
   });
 
-  test("it is looked for on while the database can't be asked", async () => {
+  test("the search continues while the database does not answer", async () => {
     const one = await withLostAnswer();
     one.holdUnknown(REFUSED);
     await one.looks(10);
@@ -178,7 +178,7 @@ describe("the answer to a claim was lost:", () => {
     expect(one.loud()).toEqual([]);
   });
 
-  test("it is looked for on while what has no slot can't be handed back", async () => {
+  test("the search continues while a run without a slot can't be handed back", async () => {
     const one = await withLostAnswer();
     one.worker.reserve();
     one.worker.reserve();
@@ -190,7 +190,7 @@ describe("the answer to a claim was lost:", () => {
     expect(one.did).toContain("handed a back");
   });
 
-  test("that of a suspect counts, too", async () => {
+  test("a lost answer of a suspect counts, too", async () => {
     const one = await opened();
     one.fail(RESET);
     await one.looks(1);
@@ -212,7 +212,7 @@ describe("a suspect", () => {
     await one.looks(4);
     expect(one.worker.runIds).toEqual(["suspect"]);
     await one.looks(2);
-    // One slot is left: it is for the others, and no second suspect is looked for.
+    // The last slot is for other runs, so the worker does not look for a second suspect.
     expect(one.worker.runIds).toEqual(["suspect", "a"]);
     expect(one.rests).toEqual([5]);
     one.runOf("suspect").release(ending());
@@ -241,14 +241,14 @@ describe("a suspect", () => {
     expect(one.rests).toEqual([60]);
   });
 
-  test("is not looked for while another is executed, also when others may begin beside that", async () => {
+  test("is not searched for while another is executed, even if others may begin beside that", async () => {
     const one = await opened();
     one.suspects.push(aRun("suspect", { lost_attempts: 2 }), aRun("other", { lost_attempts: 2 }));
     await one.looks(10);
     expect([one.rests, one.worker.runIds]).toEqual([[5], ["suspect"]]);
   });
 
-  test("is not looked for without a free slot", async () => {
+  test("is not searched for without a free slot", async () => {
     const { looks, rests } = await opened("a", "b");
     await looks(3);
     expect(rests).toEqual([]);

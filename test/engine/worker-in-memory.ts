@@ -8,7 +8,7 @@ import type { Queue } from "../../src/engine/queue/queue.ts";
 import { createWorker } from "../../src/engine/worker/worker.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
-/** A worker between a queue in memory and graphs that end when a test says so; the clock is vitest's. */
+/** A worker between an in-memory queue and graphs that end when a test says so, with vitest's clock. */
 
 export const POLL_MS = 1_000;
 export const RESET = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
@@ -28,17 +28,17 @@ export const aRun = (run_id: string, more: Partial<ClaimedRunRow> = {}): Claimed
     ...more,
   }) as ClaimedRunRow;
 export const ending = (othersWait = false) => ({ status: "success", othersWait }) as RunEnding;
-/** What has been started is done as far as it goes. */
+/** Lets all started work proceed as far as possible. */
 export const settled = () => vi.advanceTimersByTimeAsync(0);
 
 interface Here {
   creatorIsHere: boolean;
-  /** Its outcome is still to be stored. */
+  /** The graph has ended, but its outcome is not stored yet. */
   graphEnded(): void;
   release(ending?: RunEnding): void;
 }
 
-/** It has two slots unless told otherwise. */
+/** A worker with two slots by default. */
 export const aWorker = (concurrency = 2) => {
   const waiting: ClaimedRunRow[] = [];
   const suspects: ClaimedRunRow[] = [];

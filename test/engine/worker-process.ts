@@ -3,11 +3,11 @@ import { PATIENT_LEASES_ENVIRONMENT } from "../helpers/leases.ts";
 import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
 import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
 
-/** Processes that execute runs beside a server of a test, and are killed with `end` if they still run. */
+/** Processes that execute runs beside a test's server; `end` kills the ones that still run. */
 export const workerProcesses = () => {
   const processes: ServerProcess[] = [];
   return {
-    /** Another one, on the database of this server; resolves when it takes runs. */
+    /** Starts another process on the database of this server; resolves when it takes runs. */
     async start(
       { connectionString }: Pick<TestServer, "connectionString">,
       environment: Record<string, string> = {},

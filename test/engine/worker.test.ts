@@ -2,13 +2,13 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Drained } from "../../src/engine/worker/closing.ts";
 import { aRun, aWorker, ending, opened, settled } from "./worker-in-memory.ts";
 
-/** Slots, and runs that are held or lost: moments that a whole server can't be stopped at. */
+/** Slots, and owned or lost runs, in moments at which a whole server cannot be paused. */
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe("slots", () => {
-  test("are filled when it opens, and each run is held before anything else", async () => {
+  test("are filled when the worker opens, and each run is held before anything else", async () => {
     const { worker, did, asked, runOf } = await opened("a", "b", "c");
     expect(did).toEqual(["after-claim", "began a", "holds a", "after-claim", "began b", "holds b"]);
     expect([asked, worker.active, worker.runIds]).toEqual([[2], 2, ["a", "b"]]);
@@ -16,7 +16,7 @@ describe("slots", () => {
     expect(worker.execution("a")?.runId).toBe("a");
   });
 
-  test("are filled again as graphs end, before their outcome is stored, but not more than twice", async () => {
+  test("are filled again as graphs end, before their outcome is stored, but at most twice", async () => {
     const { worker, asked, runOf, waiting } = await opened("a", "b", "c", "d", "e", "f");
     runOf("a").graphEnded();
     await settled();
@@ -33,7 +33,7 @@ describe("slots", () => {
     expect(worker.runIds).toEqual(["b", "c", "d", "e"]);
   });
 
-  test("that are asked for are not asked for twice", async () => {
+  test("that are requested are not requested twice", async () => {
     const one = await opened();
     const release = one.holdClaims();
     one.waiting.push(aRun("a"));
@@ -47,7 +47,7 @@ describe("slots", () => {
     expect(one.worker.runIds).toEqual(["a"]);
   });
 
-  test("that get free while a claim is under way are asked for by another, three at a time", async () => {
+  test("that get free during a claim are requested by another one, up to three claims at a time", async () => {
     const one = aWorker(5);
     const release = one.holdClaims();
     const reserved = [1, 2, 3, 4].map(() => one.worker.reserve());
@@ -63,7 +63,7 @@ describe("slots", () => {
     expect(one.asked.slice(3).length).toBeGreaterThan(0);
   });
 
-  test("are given to those who create runs, until none is left or others wait", async () => {
+  test("are given to creators of runs, until none is left or others wait", async () => {
     const { worker, waiting } = await opened();
     expect(worker.reserve()).toEqual({ workerId: "here", leaseSeconds: 10, graphIds: ["test"] });
     expect(worker.reserve()).toBeDefined();
@@ -78,7 +78,7 @@ describe("slots", () => {
     expect(worker.reserve()).toBeUndefined();
   });
 
-  test("that are given back are filled at once if something was said to wait, each by a claim", async () => {
+  test("that are given back are filled at once if a run was announced, each by one claim", async () => {
     const one = await opened();
     one.worker.reserve();
     one.worker.reserve();
@@ -91,10 +91,10 @@ describe("slots", () => {
     expect(one.worker.runIds).toEqual(["a"]);
   });
 
-  test("that get free together are for what was said to wait, and not for what comes now", async () => {
+  test("that get free together are for the announced runs, and not for new ones", async () => {
     const one = await opened("a", "b");
     await settled();
-    // The look into the queue that was full ended, and found nothing more.
+    // The poll that found no free slot has ended, and found nothing more.
     for (const runId of ["a", "b"]) one.runOf(runId).graphEnded();
     await settled();
     for (const runId of ["a", "b"]) one.runOf(runId).release(ending());
@@ -111,7 +111,7 @@ describe("slots", () => {
     expect(one.worker.reserve()).toBeUndefined();
   });
 
-  test("none: a process that only answers asks for nothing", async () => {
+  test("can be 0: a process that only answers claims nothing", async () => {
     const { worker, asked, looks, rests } = aWorker(0);
     worker.open();
     await looks(3);
@@ -120,7 +120,7 @@ describe("slots", () => {
     expect(worker.reserve()).toBeUndefined();
   });
 
-  test("are looked for again when a run that others wait behind has ended, or goes on elsewhere, and not else", async () => {
+  test("are searched for again only when a run with others behind it has ended, or continues elsewhere", async () => {
     const { worker, asked, runOf } = await opened("a");
     asked.length = 0;
     runOf("a").release(ending());
@@ -140,7 +140,7 @@ describe("slots", () => {
 });
 
 describe("signals", () => {
-  test("wake it, and are heard of runs that it executes only", async () => {
+  test("wake the worker, and are received only for runs that it executes", async () => {
     const one = await opened();
     one.waiting.push(aRun("a"));
     one.hears("events", "a");
@@ -157,7 +157,7 @@ describe("signals", () => {
   });
 
   test.each(["awaited", "watch"] as const)(
-    "%s: of its end is told, also who asks just after it",
+    "%s: its end is announced, also to a reader that asks just after it",
     async (kind) => {
       const one = await opened();
       const ends = () => one.did.filter((what) => what.startsWith("said ended"));
@@ -180,7 +180,7 @@ describe("signals", () => {
     },
   );
 
-  test("of an end are sent for what came through the queue, and for what can be resumed", async () => {
+  test("of an end are sent for runs from the queue, and for resumable ones", async () => {
     const one = await opened("queued");
     one.worker.reserve();
     one.worker.start(aRun("resumable", { resumable: true }));
@@ -192,8 +192,8 @@ describe("signals", () => {
   });
 });
 
-describe("a run that is out of its hands", () => {
-  test("is not held any longer; what goes on elsewhere is not settled", async () => {
+describe("a run that left this worker", () => {
+  test("is not held any longer, and continues elsewhere unsettled", async () => {
     const one = await opened("a", "b");
     one.runOf("a").release(undefined);
     one.runOf("b").release(ending());
@@ -204,7 +204,7 @@ describe("a run that is out of its hands", () => {
     expect([one.worker.active, one.worker.execution("a")]).toEqual([0, undefined]);
   });
 
-  test("and in them again, in a later attempt, stays", async () => {
+  test("and came back in a later attempt stays", async () => {
     const one = await opened("a");
     const first = one.runOf("a");
     one.waiting.push(aRun("a", { attempt: 2 }));
@@ -217,21 +217,21 @@ describe("a run that is out of its hands", () => {
     expect(one.did).toContain("said ended a");
   });
 
-  test("because its thread is gone is stopped, and no other", async () => {
+  test("because its thread is gone is stopped, and no other is", async () => {
     const { worker, stops } = await opened("a", "b");
     worker.abandonThreads(["thread of a"]);
     expect([stops.get("a"), stops.get("b")]).toEqual([[{ kind: "lease-lost" }], []]);
   });
 });
 
-describe("a worker that is closed", () => {
+describe("a closed worker", () => {
   const closing = (one: ReturnType<typeof aWorker>, ...given: Parameters<typeof one.worker.close>) => {
     const state: { closed: boolean; drained?: Drained } = { closed: false };
     void one.worker.close(...given).then((drained) => Object.assign(state, { closed: true, drained }));
     return state;
   };
 
-  test("takes nothing more, lets its runs end, then hands them back, and waits for that", async () => {
+  test("claims nothing more, lets its runs end, then hands them back, and waits for that", async () => {
     const one = await opened("a", "b");
     const state = closing(one, 5);
     one.waiting.push(aRun("c"));
@@ -251,7 +251,7 @@ describe("a worker that is closed", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("because its process fails says so to its runs", async () => {
+  test("reports to its runs that its process fails", async () => {
     const one = await opened("a");
     closing(one, 0, { failed: true });
     await settled();
@@ -269,7 +269,7 @@ describe("a worker that is closed", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("hands back what a claim under way brings", async () => {
+  test("hands back the runs of a running claim", async () => {
     const one = await opened();
     const release = one.holdClaims();
     one.waiting.push(aRun("late"));
@@ -285,7 +285,7 @@ describe("a worker that is closed", () => {
     expect(state).toEqual({ closed: true, drained: { ended: 0, handedBack: 1 } });
   });
 
-  test("hands back a run whose creation was under way", async () => {
+  test("hands back a run that is being created", async () => {
     const one = await opened();
     one.worker.reserve();
     const state = closing(one, 0);

@@ -6,20 +6,17 @@ import { createQueue } from "../../../src/engine/queue/queue.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/*
- * What a claim costs, in blocks that it reads and by the plan that PostgreSQL makes for it, with its own settings. Neither depends
- * on the machine.
- */
+/* The cost of a claim in blocks read and in PostgreSQL's plan, with PostgreSQL's default settings. Neither depends on the machine. */
 
-/** From this cost on PostgreSQL compiles a plan, which takes longer than a thousand claims. */
+/** Above this cost PostgreSQL compiles a plan, which takes longer than a thousand claims. */
 const JIT_ABOVE_COST = 100_000;
-/** A table of ten rows is read whole, and ten runs wait in ten lanes at most, not in twenty. */
+/** A table of ten rows is read whole, and ten runs wait in at most ten lanes. */
 const SMALL_TABLE_BLOCKS = 120;
 const GRAPHS = ["one", "two", "three", "four", "five", "six", "seven"];
 
 let fresh: FreshDatabase;
 let database: Database;
-/** One connection, with the settings of a server's. */
+/** One connection with the settings of a server's connection. */
 const openOne = async (): Promise<Database> =>
   openDatabase({
     connectionString: await withSessionSettings(fresh.connectionString),
@@ -31,7 +28,7 @@ const openOne = async (): Promise<Database> =>
 beforeAll(async () => {
   fresh = await freshDatabase();
   database = await openOne();
-  // The statistics are those of the test alone.
+  // Only the test updates the statistics.
   const tables = await database.query<{ tablename: string }>(
     "select tablename from pg_tables where schemaname = 'threadloom'",
   );
@@ -56,7 +53,7 @@ interface Node {
 
 const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 
-/** The plan of a claim of so many runs, for any parameters, and what it did; it takes nothing. */
+/** The executed plan of a claim of this many runs, for any parameters; it claims none. */
 const claimPlan = async (limit: number): Promise<Node> => {
   let plan: Node | undefined;
   const explaining: Pick<Database, "query"> = {
@@ -79,7 +76,7 @@ const claimPlan = async (limit: number): Promise<Node> => {
     },
   };
   const queue = createQueue({ ...database, ...explaining }, { maxAttempts: 3, graphIds: GRAPHS });
-  // The first reader of an index entry may have to look whether its row is dead.
+  // The first reader of an index entry may have to check whether its row is dead.
   for (let count = 0; count < 2; count += 1) await queue.claim(newId(), 10, limit);
   if (plan === undefined) throw new Error("No plan.");
   return plan;
@@ -151,7 +148,7 @@ describe.each([{ graphs: 1, callers: 0 }, { graphs: 1, callers: 60 }, MANY_LANES
             if (waiting === 10) continue;
             for (const node of nodesOf(plan)) {
               expect(`${node["Node Type"]} ${node["Relation Name"]}`).not.toBe("Seq Scan runs");
-              // Graphs and lanes are put in random order; runs are not sorted.
+              // Graphs and lanes are shuffled; runs are not sorted.
               if (node["Node Type"] === "Sort") expect(node["Actual Rows"]).toBeLessThanOrEqual(20);
               expect(node["Actual Rows"] * node["Actual Loops"]).toBeLessThan(200);
             }
@@ -164,10 +161,10 @@ describe.each([{ graphs: 1, callers: 0 }, { graphs: 1, callers: 60 }, MANY_LANES
   },
 );
 
-/** The first executions of a prepared statement are planned for their values, whatever the statement is. */
+/** PostgreSQL plans the first executions of any prepared statement for their values. */
 const PLANNED_FOR_VALUES = 5;
 
-test.each(STATISTICS)("claims are not planned one by one, %s", async (_, analyzed) => {
+test.each(STATISTICS)("claims are not planned individually, %s", async (_, analyzed) => {
   await database.query("truncate threadloom.threads cascade");
   await analyzed(() => fill(500, MANY_LANES));
   const connection = await openOne();

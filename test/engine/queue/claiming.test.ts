@@ -16,10 +16,10 @@ beforeEach(() => database.query("delete from threadloom.threads"));
 
 const WORKER = newId();
 const LEASE_SECONDS = 10;
-/** How long a suspect waits after it has lost a worker. */
+/** The pause of a suspect after it has lost a worker. */
 const REST_SECONDS = 10;
 const waiting = (run: QueuedRun = {}) => opened.aRun({ status: "pending", attempt: 0, ...run });
-/** One that the workers' claims leave to the claim of suspects. */
+/** A suspect, which only the claim of suspects takes. */
 const suspect = (run: QueuedRun = {}) =>
   waiting({ attempt: 2, lost: 2, updatedIn: -2 * REST_SECONDS, ...run });
 
@@ -29,7 +29,7 @@ const claimedSuspect = async (from = queue): Promise<string | undefined> =>
   (await from.claimSuspect(WORKER, LEASE_SECONDS, REST_SECONDS))?.run_id;
 
 describe("a claim", () => {
-  test("takes what waits, in the order in which it could start, and no more than asked for", async () => {
+  test("takes waiting runs in the order in which they could start, up to its limit", async () => {
     const third = await waiting({ availableIn: -5, createdIn: -5 });
     const second = await waiting({ availableIn: -5, createdIn: -20 });
     const first = await waiting({ availableIn: -10, createdIn: -10 });
@@ -38,7 +38,7 @@ describe("a claim", () => {
     expect(await claimed(2)).toEqual([]);
   });
 
-  test("takes the oldest of a long queue, whichever of its graphs they have", async () => {
+  test("takes the oldest runs of a long queue, whatever their graphs", async () => {
     const oldest: string[] = [];
     for (let age = 30; age > 0; age -= 1) {
       for (const graph of ["test", "second"]) {
@@ -49,7 +49,7 @@ describe("a claim", () => {
     expect(new Set(await claimed(2))).toEqual(new Set(oldest));
   });
 
-  test("makes it an attempt of the worker, with a lease, and changes nothing else", async () => {
+  test("makes a run an attempt of the worker, with a lease, and changes nothing else", async () => {
     const run = await waiting({ attempt: 1, lost: 1 });
     await waiting({ availableIn: 60 });
     const before = await opened.rows();
@@ -62,7 +62,7 @@ describe("a claim", () => {
     expect(after.get(run.runId)).toMatchObject({ status: "running", attempt: 2, lost_attempts: 1 });
   });
 
-  test("leaves the moment of the first start as it is", async () => {
+  test("keeps the time of the first start", async () => {
     const run = await waiting({ attempt: 1 });
     await database.query("update threadloom.runs set started_at = '2026-01-01' where run_id = $1", [
       run.runId,
@@ -83,7 +83,7 @@ describe("a claim", () => {
     expect(await claimed()).toEqual([]);
   });
 
-  test("takes the oldest of a thread that could start, whatever `behind` says, and none while one runs", async () => {
+  test("takes the oldest startable run of a thread, whatever `behind` says, and none while one runs", async () => {
     const threadId = await opened.aThread();
     await waiting({ threadId, createdIn: -5 });
     const oldest = await waiting({ threadId, createdIn: -10 });
@@ -93,14 +93,14 @@ describe("a claim", () => {
     expect(await claimed()).toEqual([]);
   });
 
-  test("takes none before an older one of the thread that another process has to take", async () => {
+  test("takes no run before an older one of the thread that another process has to take", async () => {
     const threadId = await opened.aThread();
     await waiting({ threadId, createdIn: -10, graph: "elsewhere" });
     await waiting({ threadId, createdIn: -5 });
     expect(await claimed()).toEqual([]);
   });
 
-  test("passes over what another worker takes at this very moment, also if it asks for the same ones", async () => {
+  test("skips runs that another worker is claiming, also if it asks for the same ones", async () => {
     const runs = [
       await waiting({ createdIn: -4 }),
       await waiting({ createdIn: -3 }),
@@ -114,7 +114,7 @@ describe("a claim", () => {
     for (const { runId } of runs) expect((await opened.rows()).get(runId)).toMatchObject({ attempt: 1 });
   });
 
-  test("gives each run to one worker, however many ask at the same time", async () => {
+  test("gives each run to one worker, however many claim at the same time", async () => {
     const runs: string[] = [];
     for (let count = 0; count < 60; count += 1) runs.push((await waiting()).runId);
     const taken: string[] = [];
@@ -130,7 +130,7 @@ describe("a claim", () => {
     expect(taken.sort()).toEqual(runs.sort());
   });
 
-  test("says of a first attempt whether its thread has no state yet", async () => {
+  test("reports for a first attempt whether its thread has no state yet", async () => {
     const withState = await waiting({ createdIn: -3 });
     const later = await waiting({ createdIn: -2, attempt: 1 });
     const empty = await waiting({ createdIn: -1 });
@@ -150,8 +150,8 @@ describe("a claim", () => {
   });
 });
 
-describe("a claim of a run that may have killed its workers", () => {
-  test("takes one, the oldest", async () => {
+describe("a claim of a suspect", () => {
+  test("takes one run, the oldest", async () => {
     const second = await suspect({ createdIn: -5 });
     const first = await suspect({ createdIn: -10 });
     expect(await claimedSuspect()).toBe(first.runId);
@@ -171,7 +171,7 @@ describe("a claim of a run that may have killed its workers", () => {
     expect(await claimedSuspect()).toBeUndefined();
   });
 
-  test("takes none while another run of its thread runs, or comes first", async () => {
+  test("takes none while another run of its thread runs or comes first", async () => {
     const running = await opened.aRun({});
     await suspect({ threadId: running.threadId });
     const first = await waiting({ createdIn: -10 });
@@ -179,7 +179,7 @@ describe("a claim of a run that may have killed its workers", () => {
     expect(await claimedSuspect()).toBeUndefined();
   });
 
-  test("gives each to one worker, however many ask at the same time", async () => {
+  test("gives each run to one worker, however many claim at the same time", async () => {
     const runs: string[] = [];
     for (let count = 0; count < 30; count += 1) runs.push((await suspect()).runId);
     const taken: string[] = [];
@@ -190,7 +190,7 @@ describe("a claim of a run that may have killed its workers", () => {
     expect(taken.sort()).toEqual(runs.sort());
   });
 
-  test("passes over what another worker takes at this very moment", async () => {
+  test("skips runs that another worker is claiming", async () => {
     const [first, second] = [await suspect({ createdIn: -10 }), await suspect()];
     await database.transaction(async (transaction) => {
       expect(await claimedSuspect(opened.queueOn(transaction))).toBe(first.runId);
@@ -203,7 +203,7 @@ describe("a run that waits behind others", () => {
   const isBehind = async ({ runId }: { runId: string }): Promise<unknown> =>
     (await opened.rows()).get(runId)?.["behind"];
 
-  test("may start when nothing of its thread comes before it: the oldest, and only that one", async () => {
+  test("may start when it is the oldest of its thread, and only then", async () => {
     const threadId = await opened.aThread();
     const second = await waiting({ threadId, createdIn: -5, behind: true });
     const first = await waiting({ threadId, createdIn: -10, behind: true });
@@ -229,7 +229,7 @@ describe("a run that waits behind others", () => {
     expect(await claimed()).toEqual([older.runId]);
   });
 
-  test("goes on to wait while one runs", async () => {
+  test("keeps waiting while one runs", async () => {
     const running = await opened.aRun({});
     const run = await waiting({ threadId: running.threadId, behind: true });
     await queue.advance(running.threadId);
@@ -237,7 +237,7 @@ describe("a run that waits behind others", () => {
     expect(await isBehind(run)).toBe(true);
   });
 
-  test("is found if nobody let it start, on whichever of many threads", async () => {
+  test("is found by a sweep if no process started it, on any of many threads", async () => {
     await database.query(
       `with made as (insert into threadloom.threads (thread_id) select gen_random_uuid() from generate_series(1, 700)
          returning thread_id)

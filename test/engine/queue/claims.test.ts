@@ -8,11 +8,11 @@ import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
 /*
- * What a claim reads, in blocks, as PostgreSQL counts them: that does not depend on the machine. The tables have no
- * statistics, as after an import or a burst.
+ * The blocks that a claim reads, as PostgreSQL counts them, do not depend on the machine. The tables have no statistics, as after an import
+ * or a burst.
  */
 
-/** A claim of ten out of a queue that holds nothing else reads some 250. */
+/** A claim of ten from a queue without other runs reads some 250. */
 const BLOCKS_AT_MOST = 1_000;
 const WAITING = 5_000;
 const SLOTS = 10;
@@ -41,7 +41,7 @@ interface Plan {
   Plan: { "Shared Hit Blocks": number; "Shared Read Blocks": number; "Actual Rows": number };
 }
 
-/** What the claim of a worker would read; it takes nothing. */
+/** The reads of a worker's claim; it claims none. */
 const readByClaim = async (): Promise<{ blocks: number; runs: number }> => {
   let plan: Plan | undefined;
   const explaining: Pick<Database, "query"> = {
@@ -143,7 +143,7 @@ test.each(BACKLOGS)(`a claim reads no more when ${WAITING} runs wait %s`, async 
   expect(blocks).toBeLessThan(BLOCKS_AT_MOST);
 });
 
-test("runs for later that are due behind a thread that runs are put out of the way, and start in their turn", async () => {
+test("scheduled runs that are due behind a running thread are set aside, and start in their turn", async () => {
   const threadId = await aThread();
   const one = `${INSERT} from threadloom.threads where thread_id = $5`;
   await database.query(one, ["running", null, false, 0, threadId]);
@@ -168,7 +168,7 @@ test("runs for later that are due behind a thread that runs are put out of the w
   };
   for (let looks = 0; looks < 3; looks += 1) await claims.putBehind();
   expect(await countInTheWay()).toBe(0);
-  // Claims pass over what is dead in the index while a transaction, such as one of autovacuum, may still read it.
+  // Claims skip dead index entries only when no transaction, such as autovacuum's, may still read them.
   await vi.waitFor(async () => expect((await readByClaim()).blocks).toBeLessThan(BLOCKS_AT_MOST), WAIT);
 
   await database.query("update threadloom.runs set status = 'success' where status = 'running'");
@@ -196,7 +196,7 @@ test("a claim keeps its plan, however many graphs a process hosts", async () => 
       `select generic_plans::int as generic, custom_plans::int as custom from pg_prepared_statements
        where statement like 'with recursive lanes as%'`,
     );
-    // PostgreSQL compares five plans of its own with the one that it could keep.
+    // PostgreSQL compares five custom plans with the generic one before it keeps that.
     expect(plans).toEqual([{ generic: 7, custom: 5 }]);
   } finally {
     await single.close();

@@ -9,19 +9,19 @@ const OFF = createEncryption(undefined);
 const user = (identity: string): Caller => ({ kind: "user", identity, permissions: [], user: {} });
 const key = (id: string): Caller => ({ kind: "key", id, scopes: ["run"] });
 
-test("all runs of a caller are counted by one text, those of others by another, whatever they are called", () => {
+test("all runs of a caller are counted under one text, and those of another caller under another, whatever their names", () => {
   const texts = [user("ann"), user("bob"), key("ann"), user("key:ann")].map((one) => countedAs(OFF, one));
   expect(new Set(texts).size).toBe(texts.length);
   expect(countedAs(OFF, user("ann"))).toBe(texts[0]);
   expect(texts.map((text) => isUser(text!))).toEqual([true, true, false, true]);
 });
 
-test("nobody is counted who has no name", () => {
+test("a caller without a name is not counted", () => {
   expect(countedAs(OFF, { kind: "anonymous" })).toBeNull();
   expect(countedAs(OFF, { kind: "server" })).toBeNull();
 });
 
-test("with a key for encryption, names can't be tried against what is stored", () => {
+test("with an encryption key, names can't be guessed from the stored text", () => {
   const [first, second] = [1, 2].map((byte) =>
     createEncryption(createCipher([encryptionKey(Buffer.alloc(32, byte))])),
   );

@@ -5,8 +5,8 @@ import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 
 /*
- * Every end of a run is recorded by the statement that brings it about, and told in the log, once. What ended is known
- * from a trigger on the table of runs: it hears of each end, whoever brings it about.
+ * The statement that ends a run records the end, and the log reports it once. A trigger on the table of runs observes every end, whichever
+ * statement causes it.
  */
 
 const WATCH = `
@@ -26,14 +26,14 @@ const WATCH = `
   create trigger watch_deletions after delete on threadloom.runs for each row
     when (old.status in ('pending', 'running')) execute function threadloom.watch_ends();`;
 
-/** Nobody is there; what is to be told waits in the table. */
+/** The address has no receiver, so deliveries wait in the table. */
 const webhook = "/nobody-is-here";
 const COUNT = { assistant_id: "counter", input: saying("hello"), webhook };
 const LONG = { assistant_id: "sleep", input: { milliseconds: 600_000 }, webhook };
 
 let server: TestServer;
 let api: Api;
-/** Executes nothing: what is created there waits until it is taken by the other. */
+/** Executes nothing: runs created there wait until the other server takes them. */
 let front: TestServer;
 beforeAll(async () => {
   server = await startTestServer({ sweepSeconds: 0.2, runTimeoutSeconds: 3 });
@@ -57,7 +57,7 @@ const linesOf = (runId: string): { run_id: string; status: string }[] =>
     .map((line) => JSON.parse(line) as { msg: string; run_id: string; status: string })
     .filter(({ msg, run_id }) => msg === "run ended" && run_id === runId);
 
-/** Runs by their ids, and how each ended: recorded, told and true are the same. */
+/** Runs by id with their kind of end: the recorded, logged and actual ends must be the same. */
 const expectEnds = async (expected: Record<string, string>): Promise<void> => {
   const ids = Object.keys(expected);
   await eventually("all of them have ended", async () => {
@@ -72,19 +72,19 @@ const expectEnds = async (expected: Record<string, string>): Promise<void> => {
     server,
     "select run_id, status from threadloom.truly_ended",
   );
-  // Each once, and no others.
+  // Each end once, and no others.
   expect(recorded.map((row) => row.run_id).sort()).toEqual(trulyEnded.map((row) => row.run_id).sort());
   expect(Object.fromEntries(recorded.map((row) => [row.run_id, row.status]))).toEqual(expected);
   for (const { run_id: runId, status } of trulyEnded) {
     if (status !== null) expect(expected[runId]).toBe(status);
   }
   for (const id of ids) {
-    await eventually(`the end of ${id} is told`, () => Promise.resolve(linesOf(id).length > 0));
+    await eventually(`the end of ${id} is published`, () => Promise.resolve(linesOf(id).length > 0));
     expect(linesOf(id)).toMatchObject([{ status: expected[id] }]);
   }
 };
 
-/** A run in progress, one that waits behind it. */
+/** A running run, and one that waits behind it. */
 const twoRuns = async (threadId: string): Promise<{ running: string; waiting: string }> => {
   const running = await api.aRun(threadId, LONG);
   await api.untilRunIs(threadId, running.run_id, "running");
@@ -92,7 +92,7 @@ const twoRuns = async (threadId: string): Promise<{ running: string; waiting: st
   return { running: running.run_id, waiting: waiting.run_id };
 };
 
-describe("a run's end is recorded with it, and told, once:", () => {
+describe("a run's end is recorded with it, and published once:", () => {
   test.each([
     ["success", COUNT],
     ["error", { ...COUNT, assistant_id: "failing" }],
@@ -111,7 +111,7 @@ describe("a run's end is recorded with it, and told, once:", () => {
   test.each([
     ["interrupt", "interrupted"],
     ["rollback", "rolled-back"],
-  ])("cancelled by %s, in progress and waiting", async (action, status) => {
+  ])("cancelled by %s, running and waiting", async (action, status) => {
     const threadId = await api.aThread();
     const { running, waiting } = await twoRuns(threadId);
     await api.cancel(threadId, waiting, `wait=1&action=${action}`);
@@ -136,7 +136,7 @@ describe("a run's end is recorded with it, and told, once:", () => {
     await expectEnds({ [run.run_id]: "rolled-back" });
   });
 
-  test("deleted with its thread, in progress and waiting; one that had ended does not end again", async () => {
+  test("deleted with its thread, running and waiting; one that had ended does not end again", async () => {
     const threadId = await api.aThread();
     await api.aFinishedRun(threadId, COUNT);
     await query(server, "truncate threadloom.truly_ended, threadloom.webhook_deliveries");
@@ -145,7 +145,7 @@ describe("a run's end is recorded with it, and told, once:", () => {
     await expectEnds({ [running]: "deleted", [waiting]: "deleted" });
   });
 
-  test("deleted with its assistant and that one's threads", async () => {
+  test("deleted with its assistant and the assistant's threads", async () => {
     const { body } = await api.post<{ assistant_id: string }>("/assistants", { graph_id: "sleep" });
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { ...LONG, assistant_id: body.assistant_id });
@@ -157,7 +157,7 @@ describe("a run's end is recorded with it, and told, once:", () => {
     ["error", null, 2],
     ["interrupted", "interrupt", 0],
     ["rolled-back", "rollback", 0],
-  ])("given up by those who lost it: %s", async (status, cancelAction, lostAttempts) => {
+  ])("given up by the process that lost it: %s", async (status, cancelAction, lostAttempts) => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { ...COUNT, after_seconds: 3_600 });
     await query(
@@ -170,19 +170,19 @@ describe("a run's end is recorded with it, and told, once:", () => {
   });
 });
 
-describe("so is that of a run without a thread:", () => {
+describe("the end of a run without a thread is recorded and published, too:", () => {
   const idOf = (headers: Headers): string => headers.get("content-location")?.split("/").at(-1) ?? "";
 
   test.each([
     ["that leaves nothing behind", {}, "success"],
     ["that stays", { on_completion: "keep" }, "success"],
     ["that fails", { assistant_id: "failing" }, "error"],
-  ])("one %s", async (_, fields, status) => {
+  ])("%s", async (_, fields, status) => {
     const { headers } = await api.post("/runs/wait", { ...COUNT, ...fields });
     await expectEnds({ [idOf(headers)]: status });
   });
 
-  test("one that another process executes and its creator reads", async () => {
+  test("executed by one process, and read by its creator at another", async () => {
     const { headers } = await apiOf(front).post("/runs/wait", COUNT);
     await expectEnds({ [idOf(headers)]: "success" });
   });
@@ -190,7 +190,7 @@ describe("so is that of a run without a thread:", () => {
   test.each([
     ["interrupt", "interrupted"],
     ["rollback", "rolled-back"],
-  ])("one that is cancelled by %s, in progress or waiting", async (action, status) => {
+  ])("cancelled by %s, running or waiting", async (action, status) => {
     const running = (await api.post<{ run_id: string }>("/runs", LONG)).body;
     const waiting = (await api.post<{ run_id: string }>("/runs", { ...LONG, after_seconds: 3_600 })).body;
     await api.post(`/runs/cancel?action=${action}`, { run_ids: [running.run_id, waiting.run_id] });

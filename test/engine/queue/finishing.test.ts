@@ -15,7 +15,7 @@ const SUCCESS: RunOutcome = { status: "success", error: null, threadStatus: "idl
 const makeBusy = (threadId: string) =>
   opened.database.query("update threadloom.threads set unfinished_runs = 1 where thread_id = $1", [threadId]);
 
-test("a run doesn't end as success on a checkpoint that a crash of the database has taken", async () => {
+test("a run doesn't end as success on a checkpoint that a crash of the database removed", async () => {
   const { database } = opened;
   const ends = createRunEnds(database, { checkpoints: opened.storage });
   const run = await aRunningRun(database);
@@ -27,7 +27,7 @@ test("a run doesn't end as success on a checkpoint that a crash of the database 
        values ($1, $2, $3, '{}', $3, '', '{}', '{}')`,
       [threadId, namespace, checkpointId],
     );
-  // What is there is of a subgraph, of another thread, or from before.
+  // The existing checkpoints are of a subgraph, of another thread, or older.
   await aCheckpoint(run.threadId, "subgraph", lastCheckpoint.checkpointId);
   await aCheckpoint(randomUUID(), "", lastCheckpoint.checkpointId);
   await aCheckpoint(run.threadId, "", randomUUID());
@@ -41,7 +41,7 @@ test("a run doesn't end as success on a checkpoint that a crash of the database 
   expect(await ends.finish(run, SUCCESS, lastCheckpoint)).toEqual({ waiting: 0 });
 });
 
-test("a run that has stored nothing ends without asking for a checkpoint", async () => {
+test("a run without a stored checkpoint ends without checking one", async () => {
   const { database } = opened;
   const ends = createRunEnds(database, { checkpoints: opened.storage });
   const run = await aRunningRun(database);
@@ -49,7 +49,7 @@ test("a run that has stored nothing ends without asking for a checkpoint", async
   expect(await ends.finish(run, SUCCESS)).toEqual({ waiting: 0 });
 });
 
-test("at its end a run says whether a reader on another process was left without events", async () => {
+test("at its end a run reports whether a reader on another process lacks events", async () => {
   const { database } = opened;
   const ends = createRunEnds(database, { checkpoints: opened.storage });
   const markOf = async (readerId: "nobody" | "its worker" | "another", unlogged: boolean) => {

@@ -3,7 +3,7 @@ import { giveUpAttempt } from "../../../src/engine/queue/sql/give-up-attempt.ts"
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
 
-/** The end of a graph process gives the runs that were executed there back to the queue, as ones that lost their worker. */
+/** When a graph process ends, its runs return to the queue with a lost worker. */
 
 const MAX_ATTEMPTS = 3;
 
@@ -16,7 +16,7 @@ beforeEach(() => opened.database.query("delete from threadloom.threads"));
 
 const LEASED = { status: "running", attempt: 2, leaseFor: 10 } as const;
 
-/** A leased run between two others, of which nobody speaks. */
+/** A leased run between two others that must stay unchanged. */
 const aLeasedRun = async (run: QueuedRun = {}) => {
   const workerId = newId();
   await opened.aRun({ ...LEASED, workerId });
@@ -25,7 +25,7 @@ const aLeasedRun = async (run: QueuedRun = {}) => {
   return mine;
 };
 
-test("an attempt that is given up waits again, has lost a worker more, and its thread a turn", async () => {
+test("an attempt that is given up waits again, with one more lost worker, and its thread has one more turn", async () => {
   const { threadId, runId, attempt } = await aLeasedRun();
   let kept: unknown;
   const changed = await opened.changes(async () => {
@@ -43,7 +43,7 @@ test("an attempt that is given up waits again, has lost a worker more, and its t
 test.each<[string, QueuedRun, object]>([
   ["its last attempt", { lost: MAX_ATTEMPTS - 1 }, { cancel_action: null, lost_attempts: 2 }],
   ["a run that is to be cancelled", { cancel: "rollback" }, { cancel_action: "rollback", lost_attempts: 0 }],
-])("%s stays with whoever has it, who has to end it", async (_, run, row) => {
+])("%s stays with its current owner, who has to end it", async (_, run, row) => {
   const mine = await aLeasedRun(run);
   let kept: unknown;
   const changed = await opened.changes(async () => {
@@ -57,7 +57,7 @@ test.each<[string, QueuedRun, number]>([
   ["that has been taken over", {}, -1],
   ["that waits", { status: "pending" }, 0],
   ["that has ended", { status: "success" }, 0],
-])("an attempt of a run %s gives nothing up, and finds nothing to end", async (_, run, olderBy) => {
+])("an attempt of a run %s gives up nothing, and finds nothing to end", async (_, run, olderBy) => {
   const { attempt, ...mine } = await aLeasedRun(run);
   let kept: unknown;
   const changed = await opened.changes(async () => {
@@ -67,7 +67,7 @@ test.each<[string, QueuedRun, number]>([
   expect(changed).toEqual(new Map());
 });
 
-test("whoever waits for the thread sees what its holder left behind, and gives nothing up that is another attempt's by then", async () => {
+test("a transaction that waited for the thread sees its holder's changes, and gives up no run of another attempt", async () => {
   const { threadId, runId, attempt } = await aLeasedRun();
   const kept = await opened.whileLocked(
     "threads",

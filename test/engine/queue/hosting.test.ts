@@ -28,7 +28,7 @@ afterAll(async () => {
   await folder.remove();
 });
 
-/** A process of a version that has these graphs: their ids, and the files of fixtures that they stand in. */
+/** A process of a version with these graphs: their ids, and their fixture files. */
 const version = async (graphs: Record<string, string>, options: TestServerOptions = {}): Promise<Api> => {
   const graphConfigFile = join(folder.path, `${Object.keys(graphs).join("-")}.json`);
   const entries = Object.entries(graphs).map(([id, file]) => [id, `${FIXTURES}${file}.ts:graph`]);
@@ -46,12 +46,12 @@ const logged = (text: string): boolean =>
   servers.some(({ lines }) => lines.some((line) => line.includes(text)));
 
 describe("runs of a graph that only some processes host", () => {
-  test("are executed by those: others neither claim them nor start what they create", async () => {
+  test("are executed by those: others neither claim them nor start the ones that they create", async () => {
     const old = await version({ counter: "counter" });
     await version({ counter: "counter", "two-step": "two-step" }, { role: "api" });
     const body = { assistant_id: "two-step", input: { messages: [] } };
     const threads = await Promise.all(Array.from({ length: 6 }, () => old.aThread()));
-    // The old process has free slots, and creates them.
+    // The old process has free slots, and creates the runs.
     const runs = await Promise.all(threads.map((threadId) => old.aRun(threadId, body)));
     expect(runs.map(({ status }) => status)).toEqual(threads.map(() => "pending"));
     await old.aFinishedRun(await old.aThread(), { assistant_id: "counter", input: {} });
@@ -61,7 +61,7 @@ describe("runs of a graph that only some processes host", () => {
     }
   });
 
-  test("wait if no living worker hosts it; figures and log say so until one does", async () => {
+  test("wait if no living worker hosts the graph; metrics and the log report it until one does", async () => {
     const before = await version({ "two-step": "two-step" });
     const threadId = await before.aThread();
     const { run_id: runId } = await before.aRun(threadId, {
@@ -79,7 +79,7 @@ describe("runs of a graph that only some processes host", () => {
     expect(await unhosted(renamed)).toBe(0);
   });
 
-  test("that lost their worker and were to be cancelled are ended, also when nobody hosts their graph", async () => {
+  test("that lost their worker and have a pending cancel are ended, even if no worker hosts their graph", async () => {
     const before = await version({ sleep: "sleep" });
     const threadId = await before.aThread();
     const run = await before.aRun(threadId, { assistant_id: "sleep", input: {}, after_seconds: 3_600 });
@@ -105,7 +105,7 @@ describe("runs that wait behind others of their thread", () => {
       "was rolled back",
       (api: Api, threadId: string, runId: string) => api.cancel(threadId, runId, "wait=1&action=rollback"),
     ],
-  ])("start when the one in progress %s, in their order, long before a sweep", async (_, end) => {
+  ])("start in order when the running one %s, long before a sweep", async (_, end) => {
     const api = await version({ sleep: "sleep", counter: "counter" }, { sweepSeconds: 600 });
     const threadId = await api.aThread();
     const first = await api.aRun(threadId, LONG);
@@ -117,7 +117,7 @@ describe("runs that wait behind others of their thread", () => {
     expect((await api.state(threadId)).values["count"]).toBe(2);
   });
 
-  test("start when the first of those that wait is withdrawn", async () => {
+  test("start when the first waiting one is withdrawn", async () => {
     const api = await version(
       { sleep: "sleep", counter: "counter" },
       { sweepSeconds: 600, jobsPerWorker: 1 },
@@ -131,7 +131,7 @@ describe("runs that wait behind others of their thread", () => {
     await api.untilRunIs(threadId, second.run_id, "success");
   });
 
-  test("start at once if what comes before them is only due later", async () => {
+  test("start at once if the runs before them are only due later", async () => {
     const api = await version({ counter: "counter" }, { sweepSeconds: 600 });
     const threadId = await api.aThread();
     await api.aRun(threadId, { ...COUNT, after_seconds: 3_600 });
@@ -139,7 +139,7 @@ describe("runs that wait behind others of their thread", () => {
     await api.untilRunIs(threadId, run.run_id, "success");
   });
 
-  test("are found by the sweep when the process died that should have let them start", async () => {
+  test("are found by the sweep when the process that should start them died", async () => {
     const api = await version({ counter: "counter" }, { role: "api", sweepSeconds: 600 });
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, COUNT);

@@ -5,9 +5,9 @@ import { createQueue, type Queue } from "../../../src/engine/queue/queue.ts";
 import { LOCK_FOR_COUNTING } from "../../../src/engine/queue/sql/running-limits.ts";
 import { openQueue, type OpenQueue } from "./open-queue.ts";
 
-/** Claims that count what runs, one after the other. */
+/** Claims with a limit of running runs, one after the other. */
 
-/** From this cost on PostgreSQL compiles a plan, which takes longer than a thousand claims. */
+/** Above this cost PostgreSQL compiles a plan, which takes longer than a thousand claims. */
 const JIT_ABOVE_COST = 100_000;
 const LIMITS = { perCaller: 1, keyFactor: 1, byGraph: new Map<string, number>() };
 
@@ -23,7 +23,7 @@ beforeEach(() => database.query("delete from threadloom.threads"));
 const queueOn = (over: Database): Queue =>
   createQueue(over, { maxAttempts: 3, graphIds: ["test"], runningLimits: LIMITS });
 
-/** A server that stands still after the first statement of a transaction, until it is resumed. */
+/** A server that hangs after the first statement of a transaction, until it is resumed. */
 const aStoppedServer = () => {
   let resume = (): void => undefined;
   const resumed = new Promise<void>((resolve) => (resume = resolve));
@@ -46,7 +46,7 @@ const aStoppedServer = () => {
   return { queue: queueOn({ ...database, transaction }), isStopped, resume };
 };
 
-test("a server that vanishes while it counts keeps others from their claims for seconds, not for hours", async () => {
+test("a server that vanishes while it counts blocks other claims for seconds, not for hours", async () => {
   const { runId } = await opened.aRun({ status: "pending", attempt: 0 });
   const server = aStoppedServer();
   const claim = server.queue.claim(newId(), 10, 1);
@@ -60,10 +60,10 @@ test("a server that vanishes while it counts keeps others from their claims for 
   await refused;
 });
 
-test("signs of life are written while a claim counts", async () => {
+test("workers write signs of life while a claim counts", async () => {
   await database.transaction(async (counting) => {
     await counting.query(LOCK_FOR_COUNTING);
-    // It would be refused by the lock_timeout of this database.
+    // The lock_timeout of this database would refuse the statement.
     await database.query("insert into threadloom.workers (worker_id, graph_ids) values ($1, '{}')", [
       newId(),
     ]);
@@ -99,7 +99,7 @@ interface Node {
   Plans?: Node[];
 }
 const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
-/** Of a claim, for any parameters; it takes nothing. */
+/** The plan of a claim for any parameters; it claims none. */
 const claimPlan = async (): Promise<Node> => {
   let plan: Node | undefined;
   const transaction: Database["transaction"] = (work, opening) =>
@@ -126,7 +126,7 @@ const claimPlan = async (): Promise<Node> => {
 };
 
 test.each(["without statistics", "after analyze"])(
-  "runs for later of a caller that has enough keep no other's from their time, %s",
+  "scheduled runs of a caller at its limit do not delay those of others, %s",
   async (statistics) => {
     await fill(1, "user:full", { status: "running" });
     await fill(1_500, "user:full");

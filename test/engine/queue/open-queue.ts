@@ -6,7 +6,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/** A run's row, as it is made for a test; what is not given is what a run has that has just been created. */
+/** A run's row for a test; omitted fields are those of a run that was just created. */
 export interface QueuedRun {
   threadId?: string;
   status?: string;
@@ -17,7 +17,7 @@ export interface QueuedRun {
   /** Seconds from now. */
   leaseFor?: number;
   updatedIn?: number;
-  /** Seconds from when the queue was opened, so that two can be the same. */
+  /** Seconds after the queue was opened, so two runs can have the same time. */
   availableIn?: number;
   createdIn?: number;
   cancel?: "interrupt" | "rollback";
@@ -31,10 +31,10 @@ const INSERT = `insert into threadloom.runs (run_id, thread_id, assistant_id, gr
     $15::timestamptz + make_interval(secs => $9), $15::timestamptz + make_interval(secs => $10),
     now() + make_interval(secs => $11), $12, $13, $14)`;
 
-/** Longer than any statement here waits, unless it waits for what the test holds. */
+/** Longer than any statement here waits, except for a lock that the test holds. */
 const LOCK_TIMEOUT_MS = 5_000;
 
-/** Fields that say when a row was last touched. */
+/** Fields that record when a row was last written. */
 const PASSING = new Set(["updated_at", "updated_bin", "version"]);
 const KEYS = { runs: "run_id", threads: "thread_id" };
 
@@ -46,13 +46,13 @@ export interface OpenQueue {
   queueOn(query: Pick<Database, "query">): Queue;
   aThread(): Promise<string>;
   aRun(run?: QueuedRun): Promise<{ threadId: string; runId: string; attempt: number }>;
-  /** All runs and threads, by their ids. */
+  /** All runs and threads, by id. */
   rows(): Promise<Map<string, Record<string, unknown>>>;
-  /** The fields that `work` changes, by the id of their row; null for a row that is gone. New rows are not among them. */
+  /** The fields that `work` changes, by row id; null for a deleted row. New rows are left out. */
   changes(work: () => Promise<unknown>): Promise<Map<string, Record<string, unknown> | null>>;
-  /** Whether somebody else could lock the row now. */
+  /** Whether another transaction could lock the row now. */
   isFree(table: "runs" | "threads", id: string): Promise<boolean>;
-  /** Does `meanwhile` while the row is locked and `work` waits for it; then lets it go on, and answers what it did. */
+  /** Runs `meanwhile` while the row is locked and `work` waits for it. Then unlocks the row, and resolves with the result of `work`. */
   whileLocked<Result>(
     table: "runs" | "threads",
     id: string,
@@ -62,12 +62,12 @@ export interface OpenQueue {
   close(): Promise<void>;
 }
 
-/** The queue on a database of its own, without a worker. `maxAttempts` 3, and it hosts the graphs `test` and `second`. */
+/** The queue on a database of its own, without a worker, with `maxAttempts` 3 and the graphs `test` and `second`. */
 export const openQueue = async (): Promise<OpenQueue> => {
   const fresh = await freshDatabase();
   const openedAt = new Date();
   let lastId = "";
-  /** Ids in the order in which they are made, also within a millisecond. */
+  /** Ids that increase in order of creation, also within a millisecond. */
   const nextId = (): string => {
     let id = newId();
     while (id <= lastId) id = newId();

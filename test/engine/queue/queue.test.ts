@@ -46,18 +46,18 @@ describe("an attempt", () => {
     ["whose run waits again", { status: "pending" }, 1],
     ["whose run has ended", { status: "success" }, 1],
     ["whose run has ended, and was to be cancelled", { status: "success", cancel: "rollback" }, 1],
-  ])("%s ends nothing, keeps nothing, gives nothing back", async (_, run, attempt) => {
+  ])("%s ends nothing, keeps nothing, and gives nothing back", async (_, run, attempt) => {
     const made = await opened.aRun({ leaseFor: 5, ...run });
     expect(await changes(() => everything(made, attempt))).toEqual(new Map());
   });
 
-  test("that names another thread than its run's ends nothing, keeps nothing, gives nothing back", async () => {
+  test("that names another thread than its run's ends nothing, keeps nothing, and gives nothing back", async () => {
     const { runId } = await opened.aRun({ leaseFor: 5 });
     const { threadId } = await opened.aRun({ leaseFor: 5 });
     expect(await changes(() => everything({ threadId, runId }, 1))).toEqual(new Map());
   });
 
-  test("ends its own run, and leaves the thread to those that wait", async () => {
+  test("ends its own run, and leaves the thread to the waiting ones", async () => {
     const run = await opened.aRun({ attempt: 2, leaseFor: 5 });
     await opened.aRun({ threadId: run.threadId, status: "pending" });
     await opened.aRun({ attempt: 2, leaseFor: 5 });
@@ -78,7 +78,7 @@ describe("an attempt", () => {
     );
   });
 
-  test("frees the thread if none waits, which then lives as long as it may", async () => {
+  test("frees the thread if none waits, and starts the thread's time to live", async () => {
     const run = await opened.aRun({});
     await database.query("update threadloom.threads set ttl_minutes = 5 where thread_id = $1", [
       run.threadId,
@@ -97,7 +97,7 @@ describe("an attempt", () => {
     expect(await changes(() => ends.finish({ ...run, threadId: other.threadId }, FAILED))).toEqual(new Map());
   });
 
-  test("locks the thread before the run, as everybody does", async () => {
+  test("locks the thread before the run, in the common order", async () => {
     const run = await opened.aRun({});
     await opened.whileLocked(
       "threads",
@@ -108,7 +108,7 @@ describe("an attempt", () => {
     expect((await opened.rows()).get(run.runId)).toMatchObject({ status: "error" });
   });
 
-  test("gives its own run back, and no other", async () => {
+  test("gives back its own run, and no other", async () => {
     const workerId = newId();
     const run = await opened.aRun({ attempt: 2, leaseFor: 5, workerId });
     await opened.aRun({ attempt: 2, leaseFor: 5, workerId });
@@ -120,7 +120,7 @@ describe("an attempt", () => {
     );
   });
 
-  test("keeps a run that is to be cancelled, and is told so", async () => {
+  test("keeps a run with a pending cancel, and learns of it", async () => {
     await opened.aRun({ attempt: 2, cancel: "interrupt" });
     await opened.aRun({ attempt: 2 });
     const run = await opened.aRun({ attempt: 2, cancel: "rollback" });
@@ -135,7 +135,7 @@ describe("an attempt", () => {
     );
   });
 
-  test("keeps its own lease, and hears that its run is to be cancelled", async () => {
+  test("renews its own lease, and learns that its run is to be cancelled", async () => {
     const run = await opened.aRun({ attempt: 2, leaseFor: 5, cancel: "interrupt" });
     await opened.aRun({ attempt: 2, leaseFor: 5 });
     const changed = await changes(async () =>
@@ -151,7 +151,7 @@ describe("an attempt", () => {
     expect(lease?.seconds).toBeGreaterThan(5);
   });
 
-  test("renews in the order of the runs' ids, whichever it is asked for first", async () => {
+  test("renews in the order of the runs' ids, whatever the order of the request", async () => {
     const [first, second] = [await opened.aRun({}), await opened.aRun({})];
     await opened.whileLocked(
       "runs",
@@ -161,7 +161,7 @@ describe("an attempt", () => {
     );
   });
 
-  test("holds its run against others as long as it looks at it", async () => {
+  test("locks its run while it reads the run", async () => {
     const run = await opened.aRun({ attempt: 2 });
     const other = await opened.aRun({ attempt: 2 });
     await database.transaction(async (transaction) => {
@@ -171,7 +171,7 @@ describe("an attempt", () => {
     });
   });
 
-  test("knows how its own run has ended", async () => {
+  test("knows how its own run ended", async () => {
     const run = await opened.aRun({ attempt: 2, status: "success" });
     await opened.aRun({ attempt: 1, status: "error" });
     expect(await queue.endedAs(run, "success")).toBe(true);
@@ -181,7 +181,7 @@ describe("an attempt", () => {
   });
 });
 
-test("whether the database takes writes is found out without touching a run", async () => {
+test("the check whether the database accepts writes locks no run", async () => {
   await opened.aRun({});
   const versions = () => database.query("select xmin::text from threadloom.runs");
   const before = await versions();
@@ -189,8 +189,8 @@ test("whether the database takes writes is found out without touching a run", as
   expect(await versions()).toEqual(before);
 });
 
-describe("a worker that does not know a run that it holds", () => {
-  test("finds it, oldest first, and none that it knows, that is new, or that is not its own", async () => {
+describe("a worker that owns a run it does not know", () => {
+  test("finds it, oldest first, and skips known, new and foreign ones", async () => {
     const workerId = newId();
     const held = { workerId, updatedIn: -2 };
     const younger = await opened.aRun({ ...held, createdIn: -5 });
@@ -205,7 +205,7 @@ describe("a worker that does not know a run that it holds", () => {
 });
 
 describe("a run whose worker", () => {
-  /** As a process holds it that lives (platform/database/signals.ts). */
+  /** Holds the session lock of a living process (platform/database/signals.ts). */
   const withSession = async (workerId: string, work: () => Promise<void>): Promise<void> => {
     await database.transaction(async (transaction) => {
       await transaction.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [workerId]);
@@ -258,7 +258,7 @@ describe("a run whose worker", () => {
     );
   });
 
-  test("lives and has half of its lease keeps it, until the lease is over", async () => {
+  test("lives and has half of its lease keeps it until the lease expires", async () => {
     const workerId = newId();
     await opened.aRun({ workerId, leaseFor: 4 });
     const late = await opened.aRun({ workerId, leaseFor: -1 });
@@ -267,14 +267,14 @@ describe("a run whose worker", () => {
     });
   });
 
-  test("is gone goes back though another worker lives", async () => {
+  test("is gone goes back although another worker lives", async () => {
     const run = await opened.aRun({ workerId: newId(), leaseFor: 4 });
     await withSession(newId(), async () => {
       expect((await recovered()).requeued).toEqual([run.runId]);
     });
   });
 
-  test("is gone goes back though somebody holds a lock that only looks like the worker's", async () => {
+  test("is gone goes back although another session holds a lock similar to the worker's", async () => {
     const workerId = newId();
     const run = await opened.aRun({ workerId, leaseFor: 4 });
     await database.transaction(async (transaction) => {
@@ -286,18 +286,18 @@ describe("a run whose worker", () => {
     });
   });
 
-  test("is gone is passed over while somebody else has it in hand", async () => {
+  test("is gone is skipped while another process handles it", async () => {
     const [held, free] = [await opened.aRun({ leaseFor: -1 }), await opened.aRun({ leaseFor: -1 })];
     await database.transaction(async (transaction) => {
       await lockAttempt(transaction, held);
       expect(await queue.requeueExpired(LEASE_SECONDS)).toEqual([
-        // What the log says of it.
+        // The fields of the log line.
         { run_id: free.runId, thread_id: free.threadId, graph_id: "test", attempt: 1, lost_attempts: 1 },
       ]);
     });
   });
 
-  test("is gone is ended by who hosts its graph, or by anybody if nobody does", async () => {
+  test("is gone is ended by a worker that hosts its graph, or by any process if none does", async () => {
     const lost = { leaseFor: -1, lost: 2 };
     const own = await opened.aRun(lost);
     const nobodys = await opened.aRun({ ...lost, graph: "elsewhere" });
@@ -315,7 +315,7 @@ describe("a run that was rolled back", () => {
   test.each([
     [0, "idle"],
     [1, "busy"],
-  ])("leaves its thread as it was, with %i others that wait", async (waiting, status) => {
+  ])("leaves its thread as it was, with %i other waiting runs", async (waiting, status) => {
     const run = await opened.aRun({});
     for (let count = 0; count < waiting; count += 1)
       await opened.aRun({ threadId: run.threadId, status: "pending" });
@@ -334,8 +334,8 @@ describe("a run that was rolled back", () => {
   });
 });
 
-describe("a threadless run that has ended", () => {
-  test("is found when it is old enough, the oldest first, so many at a time", async () => {
+describe("an ended threadless run", () => {
+  test("is found when it is old enough, the oldest first, in batches", async () => {
     const ended = { withThread: true, status: "success" };
     const young = await opened.aRun({ ...ended, updatedIn: -20 });
     const old = await opened.aRun({ ...ended, updatedIn: -30 });
@@ -347,8 +347,8 @@ describe("a threadless run that has ended", () => {
   });
 });
 
-describe("a thread that is deleted", () => {
-  test("ends the runs that it has when it is deleted, not those that it had when that was asked for", async () => {
+describe("a deleted thread", () => {
+  test("ends the runs that it has at its deletion, not those that it had at the request", async () => {
     const threadId = await opened.aThread();
     const ends = await opened.aRun({ threadId, status: "running" });
     const appears = await opened.aRun({ threadId, status: "success" });

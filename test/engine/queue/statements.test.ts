@@ -17,7 +17,7 @@ import { createRunRepository, type RunRepository } from "../../../src/api/runs/r
 import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
 import { ALL_RIGHTS, EVERY_ASSISTANT, EVERY_THREAD } from "../../helpers/access.ts";
 
-/** Each statement, held to the rows that it means: others stand beside them, before and after. */
+/** Each statement may change only the intended rows, so others stand before and after them. */
 
 const [ASSISTANT, WORKER, READER] = [newId(), newId(), newId()];
 const OF_ASSISTANT = { graph_id: "test", assistant_id: ASSISTANT };
@@ -49,7 +49,7 @@ const aThread = async (metadata: JsonObject = {}, config: JsonObject = CONFIG): 
   return threadId;
 };
 const OF_ANOTHER = { graph_id: "another", assistant_id: "another" };
-/** An idle thread with one before and one after it, of which nobody speaks. */
+/** An idle thread between two others that must stay unchanged. */
 const anIdleThread = async (metadata?: JsonObject, config?: JsonObject): Promise<string> => {
   const another = () => aThread(OF_ANOTHER, { configurable: { tone: "another" } });
   await another();
@@ -89,14 +89,14 @@ const behind = (run: NewRun, replaced = 0) =>
     createBehindOthers(transaction, ALL_RIGHTS, run, { replacedPending: replaced, pendingAtMost: null }),
   );
 
-/** The two ways onto a thread that is there. */
+/** The two statements that create a run on an existing thread. */
 const WAYS: [string, (run: NewRun) => Promise<RunRow | undefined>][] = [
   ["on an idle thread", (run) => createOnIdleThread(database, ALL_RIGHTS, run, CLAIM)],
   ["behind others", (run) => behind(run)],
 ];
 
 describe.each(WAYS)("a run that is created %s", (_, create) => {
-  test("makes its thread busy, and one of its assistant, and leaves all others alone", async () => {
+  test("makes its thread busy and counts for its assistant, and changes no other", async () => {
     const threadId = await anIdleThread({ mine: 1 });
     const keptConfig = { configurable: { tone: "mine" } };
     const changed = await opened.changes(() => create(aNewRun(threadId, { keptConfig })));
@@ -120,12 +120,12 @@ describe.each(WAYS)("a run that is created %s", (_, create) => {
     ["another graph and assistant", { ...OF_ANOTHER, mine: 1 }, OF_ANOTHER],
     ["none", { mine: 1 }, {}],
     ["these already", { ...OF_ASSISTANT, mine: 1 }, null],
-  ])("keeps for its rollback what it replaces: %s", async (_, metadata, replaced) => {
+  ])("stores the replaced values for its rollback: %s", async (_, metadata, replaced) => {
     const run = await create(aNewRun(await anIdleThread(metadata)));
     expect(await replacedBy(run)).toEqual({ metadata: replaced, config: null });
   });
 
-  test("keeps the configuration that it replaces, if that is another one", async () => {
+  test("stores the replaced configuration, if it differs", async () => {
     const other = await create(
       aNewRun(await anIdleThread(OF_ASSISTANT), { keptConfig: { configurable: { tone: "mine" } } }),
     );
@@ -134,7 +134,7 @@ describe.each(WAYS)("a run that is created %s", (_, create) => {
     expect(await replacedBy(same)).toEqual({ metadata: null, config: null });
   });
 
-  test("does not take for its own what another changes in the configuration at that moment", async () => {
+  test("does not treat a concurrent change of the configuration as its own", async () => {
     const threadId = await anIdleThread(OF_ASSISTANT);
     const run = await opened.whileLocked(
       "threads",
@@ -179,14 +179,14 @@ describe("the statement for an idle thread", () => {
       );
   });
 
-  test("stores nothing on a thread that is busy", async () => {
+  test("stores nothing on a busy thread", async () => {
     const { threadId } = await opened.aRun({ status: "pending" });
     const before = await opened.rows();
     expect(await createOnIdleThread(database, ALL_RIGHTS, aNewRun(threadId), CLAIM)).toBeUndefined();
     expect(await opened.rows()).toEqual(before);
   });
 
-  test("stores nothing where another run is stored while it waits for the thread", async () => {
+  test("stores nothing if another run is stored while it waits for the thread", async () => {
     const threadId = await anIdleThread();
     const first = aNewRun(threadId);
     const second = await opened.whileLocked(
@@ -200,7 +200,7 @@ describe("the statement for an idle thread", () => {
     expect(rows).toEqual([{ run_id: first.runId, status: "pending" }]);
   });
 
-  /** What its attempt is told: whether it need not look for a state. */
+  /** The value that tells an attempt whether it can skip reading the state. */
   const startsEmpty = async (threadId: string, isClaimed = true) =>
     (await createOnIdleThread(database, ALL_RIGHTS, aNewRun(threadId), isClaimed ? CLAIM : undefined))
       ?.starts_empty;
@@ -211,17 +211,17 @@ describe("the statement for an idle thread", () => {
       [threadId],
     );
 
-  test("says that a thread has no state if that is certain", async () => {
+  test("reports that a thread has no state only if that is certain", async () => {
     await aCheckpoint(await aThread());
     expect(await startsEmpty(await aThread())).toBe(true);
-    // It waits in the queue: who knows what is written until it starts.
+    // The run waits in the queue, so state may be written before it starts.
     expect(await startsEmpty(await aThread(), false)).toBe(false);
     const withState = await aThread();
     await aCheckpoint(withState);
     expect(await startsEmpty(withState)).toBe(false);
   });
 
-  test("does not say so of a thread whose state is written at that moment", async () => {
+  test("does not report it for a thread whose state is being written", async () => {
     const threadId = await aThread();
     const said = await opened.whileLocked(
       "threads",
@@ -238,8 +238,8 @@ describe("the statement for an idle thread", () => {
   });
 });
 
-describe("the statement for a thread that is missing", () => {
-  test("stores nothing if it is there", async () => {
+describe("the statement for a missing thread", () => {
+  test("stores nothing if the thread exists", async () => {
     const threadId = await anIdleThread();
     const before = await opened.rows();
     expect(await createWithThread(database, ALL_RIGHTS, aNewRun(threadId), CLAIM, undefined)).toBeUndefined();
@@ -247,7 +247,7 @@ describe("the statement for a thread that is missing", () => {
   });
 });
 
-describe("the statement for a thread with others", () => {
+describe("the statement for a thread with other runs", () => {
   test.each<[string, QueuedRun | undefined, Partial<NewRun>, boolean]>([
     ["nothing", undefined, {}, false],
     ["one that runs", { status: "running" }, {}, true],
@@ -255,7 +255,7 @@ describe("the statement for a thread with others", () => {
     ["one that may not start yet", { status: "pending", availableIn: 60 }, {}, false],
     ["one that has ended", { status: "success" }, {}, false],
     ["one that runs, where it may not start yet itself", { status: "running" }, { afterSeconds: 60 }, false],
-  ])("says whether a run has to wait: %s", async (_, other, given, waits) => {
+  ])("decides whether a run has to wait: %s", async (_, other, given, waits) => {
     await opened.aRun({ status: "running" });
     const threadId = await aThread();
     if (other !== undefined) await opened.aRun({ threadId, ...other });
@@ -264,14 +264,14 @@ describe("the statement for a thread with others", () => {
     expect(rows).toEqual([{ behind: waits }]);
   });
 
-  test("counts it instead of those that it replaces", async () => {
+  test("counts it in place of the ones that it replaces", async () => {
     const threadId = await aThread();
     for (let runs = 0; runs < 5; runs += 1) await opened.aRun({ threadId, status: "pending" });
     const changed = await opened.changes(() => behind(aNewRun(threadId), 3));
     expect(changed.get(threadId)).toMatchObject({ unfinished_runs: 3 });
   });
 
-  test("makes the thread busy whatever it was", async () => {
+  test("makes the thread busy whatever its status was", async () => {
     const threadId = await aThread();
     await behind(aNewRun(threadId));
     expect((await opened.rows()).get(threadId)).toMatchObject({ status: "busy" });
@@ -279,7 +279,7 @@ describe("the statement for a thread with others", () => {
 });
 
 describe("locking", () => {
-  /** Three threads in the order of their ids, each with a run in progress, one that waits and one that has ended. */
+  /** Three threads in the order of their ids, each with a running, a waiting and an ended run. */
   const threads = async () => {
     const ids = [await aThread(), await aThread(), await aThread()].sort();
     const made = [];
@@ -294,7 +294,7 @@ describe("locking", () => {
   };
   const isFree: OpenQueue["isFree"] = (table, id) => opened.isFree(table, id);
 
-  test("a thread locks that one, if it is there", async () => {
+  test("a thread locks it, if it exists", async () => {
     const [one, two] = await threads();
     await database.transaction(async (transaction) => {
       expect(await lockThread(transaction, newId())).toBe(false);
@@ -305,7 +305,7 @@ describe("locking", () => {
     });
   });
 
-  test("threads begins with the smallest id, and answers which are there", async () => {
+  test("threads begins with the smallest id, and returns the existing ones", async () => {
     const [one, two, three] = await threads();
     const found = await opened.whileLocked(
       "threads",
@@ -322,7 +322,7 @@ describe("locking", () => {
     expect(found).toEqual(new Set([one.threadId, two.threadId]));
   });
 
-  test("the unfinished runs of threads begins with the smallest id, and takes no others", async () => {
+  test("the unfinished runs of threads begins with the smallest id, and locks no others", async () => {
     const [one, two, three] = await threads();
     const named = [three.threadId, two.threadId];
     await opened.whileLocked(
@@ -336,7 +336,7 @@ describe("locking", () => {
     );
   });
 
-  test("the unfinished runs of a thread answers them in the order of their creation", async () => {
+  test("the unfinished runs of a thread returns them in the order of their creation", async () => {
     const [one, two] = await threads();
     await database.transaction(async (transaction) => {
       const runs = await lockUnfinished(transaction, one.threadId);
@@ -351,7 +351,7 @@ describe("locking", () => {
 });
 
 describe("of several runs", () => {
-  test("only those that are named are ended, or removed if they had ended before", async () => {
+  test("only the named ones are ended, or removed if they had ended before", async () => {
     const threadId = await aThread();
     const pending = () => opened.aRun({ threadId, status: "pending" });
     const ended = () => opened.aRun({ threadId, status: "success" });
@@ -371,7 +371,7 @@ describe("of several runs", () => {
     );
   });
 
-  test("those that are named and in progress are asked to stop; who was to be rolled back stays so, and the first reason counts", async () => {
+  test("the named running ones are asked to stop; a pending rollback stays, and the first reason counts", async () => {
     const running = (run: QueuedRun = {}) => opened.aRun({ status: "running", ...run });
     const runs = {
       plain: await running(),
@@ -396,14 +396,14 @@ describe("of several runs", () => {
     );
   });
 
-  test("those that are named are found, in that order", async () => {
+  test("the named ones are found, in that order", async () => {
     const runs = [await opened.aRun(), await opened.aRun(), await opened.aRun(), await opened.aRun()];
     const ids = [2, 0, 3].map((index) => runs[index]?.runId ?? "");
     const found = await repository.findAll(EVERY_THREAD, [ids[0] ?? "", newId(), ...ids.slice(1)]);
     expect(found.map((run) => run.run_id)).toEqual(ids);
   });
 
-  test("one is found by its id, and through its own thread alone", async () => {
+  test("one is found by its id and its own thread only", async () => {
     await opened.aRun({ status: "success" });
     const run = await opened.aRun({ status: "pending" });
     const other = await opened.aRun({ status: "running" });
@@ -420,7 +420,7 @@ describe("of several runs", () => {
   });
 });
 
-test("what waits for an answer is that of its thread", async () => {
+test("the pending interrupts are those of the thread", async () => {
   const ids = [await aThread(), await aThread(), await aThread()];
   for (const [index, threadId] of ids.entries()) {
     const questions = JSON.stringify({ task: [{ id: String(index) }] });
@@ -433,7 +433,7 @@ test("what waits for an answer is that of its thread", async () => {
   expect(await repository.interrupts(EVERY_THREAD, newId())).toEqual({});
 });
 
-test("there is what has this id, and nothing else", async () => {
+test("only a row with this id exists", async () => {
   const threadId = await aThread();
   expect([
     await repository.threadExists(EVERY_THREAD, threadId),
@@ -445,12 +445,12 @@ test("there is what has this id, and nothing else", async () => {
   ]).toEqual([true, false]);
 });
 
-test("how far a run is, is said as another process sees it", async () => {
+test("the phase of a run is the one that another process sees", async () => {
   const phase = async (run: QueuedRun) => await repository.phaseOf(await opened.aRun(run), WORKER);
   expect(await phase({ status: "success" })).toBe("ended");
   expect(await phase({ status: "running", workerId: newId() })).toBe("running");
   expect(await phase({ status: "pending" })).toBe("pending");
-  // This process has just claimed it, and is about to begin.
+  // This process has just claimed the run, and is about to begin it.
   expect(await phase({ status: "running", workerId: WORKER })).toBe("pending");
   expect(await repository.phaseOf({ threadId: newId(), runId: newId() }, WORKER)).toBe("ended");
   const unlogged = async (run: QueuedRun) => {
@@ -459,7 +459,7 @@ test("how far a run is, is said as another process sees it", async () => {
       selector.runId,
     ]);
     const first = await repository.phaseOf(selector, WORKER);
-    // What the log refused of an earlier attempt says nothing of this one.
+    // A refused log of an earlier attempt says nothing about this attempt.
     await database.query("update threadloom.runs set attempt = attempt + 1 where run_id = $1", [
       selector.runId,
     ]);
@@ -469,9 +469,9 @@ test("how far a run is, is said as another process sees it", async () => {
   expect(await unlogged({ status: "running", workerId: newId() })).toEqual(["running-unlogged", "running"]);
 });
 
-describe("who reads a run", () => {
+describe("the reader of a run", () => {
   const NOBODY_ALONE = "00000000-0000-0000-0000-000000000000";
-  /** What the announcement of READER changes. */
+  /** The fields that the announcement of READER changes. */
   const announced = async (run: QueuedRun, readerId: string | null = null) => {
     await opened.aRun({ status: "running" });
     const selector = await opened.aRun(run);
@@ -482,20 +482,23 @@ describe("who reads a run", () => {
     return changed.get(runId);
   };
 
-  test.each(["pending", "running"])("stands in a run that is %s; of two neither", async (status) => {
-    expect(await announced({ status })).toEqual({ reader_id: READER });
-    expect(await announced({ status }, READER)).toBeUndefined();
-    expect(await announced({ status }, newId())).toEqual({ reader_id: NOBODY_ALONE });
-  });
+  test.each(["pending", "running"])(
+    "is stored in a run that is %s; of two readers neither is",
+    async (status) => {
+      expect(await announced({ status })).toEqual({ reader_id: READER });
+      expect(await announced({ status }, READER)).toBeUndefined();
+      expect(await announced({ status }, newId())).toEqual({ reader_id: NOBODY_ALONE });
+    },
+  );
 
-  test("doesn't stand in one that has ended, or that it executes itself", async () => {
+  test("isn't stored in an ended run, or in one that it executes itself", async () => {
     expect(await announced({ status: "success" })).toBeUndefined();
     expect(await announced({ status: "running", workerId: READER })).toBeUndefined();
     expect(await announced({ status: "running", workerId: newId() })).toEqual({ reader_id: READER });
   });
 });
 
-test("a run that may not wait is stored only if it starts at once, on an idle thread and on one of its own", async () => {
+test("a run that may not wait is stored only if it starts at once, on an idle thread or on a thread of its own", async () => {
   const elsewhere = { ...CLAIM, graphIds: ["another"] };
   for (const claim of [undefined, elsewhere]) {
     const run = aNewRun(await anIdleThread());

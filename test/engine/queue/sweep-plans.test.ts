@@ -8,10 +8,10 @@ import { EVERY_THREAD } from "../../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/* What every server asks again and again, in blocks that are read: with the statistics of a time when all runs had ended. */
+/* The blocks read by the statements that every server repeats, with statistics from a time when all runs had ended. */
 
 const RUNS = 5_000;
-/** Most of these statements read fewer than ten. Reading the runs, or those that wait, takes more. */
+/** Most of these statements read fewer than ten. Reading all runs, or all waiting ones, takes more. */
 const FEW_BLOCKS = 60;
 
 let fresh: FreshDatabase;
@@ -53,7 +53,7 @@ interface Plan {
   "Shared Read Blocks": number;
 }
 
-/** The blocks that the statements read in `work`, of which nothing stays. */
+/** The blocks that the statements in `work` read; they change nothing. */
 const blocksOf = async (work: (explaining: Database) => Promise<unknown>): Promise<number> => {
   let blocks = 0;
   const explain = async (queryable: Queryable, text: string, values: unknown[] = []) => {
@@ -87,14 +87,14 @@ const blocksOf = async (work: (explaining: Database) => Promise<unknown>): Promi
 const STATEMENTS: [string, (queue: Queue) => Promise<unknown>][] = [
   ["looks for the runs of dead servers that may not be tried again", (queue) => queue.listAbandoned(10)],
   ["looks for the runs of dead servers that may be tried again", (queue) => queue.requeueExpired(10)],
-  ["looks for runs behind others that nobody let start", (queue) => queue.advanceForgotten()],
-  ["looks for runs of later that are in the way", (queue) => queue.putBehind()],
+  ["looks for forgotten runs behind others", (queue) => queue.advanceForgotten()],
+  ["looks for scheduled runs that are in the way", (queue) => queue.putBehind()],
   ["lets the next run of a thread start", (queue) => queue.advance(threadId)],
 ];
-test.each(STATEMENTS)("%s without reading what has ended or waits", async (_, ask) => {
+test.each(STATEMENTS)("%s without reading ended or waiting runs", async (_, ask) => {
   const asking = (explaining: Database) =>
     ask(createQueue(explaining, { maxAttempts: 3, graphIds: ["agent"] }));
-  // The first reader of an index entry may have to look whether its row is dead.
+  // The first reader of an index entry may have to check whether its row is dead.
   await blocksOf(asking);
   expect(await blocksOf(asking)).toBeLessThan(FEW_BLOCKS);
 });

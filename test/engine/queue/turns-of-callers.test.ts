@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => opened.close());
 beforeEach(() => database.query("delete from threadloom.threads"));
 
-/** By chance one that waits may miss this many turns of some lanes once in more than 10^20 runs of the test. */
+/** The chance that a waiting run misses this many turns is below 1 in 10^20 runs of the test. */
 const TURNS = 200;
 
 const fill = async (
@@ -48,7 +48,7 @@ const callersOf = async (runIds: readonly string[]): Promise<string[]> =>
 const claimed = async (limit: number, from = queue): Promise<string[]> =>
   await callersOf((await from.claim(newId(), 10, limit)).map((run) => run.run_id));
 
-test("a caller with many runs keeps no other waiting, nor does a graph, nor do runs without a caller", async () => {
+test("a caller with many runs does not delay others, nor does a graph, nor do runs without a caller", async () => {
   await fill(900, { caller: "user:many" });
   await fill(1, { caller: "user:one" });
   await fill(1, { caller: "user:many", graph: "second" });
@@ -66,7 +66,7 @@ test("a caller with many runs keeps no other waiting, nor does a graph, nor do r
   ]);
 });
 
-test("one claim of several runs gives each caller a turn before any has a second", async () => {
+test("one claim of several runs gives each caller a first turn before any second one", async () => {
   for (const caller of ["user:a", "user:b", "user:c"]) await fill(20, { caller });
   expect((await claimed(3)).sort()).toEqual(["user:a test", "user:b test", "user:c test"]);
   expect((await claimed(6)).sort()).toEqual(
@@ -74,7 +74,7 @@ test("one claim of several runs gives each caller a turn before any has a second
   );
 });
 
-test("of more callers than a claim looks at, all have their turn", async () => {
+test("if there are more callers than a claim reads, each still gets a turn", async () => {
   const callers = Array.from({ length: 40 }, (_, index) => `user:${index}`);
   await database.query(
     `with thread as (
@@ -90,13 +90,13 @@ test("of more callers than a claim looks at, all have their turn", async () => {
   expect(begun.size).toBe(callers.length);
 });
 
-test("slots are filled from a single caller where no other waits", async () => {
+test("slots are filled from a single caller if no other waits", async () => {
   await fill(30, { caller: "user:many" });
   expect(await claimed(20)).toHaveLength(20);
   expect(await claimed(20)).toHaveLength(10);
 });
 
-test("graphs without anything to start keep no other from it, however many they are", async () => {
+test("graphs without a startable run do not delay others, however many they are", async () => {
   const graphIds = Array.from({ length: 30 }, (_, index) => `later ${index}`);
   for (const graph of graphIds) {
     await fill(1, { caller: null, graph });

@@ -10,7 +10,7 @@ import { lockUnfinished } from "../../../src/engine/queue/sql/lock-unfinished.ts
 import { ALL_RIGHTS } from "../../helpers/access.ts";
 import { openQueue, type OpenQueue } from "./open-queue.ts";
 
-/** The order of the attempts of a thread, whichever statement starts them, and however they come to their ends. */
+/** The order of a thread's attempts, whichever statement starts them, and however they end. */
 
 const ASSISTANT = newId();
 const WORKER = newId();
@@ -81,12 +81,12 @@ test("attempts are numbered from 1 in the order in which they begin", async () =
   const fourth = await createOnIdleThread(opened.database, ALL_RIGHTS, aNewRun(threadId), CLAIM);
   expect(fourth?.turn).toBe(4);
   await finished(fourth);
-  // Without a slot it begins when it is claimed.
+  // Without a slot the run begins when it is claimed.
   const fifth = await createOnIdleThread(opened.database, ALL_RIGHTS, aNewRun(threadId), undefined);
   expect([fifth?.turn, (await claimed()).turn]).toEqual([0, 5]);
 });
 
-test("a run that never began has a turn, resumable or not, and no attempt has the same", async () => {
+test("a run that never began has a turn of its own, resumable or not", async () => {
   const threadId = newId();
   const first = await createWithThread(opened.database, ALL_RIGHTS, aNewRun(threadId), CLAIM, undefined);
   const waiting = [];
@@ -119,7 +119,7 @@ test.each(["is handed back", "loses its worker"])(
   "an attempt that %s is followed by a later one",
   async (how) => {
     const threadId = newId();
-    // Older than the run that is executed, and due only when that waits again: it begins in between.
+    // Older than the running one, and due only when that waits again, so it begins in between.
     const late = await createWithThread(
       opened.database,
       ALL_RIGHTS,
@@ -153,7 +153,7 @@ test.each(["is handed back", "loses its worker"])(
   },
 );
 
-test("a run whose thread somebody has locked is left to the next sweep", async () => {
+test("a run whose thread is locked is left to the next sweep", async () => {
   const run = await opened.aRun({ attempt: 1, leaseFor: -1, workerId: newId() });
   await opened.database.transaction(async (transaction) => {
     await transaction.query("select from threadloom.threads where thread_id = $1 for no key update", [

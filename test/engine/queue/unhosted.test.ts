@@ -4,7 +4,7 @@ import { openHosting } from "../../../src/engine/queue/hosting.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { openQueue, type OpenQueue } from "./open-queue.ts";
 
-/** What the table of workers says of graphs, statement by statement. */
+/** The graphs in the table of workers, statement by statement. */
 
 let opened: OpenQueue;
 beforeAll(async () => {
@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 const hosting = (graphIds: string[] | undefined, processId = newId()) =>
   openHosting({ database: opened.database, processId, graphIds, logger: listeningLogger().logger });
-/** A worker that was seen so many seconds ago. */
+/** A worker last seen this many seconds ago. */
 const aWorker = async (graphIds: string[], secondsAgo: number): Promise<string> => {
   const workerId = newId();
   await opened.database.query(
@@ -33,12 +33,12 @@ const workers = async (): Promise<string[]> =>
   );
 const waits = (graph: string, more: object = {}) => opened.aRun({ graph, status: "pending", ...more });
 
-test("counted are runs that wait for a graph of no living worker, graph by graph", async () => {
+test("runs that wait for a graph of no living worker are counted by graph", async () => {
   await aWorker(["hosted", "also hosted"], 10);
   await aWorker(["silent"], 20);
   for (const graph of ["zeta", "alpha", "silent", "hosted", "also hosted", "zeta", "zeta"])
     await waits(graph);
-  // Not these: they wait for another run of their thread, or not at all.
+  // These are not counted: they wait for another run of their thread, or not at all.
   await waits("zeta", { behind: true });
   for (const graph of ["aaa behind only", "behind only"]) await waits(graph, { behind: true });
   await opened.aRun({ graph: "zeta", status: "running" });
@@ -53,7 +53,7 @@ test("counted are runs that wait for a graph of no living worker, graph by graph
   await close();
 });
 
-test("without any worker all that wait are counted, and nothing else", async () => {
+test("without any worker all waiting runs are counted, and nothing else", async () => {
   await waits("alpha");
   const { listUnhosted, close } = await hosting(undefined);
   expect(await listUnhosted()).toEqual([{ graph_id: "alpha", runs: 1 }]);
@@ -66,7 +66,7 @@ test("none are counted while nothing waits", async () => {
   await close();
 });
 
-test("a worker is there from its opening until it is closed; others are forgotten after an hour only", async () => {
+test("a worker is listed from its opening until it is closed; others are removed after an hour", async () => {
   const silent = await aWorker(["test"], 3_500);
   await aWorker(["test"], 3_700);
   const here = newId();
