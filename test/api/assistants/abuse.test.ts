@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startAssistants } from "../../helpers/parts.ts";
 
-/** Requests that are nearly right: the fields of the contract with values that may be anything. */
+/** Almost valid requests: the fields of the contract with arbitrary values. */
 
 let server: Awaited<ReturnType<typeof startAssistants>>;
 let assistantId: string;
@@ -75,7 +75,7 @@ const request = fc.record({
   ) as fc.Arbitrary<[string, string]>,
 });
 
-test("whatever is sent, the answer is a 2xx or a refusal in one sentence, never a fault of ours", async () => {
+test("any request gets a 2xx or a refusal in one sentence, never a 5xx", async () => {
   const drawn = fc.sample(request, REQUESTS);
   const send = async (one: (typeof drawn)[number]) => {
     const [method, path] = one.route;
@@ -111,7 +111,7 @@ test("whatever is sent, the answer is a 2xx or a refusal in one sentence, never 
   expect(server.lines.filter((line) => line.includes('"level":50'))).toEqual([]);
 });
 
-test("no attempt to inject SQL through filters, sorting or ids does anything", async () => {
+test("an attempt to inject SQL through filters, sorting or ids has no effect", async () => {
   const payloads = [
     "'; drop table assistants; --",
     "1 or 1=1",

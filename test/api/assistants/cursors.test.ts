@@ -3,7 +3,7 @@ import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
 
-/** Lists of assistants and of crons by a cursor: they share its code. */
+/** Lists of assistants and of crons share the code of cursors. */
 
 let server: TestServer;
 let api: Api;
@@ -16,7 +16,7 @@ afterAll(() => server.close());
 type Item = Record<string, string | null>;
 const cursorIn = (headers: Headers): string | undefined => headers.get("x-pagination-cursor") ?? undefined;
 
-/** Of 30 records, those with a number that three divides stay; the others are deleted or touched while a list is read. */
+/** Of 30 records, those with a number divisible by three stay. The others are deleted or changed while a list is read. */
 const LISTS = [
   {
     name: "assistants",
@@ -57,7 +57,7 @@ describe.each(LISTS)("$name", ({ name, path, id, keys, insert }) => {
   });
 
   test.each(keys.flatMap((key) => ["asc", "desc"].map((order) => [key, order])))(
-    "by %s, %s, are each listed once by a cursor, while others are changed and deleted",
+    "sorted by %s, %s, are each listed once with a cursor, while others are changed and deleted",
     async (sort_by, sort_order) => {
       const asked = { sort_by, sort_order };
       const before = (await search({ ...asked, limit: 100 })).body;
@@ -79,7 +79,7 @@ describe.each(LISTS)("$name", ({ name, path, id, keys, insert }) => {
     },
   );
 
-  test("have a cursor with every page but the last, and no count behind it", async () => {
+  test("return a cursor with every page but the last, and no total after the first page", async () => {
     const first = await search({ limit: 20 });
     expect(first.headers.get("x-pagination-total")).toBe("30");
     const second = await search({ limit: 20, cursor: cursorIn(first.headers) });

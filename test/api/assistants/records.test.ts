@@ -24,7 +24,7 @@ const create = async (body: object = {}) => {
   return answer.body;
 };
 
-/** The service of a server that has other graphs deployed, on the same database. */
+/** The service of a server with other graphs, on the same database. */
 const deployed = (graphIds: string[]) =>
   createAssistantService({
     database: server.database,
@@ -65,7 +65,7 @@ test("a new assistant has every field of the contract, and is at version 1", asy
   expect(read.body).toEqual(answer.body);
 });
 
-test("what is not given on creation is empty, and the name is Untitled", async () => {
+test("fields omitted at creation are empty, and the name is Untitled", async () => {
   const answer = await server.client.post("/assistants").send({ graph_id: "agent", unknown_field: 1 });
   expect(answer.body).toMatchObject({
     name: "Untitled",
@@ -78,19 +78,19 @@ test("what is not given on creation is empty, and the name is Untitled", async (
   expect(answer.body).not.toHaveProperty("unknown_field");
 });
 
-test("null counts as not given", async () => {
+test("null counts as omitted", async () => {
   const made = await create({ name: null, config: null, context: null, metadata: null, assistant_id: null });
   expect(made).toMatchObject({ name: "Untitled", config: {}, context: {}, metadata: {} });
   const withNulls = await create({ config: { configurable: null, tags: null, callbacks: null } });
   expect(withNulls.config).toEqual({ callbacks: null });
 });
 
-test("config and context may both be given and are kept apart", async () => {
+test("config and context may both be given and are stored separately", async () => {
   const made = await create({ config: { configurable: { a: 1 } }, context: { b: 2 } });
   expect(made).toMatchObject({ config: { configurable: { a: 1 } }, context: { b: 2 } });
 });
 
-test("a graph that is not deployed is a 404 that names it, and nothing is stored", async () => {
+test("an unknown graph causes a 404 that names it, and nothing is stored", async () => {
   const assistant_id = randomUUID();
   const answer = await server.client.post("/assistants").send({ graph_id: "nope", assistant_id });
   expect(answer.status).toBe(404);
@@ -112,13 +112,13 @@ test.each([
     "'config.recursion_limit': must be a number, not a string.",
   ],
   [{ graph_id: "agent", config: { tags: [1] } }, "'config.tags.0': must be a string, not an integer."],
-])("a body that does not validate is a 422 whose sentence names the field: %j", async (body, detail) => {
+])("an invalid body causes a 422 whose sentence names the field: %j", async (body, detail) => {
   const answer = await server.client.post("/assistants").send(body);
   expect(answer.body).toEqual({ detail });
   expect(answer.status).toBe(422);
 });
 
-test("an id that is taken is a 409, or the existing assistant if that is asked for", async () => {
+test("a duplicate id causes a 409, or returns the existing assistant if requested", async () => {
   const first = await create({ context: { a: 1 } });
   const again = { graph_id: "agent", assistant_id: first.assistant_id, context: { a: 2 } };
   const refused = await server.client.post("/assistants").send(again);
@@ -129,14 +129,14 @@ test("an id that is taken is a 409, or the existing assistant if that is asked f
   expect(kept.body).toEqual(first);
 });
 
-test("ids of any version and in any case are taken", async () => {
+test("ids of any UUID version and in any case are accepted", async () => {
   const assistant_id = "ABCDEF01-0000-0000-0000-000000000001";
   await create({ assistant_id });
   const read = await server.client.get(`/assistants/${assistant_id}`);
   expect(read.body.assistant_id).toBe(assistant_id.toLowerCase());
 });
 
-test("every graph has a system assistant from boot, under an id that clients can compute", async () => {
+test("every graph has a system assistant from the start, under an id that clients can compute", async () => {
   const answer = await server.client.get("/assistants/agent");
   expect(answer.body).toMatchObject({
     assistant_id: AGENT_ID,
@@ -154,7 +154,7 @@ test("every graph has a system assistant from boot, under an id that clients can
   );
 });
 
-test("replicas that boot at once make each system assistant once, and leave a user's version of it alone", async () => {
+test("replicas that start at once create each system assistant once, and keep a user's version of it", async () => {
   await server.database.query("delete from threadloom.assistants where assistant_id = $1", [AGENT_ID]);
   const boots = Array.from({ length: 8 }, (_, boot) =>
     server.assistants.system.ensure(
@@ -176,9 +176,9 @@ test("replicas that boot at once make each system assistant once, and leave a us
   expect((await server.client.get("/assistants/agent")).body).toEqual(changed.body);
 });
 
-describe("what a deployment says of the assistant of a graph", () => {
+describe("the configuration of a graph's assistant in langgraph.json", () => {
   const GRAPH = "told";
-  /** A start of a server whose langgraph.json says this. */
+  /** Starts a server whose langgraph.json contains this configuration. */
   const start = (said: { config?: JsonObject; context?: JsonObject; description?: string }) =>
     createAssistantService({
       database: server.database,
@@ -195,12 +195,12 @@ describe("what a deployment says of the assistant of a graph", () => {
     description: "One",
   };
 
-  test("is what it is made with, and is left alone where nothing was changed", async () => {
+  test("creates the assistant, and does not change it again while it stays the same", async () => {
     expect(await start(FIRST)).toEqual([]);
     const made = await told();
     expect(made).toMatchObject({ ...FIRST, version: 1, metadata: { created_by: "system" } });
     expect(made).not.toHaveProperty("defaults");
-    // In another order it says the same.
+    // The order of keys makes no difference.
     const again = { ...FIRST, config: { recursion_limit: 9, tags: ["a"] } };
     expect(await Promise.all([start(again), start(again)])).toEqual([[], []]);
     expect(await told()).toEqual(made);
@@ -210,7 +210,7 @@ describe("what a deployment says of the assistant of a graph", () => {
     { ...FIRST, config: {} },
     { ...FIRST, context: { tone: "cold" } },
     { ...FIRST, description: undefined },
-  ])("makes a new version where something was changed, once for all replicas: %j", async (said) => {
+  ])("creates a new version when it changes, once for all replicas: %j", async (said) => {
     await start(FIRST);
     const starts = await Promise.all(Array.from({ length: 4 }, () => start(said)));
     expect(starts.flat()).toEqual([GRAPH]);
@@ -227,7 +227,7 @@ describe("what a deployment says of the assistant of a graph", () => {
     expect(versions[1]).toMatchObject(FIRST);
   });
 
-  test("does not undo what a user has made of it, until something else is said", async () => {
+  test("does not overwrite a user's version until it changes", async () => {
     await start(FIRST);
     await server.client.patch(`/assistants/${GRAPH}`).send({ context: { tone: "mine" }, name: "Mine" });
     const mine = await told();
@@ -240,7 +240,7 @@ describe("what a deployment says of the assistant of a graph", () => {
   });
 });
 
-test("a graph id with a slash or a space is a reference too, percent-encoded", async () => {
+test("a graph id with a slash or a space is a valid reference, percent-encoded", async () => {
   await deployed(["team/my graph"]).system.ensure(THE_SERVER, ["team/my graph"]);
   const answer = await server.client.get(`/assistants/${encodeURIComponent("team/my graph")}`);
   expect(answer.status).toBe(200);
@@ -248,7 +248,7 @@ test("a graph id with a slash or a space is a reference too, percent-encoded", a
 });
 
 test.each(["nope", "a/b c", "😀", randomUUID()])(
-  "an unknown assistant is a 404 that names it: %j",
+  "an unknown assistant causes a 404 that names it: %j",
   async (reference) => {
     const path = `/assistants/${encodeURIComponent(reference)}`;
     const { client } = server;
@@ -300,7 +300,7 @@ test("an assistant whose graph is no longer deployed can be read, but not drawn"
   expect(drawing.body.detail).toBe("Graph 'retired' not found.");
 });
 
-test("deleting takes the assistant and all its versions away, once", async () => {
+test("deleting removes the assistant and all its versions, once", async () => {
   const { assistant_id } = await create();
   await server.client.patch(`/assistants/${assistant_id}`).send({ context: { a: 1 } });
   const answer = await server.client.delete(`/assistants/${assistant_id}?delete_threads=false`);
@@ -315,7 +315,7 @@ test("deleting takes the assistant and all its versions away, once", async () =>
   expect(left).toHaveLength(0);
 });
 
-test("the assistant that a graph's id stands for stays, with its threads, and with its graph", async () => {
+test("the system assistant of a deployed graph can't be deleted, and keeps its threads", async () => {
   const thread = randomUUID();
   await server.database.query(
     "insert into threadloom.threads (thread_id, metadata) values ($1, jsonb_build_object('assistant_id', $2::text))",
@@ -337,13 +337,13 @@ test("the assistant that a graph's id stands for stays, with its threads, and wi
   ).toHaveLength(1);
 });
 
-test("the assistant of a graph that is no longer deployed can be deleted", async () => {
+test("the system assistant of a graph that is no longer deployed can be deleted", async () => {
   await deployed(["withdrawn"]).system.ensure(THE_SERVER, ["withdrawn"]);
   expect((await server.client.delete("/assistants/withdrawn")).status).toBe(204);
   expect((await server.client.get("/assistants/withdrawn")).status).toBe(404);
 });
 
-test("its threads stay, unless their deletion is asked for; other assistants' threads stay in any case", async () => {
+test("its threads are deleted only if requested; other assistants' threads always stay", async () => {
   const addThreads = async (assistantId: string, count: number) => {
     await server.database.query(
       `insert into threadloom.threads (thread_id, metadata)

@@ -12,7 +12,7 @@ afterAll(async () => {
   await server.close();
 });
 
-test("the official client takes an assistant through its whole life", async () => {
+test("the official client creates, changes and deletes an assistant", async () => {
   const { assistants } = client;
   const made = await assistants.create({
     graphId: "two-step",
@@ -56,7 +56,7 @@ test("the official client reads a graph by its id", async () => {
   const drawing = await assistants.getGraph("two-step", { xray: true });
   expect(drawing.edges.length).toBeGreaterThan(1);
   for (const edge of drawing.edges) {
-    // The Python client builds its edge from these and fails on any other key.
+    // The Python client builds its edge from these keys and fails on any other.
     for (const key of Object.keys(edge)) expect(["source", "target", "data", "conditional"]).toContain(key);
   }
   expect(await assistants.getSchemas("two-step")).toMatchObject({ graph_id: "two-step" });
@@ -81,7 +81,7 @@ test("the official client pages through all assistants", async () => {
   expect(found.map(({ graph_id }) => graph_id).sort()).toEqual([...server.graphs.ids].sort());
 });
 
-test("without a key the official client learns that it needs one, and does not try again", async () => {
+test("without a key the official client gets an error that asks for one, and does not retry", async () => {
   const stranger = new Client({ apiUrl: server.url, apiKey: "wrong", callerOptions: { maxRetries: 3 } });
   await expect(stranger.assistants.search()).rejects.toMatchObject({ status: 403 });
 });

@@ -37,7 +37,7 @@ const count = async (body?: object): Promise<unknown> => {
   return (await (body === undefined ? request : request.send(body))).body;
 };
 
-test("without a body, everything is found, the newest first", async () => {
+test("without a body, a search returns everything, the newest first", async () => {
   expect(await namesOf()).toEqual(["Epsilon", "delta", "Gamma_ray", "beta 100%", "Alpha"]);
   expect(await count()).toBe(5);
 });
@@ -55,12 +55,12 @@ test.each([
   [{ metadata: { "it's": "quoted'; drop table assistants; --" } }, ["Epsilon"]],
   [{ metadata: { team: "blue" }, graph_id: "two-step", name: "gamma" }, ["Gamma_ray"]],
   [{ graph_id: null, name: null, metadata: null }, ["Epsilon", "delta", "Gamma_ray", "beta 100%", "Alpha"]],
-])("filters are met by what is found and what is counted: %j", async (filter, expected) => {
+])("searches and counts apply the filters: %j", async (filter, expected) => {
   expect(await namesOf(filter)).toEqual(expected);
   expect(await count(filter)).toBe(expected.length);
 });
 
-test("sorts by every field of the contract, both ways", async () => {
+test("sorts by every field of the contract, in both directions", async () => {
   expect(await namesOf({ sort_by: "created_at", sort_order: "asc" })).toEqual([
     "Alpha",
     "beta 100%",
@@ -77,7 +77,7 @@ test("sorts by every field of the contract, both ways", async () => {
   }
 });
 
-test("pages say how many there are, and where the next one starts if there is one", async () => {
+test("pages contain the total, and the offset of the next page if there is one", async () => {
   const first = await search({ limit: 2 });
   expect(first.headers["x-pagination-total"]).toBe("5");
   expect(first.headers["x-pagination-next"]).toBe("2");
@@ -95,7 +95,7 @@ test("pages say how many there are, and where the next one starts if there is on
   expect(none.headers["x-pagination-total"]).toBe("0");
 });
 
-test("pages together hold each assistant once, also where the sorted field is equal", async () => {
+test("the pages together contain each assistant once, also if the sorted field is equal", async () => {
   const found: string[] = [];
   for (let offset = 0; offset < 5; offset += 2) {
     const { body } = await search({ sort_by: "graph_id", limit: 2, offset, select: ["assistant_id"] });
@@ -104,7 +104,7 @@ test("pages together hold each assistant once, also where the sorted field is eq
   expect(found.sort()).toEqual([...ids].sort());
 });
 
-test("select leaves the fields that were asked for", async () => {
+test("select limits the fields", async () => {
   const { body } = await search({ name: "alpha", select: ["name", "created_at", "name"] });
   expect(body).toEqual([{ name: "Alpha", created_at: expect.stringMatching(/\+00:00$/) }]);
   const all = await search({ name: "alpha", select: [] });
@@ -123,7 +123,7 @@ test.each([
   [{ metadata: { "\ud800": 1 } }, /^'metadata': holds a NUL character or half a surrogate pair/],
   [{ graph_id: "\0" }, /^'graph_id': holds a NUL/],
   [{ name: "\udfff" }, /^'name': holds a NUL/],
-])("a search that does not validate is a 422 whose sentence names the field: %j", async (body, detail) => {
+])("an invalid search causes a 422 whose sentence names the field: %j", async (body, detail) => {
   const answer = await server.client.post("/assistants/search").send(body);
   expect(answer.status).toBe(422);
   expect(answer.body.detail).toMatch(detail);

@@ -24,7 +24,7 @@ const versionsOf = async (id: string, body: object = {}) => {
   return answer.body as { version: number; context: object; graph_id: string }[];
 };
 
-test("an update makes the next version and activates it", async () => {
+test("an update creates the next version and activates it", async () => {
   const first = await create({ context: { a: 1 } });
   const second = await patch(first.assistant_id, { context: { a: 2 } });
   expect(second).toMatchObject({ version: 2, context: { a: 2 }, created_at: first.created_at });
@@ -32,7 +32,7 @@ test("an update makes the next version and activates it", async () => {
   expect((await server.client.get(`/assistants/${first.assistant_id}`)).body).toEqual(second);
 });
 
-test("context and config are the body's, whole: keys that it leaves out are absent", async () => {
+test("context and config are replaced as a whole: omitted keys are absent", async () => {
   const { assistant_id } = await create({
     context: { model_name: "a", system_prompt: "b" },
     config: { tags: ["x"], configurable: { k: 1 } },
@@ -43,12 +43,12 @@ test("context and config are the body's, whole: keys that it leaves out are abse
   expect(Object.keys(second.config)).toEqual(["recursion_limit"]);
 });
 
-test("a body without context and config makes a version without them", async () => {
+test("a body without context and config creates a version without them", async () => {
   const { assistant_id } = await create({ context: { a: 1 }, config: { tags: ["x"] } });
   expect(await patch(assistant_id, { name: "Bob" })).toMatchObject({ name: "Bob", context: {}, config: {} });
 });
 
-test("name, description and graph stay unless given; metadata merges key by key", async () => {
+test("name, description and graph stay unless given; metadata is merged key by key", async () => {
   const { assistant_id } = await create({ description: "d", metadata: { a: 1, b: { c: 1 } } });
   const second = await patch(assistant_id, { context: {}, metadata: { b: { d: 2 }, e: null } });
   expect(second).toMatchObject({ name: "Ann", description: "d", graph_id: "agent" });
@@ -57,7 +57,7 @@ test("name, description and graph stay unless given; metadata merges key by key"
   expect(third).toMatchObject({ version: 3, graph_id: "two-step", name: "Bob", description: "" });
 });
 
-test("an update to a graph that is not deployed is refused and makes no version", async () => {
+test("an update to an unknown graph is refused and creates no version", async () => {
   const { assistant_id } = await create();
   const answer = await server.client.patch(`/assistants/${assistant_id}`).send({ graph_id: "nope" });
   expect(answer.status).toBe(404);
@@ -72,7 +72,7 @@ test("an update without a body is refused, since it would empty the context", as
   expect(answer.body.detail).toBe("The body: is required.");
 });
 
-test("a chosen version comes back with every field that it had, and the others are kept", async () => {
+test("a chosen version restores every field, and the other versions stay", async () => {
   const first = await create({
     description: "one",
     context: { a: 1 },
@@ -95,7 +95,7 @@ test("a chosen version comes back with every field that it had, and the others a
   expect((await versionsOf(id)).map(({ version }) => version)).toEqual([2, 1]);
 });
 
-test("after going back, the next update is numbered after the highest version", async () => {
+test("after a return to an older version, the next update is numbered after the highest version", async () => {
   const { assistant_id } = await create();
   await patch(assistant_id, { context: { v: 2 } });
   await patch(assistant_id, { context: { v: 3 } });
@@ -104,7 +104,7 @@ test("after going back, the next update is numbered after the highest version", 
   expect((await versionsOf(assistant_id)).map(({ version }) => version)).toEqual([4, 3, 2, 1]);
 });
 
-test("the version may stand in the query, too", async () => {
+test("the version may also be a query parameter", async () => {
   const { assistant_id } = await create();
   await patch(assistant_id, { context: { v: 2 } });
   const answer = await server.client.post(`/assistants/${assistant_id}/latest?version=1`);
@@ -112,7 +112,7 @@ test("the version may stand in the query, too", async () => {
 });
 
 test.each([99, 0, -1, 3_000_000_000, Number.MAX_SAFE_INTEGER])(
-  "a version that does not exist is a 404: %d",
+  "a version that does not exist causes a 404: %d",
   async (version) => {
     const { assistant_id } = await create();
     const answer = await server.client.post(`/assistants/${assistant_id}/latest`).send({ version });
@@ -126,14 +126,14 @@ test.each([
   [{ version: "1" }, "'version': must be a number, not a string."],
   [{ version: 1.5 }, "'version': must be an integer, not a number."],
   [{ version: true }, "'version': must be a number, not a boolean."],
-])("a version of the wrong type is a 422: %j", async (body, detail) => {
+])("a version of the wrong type causes a 422: %j", async (body, detail) => {
   const { assistant_id } = await create();
   const answer = await server.client.post(`/assistants/${assistant_id}/latest`).send(body);
   expect(answer.body).toEqual({ detail });
   expect(answer.status).toBe(422);
 });
 
-test("updates at once get distinct numbers without gaps, and the last one is active", async () => {
+test("concurrent updates get distinct numbers without gaps, and the last one is active", async () => {
   const { assistant_id } = await create();
   const made = await Promise.all(
     Array.from({ length: 20 }, (_, writer) => patch(assistant_id, { context: { writer } })),
@@ -150,7 +150,7 @@ test("updates at once get distinct numbers without gaps, and the last one is act
   }
 });
 
-test("updates and deletion at once leave no half of an assistant", async () => {
+test("concurrent updates and a deletion leave no part of an assistant", async () => {
   const { assistant_id } = await create();
   const answers = await Promise.all([
     ...Array.from({ length: 8 }, () =>

@@ -47,7 +47,7 @@ const search = assistantSearchBody.parse({});
 const all = assistantCountBody.parse({});
 const named = (id: string, version?: number) => expect.objectContaining({ assistant_id: id, version });
 
-test("who may see an assistant reads, searches, counts and changes it", async () => {
+test("a caller who may see an assistant can read, search, count and change it", async () => {
   expect(await service.records.get(me, MINE)).toEqual(named(MINE, 2));
   expect((await service.search.search(me, search)).items).toEqual([named(MINE, 2)]);
   expect(await service.search.count(me, all)).toBe(1);
@@ -68,7 +68,7 @@ test.each<[string, (by: Caller, id: string) => Promise<unknown>]>([
   ["asked for its schemas", (by, id) => service.graph.schemas(by, id)],
   ["asked for its subgraphs", (by, id) => service.graph.subgraphs(by, id, undefined, false)],
   ["deleted", (by, id) => service.records.remove(by, id, { withThreads: true })],
-])("who may not see an assistant is told that it is not there when it is %s", async (_what, ask) => {
+])("a caller who may not see an assistant gets a 404 when it is %s", async (_what, ask) => {
   await expect(ask(me, THEIRS)).rejects.toMatchObject({
     kind: "not_found",
     message: expect.stringContaining(THEIRS),
@@ -79,7 +79,7 @@ test.each<[string, (by: Caller, id: string) => Promise<unknown>]>([
   expect(deletedThreads).toEqual([]);
 });
 
-test("searches, counts and pages beyond the last leave out what is hidden", async () => {
+test("searches, counts and pages beyond the last omit hidden assistants", async () => {
   expect(await service.search.search(me, { ...search, offset: 5 })).toEqual({
     items: [],
     total: 1,
@@ -89,7 +89,7 @@ test("searches, counts and pages beyond the last leave out what is hidden", asyn
   expect(await service.search.count(caller("nobody"), all)).toBe(0);
 });
 
-test("the id of somebody else's assistant is taken, whether it may be there or not", async () => {
+test("the id of a hidden assistant is taken, with if_exists raise or do_nothing", async () => {
   const again = assistantCreateBody.parse({ graph_id: "agent", assistant_id: THEIRS });
   await expect(service.records.create(me, again)).rejects.toMatchObject({ kind: "conflict" });
   await expect(service.records.create(me, { ...again, if_exists: "do_nothing" })).rejects.toMatchObject({
@@ -97,7 +97,7 @@ test("the id of somebody else's assistant is taken, whether it may be there or n
   });
 });
 
-test("of an assistant's threads only those go with it that its caller may delete", async () => {
+test("only those of an assistant's threads are deleted with it that its caller may delete", async () => {
   const threads = {
     me: "00000000-0000-7000-8000-00000000000a",
     them: "00000000-0000-7000-8000-00000000000b",

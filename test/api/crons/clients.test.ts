@@ -6,7 +6,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 
-/** The crons of two lines of the SDK, from their creation to a run. */
+/** Two lines of the SDK create crons, which then run. */
 
 let server: TestServer;
 beforeAll(async () => {
@@ -19,7 +19,7 @@ afterAll(async () => {
 test.each([
   ["1.12.4", Client112],
   ["1.15", Client115],
-])("every method of the SDK's crons works: %s", async (line, Client) => {
+])("every cron method of the SDK works: %s", async (line, Client) => {
   const { crons, threads, runs } = new Client({ apiUrl: server.url });
   const metadata = { line };
   const { thread_id } = await threads.create();

@@ -4,7 +4,7 @@ import type { CronRecord } from "../../../src/api/crons/schemas.ts";
 import { apiOf, type Api, type Refusal } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 
-/** The records of crons; what they do is in firing.test.ts. */
+/** The records of crons; firing.test.ts tests their runs. */
 
 let server: TestServer;
 let api: Api;
@@ -37,7 +37,7 @@ const refused = async (fields: object, path = "/runs/crons") => {
 };
 const read = async (cronId: string) => (await api.get<CronRecord>(`/runs/crons/${cronId}`)).body;
 
-test("a cron is answered whole, with the time at which it is due", async () => {
+test("a cron is returned with all fields and its next time", async () => {
   const cron = await aCron({
     schedule: "30 9 * * MON-FRI",
     timezone: "Europe/Berlin",
@@ -79,13 +79,13 @@ test("a cron is answered whole, with the time at which it is due", async () => {
   expect(await read(cron.cron_id)).toEqual(cron);
 });
 
-test("a cron of a thread has that thread, and nothing is said of what becomes of it", async () => {
+test("a cron of a thread names the thread, and has no on_run_completed", async () => {
   const threadId = await api.aThread();
   const cron = await aCron({ on_run_completed: "keep" }, `/threads/${threadId}/runs/crons`);
   expect(cron).toMatchObject({ thread_id: threadId, on_run_completed: null });
 });
 
-test("what can't be kept is refused in one sentence", async () => {
+test("an invalid cron is refused in one sentence", async () => {
   const names = "@yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly";
   const fields = `'schedule': must have five fields (minute, hour, day of month, month, day of week) or be one of ${names}.`;
   for (const schedule of ["", "* * * *", "* * * * * *", "@reboot", "@every 5m", "2030-01-01T00:00:00"])
@@ -115,7 +115,7 @@ test("what can't be kept is refused in one sentence", async () => {
   expect((await api.remove(`/runs/crons/${missing}`)).status).toBe(404);
 });
 
-test("a change keeps what is left out, and finds the next time anew", async () => {
+test("a change keeps omitted fields, and computes the next time again", async () => {
   const cron = await aCron({ input: { a: 1 }, metadata: { a: 1, b: 1 }, end_time: "2100-01-01T00:00:00Z" });
   const patch = async (fields: object) =>
     (await api.patch<CronRecord>(`/runs/crons/${cron.cron_id}`, fields)).body;
@@ -155,7 +155,7 @@ test("a change keeps what is left out, and finds the next time anew", async () =
   expect(await read(cron.cron_id)).toEqual(before);
 });
 
-test("crons are searched, counted and sorted", async () => {
+test("crons can be searched, counted and sorted", async () => {
   const threadId = await api.aThread();
   const made: CronRecord[] = [];
   for (let index = 0; index < 3; index += 1)
@@ -202,7 +202,7 @@ test("crons are searched, counted and sorted", async () => {
   expect((await api.post("/runs/crons/count", { thread_id: threadId })).body).toBe(1);
 });
 
-test("a cron is deleted once, and with its thread", async () => {
+test("a cron is deleted once, and is deleted with its thread", async () => {
   const cron = await aCron();
   expect((await api.remove(`/runs/crons/${cron.cron_id}`)).status).toBe(204);
   expect((await api.remove(`/runs/crons/${cron.cron_id}`)).status).toBe(404);
@@ -212,7 +212,7 @@ test("a cron is deleted once, and with its thread", async () => {
   expect((await api.get(`/runs/crons/${ofThread.cron_id}`)).status).toBe(404);
 });
 
-test("a cron whose assistant is deleted stays, says so, and can't be enabled", async () => {
+test("a cron whose assistant is deleted stays, shows that, and can't be enabled", async () => {
   const { assistant_id } = (await api.post<{ assistant_id: string }>("/assistants", { graph_id: "agent" }))
     .body;
   const cron = await aCron({ assistant_id });

@@ -17,7 +17,7 @@ import { TEST_ENCRYPTION } from "../../helpers/encryption.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
 
-/** What fires crons, by itself: a server beside it answers requests and runs nothing. */
+/** The scheduler alone; a server beside it answers requests and executes nothing. */
 
 let server: TestServer;
 let api: Api;
@@ -102,7 +102,7 @@ const dyingAt = (point: FaultPoint): Faults => ({
   },
 });
 
-/** A cron that was due a second ago. */
+/** A cron that was due one second ago. */
 const aDueCron = async (fields: object = {}, path = "/runs/crons"): Promise<string> => {
   const { cron_id } = (
     await api.post<CronRecord>(path, { assistant_id: "agent", schedule: "0 0 1 1 *", ...fields })
@@ -127,7 +127,7 @@ const isDue = async (cronId: string): Promise<boolean> => {
   return next_run_date !== null && Date.parse(next_run_date) < Date.now();
 };
 
-test("a death before the commit leaves the cron due and no run, one after it a run and no due cron", async () => {
+test("a crash before the commit leaves the cron due and no run; one after it leaves a run and no due cron", async () => {
   const cronId = await aDueCron();
   const before = await aFiring({ faults: dyingAt("before-firing") });
   await expect(before.fire()).rejects.toThrow("Connection terminated");
@@ -140,7 +140,7 @@ test("a death before the commit leaves the cron due and no run, one after it a r
   expect([await isDue(cronId), await runsOf(cronId)]).toEqual([false, 1]);
 });
 
-test("a cron that can't be fired keeps no other from its time, and is tried again at its next", async () => {
+test("a cron that can't be fired does not delay others, and is tried again at its next time", async () => {
   const [bad, good] = [await aDueCron({ metadata: { bad: true } }), await aDueCron()];
   const { storeRuns, told } = await aFiring();
   const { fire, lines } = await aFiring({
@@ -160,7 +160,7 @@ test("a cron that can't be fired keeps no other from its time, and is tried agai
   expect(lines.filter((line) => line.includes(bad) && line.includes("a fault of ours"))).toHaveLength(1);
 });
 
-test("a cron whose thread somebody holds waits for it alone", async () => {
+test("a cron whose thread is locked waits alone", async () => {
   const [held, free] = [await api.aThread(), await api.aThread()];
   const crons = [
     await aDueCron({}, `/threads/${held}/runs/crons`),
@@ -178,14 +178,14 @@ test("a cron whose thread somebody holds waits for it alone", async () => {
   expect(await Promise.all(crons.map(runsOf))).toEqual([1, 1, 1]);
 });
 
-test("a thread that is deleted while its cron is fired takes the cron along, and nobody waits in a circle", async () => {
+test("a thread that is deleted while its cron is fired takes the cron along, without a deadlock", async () => {
   const threadId = await api.aThread();
   const cronId = await aDueCron({}, `/threads/${threadId}/runs/crons`);
   const { storeRuns } = await aFiring();
   let deleted: Promise<{ status: number }> | undefined;
   const { fire } = await aFiring({
     storeRuns: async (transaction, rights, requested) => {
-      // The cron is held by now. The deletion takes the thread and then waits for the cron.
+      // The cron is locked. The deletion locks the thread and then waits for the cron.
       deleted = api.remove(`/threads/${threadId}`);
       for (;;) {
         const [row] = await query<{ waits: boolean }>(
@@ -212,7 +212,7 @@ test("several crons of one thread are fired together, in order", async () => {
   expect(await fire()).toBe(true);
   expect(await Promise.all(crons.map(runsOf))).toEqual([1, 1, 1]);
   expect(told).toHaveLength(3);
-  // Runs are held back until all is fired and told, and not longer.
+  // Runs are held back only until all crons are fired and announced.
   expect(released).toEqual([3]);
   const [thread] = await query(
     server,
@@ -228,7 +228,7 @@ test("several crons of one thread are fired together, in order", async () => {
   expect(behind.map((run) => run["behind"])).toEqual([false, true, true]);
 });
 
-test("what is held at once has a bound in bytes", async () => {
+test("the runs held at once have a limit in bytes", async () => {
   const CRONS = 20;
   for (let index = 0; index < CRONS; index += 1) await aDueCron();
   await query(server, `update threadloom.crons set payload = '{"input": "' || repeat('x', 1000000) || '"}'`);
@@ -245,7 +245,7 @@ test("what is held at once has a bound in bytes", async () => {
   expect(row!.due).toBe(0);
 });
 
-test("the run of a cron is like one that was asked for, whatever its assistant and its thread add", async () => {
+test("the run of a cron equals a requested one, whatever its assistant and its thread add", async () => {
   const { assistant_id } = (
     await api.post<{ assistant_id: string }>("/assistants", {
       graph_id: "agent",
@@ -280,7 +280,7 @@ test("the run of a cron is like one that was asked for, whatever its assistant a
       "threads",
       ofThread,
     );
-    // Headers of the request that its graph is told of (`http.configurable_headers`): a cron has no request.
+    // Headers for the run's graph (`http.configurable_headers`): a cron has no request.
     return { ...rest, thread_metadata, thread_config, kwargs: { ...rest.kwargs, headers: undefined } };
   };
   const wanted = await stored("r.thread_id", threads[0]!);
@@ -290,7 +290,7 @@ test("the run of a cron is like one that was asked for, whatever its assistant a
   expect(thread_metadata).toEqual({ ...asked.metadata, cron_id: alone, ...ofThread });
   const { t: __, ...ofRun } = wanted.metadata;
   expect(metadata).toEqual({ ...ofRun, cron_id: alone });
-  // A thread that is made with its run has nothing that could be put back.
+  // A thread created with its run has no replaced values.
   const { replaced_metadata, metadata: ___, thread_metadata: ____, ...wantedRest } = wanted;
   expect(rest).toEqual({ ...wantedRest, replaced_metadata: {} });
   expect(replaced_metadata).toEqual({});
@@ -300,7 +300,7 @@ test("a run that can't be stored ends none of those that it would have replaced"
   const threadId = await api.aThread();
   const path = `/threads/${threadId}/runs`;
   const { run_id } = (await api.post<{ run_id: string }>(path, { assistant_id: "agent" })).body;
-  // As if another server executed it.
+  // Simulates a run that another server executes.
   await query(
     server,
     "update threadloom.runs set status = 'running', attempt = 1, started_at = now(), lease_until = now() + interval '1 hour', worker_id = gen_random_uuid() where run_id = $1",
@@ -309,7 +309,7 @@ test("a run that can't be stored ends none of those that it would have replaced"
   await aDueCron({ multitask_strategy: "rollback" }, `${path}/crons`);
   const { storeRuns } = await aFiring();
   const { fire } = await aFiring({
-    // As if the assistant were deleted between the look at it and the storing of its run.
+    // Simulates the deletion of the assistant after it was read and before its run is stored.
     storeRuns: async (transaction, rights, requested) =>
       await storeRuns(
         transaction,
@@ -322,7 +322,7 @@ test("a run that can't be stored ends none of those that it would have replaced"
   expect(row).toEqual({ cancel_action: null });
 });
 
-test("an assistant is deleted while its cron is being fired, and the cron is disabled afterwards", async () => {
+test("an assistant is deleted while its cron is fired, and the cron is disabled afterwards", async () => {
   const { assistant_id } = (await api.post<{ assistant_id: string }>("/assistants", { graph_id: "agent" }))
     .body;
   const cronId = await aDueCron({ assistant_id });

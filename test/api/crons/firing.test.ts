@@ -7,7 +7,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 
-/** Crons that are due, on servers that run them. Nobody waits for a full minute: tests put the due time into the table. */
+/** Due crons on servers that run them. Tests set the due time in the table, so they need not wait for a full minute. */
 
 let server: TestServer;
 let api: Api;
@@ -32,17 +32,17 @@ const aCron = async (fields: object = {}, path = "/runs/crons"): Promise<CronRec
   return body;
 };
 const read = async (cronId: string) => (await api.get<CronRecord>(`/runs/crons/${cronId}`)).body;
-/** Makes a cron due, `seconds` ago. */
+/** Makes a cron due, since `seconds`. */
 const makeDue = async (cronId: string, seconds = 0): Promise<void> => {
   await query(
     server,
     `update threadloom.crons set next_run_date = now() - $2 * interval '1 second' where cron_id = $1`,
     [cronId, seconds],
   );
-  // Whoever runs crons looks at once after a change, and else each second.
+  // A server that runs crons polls at once after a change, and otherwise each second.
   await api.patch(`/runs/crons/${cronId}`, {});
 };
-/** Once its time has been dealt with. */
+/** Waits until the due time was handled. */
 const untilAdvanced = async ({ cron_id, next_run_date }: CronRecord): Promise<CronRecord> =>
   await eventually(`cron ${cron_id} is advanced`, async () => {
     const cron = await read(cron_id);
@@ -51,7 +51,7 @@ const untilAdvanced = async ({ cron_id, next_run_date }: CronRecord): Promise<Cr
 const runsOf = async (cronId: string): Promise<RunRecord[]> =>
   (await api.post<RunRecord[]>("/runs/search", { metadata: { cron_id: cronId }, limit: 1_000 })).body;
 
-test("a cron runs on a thread of its own each time, which stays if it says so", async () => {
+test("a cron runs on a new thread each time, which stays if requested", async () => {
   const cron = await aCron({
     on_run_completed: "keep",
     metadata: { team: "a" },
@@ -95,7 +95,7 @@ test("a cron runs on a thread of its own each time, which stays if it says so", 
   expect(kept.map(({ thread_id }) => thread_id)).toEqual([second?.thread_id, first?.thread_id]);
 });
 
-test("the thread of a cron's run goes with it, unless it is kept", async () => {
+test("the thread of a cron's run is deleted with it, unless it is kept", async () => {
   for (const [fields, goes] of [
     [{}, true],
     [{ on_run_completed: "keep" }, false],
@@ -111,7 +111,7 @@ test("the thread of a cron's run goes with it, unless it is kept", async () => {
   }
 });
 
-test("a cron of a thread runs on it, one after the other", async () => {
+test("a cron of a thread runs on that thread, one run after the other", async () => {
   const threadId = await api.aThread();
   const path = `/threads/${threadId}/runs/crons`;
   const crons = [await aCron({ input: saying("one") }, path), await aCron({ input: saying("two") }, path)];
@@ -123,7 +123,7 @@ test("a cron of a thread runs on it, one after the other", async () => {
   expect(said.filter((text) => text === "one" || text === "two")).toHaveLength(2);
 });
 
-test("a busy thread is left alone by a cron that rejects, and interrupted by one that interrupts", async () => {
+test("a cron with reject leaves a busy thread alone, and one with interrupt interrupts it", async () => {
   const threadId = await api.aThread();
   const waiting = await api.aRun(threadId, {
     assistant_id: "agent",
@@ -143,7 +143,7 @@ test("a busy thread is left alone by a cron that rejects, and interrupted by one
   expect((await api.runs(threadId)).map(({ status }) => status)).toEqual(["success", "interrupted"]);
 });
 
-test("a cron that is due while its former run still waits makes no other, and the log says so once", async () => {
+test("a due cron whose previous run still waits creates no other, and the log says so once", async () => {
   const threadId = await api.aThread();
   const busy = { assistant_id: "sleep", input: { ...saying("busy"), milliseconds: 600_000 } };
   const running = await api.aRun(threadId, busy);
@@ -169,13 +169,13 @@ test("a cron that is due while its former run still waits makes no other, and th
   expect((await runsOf(cron.cron_id)).map(({ status }) => status)).toEqual(["success", "success"]);
 });
 
-test("a cron whose assistant was made anew under its id does not run that one, until somebody says so", async () => {
+test("a cron does not run a new assistant under its old assistant's id until it is enabled again", async () => {
   const anAssistant = { assistant_id: randomUUID(), graph_id: "agent" };
   await api.post("/assistants", anAssistant);
   const cron = await aCron({ assistant_id: anAssistant.assistant_id, on_run_completed: "keep" });
   await api.remove(`/assistants/${anAssistant.assistant_id}`);
   await api.post("/assistants", anAssistant);
-  // As a deletion leaves it that passes it over, since it is being fired at that moment.
+  // A deletion leaves this state when it skips a cron that is being fired.
   await query(
     server,
     "update threadloom.crons set enabled = true, error = null, next_run_date = now() where cron_id = $1",
@@ -193,7 +193,7 @@ test("a cron whose assistant was made anew under its id does not run that one, u
   expect(await runsOf(cron.cron_id)).toHaveLength(1);
 });
 
-test("one run makes up for all the times that were missed", async () => {
+test("one run replaces all missed times", async () => {
   const cron = await aCron({ schedule: "* * * * *", on_run_completed: "keep" });
   await makeDue(cron.cron_id, 3_600);
   const after = await eventually("the cron is advanced", async () => {
@@ -205,7 +205,7 @@ test("one run makes up for all the times that were missed", async () => {
   await api.remove(`/runs/crons/${cron.cron_id}`);
 });
 
-test("nothing is run once the time of a cron is over, or while it is disabled", async () => {
+test("nothing is run after the end time of a cron, or while it is disabled", async () => {
   const ending = await aCron({ end_time: "2100-01-01T00:00:00Z", on_run_completed: "keep" });
   await query(
     server,
@@ -222,7 +222,7 @@ test("nothing is run once the time of a cron is over, or while it is disabled", 
   expect([await runsOf(ending.cron_id), await runsOf(disabled.cron_id)]).toEqual([[], []]);
 });
 
-test("a cron that can't be read any more is disabled, says so, and keeps no other from its time", async () => {
+test("a cron that can't be read any more is disabled, shows that, and does not delay others", async () => {
   const broken = [await aCron(), await aCron()];
   await query(server, `update threadloom.crons set schedule = 'soon' where cron_id = $1`, [
     broken[0]!.cron_id,
@@ -238,7 +238,7 @@ test("a cron that can't be read any more is disabled, says so, and keeps no othe
     expect(await untilAdvanced(cron)).toMatchObject({ enabled: false, error: expect.stringMatching(/\w/) });
 });
 
-test("a cron of a graph that no process hosts waits for one that does", async () => {
+test("a cron of a graph without a host waits for a process that hosts it", async () => {
   const { assistant_id } = (await api.post<{ assistant_id: string }>("/assistants", { graph_id: "agent" }))
     .body;
   await query(server, `update threadloom.assistants set graph_id = 'elsewhere' where assistant_id = $1`, [
@@ -284,7 +284,7 @@ test("several servers run each of many crons once", async () => {
   }
 });
 
-test("a process that only answers requests leaves crons to one that works", async () => {
+test("a process that only answers requests leaves crons to a process with a worker", async () => {
   const quiet = await startTestServer({ role: "api" });
   try {
     const { body: cron } = await apiOf(quiet).post<CronRecord>("/runs/crons", {
@@ -293,7 +293,7 @@ test("a process that only answers requests leaves crons to one that works", asyn
     });
     const past = "2020-01-01T00:00:00.000+00:00";
     await query(quiet, "update threadloom.crons set next_run_date = $1", [past]);
-    // A change wakes whoever runs crons.
+    // A change wakes the server that runs crons.
     const changed = await apiOf(quiet).patch<CronRecord>(`/runs/crons/${cron.cron_id}`, {
       metadata: { a: 1 },
     });

@@ -6,7 +6,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 
-/** Crons that are due while their caller may have no further run, and callers who may have no further cron. */
+/** Due crons whose caller has reached the limit of runs, and callers who have reached the limit of crons. */
 
 let server: TestServer;
 beforeAll(async () => {
@@ -45,7 +45,7 @@ const runsOf = async (key: string, { cron_id }: CronRecord) =>
   await ask<RunRecord[]>(key, "POST", "/runs/search", { metadata: { cron_id }, limit: 1_000 });
 const fire = async (key: string, { cron_id, next_run_date }: CronRecord): Promise<CronRecord> => {
   await query(server, "update threadloom.crons set next_run_date = now() where cron_id = $1", [cron_id]);
-  // Whoever runs crons looks at once after a change.
+  // A server that runs crons polls at once after a change.
   await ask(key, "PATCH", `/runs/crons/${cron_id}`, {});
   return await eventually("the cron is advanced", async () => {
     const cron = await ask<CronRecord>(key, "GET", `/runs/crons/${cron_id}`);
@@ -55,7 +55,7 @@ const fire = async (key: string, { cron_id, next_run_date }: CronRecord): Promis
 const told = ({ cron_id }: CronRecord): string[] =>
   server.lines.filter((line) => line.includes(cron_id) && line.includes("as many runs wait"));
 
-test("a cron whose thread is full runs nothing, which is told once, and runs again when there is room", async () => {
+test("a cron whose thread is full runs nothing, which is logged once, and runs again when there is room", async () => {
   const { thread_id: threadId } = await ask<{ thread_id: string }>("a", "POST", "/threads", {});
   const waiting = await ask<RunRecord>("a", "POST", `/threads/${threadId}/runs`, LATER);
   const cron = await aCron("a", `/threads/${threadId}/runs/crons`);
@@ -69,9 +69,9 @@ test("a cron whose thread is full runs nothing, which is told once, and runs aga
   expect(await runsOf("a", cron)).toHaveLength(1);
 });
 
-test("two crons that are due at once on a thread with room for one run make one", async () => {
+test("two crons that are due at once on a thread with room for one run create one", async () => {
   const { thread_id: threadId } = await ask<{ thread_id: string }>("c", "POST", "/threads", {});
-  // Keeps the runs of the crons from starting and ending before both were fired.
+  // Prevents the crons' runs from starting and ending before both were fired.
   const busy = { assistant_id: "sleep", input: { messages: [], milliseconds: 600_000 } };
   await ask("c", "POST", `/threads/${threadId}/runs`, busy);
   const path = `/threads/${threadId}/runs/crons`;
@@ -87,7 +87,7 @@ test("two crons that are due at once on a thread with room for one run make one"
   expect((await Promise.all(crons.map((cron) => runsOf("c", cron)))).flat()).toHaveLength(1);
 });
 
-test("a cron runs nothing while as many runs wait for who made it as may", async () => {
+test("a cron runs nothing while its creator has reached the limit of waiting runs", async () => {
   const cron = await aCron("b", "/runs/crons");
   await fire("b", cron);
   await eventually("it has run", async () => (await runsOf("b", cron))[0]?.status === "success");
@@ -97,12 +97,12 @@ test("a cron runs nothing while as many runs wait for who made it as may", async
   expect(told(cron)).toHaveLength(1);
 });
 
-test("runs of crons count among the runs that a caller may have in a minute", async () => {
+test("runs of crons count for the caller's limit of runs per minute", async () => {
   const cron = await aCron("d", "/runs/crons");
   const isRefused = (): boolean =>
     server.lines.some((line) => line.includes(cron.cron_id) && line.includes("as many runs in a minute"));
   let due = 0;
-  // A run comes back every twelve seconds.
+  // The limit allows another run every twelve seconds.
   while (!isRefused() && due < 1_000) {
     await fire("d", cron);
     due += 1;
@@ -111,7 +111,7 @@ test("runs of crons count among the runs that a caller may have in a minute", as
   expect((await runsOf("d", cron)).length).toBeLessThan(due);
 });
 
-test("a caller has so many crons at most, and may make another one in the place of one", async () => {
+test("a caller has a maximum number of crons, and may create another after deleting one", async () => {
   const crons: CronRecord[] = [];
   for (let count = 0; count < 4; count += 1) crons.push(await aCron("e", "/runs/crons"));
   await expect(aCron("e", "/runs/crons")).rejects.toThrow("409");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readSchedule } from "../../../src/api/crons/schedule.ts";
 
-/** When a schedule is due, `count` times from a moment on. */
+/** The next `count` times of a schedule after a moment. */
 const times = (schedule: string, timezone: string | null, from: string, count: number): string[] => {
   const read = readSchedule(schedule, timezone);
   const found: string[] = [];
@@ -10,12 +10,12 @@ const times = (schedule: string, timezone: string | null, from: string, count: n
   return found;
 };
 
-test("without a time zone a schedule is in UTC, whatever the machine says", () => {
+test("without a time zone a schedule is in UTC, whatever the machine's zone", () => {
   expect(times("30 9 * * *", null, "2026-07-01T12:00:00Z", 1)).toEqual(["2026-07-02T09:30Z"]);
   expect(times("30 9 * * *", "America/New_York", "2026-07-01T12:00:00Z", 1)).toEqual(["2026-07-01T13:30Z"]);
 });
 
-test("the next time is after the one that is given, and a full minute", () => {
+test("the next time is after the given one, and a full minute", () => {
   expect(times("* * * * *", null, "2026-07-01T12:00:00.000Z", 1)).toEqual(["2026-07-01T12:01Z"]);
   expect(times("* * * * *", null, "2026-07-01T11:59:59.999Z", 2)).toEqual([
     "2026-07-01T12:00Z",
@@ -31,7 +31,7 @@ test("a local time that does not exist is replaced by the first one after it", (
   ]);
 });
 
-test("a local time that comes twice counts once, an interval goes on through both", () => {
+test("a local time that occurs twice counts once; an interval continues through both", () => {
   // 03:00 becomes 02:00 on October 25.
   expect(times("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", 2)).toEqual([
     "2026-10-25T00:30Z",
@@ -46,7 +46,7 @@ test("a local time that comes twice counts once, an interval goes on through bot
   ]);
 });
 
-test("either of day of month and day of week is enough where both are given", () => {
+test("with both day of month and day of week, either is enough", () => {
   expect(times("0 0 1 * MON", null, "2026-03-28T12:00:00Z", 3)).toEqual([
     "2026-03-30T00:00Z",
     "2026-04-01T00:00Z",
@@ -54,7 +54,7 @@ test("either of day of month and day of week is enough where both are given", ()
   ]);
 });
 
-test("names stand for schedules", () => {
+test("names can stand for schedules", () => {
   expect(times("@daily", null, "2026-03-28T12:00:00Z", 1)).toEqual(["2026-03-29T00:00Z"]);
   expect(times("@HOURLY", null, "2026-03-28T12:10:00Z", 1)).toEqual(["2026-03-28T13:00Z"]);
 });

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createScheduler } from "../../../src/api/crons/firing/scheduler.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/** When crons are looked for, by a clock that the tests turn. */
+/** When the scheduler polls for crons, with a clock that the tests advance. */
 
 beforeEach(() => {
   vi.useFakeTimers({ now: new Date("2026-01-01T00:00:30Z") });
@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A scheduler over a cron that is due at `due`. */
+/** A scheduler with a cron that is due at `due`. */
 const aScheduler = (due: () => Date | null) => {
   const looks: string[] = [];
   const fired: string[] = [];
@@ -34,7 +34,7 @@ const aScheduler = (due: () => Date | null) => {
   return { scheduler, looks, fired, fail: (times: number) => (failures = times) };
 };
 
-test("without crons the clock is looked at each full minute, and once a cron is made here", async () => {
+test("without crons the scheduler polls each full minute, and at once when a cron is created here", async () => {
   const { scheduler, looks } = aScheduler(() => null);
   scheduler.open();
   await vi.advanceTimersByTimeAsync(40_000);
@@ -45,7 +45,7 @@ test("without crons the clock is looked at each full minute, and once a cron is 
   await scheduler.close();
 });
 
-test("a cron is fired when it is due, and looked for each second before", async () => {
+test("a cron is fired when it is due; before that the scheduler polls each second", async () => {
   let due = new Date("2026-01-01T00:00:32.300Z");
   const { scheduler, looks, fired } = aScheduler(() => {
     const now = due;
@@ -59,7 +59,7 @@ test("a cron is fired when it is due, and looked for each second before", async 
   await scheduler.close();
 });
 
-test("a database that is away is asked again, soon", async () => {
+test("after a database failure the scheduler soon polls again", async () => {
   const { scheduler, looks, fail } = aScheduler(() => null);
   fail(3);
   scheduler.open();
@@ -68,7 +68,7 @@ test("a database that is away is asked again, soon", async () => {
   await scheduler.close();
 });
 
-test("nothing is looked for before it is opened, nor after it is closed", async () => {
+test("the scheduler does not poll before it is opened, or after it is closed", async () => {
   const { scheduler, looks } = aScheduler(() => null);
   scheduler.wake();
   await vi.advanceTimersByTimeAsync(120_000);

@@ -5,7 +5,7 @@ import { newId } from "../../../src/platform/lib/ids.ts";
 import { ownersOnly } from "../../helpers/access.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 
-/** A batch locks the threads of its runs; never those that its caller may not see. */
+/** A batch locks the threads of its runs, but never threads hidden from its caller. */
 
 const KEYS = { ann: "the-key-of-ann", bob: "the-key-of-bob" };
 type Owner = keyof typeof KEYS;
@@ -13,7 +13,7 @@ const ownerOf = (owner: Owner) => createHash("sha256").update(KEYS[owner]).diges
 
 let server: TestServer;
 beforeAll(async () => {
-  // Nobody executes runs here, so they wait.
+  // No worker executes runs here, so they wait.
   server = await startTestServer({
     apiKeys: Object.values(KEYS),
     authorize: async (caller, resource, action, value) =>
@@ -56,7 +56,7 @@ test.each([
   ["is named", {}, 404, "not found"],
   ["would be made", { if_not_exists: "create" }, 409, "already exists"],
 ])(
-  "a hidden thread that %s is refused at once, whatever holds it and its runs",
+  "a hidden thread that %s is refused at once, whatever locks it and its runs",
   async (_how, fields, status, words) => {
     const [hers, his] = [await aThread("ann"), await aThread("bob")];
     expect((await post("ann", `/threads/${hers}/runs`, run)).status).toBe(200);
@@ -73,7 +73,7 @@ test.each([
   },
 );
 
-test("a batch waits for the threads of its own, and is stored whole", async () => {
+test("a batch waits for the caller's own threads, and is stored whole", async () => {
   const his = [await aThread("bob"), await aThread("bob")];
   await other.query("select from threadloom.threads where thread_id = $1 for no key update", [his[0]]);
   const answer = post(

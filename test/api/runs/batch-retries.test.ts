@@ -9,8 +9,8 @@ import { threadlessRunBody } from "../../../src/api/runs/schemas.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { ALL_RIGHTS } from "../../helpers/access.ts";
 
-/** A moment that a whole server can't be stopped at: a batch was stored, its answer was lost, and a run of it is gone. */
-test("each run of a batch that is found after a lost answer is waited for as long as it was asked to wait", async () => {
+/** A moment at which a whole server cannot be paused: a batch was stored, its answer was lost, and one of its runs is gone. */
+test("each run of a batch that is found after a lost answer is waited for as requested", async () => {
   const [removed, soon, late] = [3_600, 0, 60].map((after_seconds) =>
     requestedRun(
       threadlessRunBody.parse({ assistant_id: "agent", input: {}, after_seconds }),

@@ -3,7 +3,7 @@ import { apiOf, saying, type Api, type Refusal, type Result } from "../../helper
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
 
-/** A thread of which a part is gone from the database: no graph's fault, and nobody's to read who calls the API. */
+/** A thread with a part missing in the database, which is no graph's fault; callers of the API must not read the details. */
 
 let server: TestServer;
 let other: TestServer;
@@ -17,7 +17,7 @@ beforeAll(async () => {
     input: saying("hello ".repeat(200)),
   });
   await query(server, "delete from threadloom.checkpoint_elements where thread_id = $1", [threadId]);
-  // It remembers nothing of what is gone.
+  // This server has nothing of the missing part in memory.
   other = await startTestServer({ connectionString: server.connectionString });
   api = apiOf(other);
 });
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const logged = (): string[] => other.lines.filter((line) => line.includes("StateStorageError"));
 
-test("a run on it fails with a neutral sentence, and the log says what is missing", async () => {
+test("a run on it fails with a neutral message, and the log names the missing part", async () => {
   const { body } = await api.post<Result>(`/threads/${threadId}/runs/wait`, {
     assistant_id: "counter",
     input: saying("more"),
@@ -43,7 +43,7 @@ test("a run on it fails with a neutral sentence, and the log says what is missin
 test.each([
   ["reading", "GET", undefined],
   ["updating", "POST", { values: { count: 1 } }],
-])("%s its state is a fault of the server, not of the request", async (_, method, body) => {
+])("%s its state causes a server error, not a refusal of the request", async (_, method, body) => {
   const before = logged().length;
   const path = `/threads/${threadId}/state`;
   const answer = await (method === "GET" ? api.get<Refusal>(path) : api.post<Refusal>(path, body));

@@ -5,7 +5,7 @@ import { apiOf, saying, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { openStream } from "../../helpers/server-sent-events.ts";
 
-/** Why a run was cancelled, as its record says. */
+/** A run's record shows why it was cancelled. */
 
 const LONG = { assistant_id: "sleep", input: { ...saying("begin"), milliseconds: 600_000 } };
 const SHORT = { assistant_id: "counter", input: {} };
@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 afterAll(() => server.close());
 
-/** A run in progress, and one that waits behind it. */
+/** A running run, and one that waits behind it. */
 const twoRuns = async (): Promise<{ threadId: string; running: RunRecord; waiting: RunRecord }> => {
   const threadId = await api.aThread();
   const running = await api.aRun(threadId, LONG);
@@ -32,7 +32,7 @@ const twoRuns = async (): Promise<{ threadId: string; running: RunRecord; waitin
 const reasonOf = async (threadId: string, run: RunRecord): Promise<string | null> =>
   (await api.untilRunIs(threadId, run.run_id, "interrupted")).cancel_reason;
 
-test("the SDK's reason `taken` is that of the run, whether it waited or was in progress", async () => {
+test("the SDK's reason `taken` is stored with the run, whether it waited or was running", async () => {
   const { threadId, running, waiting } = await twoRuns();
   expect(await api.run(threadId, waiting.run_id)).toMatchObject({ cancel_reason: null });
   for (const run of [waiting, running]) {
@@ -41,7 +41,7 @@ test("the SDK's reason `taken` is that of the run, whether it waited or was in p
   }
 });
 
-test("a request without a reason, one for several runs, a newer run and a client that has left are told apart", async () => {
+test("a request without a reason, one for several runs, a newer run and a disconnected client have different reasons", async () => {
   const single = await twoRuns();
   await api.cancel(single.threadId, single.waiting.run_id);
   await api.post("/runs/cancel", { run_ids: [single.running.run_id] });
@@ -63,7 +63,7 @@ test("a request without a reason, one for several runs, a newer run and a client
   expect(await reasonOf(threadId, left!)).toMatch(/^disconnected: /);
 });
 
-test("a run that nobody has cancelled has none, also one that stopped to ask or before a node", async () => {
+test("a run that was not cancelled has none, also one that stopped for an interrupt or before a node", async () => {
   const threadId = await api.aThread();
   await api.aFinishedRun(threadId, { ...SHORT, interrupt_before: "*" });
   await api.aFinishedRun(threadId, SHORT);
@@ -71,7 +71,7 @@ test("a run that nobody has cancelled has none, also one that stopped to ask or 
   expect(runs.map(({ cancel_reason }) => cancel_reason)).toEqual([null, null]);
 });
 
-test("lists and searches show it, and can be asked for nothing else", async () => {
+test("lists and searches show it, and select accepts no unknown field", async () => {
   const { threadId, waiting } = await twoRuns();
   await client.runs.cancel(threadId, waiting.run_id, true, "interrupt", { reason: "taken" });
   const shown = await client.runs.list(threadId, { status: "interrupted", select: ["cancel_reason"] });

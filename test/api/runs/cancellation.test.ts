@@ -47,7 +47,7 @@ const places = [
 ] as const;
 
 describe.each(places)("cancelling on %s", (where, place) => {
-  test("wait=1 answers 204 when the run has ended, interrupted, with its checkpoints kept", async () => {
+  test("with wait=1 answers 204 when the run has ended as interrupted, with its checkpoints kept", async () => {
     const { thread_id: threadId, run_id: runId } = await aRunInProgress();
     const start = performance.now();
     const answer = await place().cancel(threadId, runId, "wait=1&action=interrupt");
@@ -60,14 +60,14 @@ describe.each(places)("cancelling on %s", (where, place) => {
     expect(await api.thread(threadId)).toMatchObject({ status: "interrupted", interrupts: {} });
   });
 
-  test("wait=0 answers 202 at once, and the run ends soon", async () => {
+  test("with wait=0 answers 202 at once, and the run ends soon", async () => {
     const { thread_id: threadId, run_id: runId } = await aRunInProgress();
     const answer = await place().cancel(threadId, runId, "wait=0");
     expect(answer.status).toBe(202);
     await api.untilRunIs(threadId, runId, "interrupted");
   });
 
-  test("rollback leaves neither the run nor what it did", async () => {
+  test("with rollback removes the run and its changes", async () => {
     const { thread_id: threadId, run_id: runId } = await aRunInProgress();
     expect((await place().cancel(threadId, runId, "wait=1&action=rollback")).status).toBe(204);
     expect((await api.get(`/threads/${threadId}/runs/${runId}`)).status).toBe(404);
@@ -78,9 +78,9 @@ describe.each(places)("cancelling on %s", (where, place) => {
     ).toEqual([]);
   });
 
-  // Asked over another server it is heard of at the next heartbeat.
+  // A cancel over another server is received at the next heartbeat.
   test.skipIf(IS_PLAIN)(
-    "a run that does not listen is cut off, and nothing that it does later counts",
+    "cuts off a run that ignores its signal, and its later results do not count",
     async () => {
       const [deaf, next] = [`deaf, ${where}`, `next, ${where}`];
       const run = await aRunInProgress({ assistant_id: "gate", input: { label: deaf, deaf: true } });
@@ -96,7 +96,7 @@ describe.each(places)("cancelling on %s", (where, place) => {
       });
       await eventually("the next is at its gate", () => isAtGate(next));
       openGate(deaf);
-      // While this does the same, the deaf one does what it can.
+      // While this run takes its time, the other one tries to write.
       await api.aFinishedRun(await api.aThread(), { assistant_id: "counter", input: {} });
       openGate(next);
       expect(await after).toMatchObject({ done: [next] });
@@ -120,7 +120,7 @@ describe("cancelling", () => {
     expect(await freeSlots()).toBe(10);
   });
 
-  test("is nothing for a run that has ended, however often it is asked", async () => {
+  test("has no effect on an ended run, however often it is requested", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { assistant_id: "counter", input: {} });
     await api.join(threadId, run.run_id);
@@ -132,7 +132,7 @@ describe("cancelling", () => {
     expect([await api.run(threadId, run.run_id), await api.thread(threadId)]).toEqual(before);
   });
 
-  test("can be asked for by many at once", async () => {
+  test("may be requested by many callers at once", async () => {
     const { thread_id: threadId, run_id: runId } = await aRunInProgress();
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, index) =>
@@ -144,7 +144,7 @@ describe("cancelling", () => {
     expect((await api.thread(threadId)).status).not.toBe("busy");
   });
 
-  test("withdraws a run that waits, and leaves the one in progress alone", async () => {
+  test("withdraws a waiting run, and leaves the running one alone", async () => {
     const first = await aRunInProgress();
     const kept = await api.aRun(first.thread_id, { assistant_id: "counter", input: {} });
     const withdrawn = await other.aRun(first.thread_id, { assistant_id: "counter", input: {} });
@@ -163,7 +163,7 @@ describe("cancelling", () => {
     expect((await api.untilQuiet(first.thread_id)).status).toBe("idle");
   });
 
-  test("a thread that was failed stays failed when a run that only waited on it is withdrawn", async () => {
+  test("of a waiting run leaves a thread's error status", async () => {
     const threadId = await api.aThread();
     await api.aFinishedRun(threadId, { assistant_id: "failing", input: {} });
     const waiting = await api.aRun(threadId, { assistant_id: "counter", input: {}, after_seconds: 3_600 });
@@ -175,7 +175,7 @@ describe("cancelling", () => {
   test.each([
     ["withdrawn", "wait=1"],
     ["rolled back", "wait=1&action=rollback"],
-  ])("a thread that stopped before a node still has when a run that only waited is %s", async (_, way) => {
+  ])("of a waiting run that is %s leaves a thread interrupted before a node", async (_, way) => {
     const threadId = await api.aThread();
     await api.aFinishedRun(threadId, { assistant_id: "counter", input: {}, interrupt_before: "*" });
     const stopped = await api.thread(threadId);
@@ -191,7 +191,7 @@ describe("cancelling", () => {
   });
 
   test.each(["wait=perhaps", "action=pause", "reason=because", "reason=taken&action=rollback"])(
-    "refuses ?%s, naming it",
+    "refuses ?%s with a message that names it",
     async (query) => {
       const answer = await api.cancel(await api.aThread(), MISSING, query);
       expect(answer.status).toBe(422);
@@ -201,7 +201,7 @@ describe("cancelling", () => {
 });
 
 describe("cancelling several", () => {
-  test("by their ids", async () => {
+  test("works by ids", async () => {
     const runs = [await aRunInProgress(), await aRunInProgress(), await aRunInProgress()];
     const answer = await api.post("/runs/cancel", {
       thread_id: runs[0]?.thread_id,
@@ -219,7 +219,7 @@ describe("cancelling several", () => {
     }
   });
 
-  test("by their status, on one thread or on all", async () => {
+  test("works by status, on one thread or on all", async () => {
     const first = await aRunInProgress();
     const waiting = await api.aRun(first.thread_id, LONG);
     const elsewhere = await aRunInProgress();
@@ -235,7 +235,7 @@ describe("cancelling several", () => {
     [{ run_ids: [MISSING] }, 404],
     [{ run_ids: ["no-uuid"] }, 422],
     [{ status: "success" }, 422],
-  ])("%j is refused with %i", async (body, status) => {
+  ])("refuses %j with %i", async (body, status) => {
     const answer = await api.post<Refusal>("/runs/cancel", body);
     expect(answer.status).toBe(status);
     expect(answer.body.detail).toEqual(expect.any(String));
@@ -243,12 +243,12 @@ describe("cancelling several", () => {
 });
 
 describe("a thread whose waiting run is withdrawn", () => {
-  /** Behind this one nothing waits: a run that is due earlier is executed before it. */
+  /** A run that is due earlier is executed before this one, so no run waits behind it. */
   const aRunForLater = (threadId: string): Promise<RunRecord> =>
     api.aRun(threadId, { assistant_id: "two-step", input: saying("later"), after_seconds: 3_600 });
   const ASK = { assistant_id: "approval", input: saying("a refund") };
 
-  test.each(["interrupt", "rollback"])("is what the run before it has made of it (%s)", async (action) => {
+  test.each(["interrupt", "rollback"])("keeps the status from the run before it (%s)", async (action) => {
     const threadId = await api.aThread();
     const later = await aRunForLater(threadId);
     await api.aFinishedRun(threadId, ASK);
@@ -269,8 +269,8 @@ describe("a thread whose waiting run is withdrawn", () => {
   });
 });
 
-describe("a client that leaves", () => {
-  /** Asks and goes, as a closed browser does, once the run is there. */
+describe("a client that disconnects", () => {
+  /** Sends the request and disconnects once the run is there, like a closed browser. */
   const leave = async (path: string, method: string, body?: object): Promise<void> => {
     const abort = new AbortController();
     const answer = fetch(`${server.url}${path}`, {
@@ -295,7 +295,7 @@ describe("a client that leaves", () => {
     await api.untilRunIs(threadId, run?.run_id ?? "", "interrupted");
   });
 
-  test.each(["stream", "wait"])("does no harm on %s otherwise", async (way) => {
+  test.each(["stream", "wait"])("does not affect its run on %s otherwise", async (way) => {
     const threadId = await api.aThread();
     await leave(`/threads/${threadId}/runs/${way}`, "POST", {
       assistant_id: "sleep",
@@ -306,22 +306,19 @@ describe("a client that leaves", () => {
     await api.untilRunIs(threadId, run?.run_id ?? "", "success");
   });
 
-  test.each(["join", "stream"])(
-    "ends the run on %s if cancel_on_disconnect was said, and only then",
-    async (way) => {
-      const run = await aRunInProgress();
-      const path = `/threads/${run.thread_id}/runs/${run.run_id}/${way}`;
-      await leave(`${path}?cancel_on_disconnect=0`, "GET");
-      await leave(path, "GET");
-      const start = performance.now();
-      expect(await api.run(run.thread_id, run.run_id)).toMatchObject({ status: "running" });
-      await leave(`${path}?cancel_on_disconnect=${way === "join" ? "1" : "true"}`, "GET");
-      await api.untilRunIs(run.thread_id, run.run_id, "interrupted");
-      expect(performance.now() - start).toBeLessThan(PROMPTLY_MS);
-    },
-  );
+  test.each(["join", "stream"])("ends the run on %s only if cancel_on_disconnect was set", async (way) => {
+    const run = await aRunInProgress();
+    const path = `/threads/${run.thread_id}/runs/${run.run_id}/${way}`;
+    await leave(`${path}?cancel_on_disconnect=0`, "GET");
+    await leave(path, "GET");
+    const start = performance.now();
+    expect(await api.run(run.thread_id, run.run_id)).toMatchObject({ status: "running" });
+    await leave(`${path}?cancel_on_disconnect=${way === "join" ? "1" : "true"}`, "GET");
+    await api.untilRunIs(run.thread_id, run.run_id, "interrupted");
+    expect(performance.now() - start).toBeLessThan(PROMPTLY_MS);
+  });
 
-  test.each(["stream", "wait"])("before its run was stored ends it all the same (%s)", async (way) => {
+  test.each(["stream", "wait"])("before its run was stored ends it nevertheless (%s)", async (way) => {
     const threadId = await api.aThread();
     const holder = new pg.Client({ connectionString: server.connectionString });
     await holder.connect();

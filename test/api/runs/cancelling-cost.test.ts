@@ -9,14 +9,12 @@ import { EVERY_THREAD } from "../../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/*
- * What cancelling all of one's runs reads, in blocks, as PostgreSQL counts them: that does not depend on the machine.
- */
+/* The blocks that cancelling all own runs reads, as PostgreSQL counts them, do not depend on the machine. */
 
-/** Threads of others, on each of which a run waits. More than a caller may see whose own threads are looked at. */
+/** Other users' threads with a waiting run each. For a caller who sees more threads than this, a different query is used. */
 const WAITING = 24_000;
 const IDLE = 300;
-/** Reading the waiting runs takes more than `WAITING`, since each one's thread is looked at. */
+/** Reading the waiting runs takes more than `WAITING`, because each run's thread is checked. */
 const FEW_BLOCKS = 1_000;
 
 let fresh: FreshDatabase;
@@ -102,7 +100,7 @@ const pending = async (): Promise<number> => {
   return row?.count ?? 0;
 };
 
-describe("cancelling all of one's runs reads none of others", () => {
+describe("cancelling all own runs reads none of others", () => {
   test.each<["all" | "pending" | "running", string]>([
     ["all", "nobody"],
     ["pending", "nobody"],
@@ -116,7 +114,7 @@ describe("cancelling all of one's runs reads none of others", () => {
     expect(blocks).toBeLessThan(FEW_BLOCKS);
   });
 
-  test("of a user with some, whose runs alone are cancelled", async () => {
+  test("of a user with some, and cancels only those", async () => {
     const blocks = await blocksOf(async () => {
       expect(await cancelMany(sees({ owner: "me" }), { status: "all" })).toBe(3);
     });
@@ -139,7 +137,7 @@ describe("cancelling all of one's runs reads none of others", () => {
   });
 });
 
-test("of a user who sees most threads all runs are found by reading what is unfinished, a page at a time", async () => {
+test("for a user who sees most threads all runs are found by reading the unfinished ones in pages", async () => {
   const pages: number[] = [];
   const listening: Database = {
     ...database,

@@ -8,7 +8,7 @@ import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
 
-/** Runs that are looked up at a time. */
+/** The page size of the lookup. */
 const PAGE = 500;
 /** More than two batches. */
 const WAITING = 1_200;
@@ -34,7 +34,7 @@ afterAll(async () => {
   await fresh.drop();
 });
 
-/** On each thread one run in progress; on the first many that wait, on the others one. */
+/** One running run on each thread; many waiting ones on the first, one on each other. */
 beforeEach(async () => {
   threads = [newId(), newId(), newId()];
   const insert = `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, behind,
@@ -124,7 +124,7 @@ describe("cancelling many runs at once", () => {
     expect(statements).toBeLessThan(40);
   });
 
-  test("ends those of all threads, and forgets them where they are to be rolled back", async () => {
+  test("ends those of all threads, and removes the rolled back ones", async () => {
     expect(await cancellation().cancelMany(EVERY_THREAD, { status: "pending" }, "rollback")).toBe(
       WAITING + 2,
     );
@@ -135,13 +135,13 @@ describe("cancelling many runs at once", () => {
     expect(statements).toBeLessThan(40);
   });
 
-  test("asks all of those in progress to stop", async () => {
+  test("asks all running ones to stop", async () => {
     expect(await cancellation().cancelMany(EVERY_THREAD, { status: "running" }, "interrupt")).toBe(3);
     for (const threadId of threads) expect(await statuses(threadId)).toMatchObject({ "to be cancelled": 1 });
     expect(stopped).toHaveLength(3);
   });
 
-  test("asks each of those in progress once, however many there are", async () => {
+  test("asks each running one once, however many there are", async () => {
     const many = 2 * PAGE + 1;
     await database.query(
       `with made as (insert into threadloom.threads (thread_id, status, unfinished_runs)
@@ -154,7 +154,7 @@ describe("cancelling many runs at once", () => {
     expect([stopped.length, new Set(stopped).size]).toEqual([many + 3, many + 3]);
   });
 
-  test.each(["pending", "running"] as const)("of those that are named takes the %s ones", async (status) => {
+  test.each(["pending", "running"] as const)("with named ids cancels the %s ones", async (status) => {
     const runs = await database.query<{ run_id: string; status: string }>(
       "select run_id, status from threadloom.runs where thread_id = $1",
       [threads[1]],
@@ -170,7 +170,7 @@ describe("cancelling many runs at once", () => {
     expect(await statuses(threads[2])).toEqual({ running: 1, pending: 1 });
   });
 
-  test("lets what is left of a thread start when nothing of it runs any more", async () => {
+  test("lets the rest of a thread start when none of its runs is running", async () => {
     const threadId = threads[1];
     await database.query(
       "update threadloom.runs set status = 'pending', behind = false where thread_id = $1",

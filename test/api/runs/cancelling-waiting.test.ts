@@ -8,7 +8,7 @@ import { query } from "../../helpers/query.ts";
 let server: TestServer;
 let api: Api;
 beforeAll(async () => {
-  // Nobody executes anything, and nobody looks for lost runs: what waits goes on to wait.
+  // Without workers and sweeps, waiting runs keep waiting.
   server = await startTestServer({ role: "api", sweepSeconds: 3_600 });
   api = apiOf(server);
 });
@@ -23,7 +23,7 @@ const rowOf = async (runId: string) => {
   return row;
 };
 
-describe("a run that waits", () => {
+describe("a waiting run", () => {
   test("can't be cancelled through another thread", async () => {
     const [threadId, other] = [await api.aThread(), await api.aThread()];
     const run = await api.aRun(threadId, { assistant_id: "counter" });
@@ -32,7 +32,7 @@ describe("a run that waits", () => {
     expect(await rowOf(run.run_id)).toEqual({ status: "pending", cancel_action: null });
   });
 
-  test("is asked to stop, not ended, if a worker takes it at the very moment in which it is cancelled", async () => {
+  test("is asked to stop, not ended, if a worker takes it in the moment of its cancel", async () => {
     const run = await api.aRun(await api.aThread(), { assistant_id: "counter" });
     const worker = new pg.Client({ connectionString: server.connectionString });
     await worker.connect();
@@ -59,7 +59,7 @@ describe("a run that waits", () => {
     expect(await rowOf(run.run_id)).toEqual({ status: "running", cancel_action: "interrupt" });
   });
 
-  test("gives its thread the configuration back that it had replaced when it is rolled back", async () => {
+  test("restores the thread's configuration that it had replaced when it is rolled back", async () => {
     const threadId = await api.aThread();
     const withConfig = (tone: string) => ({ assistant_id: "counter", config: { configurable: { tone } } });
     await api.aRun(threadId, withConfig("before"));
@@ -79,7 +79,7 @@ describe("a run that waits", () => {
     expect(await rowOf(run.run_id)).toBeUndefined();
   });
 
-  test("takes the thread with it that was made for it, and no other", async () => {
+  test("removes the thread created for it, and no other", async () => {
     const other = await api.aThread();
     const run = (await server.client.post("/runs").send({ assistant_id: "counter" })).body as {
       thread_id: string;
@@ -92,7 +92,7 @@ describe("a run that waits", () => {
     expect(ids).not.toContain(run.thread_id);
   });
 
-  test("lets its thread live on from now, if that has a time to live", async () => {
+  test("restarts its thread's time to live, if it has one", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { assistant_id: "counter" });
     await query(

@@ -6,7 +6,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { openStream, readStream } from "../../helpers/server-sent-events.ts";
 
-/** Longer than any test: it ends by being cancelled. */
+/** Longer than any test: the run ends by a cancel. */
 const LONG = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
 const COUNT = { assistant_id: "counter", input: { count: 10 } };
 const RACERS = 20;
@@ -29,14 +29,14 @@ afterAll(async () => {
   await server.close();
 });
 
-/** A run that has surely begun. */
+/** A run that has begun. */
 const aRunInProgress = async (threadId: string, body: object = LONG): Promise<RunRecord> => {
   const run = await api.aRun(threadId, body);
   return await api.untilRunIs(threadId, run.run_id, "running");
 };
 
 describe("reject", () => {
-  test("answers 409 and stores nothing while a run is in progress, which completes", async () => {
+  test("answers 409 and stores nothing while a run is running, which completes", async () => {
     const threadId = await api.aThread();
     const first = await aRunInProgress(threadId, {
       assistant_id: "gate",
@@ -62,14 +62,14 @@ describe("reject", () => {
     expect(await api.run(threadId, first.run_id)).toMatchObject({ status: "success" });
   });
 
-  test("counts a run that still waits as one in progress", async () => {
+  test("counts a waiting run as unfinished", async () => {
     const threadId = await api.aThread();
     await api.aRun(threadId, { ...COUNT, after_seconds: 3_600 });
     const refused = await api.post(`/threads/${threadId}/runs`, { ...COUNT, multitask_strategy: "reject" });
     expect(refused.status).toBe(409);
   });
 
-  test("takes the run when the thread is free again, and does not touch other threads", async () => {
+  test("accepts the run when the thread is free again, and does not touch other threads", async () => {
     const [threadId, free] = [await api.aThread(), await api.aThread()];
     const first = await aRunInProgress(threadId);
     expect(await api.aFinishedRun(free, { ...COUNT, multitask_strategy: "reject" })).toMatchObject({
@@ -87,7 +87,7 @@ describe("reject", () => {
   test.each([
     ["one server", () => [api]],
     ["two servers on one database", () => [api, other]],
-  ])("lets one of twenty win that race on an idle thread of %s", async (_, servers) => {
+  ])("accepts one of twenty concurrent runs on an idle thread of %s", async (_, servers) => {
     const threadId = await api.aThread();
     const answers = await Promise.all(
       Array.from({ length: RACERS }, (_, index) =>
@@ -106,7 +106,7 @@ describe("reject", () => {
     expect(await api.untilRunIs(threadId, winner, "running")).toMatchObject({ run_id: winner });
   });
 
-  test("refuses all of twenty that race beside a run in progress, over two servers", async () => {
+  test("refuses all of twenty concurrent runs beside a running one, over two servers", async () => {
     const threadId = await api.aThread();
     const first = await aRunInProgress(threadId);
     const answers = await Promise.all(
@@ -123,7 +123,7 @@ describe("reject", () => {
     ]);
   });
 
-  test("lets one of twenty create a thread that is missing", async () => {
+  test("lets one of twenty concurrent runs create a missing thread", async () => {
     const threadId = crypto.randomUUID();
     const answers = await Promise.all(
       Array.from({ length: RACERS }, (_, index) =>
@@ -141,7 +141,7 @@ describe("reject", () => {
 });
 
 describe("enqueue", () => {
-  test("is what a run does unless it says otherwise, and keeps the order of creation", async () => {
+  test("is the default, and keeps the order of creation", async () => {
     const threadId = await api.aThread();
     const first = await aRunInProgress(threadId);
     const later: RunRecord[] = [];
@@ -160,7 +160,7 @@ describe("enqueue", () => {
     for (const run of later) expect(await api.run(threadId, run.run_id)).toMatchObject({ status: "success" });
   });
 
-  test("executes one at a time, also over two servers", async () => {
+  test("executes one run at a time, also over two servers", async () => {
     const threadId = await api.aThread();
     const runs = await Promise.all(
       Array.from({ length: RACERS }, (_, index) =>
@@ -169,12 +169,12 @@ describe("enqueue", () => {
     );
     expect(new Set(runs.map((run) => run.run_id)).size).toBe(RACERS);
     await api.untilQuiet(threadId);
-    // Two at a time would both have added to the same count.
+    // Two parallel runs would both have added to the same count.
     expect((await api.state(threadId)).values["count"]).toBe(RACERS);
     expect((await api.runs(threadId)).filter((run) => run.status === "success")).toHaveLength(RACERS);
   });
 
-  test("keeps the thread busy until the last one has ended", async () => {
+  test("keeps the thread busy until the last run has ended", async () => {
     const threadId = await api.aThread();
     const first = await aRunInProgress(threadId);
     const second = await api.aRun(threadId, LONG);
@@ -200,7 +200,7 @@ describe("enqueue", () => {
 });
 
 describe("interrupt", () => {
-  test("ends the one in progress as interrupted, keeps its checkpoints, and goes on from them", async () => {
+  test("ends the running run as interrupted, keeps its checkpoints, and continues from them", async () => {
     const threadId = await api.aThread();
     const first = await aRunInProgress(threadId, {
       assistant_id: "sleep",
@@ -220,7 +220,7 @@ describe("interrupt", () => {
     expect((await api.history(threadId)).map(({ metadata }) => metadata["run_id"])).toContain(first.run_id);
   });
 
-  test("ends those that wait, too, and is the next to run", async () => {
+  test("ends the waiting runs, too, and runs next", async () => {
     const threadId = await api.aThread();
     const first = await aRunInProgress(threadId);
     const waiting = [await api.aRun(threadId, COUNT), await other.aRun(threadId, COUNT)];
@@ -233,7 +233,7 @@ describe("interrupt", () => {
     expect((await api.untilQuiet(threadId)).status).toBe("idle");
   });
 
-  test("ends one that another server executes, and whoever joined it gets its answer", async () => {
+  test("ends a run of another server, and clients that joined the run get its answer", async () => {
     const threadId = await api.aThread();
     const first = await aRunInProgress(threadId, {
       ...LONG,
@@ -250,7 +250,7 @@ describe("interrupt", () => {
 });
 
 describe("rollback", () => {
-  test("leaves nothing of the one in progress: no run, no checkpoint, the thread as before it", async () => {
+  test("removes the running run and its checkpoints, and restores the thread", async () => {
     const threadId = await api.aThread();
     await api.aFinishedRun(threadId, { assistant_id: "counter", input: { count: 4 } });
     const before = await api.history(threadId);
@@ -276,7 +276,7 @@ describe("rollback", () => {
     expect(await api.thread(threadId)).toMatchObject({ status: "idle" });
   });
 
-  test("takes those that wait back, too, also on another server", async () => {
+  test("removes the waiting runs, too, also on another server", async () => {
     const threadId = await api.aThread();
     const first = await aRunInProgress(threadId);
     const waiting = await api.aRun(threadId, COUNT);
@@ -289,7 +289,7 @@ describe("rollback", () => {
     expect((await api.untilQuiet(threadId)).status).toBe("idle");
   });
 
-  test("gives an interrupted thread its question back", async () => {
+  test("restores the interrupt of an interrupted thread", async () => {
     const threadId = await api.aThread();
     await api.aFinishedRun(threadId, { assistant_id: "approval", input: saying("a refund") });
     const before = await api.thread(threadId);

@@ -4,7 +4,7 @@ import { apiOf, type Api, type Result, type ThreadRecord } from "../../helpers/a
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { factoryCalls, type FactoryCall } from "./graphs/calls.ts";
 
-/** The graph `reviewed` has a review by a person only where its factory is given a `reviewer`. */
+/** The graph `reviewed` has a review by a person only if its factory receives a `reviewer`. */
 
 const REVIEWED = { assistant_id: "reviewed", input: {} };
 const BY_ANN = { config: { configurable: { reviewer: "Ann" } } };
@@ -35,11 +35,11 @@ const anAssistant = async (fields: object): Promise<string> =>
   (await api.post<{ assistant_id: string }>("/assistants", { graph_id: "reviewed", ...fields })).body
     .assistant_id;
 
-describe("what a run was given to configure its graph by", () => {
+describe("the configuration of a run for its graph", () => {
   test.each([
     ["config", BY_ANN],
     ["context", { context: { reviewer: "Ann" } }],
-  ])("as %s is kept: a person's answer reaches the graph that asked", async (_, given) => {
+  ])("as %s is stored: a person's answer reaches the graph with the interrupt", async (_, given) => {
     const threadId = await aWaitingThread(given);
     const resumed = await api.aFinishedRun(threadId, {
       assistant_id: "reviewed",
@@ -52,7 +52,7 @@ describe("what a run was given to configure its graph by", () => {
     });
   });
 
-  test("is shown with the thread, without what is the server's or says where one run starts", async () => {
+  test("is shown with the thread, without the server's keys and without the start of one run", async () => {
     const threadId = await aWaitingThread({
       config: {
         tags: ["once"],
@@ -67,7 +67,7 @@ describe("what a run was given to configure its graph by", () => {
     });
   });
 
-  test("is kept by key, the newest of each", async () => {
+  test("is stored by key, the newest of each", async () => {
     const threadId = await aWaitingThread();
     for (const configurable of [{ tone: "warm", depth: 1 }, { tone: "cold" }, {}]) {
       await api.aFinishedRun(threadId, { ...REVIEWED, config: { configurable } });
@@ -79,7 +79,7 @@ describe("what a run was given to configure its graph by", () => {
     expect(factoryCalls().at(-1)?.configurable).toMatchObject({ reviewer: "Ann", tone: "cold", depth: 1 });
   });
 
-  test("stands between the assistant's and the next request's, and leaves the assistant its own", async () => {
+  test("ranks between the assistant's and the next request's, and does not change the assistant", async () => {
     const assistantId = await anAssistant({
       config: { configurable: { reviewer: "Ann", tone: "plain", depth: 1 } },
       context: { model: "small" },
@@ -108,7 +108,7 @@ describe("what a run was given to configure its graph by", () => {
     });
   });
 
-  test("goes with the run if that is rolled back", async () => {
+  test("is removed with the run by a rollback", async () => {
     const threadId = await api.aThread();
     await api.aFinishedRun(threadId, { ...REVIEWED, config: { configurable: { tone: "warm" } } });
     const { run_id: later } = await api.aRun(threadId, {
@@ -121,7 +121,7 @@ describe("what a run was given to configure its graph by", () => {
     expect(await configOf(threadId)).toEqual({ configurable: { tone: "warm" } });
   });
 
-  test("stays as it was before two runs that are rolled back one after the other", async () => {
+  test("is restored when two runs are rolled back one after the other", async () => {
     const threadId = await api.aThread();
     const [first, second] = [
       await api.aRun(threadId, { ...REVIEWED, ...BY_ANN, after_seconds: 3_600 }),
@@ -135,7 +135,7 @@ describe("what a run was given to configure its graph by", () => {
   });
 
   test.each([[{ if_not_exists: "create" }], [{ thread: "there" }]])(
-    "is kept at once with %j",
+    "is stored at once with %j",
     async (how) => {
       const threadId = "thread" in how ? await api.aThread() : crypto.randomUUID();
       await api.aRun(threadId, { ...REVIEWED, ...BY_ANN, ...how, after_seconds: 3_600 });
@@ -144,7 +144,7 @@ describe("what a run was given to configure its graph by", () => {
   );
 });
 
-describe("outside of a run a thread's graph is the one of its runs", () => {
+describe("outside of a run a thread uses the graph of its runs", () => {
   const ASKED = { next: ["review"], values: { draft: "A draft" } };
 
   test("in its state and its history", async () => {
@@ -178,7 +178,7 @@ describe("outside of a run a thread's graph is the one of its runs", () => {
     });
   });
 
-  test("in a copy of it", async () => {
+  test("in a copy", async () => {
     const threadId = await aWaitingThread();
     const { body: copy } = await api.post<ThreadRecord>(`/threads/${threadId}/copy`);
     expect(copy).toMatchObject({ status: "interrupted", config: BY_ANN.config });
@@ -189,7 +189,7 @@ describe("outside of a run a thread's graph is the one of its runs", () => {
     expect(resumed).toMatchObject({ answer: "a copy" });
   });
 
-  test("whatever stands in its metadata for an assistant", async () => {
+  test("whatever assistant its metadata name", async () => {
     const threadId = await aWaitingThread();
     for (const assistant_id of ["no id", crypto.randomUUID(), 7]) {
       await api.patch(`/threads/${threadId}`, { metadata: { assistant_id } });
@@ -198,7 +198,7 @@ describe("outside of a run a thread's graph is the one of its runs", () => {
   });
 });
 
-describe("a factory is told what its graph is for", () => {
+describe("a factory receives the purpose of its graph", () => {
   const lastCall = (): Pick<FactoryCall, "accessContext" | "executionRuntime"> | undefined => {
     const call = factoryCalls().at(-1);
     return call && { accessContext: call.accessContext, executionRuntime: call.executionRuntime };

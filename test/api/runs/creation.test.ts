@@ -31,7 +31,7 @@ interface Mirrored {
   metadata: Record<string, unknown>;
   tags: string[];
 }
-/** What the graph of a run saw of its config. */
+/** The config that the graph of a run received. */
 const mirrored = async (fields: object, threadFields: object = {}): Promise<Mirrored> => {
   const threadId = await api.aThread(threadFields);
   return (await api.aFinishedRun(threadId, {
@@ -45,7 +45,7 @@ const anAssistant = async (fields: object): Promise<string> =>
     .assistant_id;
 
 describe("creating a run", () => {
-  test("answers the run, and names it in Content-Location", async () => {
+  test("answers with the run, and names it in Content-Location", async () => {
     const threadId = await api.aThread();
     const { status, headers, body } = await api.post<RunRecord>(`/threads/${threadId}/runs`, {
       assistant_id: "two-step",
@@ -68,7 +68,7 @@ describe("creating a run", () => {
     expect(textsOf((await api.state(threadId)).values.messages)).toEqual(["hello", "first", "second"]);
   });
 
-  test("ends as success, with the thread idle and marked with graph and assistant", async () => {
+  test("ends as success, with the thread idle and its metadata naming graph and assistant", async () => {
     const threadId = await api.aThread({ metadata: { mine: 1 } });
     const run = await api.aRun(threadId, { assistant_id: "two-step", input: saying("hello") });
     await api.join(threadId, run.run_id);
@@ -80,7 +80,7 @@ describe("creating a run", () => {
     });
   });
 
-  test("takes an assistant by its id, by its graph's id, and by the id that the graph id stands for", async () => {
+  test("accepts an assistant by its id, by its graph's id, and by the system assistant's id", async () => {
     const own = await anAssistant({ name: "mine", context: { who: "me" } });
     const threadId = await api.aThread();
     const byGraph = await api.aRun(threadId, { assistant_id: "mirror", input: {} });
@@ -91,7 +91,7 @@ describe("creating a run", () => {
     expect(await api.join(threadId, byOwn.run_id)).toMatchObject({ context: { who: "me" } });
   });
 
-  test("without input goes on with an empty one where the graph allows it", async () => {
+  test("without input continues with an empty one if the graph allows that", async () => {
     const threadId = await api.aThread();
     const result = await api.aFinishedRun(threadId, { assistant_id: "counter", input: { count: 4 } });
     expect(result["count"]).toBe(5);
@@ -99,7 +99,7 @@ describe("creating a run", () => {
     expect(again["count"]).toBe(6);
   });
 
-  test("ignores fields and stream modes that it does not know", async () => {
+  test("ignores unknown fields and stream modes", async () => {
     const threadId = await api.aThread();
     const answer = await api.post<Result>(`/threads/${threadId}/runs/wait`, {
       assistant_id: "counter",
@@ -111,8 +111,8 @@ describe("creating a run", () => {
   });
 });
 
-describe("what the graph of a run sees", () => {
-  test("is the active version of its assistant: an update counts from the next run on, going back too", async () => {
+describe("the graph of a run receives", () => {
+  test("the active version of its assistant: an update applies from the next run on, also back to an old version", async () => {
     const id = await anAssistant({ name: "versioned", context: { style: "one", extra: true } });
     const context = async () => (await mirrored({ assistant_id: id })).context;
     expect(await context()).toEqual({ style: "one", extra: true });
@@ -122,7 +122,7 @@ describe("what the graph of a run sees", () => {
     expect(await context()).toEqual({ style: "one", extra: true });
   });
 
-  test("is the version that was active when the run was created, though it started later", async () => {
+  test("the version that was active at the run's creation, even if it started later", async () => {
     const id = await anAssistant({ name: "patient", context: { style: "one" } });
     const threadId = await api.aThread();
     const blocker = await api.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 60_000 } });
@@ -132,7 +132,7 @@ describe("what the graph of a run sees", () => {
     expect(await api.join(threadId, waiting.run_id)).toMatchObject({ context: { style: "one" } });
   });
 
-  test("is the assistant's config and metadata, under the thread's metadata and the request's", async () => {
+  test("the assistant's config and metadata, overridden by the thread's metadata and the request's", async () => {
     const id = await anAssistant({
       name: "configured",
       config: { tags: ["assistant"], configurable: { a: "assistant", b: "assistant" } },
@@ -151,7 +151,7 @@ describe("what the graph of a run sees", () => {
     expect(seen.tags).toEqual(["assistant"]);
   });
 
-  test("is the request's context over the assistant's, key by key", async () => {
+  test("the request's context over the assistant's, key by key", async () => {
     const id = await anAssistant({ name: "contextual", context: { a: 1, b: 1 } });
     const seen = await mirrored({ assistant_id: id, context: { b: 2 } });
     expect(seen.context).toEqual({ a: 1, b: 2 });
@@ -173,11 +173,11 @@ describe("what the graph of a run sees", () => {
     __pregel_checkpointer: {},
     mine: "kept",
   };
-  // A run's context is found in its configurable, too.
+  // A run's context is also in its configurable.
   test.each([
     ["config", { config: { configurable: SERVERS_KEYS } }],
     ["context", { context: { ...SERVERS_KEYS, checkpoint_id: MISSING } }],
-  ])("holds the run's own ids, and none of the server's keys that a client set as %s", async (_, fields) => {
+  ])("the run's own ids, and none of the server's keys that a client set as %s", async (_, fields) => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, {
       assistant_id: "mirror",
@@ -202,7 +202,7 @@ describe("what the graph of a run sees", () => {
   });
 });
 
-test("a thread is read, and found among others, whose graph's factory makes none without a run's config", async () => {
+test("a thread can be read and searched although its factory makes no graph without a run's config", async () => {
   const threadId = await api.aThread();
   const result = await api.aFinishedRun(threadId, {
     assistant_id: "particular",
@@ -215,7 +215,7 @@ test("a thread is read, and found among others, whose graph's factory makes none
   expect({ status, values: body[0]?.values }).toEqual({ status: 200, values: { text: "FRENCH" } });
 });
 
-describe("a run that can't be created", () => {
+describe("a run can't be created with", () => {
   const cases = [
     ["a missing thread", `/threads/${MISSING}/runs`, { assistant_id: "counter" }, 404, MISSING],
     [
@@ -258,7 +258,7 @@ describe("a run that can't be created", () => {
   });
 
   test.each(["", "/stream", "/wait"])(
-    "a missing assistant on a thread (runs%s) leaves the thread as it was",
+    "a missing assistant on a thread (runs%s), which leaves the thread unchanged",
     async (path) => {
       const threadId = await api.aThread();
       const before = await api.thread(threadId);
@@ -294,7 +294,7 @@ describe("a run that can't be created", () => {
 });
 
 describe("if_not_exists", () => {
-  test("create makes the thread that is missing, with the id that was asked for", async () => {
+  test("create creates a missing thread with the requested id", async () => {
     const threadId = crypto.randomUUID();
     const result = await api.aFinishedRun(threadId, {
       assistant_id: "counter",
@@ -305,7 +305,7 @@ describe("if_not_exists", () => {
     expect(await api.thread(threadId)).toMatchObject({ status: "idle", metadata: { graph_id: "counter" } });
   });
 
-  test("create uses the thread that exists", async () => {
+  test("create uses an existing thread", async () => {
     const threadId = await api.aThread();
     await api.aFinishedRun(threadId, { assistant_id: "counter", input: { count: 1 } });
     const result = await api.aFinishedRun(threadId, {
@@ -316,7 +316,7 @@ describe("if_not_exists", () => {
     expect(result["count"]).toBe(3);
   });
 
-  test("ten at once on a missing thread make one thread, and each of the runs is executed", async () => {
+  test("ten concurrent runs on a missing thread create one thread, and each run is executed", async () => {
     const threadId = crypto.randomUUID();
     const answers = await Promise.all(
       Array.from({ length: 10 }, () =>
@@ -332,7 +332,7 @@ describe("if_not_exists", () => {
     expect((await api.state(threadId)).values["count"]).toBe(10);
   });
 
-  test("a missing assistant makes no thread", async () => {
+  test("a missing assistant creates no thread", async () => {
     const threadId = crypto.randomUUID();
     const answer = await api.post(`/threads/${threadId}/runs`, {
       assistant_id: "nobody",
@@ -344,7 +344,7 @@ describe("if_not_exists", () => {
 });
 
 describe("after_seconds", () => {
-  test("delays the start, and created_at stays the moment of the request", async () => {
+  test("delays the start, and created_at stays the time of the request", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { assistant_id: "counter", input: {}, after_seconds: 1 });
     expect(run.status).toBe("pending");
@@ -370,7 +370,7 @@ describe("after_seconds", () => {
 });
 
 describe("the list of a thread's runs", () => {
-  test("is newest first, paged, filtered by status, and shows the fields asked for", async () => {
+  test("is newest first, paged, filtered by status, and shows the selected fields", async () => {
     const threadId = await api.aThread();
     const made: string[] = [];
     for (let index = 0; index < 4; index += 1) {
@@ -399,7 +399,7 @@ describe("the list of a thread's runs", () => {
     await api.cancel(threadId, waiting.run_id);
   });
 
-  test("belongs to its thread: a run can't be reached through another", async () => {
+  test("belongs to its thread: a run can't be reached through another one", async () => {
     const [threadId, other] = [await api.aThread(), await api.aThread()];
     const run = await api.aRun(threadId, { assistant_id: "counter", input: {} });
     await api.join(threadId, run.run_id);
@@ -420,14 +420,14 @@ describe("the list of a thread's runs", () => {
     [`/threads/${MISSING}/runs?limit=1001`, 422],
     [`/threads/${MISSING}/runs?offset=-1`, 422],
     [`/threads/${MISSING}/runs?status=done`, 422],
-  ])("%s is refused with %i", async (path, status) => {
+  ])("with %s is refused with %i", async (path, status) => {
     const answer = await api.get<Refusal>(path);
     expect(answer.status).toBe(status);
     expect(answer.body.detail).toEqual(expect.any(String));
   });
 });
 
-describe("a run that is missing", () => {
+describe("a missing run", () => {
   const path = `/runs/${MISSING}`;
   test.each([
     ["GET", path],
@@ -435,7 +435,7 @@ describe("a run that is missing", () => {
     ["GET", `${path}/stream`],
     ["POST", `${path}/cancel`],
     ["DELETE", path],
-  ])("%s is a 404 that names it", async (method, suffix) => {
+  ])("causes a 404 that names it: %s", async (method, suffix) => {
     const threadId = await api.aThread();
     const url = `/threads/${threadId}${suffix}`;
     const answer =
@@ -448,7 +448,7 @@ describe("a run that is missing", () => {
     expect(answer.body?.detail).toContain(MISSING);
   });
 
-  test("is a 404 by its id alone, too", async () => {
+  test("causes a 404 by its id alone, too", async () => {
     const answer = await api.get<Refusal>(`/runs/${MISSING}/stream`);
     expect(answer.status).toBe(404);
     expect(answer.body.detail).toContain(MISSING);
@@ -456,7 +456,7 @@ describe("a run that is missing", () => {
 });
 
 describe("deleting a run", () => {
-  test("removes one that has ended and leaves the thread's state", async () => {
+  test("removes an ended one and keeps the thread's state", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { assistant_id: "counter", input: {} });
     await api.join(threadId, run.run_id);
@@ -465,7 +465,7 @@ describe("deleting a run", () => {
     expect((await api.state(threadId)).values["count"]).toBe(1);
   });
 
-  test("withdraws one that waits", async () => {
+  test("withdraws a waiting one", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { assistant_id: "counter", input: {}, after_seconds: 3_600 });
     expect((await api.remove(`/threads/${threadId}/runs/${run.run_id}`)).status).toBe(204);
@@ -473,7 +473,7 @@ describe("deleting a run", () => {
     expect(await api.thread(threadId)).toMatchObject({ status: "idle" });
   });
 
-  test("refuses one in progress, which goes on", async () => {
+  test("refuses a running one, which continues", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 60_000 } });
     expect((await api.remove(`/threads/${threadId}/runs/${run.run_id}`)).status).toBe(409);

@@ -18,7 +18,7 @@ const ASSISTANT = newId();
 const OWN = { graph_id: "test", assistant_id: ASSISTANT };
 const BEFORE = { graph_id: "before" };
 
-/** A run of the assistant that found this on its thread, where it wrote its own over it. */
+/** A run whose assistant found this on its thread and wrote its own values over it. */
 const aRun = async (
   threadId: string,
   createdIn: number,
@@ -43,7 +43,7 @@ const aThread = async (): Promise<string> => {
 };
 const CONFIG = { configurable: { before: 1 } };
 
-/** The rows that are others afterwards than before, and without the run. */
+/** The rows that changed, without the run itself. */
 const changedBy = async (threadId: string, runId: string): Promise<Map<string, Record<string, unknown>>> => {
   const before = await opened.rows();
   await database.transaction((transaction) => forgetting(undefined).forgetRun(transaction, threadId, runId));
@@ -59,7 +59,7 @@ test.each<[string, Replaced, object]>([
   ],
   ["config alone", { config: CONFIG }, { metadata: { ...OWN, mine: 1 }, config: CONFIG }],
   ["metadata alone", { metadata: BEFORE }, { metadata: { ...BEFORE, mine: 1 } }],
-])("a run that is forgotten gives its thread %s back, and no other thread", async (_, replaced, expected) => {
+])("a removed run restores %s of its thread, and of no other thread", async (_, replaced, expected) => {
   const [threadId, other] = [await aThread(), await aThread()];
   const runId = await aRun(threadId, -10, replaced);
   await aRun(other, -5, replaced);
@@ -69,7 +69,7 @@ test.each<[string, Replaced, object]>([
   expect((await opened.rows()).has(runId)).toBe(false);
 });
 
-test("is left alone where another thread is named", async () => {
+test("it stays if the request names another thread", async () => {
   const [threadId, other] = [await aThread(), await aThread()];
   const runId = await aRun(threadId, -10, { metadata: BEFORE });
   expect(await changedBy(other, runId)).toEqual(new Map());
@@ -97,7 +97,7 @@ test.each<[string, Replaced, Replaced, { graph?: string; assistant?: string }, o
     { replaced_metadata: OWN, replaced_config: CONFIG },
   ],
   ["that found nothing new", {}, { metadata: OWN }, {}, undefined],
-])("the next run %s takes over what a forgotten one had found, and the thread stays", async (...row) => {
+])("the next run %s inherits the replaced values of a removed run, and the thread stays", async (...row) => {
   const [, forgotten, found, who, expected] = row;
   const [other, threadId] = [await aThread(), await aThread()];
   await aRun(other, -8, { metadata: OWN });

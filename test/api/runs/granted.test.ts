@@ -7,7 +7,7 @@ import { createEncryption } from "../../../src/platform/encryption/encryption.ts
 import { createRunGrants } from "../../../src/api/runs/creation/granted.ts";
 import { runBody } from "../../../src/api/runs/schemas.ts";
 
-/** What becomes of a request for a run that a handler of the project's changes. */
+/** Requests for runs that the project's handler changes. */
 
 interface Given {
   metadata: Record<string, unknown>;
@@ -34,7 +34,7 @@ const grant = async (body: ReturnType<typeof bodyOf>, handler: (value: Given) =>
   );
 };
 
-test("what is changed deep within a request is what the run is given, and the request stays as it was", async () => {
+test("a handler's change deep inside a request reaches the run, and the original request stays unchanged", async () => {
   const body = bodyOf();
   const before = structuredClone(body);
   const granted = await grant(body, ({ kwargs }) => {
@@ -48,7 +48,7 @@ test("what is changed deep within a request is what the run is given, and the re
   expect(body).toEqual(before);
 });
 
-test("what is changed deep within a request is held to what a client may send", async () => {
+test("a handler's change deep inside a request must be valid for a client, too", async () => {
   for (const change of [
     ({ kwargs }: Given) => (kwargs.config.configurable.model = "a\0b"),
     ({ kwargs }: Given) => (kwargs.config.recursion_limit = "many"),
@@ -56,7 +56,7 @@ test("what is changed deep within a request is held to what a client may send", 
     await expect(grant(bodyOf(), change)).rejects.toBeInstanceOf(HandlerError);
 });
 
-test("a handler that sets metadata alone leaves all else of the request as it is, without a copy", async () => {
+test("a handler that sets only metadata leaves the rest of the request as it is, without a copy", async () => {
   const body = bodyOf();
   const granted = await grant(body, (value) => {
     value.metadata = { ...value.metadata, owner: "alice" };

@@ -39,7 +39,7 @@ beforeAll(async () => {
       `insert into threadloom.threads (thread_id, metadata, interrupts) values ($1, $2, '{"task":[]}')`,
       [selector.threadId, { owner }],
     );
-    // A run's own metadata say nothing of who may see it.
+    // A run's own metadata do not decide who may see the run.
     await database.query(
       `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, metadata, multitask_strategy)
        values ($1, $2, gen_random_uuid(), 'agent', 'success', '{}', '{"owner":"me"}', 'enqueue')`,
@@ -55,7 +55,7 @@ afterAll(async () => {
   await fresh.drop();
 });
 
-describe("whoever may not see a thread reads none of its runs", () => {
+describe("a caller who may not see a thread cannot read its runs", () => {
   type Ask = (visibility: Visibility<"threads">, run: RunSelector) => Promise<unknown>;
   const totalOf = async (by: Visibility<"threads">, search: object) => {
     const { rows, total } = await searcher.page(by, runSearchBody.parse(search));
@@ -100,7 +100,7 @@ describe("whoever may not see a thread reads none of its runs", () => {
     expect(await ask(EVERY_THREAD, theirs)).toEqual(seen);
   });
 
-  test("by a page of all runs, and its total", async () => {
+  test("by a page of all runs, or its total", async () => {
     expect(await totalOf(me, {})).toEqual({ rows: 1, total: 1 });
     expect(await totalOf(me, { metadata: { owner: "me" } })).toEqual({ rows: 1, total: 1 });
     expect(await totalOf(EVERY_THREAD, {})).toEqual({ rows: 2, total: 2 });

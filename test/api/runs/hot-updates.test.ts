@@ -7,16 +7,16 @@ import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { query } from "../../helpers/query.ts";
 
 /*
- * An update of a row that changes no indexed column is "HOT": no index hears of it. PostgreSQL counts them, so the
- * figures don't depend on the machine. See docs/decisions/011-threads-updated-in-place.md.
+ * An update of a row that changes no indexed column is "HOT": it touches no index. PostgreSQL counts them, so the figures don't depend on
+ * the machine. See docs/decisions/011-threads-updated-in-place.md.
  */
 
 const TURNS = 8;
 const KINDS = [
   { metadata: { title: "A conversation" } },
-  // PostgreSQL compresses them in the row.
+  // PostgreSQL compresses these metadata in the row.
   { metadata: { notes: "word ".repeat(2_000) } },
-  // It keeps them apart from the row.
+  // PostgreSQL stores these metadata outside the row.
   { metadata: { notes: randomBytes(8_000).toString("base64") } },
   { ttl: { strategy: "delete", ttl: 60 } },
 ];
@@ -41,7 +41,7 @@ const counted = async (): Promise<Counted> => {
   return row ?? { updates: 0, hot: 0 };
 };
 
-/** With a server of its own: its connections tell what they have done when they end, at the latest. */
+/** Starts a server of its own, because connections report their statistics at the latest when they close. */
 const withServer = async <Result>(work: (api: Api) => Promise<Result>): Promise<Result> => {
   const server = await startTestServer({ connectionString: database.connectionString });
   try {
@@ -56,8 +56,8 @@ const turn = async (api: Api, threads: readonly string[]): Promise<void> => {
   await Promise.all(threads.map((threadId) => api.aFinishedRun(threadId, body)));
 };
 
-describe("a run on a thread that has run before", () => {
-  test("changes its thread's row twice without touching an index of it", async () => {
+describe("a run on a thread with earlier runs", () => {
+  test("changes its thread's row twice without touching an index", async () => {
     const threads = await withServer(async (api) => {
       const made = await Promise.all([...KINDS, ...KINDS].map((fields) => api.aThread(fields)));
       await turn(api, made);
@@ -76,7 +76,7 @@ describe("a run on a thread that has run before", () => {
       return found.updates >= before.updates + updates ? found : undefined;
     });
     expect(after.updates - before.updates).toBe(updates);
-    // Not all: the next ten minutes may begin meanwhile, or a page be full for a moment.
+    // Not all: the next ten minutes may begin meanwhile, or a page may be full for a moment.
     expect((after.hot - before.hot) / updates).toBeGreaterThan(0.8);
   });
 });

@@ -26,7 +26,7 @@ const resume = (threadId: string, value: unknown, more: object = {}): Promise<Re
 
 describe("a run that asks a person", () => {
   test.each(["a\u0000b", "half \ud800 pair"])(
-    "about what jsonb can't hold (%j) ends and can be answered",
+    "about a value that jsonb can't hold (%j) ends and can be answered",
     async (text) => {
       const threadId = await api.aThread();
       await api.aFinishedRun(threadId, { ...ASK, input: saying(text) });
@@ -36,7 +36,7 @@ describe("a run that asks a person", () => {
     },
   );
 
-  test("leaves the thread interrupted, with the question, wherever one looks", async () => {
+  test("leaves the thread interrupted, with the question in every view of it", async () => {
     const threadId = await anAskingThread();
     const [run] = await api.runs(threadId);
     expect(run?.status).toMatch(/^(success|interrupted)$/);
@@ -70,7 +70,7 @@ describe("a run that asks a person", () => {
     expect(namesOf(events)).not.toContain("error");
   });
 
-  test.each([["updates"], ["values"]])("shows it with the mode %s alone", async (mode) => {
+  test.each([["updates"], ["values"]])("shows it with only the mode %s", async (mode) => {
     const threadId = await api.aThread();
     const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {
       body: { ...ASK, stream_mode: mode },
@@ -79,7 +79,7 @@ describe("a run that asks a person", () => {
     expect(dataOf(events, mode).at(-1)).toHaveProperty("__interrupt__");
   });
 
-  test("streams nothing of the question to a reader that wants neither", async () => {
+  test("streams no question to a reader of neither mode", async () => {
     const threadId = await api.aThread();
     const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {
       body: { ...ASK, stream_mode: "custom" },
@@ -98,7 +98,7 @@ describe("an answer", () => {
     ["approve", "sent", SENT],
     ["reject", "rejected", "The draft was rejected; nothing was sent."],
     ["Hello!", "sent", "Sent: Hello!"],
-  ])("%j goes on where the graph stopped", async (answer, status, message) => {
+  ])("%j continues where the graph stopped", async (answer, status, message) => {
     const threadId = await anAskingThread();
     const result = await resume(threadId, answer);
     expect(result["status"]).toBe(status);
@@ -108,7 +108,7 @@ describe("an answer", () => {
     expect((await api.state(threadId)).next).toEqual([]);
   });
 
-  test("that is none makes the graph ask again", async () => {
+  test("that is invalid makes the graph ask again", async () => {
     const threadId = await anAskingThread();
     const again = await resume(threadId, { decision: "perhaps" });
     expect(again.__interrupt__).toMatchObject([{ value: { problem: "Not a decision." } }]);
@@ -116,13 +116,13 @@ describe("an answer", () => {
     expect((await resume(threadId, true))["status"]).toBe("sent");
   });
 
-  test("wins over an input that comes with it", async () => {
+  test("takes precedence over an input in the same request", async () => {
     const threadId = await anAskingThread();
     const result = await resume(threadId, true, { input: {} });
     expect(textsOf(result.messages)).toEqual(["a refund", SENT]);
   });
 
-  test("may come with a change of the state, and as RemoteGraph sends it", async () => {
+  test("may contain a change of the state, and works in RemoteGraph's form", async () => {
     const threadId = await anAskingThread();
     const result = await api.aFinishedRun(threadId, {
       assistant_id: "approval",
@@ -131,7 +131,7 @@ describe("an answer", () => {
     expect(textsOf(result.messages)).toEqual(["a refund", "Sent: Changed."]);
   });
 
-  test("may be a jump instead: goto __end__ leaves the question behind", async () => {
+  test("may be a jump instead: goto __end__ skips the question", async () => {
     const threadId = await anAskingThread();
     await api.aFinishedRun(threadId, {
       assistant_id: "approval",
@@ -142,7 +142,7 @@ describe("an answer", () => {
     expect(textsOf(thread.values?.messages)).toEqual(["a refund"]);
   });
 
-  test("can be another one in a fork: a run from before the question asks again", async () => {
+  test("can differ in a fork: a run from before the question asks again", async () => {
     const threadId = await anAskingThread();
     await resume(threadId, true);
     const before = (await api.history(threadId)).find(({ next }) => next[0] === "write");
@@ -161,7 +161,7 @@ describe("an answer", () => {
     expect(children).toHaveLength(2);
   });
 
-  test("on a thread that asks nothing ends without harm", async () => {
+  test("on a thread without a question ends normally", async () => {
     const threadId = await api.aThread();
     await api.aFinishedRun(threadId, { assistant_id: "counter", input: {} });
     const answer = await api.post<Result>(`/threads/${threadId}/runs/wait`, {
@@ -176,7 +176,7 @@ describe("an answer", () => {
 describe("static interrupts", () => {
   const twoStep = { assistant_id: "two-step", input: saying("go") };
 
-  test("interrupt_before stops before a node, and a run without input goes on", async () => {
+  test("interrupt_before stops before a node, and a run without input continues", async () => {
     const threadId = await api.aThread();
     const result = await api.aFinishedRun(threadId, { ...twoStep, interrupt_before: ["second"] });
     expect(textsOf(result.messages)).toEqual(["go", "first"]);
@@ -187,7 +187,7 @@ describe("static interrupts", () => {
     expect(await api.thread(threadId)).toMatchObject({ status: "idle" });
   });
 
-  test("interrupt_after stops after a node, and input null goes on", async () => {
+  test("interrupt_after stops after a node, and input null continues", async () => {
     const threadId = await api.aThread();
     await api.aFinishedRun(threadId, { ...twoStep, interrupt_after: ["first"] });
     expect((await api.state(threadId)).next).toEqual(["second"]);
@@ -207,7 +207,7 @@ describe("static interrupts", () => {
     expect(await api.thread(threadId)).toMatchObject({ status: "idle" });
   });
 
-  test("a stop in the stream is no error", async () => {
+  test("a stop causes no error in the stream", async () => {
     const threadId = await api.aThread();
     const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {
       body: { ...twoStep, interrupt_before: ["second"], stream_mode: ["updates"] },
@@ -218,7 +218,7 @@ describe("static interrupts", () => {
 });
 
 describe("a run from a checkpoint", () => {
-  test("forks: it goes on from there, and what came after stays in the history", async () => {
+  test("forks: it continues from there, and later checkpoints stay in the history", async () => {
     const threadId = await api.aThread();
     const counting = { assistant_id: "counter", input: { count: 10 } };
     await api.aFinishedRun(threadId, counting);
@@ -254,7 +254,7 @@ describe("a run from a checkpoint", () => {
     expect(textsOf(replayed.messages)).toEqual(["go", "first", "second"]);
   });
 
-  test("of a thread that is not its own is refused", async () => {
+  test("of another thread is refused", async () => {
     const [threadId, foreign] = [await api.aThread(), await api.aThread()];
     await api.aFinishedRun(foreign, { assistant_id: "counter", input: {} });
     const { checkpoint } = await api.state(foreign);

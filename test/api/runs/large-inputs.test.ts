@@ -4,7 +4,7 @@ import { createRunRepository } from "../../../src/api/runs/repository.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
 import { openQueue, type OpenQueue } from "../../engine/queue/open-queue.ts";
 
-/** Runs whose input has megabytes: no more of it is read than there is room for. */
+/** Runs whose input has megabytes: the server reads only as much as it has room for. */
 
 const MEGABYTE = 1_000_000;
 
@@ -35,7 +35,7 @@ const aRunOf = async (characters: number): Promise<{ threadId: string; runId: st
   return { threadId, runId };
 };
 
-test("room is asked for before a large input is read; a small one needs one statement", async () => {
+test("the server reserves room before it reads a large input; a small one needs one statement", async () => {
   const repository = createRunRepository(database);
   const asked: number[] = [];
   const whenLarge = (bytes: number): Promise<void> => {
@@ -52,7 +52,7 @@ test("room is asked for before a large input is read; a small one needs one stat
   expect(asked[0]).toBeGreaterThan(2 * MEGABYTE);
 });
 
-test("nothing large is read for who finds no room", async () => {
+test("nothing large is read for a caller without room", async () => {
   const run = await aRunOf(2 * MEGABYTE);
   const full = () => Promise.reject(new Error("full"));
   await expect(createRunRepository(database).findWithRoom(EVERY_THREAD, run, full)).rejects.toThrow("full");

@@ -3,15 +3,15 @@ import type { RunRecord } from "../../../src/api/runs/schemas.ts";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 
-/** Metadata, tags and configurations with thousands of names, of which a request has room. */
+/** Metadata, tags and configurations with thousands of names, as many as fit into a request. */
 
 const MANY = 5_000;
-/** As many as metadata take. */
+/** The maximum for metadata. */
 const MANY_METADATA = 2_000;
 const named = (prefix: string, count = MANY): Record<string, number> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, index]));
 const TAGS = Array.from({ length: MANY }, (_, index) => `tag-${index}`);
-/** Far more than it takes where the names are dealt with once, not with each message, on a busy machine, too. */
+/** Far longer than it takes if the names are handled once and not with each message, even on a busy machine. */
 const HELD_UP_MS = 10_000;
 const GREETING = { assistant_id: "agent", input: { messages: "hello" }, stream_mode: ["messages"] };
 
@@ -24,7 +24,7 @@ describe.each([
   beforeAll(async () => {
     server = await startTestServer({ graphProcesses });
     api = apiOf(server);
-    // What it loads at its first run is not measured.
+    // Loading at the first run is not measured.
     await textOf("/runs/stream", GREETING);
   });
   afterAll(() => server.close());
@@ -38,7 +38,7 @@ describe.each([
     return await answer.text();
   };
 
-  /** Milliseconds of the longest that a probe waited while this was done. */
+  /** The longest wait of a probe during this work, in milliseconds. */
   const longestProbe = async (done: Promise<unknown>): Promise<number> => {
     let isDone = false;
     const end = (): void => void (isDone = true);
@@ -59,7 +59,7 @@ describe.each([
     ["configurable", { config: { configurable: named("k") } }],
     ["context", { context: named("k") }],
   ])(
-    "with thousands of names in its %s streams messages while others are answered",
+    "with thousands of names in its %s streams messages while other requests are answered",
     async (_field, given) => {
       const body = {
         assistant_id: "agent",
@@ -75,7 +75,7 @@ describe.each([
     },
   );
 
-  test("keeps all of them, also those that its assistant and its thread brought, and is found by each", async () => {
+  test("keeps all names, also those of its assistant and its thread, and is found by each", async () => {
     const { body: assistant } = await api.post<{ assistant_id: string }>("/assistants", {
       graph_id: "agent",
       metadata: named("assistant", MANY_METADATA),

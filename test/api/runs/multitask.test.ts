@@ -6,7 +6,7 @@ const pending: UnfinishedRun = { runId: "pending", status: "pending" };
 
 describe("the decision about a run on a thread", () => {
   test.each(["reject", "enqueue", "interrupt", "rollback"] as const)(
-    "%s takes the run if nothing else is unfinished, and cancels nothing",
+    "%s accepts the run if nothing else is unfinished, and cancels nothing",
     (strategy) => {
       expect(decideMultitask(strategy, [])).toEqual({ kind: "accept", cancel: [] });
     },
@@ -16,11 +16,11 @@ describe("the decision about a run on a thread", () => {
     expect(decideMultitask("reject", unfinished)).toEqual({ kind: "reject" });
   });
 
-  test("enqueue takes the run and leaves the others alone", () => {
+  test("enqueue accepts the run and leaves the others alone", () => {
     expect(decideMultitask("enqueue", [running, pending])).toEqual({ kind: "accept", cancel: [] });
   });
 
-  test.each(["interrupt", "rollback"] as const)("%s ends the running one and those that wait", (strategy) => {
+  test.each(["interrupt", "rollback"] as const)("%s ends the running and the waiting ones", (strategy) => {
     expect(decideMultitask(strategy, [running, pending])).toEqual({
       kind: "accept",
       cancel: [

@@ -5,7 +5,7 @@ import { apiOf, saying, textsOf, type Api, type Refusal, type ThreadRecord } fro
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { namesOf, openStream } from "../../helpers/server-sent-events.ts";
 
-/** Runs of the paths that take no thread, whose bodies name one all the same. */
+/** Runs of the paths without a thread, whose bodies name one. */
 
 const MISSING = "0197aaaa-0000-7000-8000-000000000000";
 const HELLO = { assistant_id: "two-step", input: saying("hello") };
@@ -28,7 +28,7 @@ const textsOn = async (threadId: string) => textsOf((await api.state(threadId)).
 const found = async (metadata: object) =>
   (await api.post<ThreadRecord[]>("/threads/search", { metadata })).body.map(({ thread_id }) => thread_id);
 
-describe("a thread that a run creates", () => {
+describe("a thread created by a run", () => {
   test.each(["", "/wait", "/stream"])("has the run's metadata, by POST …/runs%s", async (way) => {
     const metadata = { owner: randomUUID() };
     const threadId = randomUUID();
@@ -42,7 +42,7 @@ describe("a thread that a run creates", () => {
     await api.untilQuiet(threadId);
   });
 
-  test("has them, too, where the run names none, or comes in a batch", async () => {
+  test("has them also if the run names no thread, or comes in a batch", async () => {
     const metadata = { owner: randomUUID() };
     const { body } = await batch(...[1, 2].map(() => ({ ...HELLO, metadata, on_completion: "keep" })), {
       ...HELLO,
@@ -54,7 +54,7 @@ describe("a thread that a run creates", () => {
     expect((await found(metadata)).sort()).toEqual(expected.sort());
   });
 
-  test("an existing thread keeps its own", async () => {
+  test("differs from an existing thread, which keeps its own metadata", async () => {
     const threadId = await api.aThread({ metadata: { mine: 1 } });
     await api.aFinishedRun(threadId, { ...HELLO, metadata: { run: 1 }, if_not_exists: "create" });
     expect((await api.thread(threadId)).metadata).toMatchObject({ mine: 1 });
@@ -78,7 +78,7 @@ describe("a run whose body names a thread", () => {
     expect(await textsOn(threadId)).toEqual(ANSWERED);
   });
 
-  test("goes on with what stands there, and from an earlier checkpoint if it says so", async () => {
+  test("continues from its state, or from the requested earlier checkpoint", async () => {
     const threadId = await api.aThread();
     await api.aFinishedRun(threadId, HELLO);
     const checkpoint = (await api.state(threadId)).checkpoint!;
@@ -93,7 +93,7 @@ describe("a run whose body names a thread", () => {
     expect(await textsOn(threadId)).toEqual([...ANSWERED, "again", "first", "second"]);
   });
 
-  test("follows the thread's rule for runs at the same time", async () => {
+  test("follows the thread's multitask strategy", async () => {
     const threadId = await api.aThread();
     await api.aRun(threadId, LATER);
     const refused = await api.post("/runs", { ...HELLO, thread_id: threadId, multitask_strategy: "reject" });
@@ -101,7 +101,7 @@ describe("a run whose body names a thread", () => {
     expect(await api.runs(threadId)).toHaveLength(1);
   });
 
-  test("makes it only if it says so, and leaves it there", async () => {
+  test("creates it only if requested, and keeps it", async () => {
     const missing = await api.post<Refusal>("/runs", { ...HELLO, thread_id: MISSING });
     expect([missing.status, missing.body.detail]).toEqual([404, expect.stringContaining(MISSING)]);
     const threadId = crypto.randomUUID();
@@ -114,14 +114,14 @@ describe("a run whose body names a thread", () => {
     expect(await textsOn(threadId)).toEqual(ANSWERED);
   });
 
-  test("is refused where that is no id", async () => {
+  test("is refused if the id is invalid", async () => {
     const { status, body } = await api.post<Refusal>("/runs", { ...HELLO, thread_id: "mine" });
     expect([status, body.detail]).toEqual([422, expect.stringContaining("thread_id")]);
   });
 });
 
 describe("a batch", () => {
-  test("puts each run on the thread that it names, in their order, and the others on threads of their own", async () => {
+  test("puts each run on its named thread, in order, and the others on threads of their own", async () => {
     const [one, two] = [await api.aThread(), await api.aThread()];
     const named = [two, undefined, one, two, null];
     const { status, body } = await batch(
@@ -141,7 +141,7 @@ describe("a batch", () => {
     expect(await textsOn(two)).toEqual(["0", "first", "second", "3", "first", "second"]);
   });
 
-  test("makes a missing thread once for two runs that may", async () => {
+  test("creates a missing thread once for two runs that may create it", async () => {
     const run = { ...HELLO, thread_id: crypto.randomUUID(), if_not_exists: "create" };
     const { body } = await batch(run, run);
     expect(body.map(({ thread_id }) => thread_id)).toEqual([run.thread_id, run.thread_id]);
@@ -164,7 +164,7 @@ describe("a batch", () => {
     expect(await api.runs(busy)).toHaveLength(1);
   });
 
-  test("ends what waits on a thread for a run that takes its place", async () => {
+  test("ends the waiting runs of a thread for a run that replaces them", async () => {
     const threadId = await api.aThread();
     const { run_id: waiting } = await api.aRun(threadId, LATER);
     const { body } = await batch({ ...HELLO, thread_id: threadId, multitask_strategy: "interrupt" });
@@ -174,7 +174,7 @@ describe("a batch", () => {
     expect(await textsOn(threadId)).toEqual(ANSWERED);
   });
 
-  test("never waits for another that names the same threads the other way round", async () => {
+  test("does not deadlock with a batch that names the same threads in reverse", async () => {
     const threads = await Promise.all(Array.from({ length: 20 }, () => api.aThread()));
     const runs = threads.map((thread_id) => ({ ...LATER, thread_id }));
     const answers = await Promise.all(

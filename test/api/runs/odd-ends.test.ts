@@ -15,13 +15,13 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 const odd = (way: unknown) => ({ assistant_id: "odd", input: { way } });
-/** The part of a state that says what failed. */
+/** The part of a state that contains the error. */
 interface Told {
   tasks: unknown[];
 }
 
-describe("what a graph throws", () => {
-  test("is told in ten thousand characters, in the result, the thread, its state and its history", async () => {
+describe("an error thrown by a graph", () => {
+  test("is cut to ten thousand characters in the result, the thread, its state and its history", async () => {
     const threadId = await api.aThread();
     const { __error__: error } = await api.aFinishedRun(threadId, odd(5_000_000));
     expect(error).toEqual({
@@ -38,7 +38,7 @@ describe("what a graph throws", () => {
   test.each([
     ["text", "only a text, isn't it?"],
     ["nothing", "undefined"],
-  ])("is told as it is if it is no error (%s)", async (way, message) => {
+  ])("is kept as it is if it is not an Error (%s)", async (way, message) => {
     const threadId = await api.aThread();
     const { __error__: error } = await api.aFinishedRun(threadId, odd(way));
     expect(error).toEqual({ error: "Error", message });
@@ -52,7 +52,7 @@ describe("what a graph throws", () => {
 describe("a value that contains itself", () => {
   const shown = { name: "self", own: "[Circular]", others: ["[Circular]"] };
 
-  test("is in the result of the run, in its events and in the state", async () => {
+  test("can be in the result of the run, in its events and in the state", async () => {
     const threadId = await api.aThread();
     expect(await api.aFinishedRun(threadId, odd("cycle"))).toEqual({ way: "cycle", value: shown });
     const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {

@@ -7,7 +7,7 @@ import { createResponseBudget, type ResponseBudget } from "../../../src/http/res
 import { answerPatiently } from "../../../src/api/runs/joining/patient-answer.ts";
 import { eventually } from "../../helpers/conditions.ts";
 
-/** Answers that are long in coming, and large when they come. */
+/** Answers that take long and are large. */
 
 const MEGABYTE = 1024 * 1024;
 const WARMTH_MS = 20;
@@ -41,7 +41,7 @@ beforeEach(async () => {
 });
 afterEach(() => app.close());
 
-/** Asks, and answers when the response has begun, with white space. */
+/** Sends the request, and resolves when the response has begun with white space. */
 const begun = async (): Promise<IncomingMessage> => {
   const response = await new Promise<IncomingMessage>((resolve) => void get(`${url}/late`, resolve));
   response.setEncoding("utf8");
@@ -49,7 +49,7 @@ const begun = async (): Promise<IncomingMessage> => {
   return response;
 };
 
-test("the head of an answer is there before the answer, whatever the rhythm of its white space", async () => {
+test("the headers of an answer arrive before the answer, whatever the interval of its white space", async () => {
   const response = await fetch(`${url}/never-warmed`);
   expect([response.status, response.headers.get("content-type")]).toEqual([
     200,
@@ -59,21 +59,21 @@ test("the head of an answer is there before the answer, whatever the rhythm of i
   expect(await response.json()).toEqual({ made: "afterwards" });
 });
 
-test("an answer that is taken slowly is whole JSON: nothing is put between its pieces", async () => {
+test("an answer that is read slowly is valid JSON, without white space inside its pieces", async () => {
   const response = await begun();
   let read = "";
   const stopAt = Date.now();
   answer.resolve(JSON.stringify({ text: "x".repeat(8 * MEGABYTE) }));
   for await (const piece of response) {
     read += piece as string;
-    // Slower than the rhythm of the white space, for some of the pieces.
+    // Slower than the interval of the white space, for some of the pieces.
     if (Date.now() - stopAt < 40 * WARMTH_MS) await new Promise((done) => setTimeout(done, 2 * WARMTH_MS));
     else await nextTurn();
   }
   expect((JSON.parse(read) as { text: string }).text).toHaveLength(8 * MEGABYTE);
 });
 
-test("an answer whose caller has left takes no room from others", async () => {
+test("an answer whose caller has disconnected takes no room from others", async () => {
   for (let caller = 0; caller < 4; caller += 1) {
     const response = await begun();
     const closed = new Promise((resolve) => response.once("close", resolve));

@@ -5,7 +5,7 @@ import { apiOf } from "../../helpers/api.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 
-/** What a caller is told whose runs would wait and are too many, and what is stored of that: nothing. */
+/** A caller at the limit of waiting runs gets this answer, and nothing is stored. */
 
 const [PER_THREAD, PER_CALLER, KEY_FACTOR] = [2, 4, 2];
 const KEYS = ["a", "b", "c", "d", "e", "f", "g", "h", "i"] as const;
@@ -50,14 +50,14 @@ const stored = async (): Promise<{ runs: string; threads: string; unfinished: st
     )
   )[0]!;
 
-/** A busy thread with as many runs that wait as a caller with a key may have there. */
+/** A busy thread with the maximum of waiting runs for a caller with a key. */
 const aFullThread = async (key: Key): Promise<string> => {
   const threadId = await aThread(key);
   for (let count = 0; count < OF_A_KEY.onThread; count += 1)
     expect((await ask(key, `/threads/${threadId}/runs`, LATER)).status).toBe(200);
   return threadId;
 };
-/** As many runs of a caller wait as may, on threads of their own. */
+/** Creates the maximum of waiting runs of a caller, on threads of their own. */
 const fill = async (key: Key): Promise<void> => {
   const runs = Array.from({ length: OF_A_KEY.ofCaller }, () => LATER);
   expect((await ask(key, "/runs/batch", runs)).status).toBe(200);
@@ -72,8 +72,8 @@ const expectRefused = async (answer: Response, detail: unknown): Promise<void> =
   expect(await answer.json()).toEqual({ detail });
 };
 
-describe("a thread on which as many runs wait as may", () => {
-  test("takes no more in any way, nothing of them is stored, and others' threads take theirs", async () => {
+describe("a thread with the maximum of waiting runs", () => {
+  test("refuses any other run without storing data; other threads accept theirs", async () => {
     const threadId = await aFullThread("a");
     const before = await stored();
     for (const path of ["runs", "runs/wait", "runs/stream"])
@@ -87,14 +87,14 @@ describe("a thread on which as many runs wait as may", () => {
     expect((await ask("a", `/threads/${await aThread("a")}/runs/wait`, NOW)).status).toBe(200);
   });
 
-  test("takes a run that ends those that wait", async () => {
+  test("accepts a run that ends the waiting ones", async () => {
     const threadId = await aFullThread("b");
     const run = { ...NOW, multitask_strategy: "interrupt" };
     expect((await ask("b", `/threads/${threadId}/runs/wait`, run)).status).toBe(200);
     expect((await ask("b", `/threads/${threadId}/runs`, LATER)).status).toBe(200);
   });
 
-  test("does not count the run that is running", async () => {
+  test("does not count the running run", async () => {
     const threadId = await aThread("c");
     const busy = { assistant_id: "sleep", input: { messages: [], milliseconds: 600_000 } };
     const { run_id: runId } = (await (await ask("c", `/threads/${threadId}/runs`, busy)).json()) as {
@@ -131,8 +131,8 @@ describe("a thread on which as many runs wait as may", () => {
   });
 });
 
-describe("a caller of whose runs as many wait as may, on all servers together", () => {
-  test("is refused each that would wait, whichever server is asked, and nothing of it is stored", async () => {
+describe("a caller at the limit of waiting runs, over all servers together", () => {
+  test("is refused each run that would wait, on any server, and nothing of it is stored", async () => {
     await fill("e");
     const before = await stored();
     for (const one of [server, replica])
@@ -146,14 +146,14 @@ describe("a caller of whose runs as many wait as may, on all servers together", 
     expect(await stored()).toEqual(before);
   });
 
-  test("may create runs that start at once, and others may create what they want", async () => {
+  test("may create runs that start at once, and other callers are not limited", async () => {
     await fill("f");
     expect((await ask("f", "/runs/wait", NOW)).status).toBe(200);
     expect((await ask("f", `/threads/${await aThread("f")}/runs/wait`, NOW)).status).toBe(200);
     expect((await ask("g", "/runs", LATER)).status).toBe(200);
   });
 
-  test("has all of a batch refused, if one of it is too much", async () => {
+  test("has a whole batch refused if one run is too many", async () => {
     const many = (length: number) => Array.from({ length }, () => LATER);
     expect((await ask("h", "/runs/batch", many(OF_A_KEY.ofCaller - 1))).status).toBe(200);
     const before = await stored();
@@ -162,7 +162,7 @@ describe("a caller of whose runs as many wait as may, on all servers together", 
     expect((await ask("h", "/runs/batch", many(1))).status).toBe(200);
   });
 
-  test("is not one of many who ask at the same time to go far beyond", async () => {
+  test("can't exceed the limit far with many concurrent requests", async () => {
     const answers = await Promise.all(
       Array.from(
         { length: 60 },
@@ -170,14 +170,14 @@ describe("a caller of whose runs as many wait as may, on all servers together", 
       ),
     );
     const taken = answers.filter(({ status }) => status === 200).length;
-    // Whoever is being stored at this very moment is not counted: ten connections for each of two servers.
+    // Runs that are being stored are not counted: ten connections for each of two servers.
     expect(taken).toBeGreaterThanOrEqual(OF_A_KEY.ofCaller);
     expect(taken).toBeLessThanOrEqual(OF_A_KEY.ofCaller + 20);
     await expectRefused(await ask("i", "/runs", LATER), CALLER_FULL);
   });
 });
 
-test("callers without a name are not counted, and wait on a thread as a key does", async () => {
+test("callers without a name are not counted, and a thread limits them like a key", async () => {
   const open = await startTestServer({ keyFactor: 2, pendingRunsPerThread: 1, pendingRunsPerCaller: 1 });
   try {
     const api = apiOf(open);
@@ -192,7 +192,7 @@ test("callers without a name are not counted, and wait on a thread as a key does
   }
 });
 
-test("0 is no limit", async () => {
+test("0 means no limit", async () => {
   const open = await startTestServer({
     apiKeys: ["a"],
     keyFactor: 1,

@@ -4,7 +4,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { leastOf, millisecondsOf } from "../../helpers/conditions.ts";
 import { readStream } from "../../helpers/server-sent-events.ts";
 
-/** What a look at the queue, or at a run's row, twice a second would cost each of them at least. */
+/** A poll of the queue, or of a run's row, twice a second would cost at least this. */
 const POLL_MS = 500;
 
 let server: TestServer;
@@ -24,7 +24,7 @@ test.each<[string, (threadId: string) => Promise<unknown>]>([
     "creates it and joins it",
     async (threadId) => await api.join(threadId, (await api.aRun(threadId, RUN)).run_id),
   ],
-])("who %s is told of a run's end when it ends, not at the next look", async (_what, run) => {
+])("a client that %s learns of a run's end when it ends, not at the next poll", async (_what, run) => {
   const quickestMs = await leastOf(POLL_MS, async () => {
     const threadId = await api.aThread();
     return await millisecondsOf(() => run(threadId));

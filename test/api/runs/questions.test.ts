@@ -26,7 +26,7 @@ const isStoring = async (): Promise<boolean> => {
   return rows.length > 0;
 };
 
-test("a question is shown when it is stored: whoever reads the state at once finds it there", async () => {
+test("a question is streamed after it is stored, so a client that reads the state at once finds it there", async () => {
   const threadId = await api.aThread();
   const holder = new pg.Client({ connectionString: server.connectionString });
   await holder.connect();

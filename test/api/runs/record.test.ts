@@ -3,7 +3,7 @@ import { apiOf, saying, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
 
-/** What a run says of itself: when it started and ended, and what its error was. */
+/** The start, the end and the error in a run's record. */
 
 const COUNT = { assistant_id: "counter", input: saying("hello") };
 
@@ -17,7 +17,7 @@ afterAll(() => server.close());
 
 const times = (...iso: (string | null)[]): number[] => iso.map((time) => Date.parse(time ?? ""));
 
-test("a run that was successful says when it started and ended", async () => {
+test("a successful run has its start and end times", async () => {
   const threadId = await api.aThread();
   await api.aFinishedRun(threadId, COUNT);
   const [run] = await api.runs(threadId);
@@ -35,7 +35,7 @@ test("a run that was successful says when it started and ended", async () => {
   expect(await api.run(threadId, run!.run_id)).toEqual(run);
 });
 
-test("one that waits has not started, one that runs has not ended", async () => {
+test("a waiting run has no start, and a running one no end", async () => {
   const threadId = await api.aThread();
   const running = await api.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 600_000 } });
   const waiting = await api.aRun(threadId, COUNT);
@@ -55,11 +55,11 @@ test("one that waits has not started, one that runs has not ended", async () => 
   });
 });
 
-test("one that starts at once is its worker's, with a lease, in its first attempt; one that waits is nobody's", async () => {
+test("a run that starts at once has a worker, a lease and its first attempt; a waiting one has no worker", async () => {
   const elsewhere = await api.aThread();
   const threadId = await api.aThread();
   const running = await api.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 600_000 } });
-  // There would be a slot, but no process hosts its graph.
+  // There would be a free slot, but no process hosts the graph.
   await query(server, "update threadloom.assistants set graph_id = 'unhosted' where graph_id = 'counter'");
   try {
     const waiting = await api.aRun(elsewhere, COUNT);
@@ -80,7 +80,7 @@ test("one that starts at once is its worker's, with a lease, in its first attemp
   }
 });
 
-test("one that was in the queue started when it was taken from there", async () => {
+test("the start of a queued run is the time of its claim", async () => {
   const threadId = await api.aThread();
   const run = await api.aRun(threadId, { ...COUNT, after_seconds: 0.5 });
   const ended = await api.untilRunIs(threadId, run.run_id, "success");
@@ -90,7 +90,7 @@ test("one that was in the queue started when it was taken from there", async () 
   expect(available! - created!).toBeGreaterThanOrEqual(490);
 });
 
-test("a later attempt leaves the first start as it is", async () => {
+test("a later attempt keeps the first start", async () => {
   const threadId = await api.aThread();
   const run = await api.aRun(threadId, { ...COUNT, after_seconds: 3_600 });
   await query(
@@ -111,7 +111,7 @@ test("a later attempt leaves the first start as it is", async () => {
 test.each([
   ["failing", "error", { error: expect.any(String), message: expect.any(String) }],
   ["sleep", "timeout", { error: "RunTimeoutError", message: expect.stringContaining("1 second") }],
-])("one of the graph %s ends as %s and says why", async (assistant_id, status, error) => {
+])("a run of the graph %s ends as %s with the reason", async (assistant_id, status, error) => {
   const threadId = await api.aThread();
   const run = await api.aRun(threadId, { assistant_id, input: { milliseconds: 600_000 } });
   const ended = await api.untilRunIs(threadId, run.run_id, "error", "timeout");

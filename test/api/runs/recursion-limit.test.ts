@@ -13,7 +13,7 @@ afterAll(() => server.close());
 
 const config = (recursion_limit: number) => ({ config: { recursion_limit } });
 
-describe("a recursion_limit above what the server takes", () => {
+describe("a recursion_limit above the server's maximum", () => {
   test("is refused wherever a run or an assistant names it, and nothing is stored", async () => {
     const threadId = await api.aThread();
     const run = { assistant_id: "counter", input: {}, ...config(5) };
@@ -36,7 +36,7 @@ describe("a recursion_limit above what the server takes", () => {
     expect((await api.aFinishedRun(threadId, { ...run, ...config(4) }))["count"]).toBe(1);
   });
 
-  test("that was stored before is held to it all the same", async () => {
+  test("that was stored before is reduced to it", async () => {
     await query(server, "update threadloom.assistants set config = $1 where graph_id = 'ten-steps'", [
       config(1_000).config,
     ]);

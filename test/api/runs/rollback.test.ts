@@ -17,7 +17,7 @@ afterAll(() => server.close());
 
 describe("the rollback of a run that answered a question", () => {
   test.each(["slow", "slow later"])(
-    "takes the answer back: the question stands again, for another one (%s)",
+    "removes the answer: the question waits again, for another one (%s)",
     async (answer) => {
       const threadId = await api.aThread();
       await api.aFinishedRun(threadId, { assistant_id: "question", input: {} });
@@ -50,8 +50,8 @@ describe("the rollback of a run that answered a question", () => {
   );
 });
 
-describe("the rollback of a run that went on behind a static interrupt", () => {
-  test("leaves nothing at the checkpoint that it started from", async () => {
+describe("the rollback of a run that continued after a static interrupt", () => {
+  test("leaves no change at the checkpoint that it started from", async () => {
     const threadId = await api.aThread();
     await api.aFinishedRun(threadId, { assistant_id: "hesitant", input: {}, interrupt_before: ["one"] });
     const writes = () =>
@@ -74,7 +74,7 @@ describe("the rollback of a run that went on behind a static interrupt", () => {
   });
 });
 
-describe("the rollback of a run gives the thread back", () => {
+describe("the rollback of a run restores the thread's", () => {
   const graphOf = async (threadId: string) => {
     const { metadata } = await api.thread(threadId);
     return metadata["graph_id"];
@@ -84,7 +84,7 @@ describe("the rollback of a run gives the thread back", () => {
     (await api.aRun(threadId, { assistant_id: graphId, input: {}, after_seconds: 600, ...more })).run_id;
   const rollBack = (threadId: string, runId: string) => api.cancel(threadId, runId, "wait=1&action=rollback");
 
-  test("the graph and the assistant that it had before, or none", async () => {
+  test("former graph and assistant, or none", async () => {
     const threadId = await api.aThread({ metadata: { owner: "me" } });
     await rollBack(threadId, await aRun(threadId, "question"));
     expect((await api.thread(threadId)).metadata).toEqual({ owner: "me" });
@@ -97,7 +97,7 @@ describe("the rollback of a run gives the thread back", () => {
     expect((await api.thread(threadId)).metadata).toEqual({ owner: "me" });
   });
 
-  test("also one that was executed already", async () => {
+  test("values also after the run was executed", async () => {
     const threadId = await api.aThread({ metadata: { graph_id: "mirror" } });
     const stream = await openStream(`${server.url}/threads/${threadId}/runs/stream`, {
       body: { assistant_id: "hesitant", input: {}, stream_mode: "custom" },
@@ -109,7 +109,7 @@ describe("the rollback of a run gives the thread back", () => {
     expect((await api.thread(threadId)).metadata).toEqual({ graph_id: "mirror" });
   });
 
-  test("whatever the order in which several are taken back", async () => {
+  test("values in whatever order several are rolled back", async () => {
     for (const order of [
       [0, 1, 2],
       [2, 1, 0],
@@ -126,7 +126,7 @@ describe("the rollback of a run gives the thread back", () => {
     }
   });
 
-  test("but not over a run that came after it, or over what a user has set since", async () => {
+  test("values, but not over a later run's, or over a user's later change", async () => {
     const threadId = await api.aThread();
     const first = await aRun(threadId, "question");
     const second = await aRun(threadId, "hesitant");
@@ -137,7 +137,7 @@ describe("the rollback of a run gives the thread back", () => {
     expect(await graphOf(threadId)).toBe("mirror");
   });
 
-  test("where another run replaces them all", async () => {
+  test("values if another run replaces them all", async () => {
     const threadId = await api.aThread({ metadata: { graph_id: "mirror" } });
     await aRun(threadId, "question");
     await aRun(threadId, "hesitant");

@@ -6,7 +6,7 @@ import { query } from "../../helpers/query.ts";
 import { ENGINE_GRAPHS } from "../../engine/graphs/config-file.ts";
 import { isAtGate, openGate } from "../../fixtures/gates.ts";
 
-/** How many runs of a caller, and of a graph, are executed at the same time, whichever servers execute them. */
+/** The maximum of parallel runs of a caller, and of a graph, over all servers. */
 
 const servers: TestServer[] = [];
 afterEach(async () => {
@@ -46,7 +46,7 @@ const untilEnded = (server: TestServer, runs: readonly RunRecord[]) =>
     return ended.length === runs.length;
   });
 
-test("a caller has so many runs executed as it may, on all servers together, and another caller does not wait", async () => {
+test("a caller has the allowed number of parallel runs on all servers together, and another caller does not wait", async () => {
   const [one, two] = await twoServers({ runningRunsPerCaller: 2 });
   const labels = ["l1", "l2", "l3", "l4", "l5", "l6"];
   const asked = labels.map((label, index) =>
@@ -61,7 +61,7 @@ test("a caller has so many runs executed as it may, on all servers together, and
       const open = [...left].filter(isAtGate);
       return open.length === Math.min(2, left.size) && open;
     });
-    // The run that was let go before may not have ended yet.
+    // The previous run may not have ended yet.
     expect(await running(one, ofAnn)).toBeLessThanOrEqual(2);
     const [first = ""] = held;
     left.delete(first);
@@ -70,7 +70,7 @@ test("a caller has so many runs executed as it may, on all servers together, and
   await untilEnded(one, ofAnn);
 });
 
-test("a graph has so many runs executed as it may, whoever made them, and another graph does not wait", async () => {
+test("a graph has the allowed number of parallel runs of all callers together, and another graph does not wait", async () => {
   const [one, two] = await twoServers({ runningRunsByGraph: new Map([["gate", 1]]) });
   const labels = ["g1", "g2", "g3"];
   const runs: RunRecord[] = [];

@@ -9,7 +9,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
 
-/** Runs of all threads, found by what they are and when they were created. */
+/** Searches runs of all threads by their fields and their time of creation. */
 
 type Found = Partial<RunRecord>;
 
@@ -19,7 +19,7 @@ const LATER = { after_seconds: 3_600 };
 
 let server: TestServer;
 let api: Api;
-/** In order of creation: each on a thread of its own, but the last, which is on that of the first. */
+/** In order of creation: each on a thread of its own, except the last, which is on the first one's thread. */
 let runs: RunRecord[];
 beforeAll(async () => {
   server = await startTestServer();
@@ -45,11 +45,11 @@ afterAll(() => server.close());
 const search = (body: object = {}) => api.post<Found[]>("/runs/search", body);
 const idsOf = async (body: object): Promise<(string | undefined)[]> =>
   (await search(body)).body.map(({ run_id: id }) => id);
-/** Ids of those at these places, the newest first. */
+/** The ids at these places, the newest first. */
 const at = (...places: number[]): string[] => places.toReversed().map((place) => runs[place]!.run_id);
 
 describe("a search of runs", () => {
-  test("finds those of all threads, the newest first, without what they were asked to do", async () => {
+  test("finds those of all threads, the newest first, without their arguments", async () => {
     const { status, body, headers } = await search();
     expect(status).toBe(200);
     expect(body).toEqual(runs.toReversed().map(({ kwargs: _, ...run }) => run));
@@ -58,7 +58,7 @@ describe("a search of runs", () => {
     expect(await idsOf({ sort_by: "created_at", sort_order: "asc" })).toEqual(at(0, 1, 2, 3, 4).toReversed());
   });
 
-  test("says why runs failed", async () => {
+  test("shows why runs failed", async () => {
     const { body } = await search({ status: "error" });
     expect(body.map(({ run_id, error }) => [run_id, error])).toEqual(
       [runs[4]!, runs[1]!].map(({ run_id, error }) => [run_id, error]),
@@ -108,7 +108,7 @@ describe("a search of runs", () => {
     expect([beyond.body, beyond.headers.get("x-pagination-next")]).toEqual([[], null]);
   });
 
-  test("answers the fields that are asked for", async () => {
+  test("returns the selected fields", async () => {
     const { body } = await search({ select: ["run_id", "status"], limit: 1 });
     expect(body).toEqual([{ run_id: runs[4]!.run_id, status: "error" }]);
   });
@@ -129,14 +129,14 @@ describe("a search of runs", () => {
     expect([answer.status, answer.body.detail]).toEqual([422, expect.stringContaining(`'${field}`)]);
   });
 
-  test("stands in the description of the API", async () => {
+  test("is documented in the API's description", async () => {
     const { body } = await api.get<{ paths: Record<string, { post: { summary: string } }> }>("/openapi.json");
     expect(body.paths["/runs/search"]?.post.summary).toBe("Search runs over all threads");
   });
 });
 
 describe("a search of many runs", () => {
-  /** On a thread of their own, with an id of the time that they say: one second after the other, since long ago. */
+  /** On a thread of their own, with ids of their creation times: one second apart, long ago. */
   const insert = async (first: number, count: number, metadata: object = {}): Promise<string> => {
     const threadId = await api.aThread();
     await query(
@@ -152,7 +152,7 @@ describe("a search of many runs", () => {
   const planOf = async (sql: string): Promise<string> =>
     JSON.stringify(await query(server, `explain (format json) ${sql}`, []));
 
-  test("ends a page before it fills the memory, and goes on with the next", async () => {
+  test("ends a page before it fills the memory, and continues with the next", async () => {
     const threadId = await insert(1_000_000, 30, { note: "x".repeat(500_000) });
     const first = await search({ thread_id: threadId, limit: 1_000 });
     expect(first.body.length).toBeLessThan(30);
@@ -168,7 +168,7 @@ describe("a search of many runs", () => {
     expect(seen.size).toBe(30);
   });
 
-  test("shows the page it has found though counting the rest takes too long", async () => {
+  test("returns the page even if counting the rest takes too long", async () => {
     const found = ["a", "b", "c"].map((run_id) => ({ run_id, page_rows: "3", weight_before: null }));
     const database = {
       encryption: createEncryption(undefined),
@@ -181,7 +181,7 @@ describe("a search of many runs", () => {
     expect([page.rows.map((row) => row.run_id), page.next, page.total]).toEqual([["a", "b"], 2, undefined]);
   });
 
-  test("counts no further than to 10,000, finds failures and spans of time by an index", async () => {
+  test("counts only to 10,000, and finds failures and time spans by an index", async () => {
     const threadId = await insert(1, 12_000);
     await query(
       server,
@@ -206,7 +206,7 @@ describe("a search of many runs", () => {
 });
 
 describe("a cursor", () => {
-  /** Runs of a thread, in the order of their ids, two of each microsecond. */
+  /** Runs of a thread, in the order of their ids, two in each microsecond. */
   const insert = async (count: number): Promise<{ threadId: string; ids: string[] }> => {
     const threadId = await api.aThread();
     const made = await query<{ run_id: string }>(
@@ -233,7 +233,7 @@ describe("a cursor", () => {
     ],
   ];
 
-  test.each(asLists)("goes on where a page of %s has ended, whatever came or went", async (_, isUp, ask) => {
+  test.each(asLists)("continues after a page of %s, whatever was added or deleted", async (_, isUp, ask) => {
     const { threadId, ids } = await insert(17);
     const order = isUp ? ids : ids.toReversed();
     const gone = new Set([1, 2, 4, 10].map((place) => order[place]));
@@ -253,7 +253,7 @@ describe("a cursor", () => {
     expect(seen.filter(stays)).toEqual(order.filter(stays));
   });
 
-  test("of another list is refused, and one with an offset", async () => {
+  test("of another list is refused, and so is one with an offset", async () => {
     const { threadId } = await insert(4);
     const found = (await search({ limit: 2 })).headers.get("x-pagination-cursor");
     const listed = (await api.get(`/threads/${threadId}/runs?limit=2`)).headers.get("x-pagination-cursor");
@@ -304,7 +304,7 @@ describe("a cursor", () => {
 });
 
 describe("the list of a thread's runs", () => {
-  test("ends a page early when the runs are large, and says where the next one begins", async () => {
+  test("ends a page early when the runs are large, and names the start of the next one", async () => {
     const threadId = await api.aThread();
     await query(
       server,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 
-/** What a graph may make: its run fails if a value, an event or an error is too large, and the server is well. */
+/** A run fails if its graph makes a too large value, event or error, and the server stays healthy. */
 
 let server: TestServer;
 let api: Api;
@@ -39,19 +39,19 @@ test.each(["value", "list", "items"])("a state with too much in a %s fails its r
         "A value of the state takes more than 1 MB as JSON, which is the most that is taken (STATE_VALUE_MAX_MB).",
     },
   });
-  // The thread can be used.
+  // The thread is still usable.
   const result = await api.aFinishedRun(threadId, run("small", 1));
   expect(result.made).toBe("small");
 });
 
-test("a value that is just small enough is stored", async () => {
+test("a value just below the limit is stored", async () => {
   const threadId = await api.aThread();
   await api.aFinishedRun(threadId, run("value", 900_000, { stream_mode: [] }));
   const { values } = await api.state(threadId);
   expect((values.made as { text: string }).text).toHaveLength(900_000);
 });
 
-test("too large an event fails a run that somebody reads, and the reader is told why", async () => {
+test("a too large event fails a run with a reader, which receives the reason", async () => {
   const threadId = await api.aThread();
   const body = run("event", 600_000, { stream_mode: ["custom"] });
   const answer = await fetch(`${server.url}/threads/${threadId}/runs/stream`, {
@@ -66,7 +66,7 @@ test("too large an event fails a run that somebody reads, and the reader is told
   expect((await api.aFinishedRun(threadId, run("small", 1))).made).toBe("small");
 });
 
-test("an error with a message of megabytes is told in part", async () => {
+test("an error with a message of megabytes is shortened", async () => {
   const threadId = await api.aThread();
   const { run_id } = await api.aRun(threadId, run("error", 20_000_000));
   const ended = await api.untilRunIs(threadId, run_id, "error");
@@ -78,7 +78,7 @@ test("an error with a message of megabytes is told in part", async () => {
   expect(server.lines.join("").length).toBeLessThan(1_000_000);
 });
 
-test("a graph may have a time of its own for its runs", async () => {
+test("a graph may have its own time limit for runs", async () => {
   const threadId = await api.aThread();
   const { run_id } = await api.aRun(threadId, { assistant_id: "hurried", input: { milliseconds: 60_000 } });
   const ended = await api.untilRunIs(threadId, run_id, "timeout");

@@ -15,7 +15,7 @@ afterAll(() => server.close());
 
 const say = (content: string) => ({ messages: [{ role: "user", content }] });
 
-/** How many statements wait for a lock that others hold. */
+/** The number of statements that wait for a lock. */
 const waiting = async (): Promise<number> => {
   const [row] = await query<{ count: number }>(
     server,
@@ -31,8 +31,8 @@ describe("the first run of a thread", () => {
     const holder = new pg.Client({ connectionString: server.connectionString });
     await holder.connect();
     try {
-      // Both statements wait for the thread's row, the update first: when it is stored, the creation of the run goes
-      // on with a snapshot from before.
+      // Both statements wait for the thread's row, the update first. The creation of the run then continues with a snapshot from before the
+      // update.
       await holder.query("begin");
       await holder.query("select 1 from threadloom.threads where thread_id = $1 for update", [threadId]);
       const updated = api.post(`/threads/${threadId}/state`, { values: say("updated") });
@@ -53,7 +53,7 @@ describe("the first run of a thread", () => {
   });
 });
 
-test("a run that waits behind another is not kept for ever by a younger one that was due in the meantime", async () => {
+test("a run that waits behind another is not delayed forever by a younger one that was due meanwhile", async () => {
   const threadId = await api.aThread();
   const asleep = { assistant_id: "sleep", input: { ...say("first"), milliseconds: 600_000 } };
   const first = await api.aRun(threadId, asleep);

@@ -21,7 +21,7 @@ const anAskingThread = async (api: Api): Promise<{ threadId: string; id: string 
   return { threadId, id: asked.__interrupt__?.[0]?.id ?? "" };
 };
 
-/** But for the times and the version of its row. */
+/** The thread's fields except the times and the version of its row. */
 const standingOf = async (api: Api, threadId: string): Promise<Partial<ThreadRecord>> => {
   const { updated_at: _, ...standing } = await api.thread(threadId);
   return standing;
@@ -45,14 +45,14 @@ describe.each([
     more: object = {},
   ): Promise<Result["__error__"]> => (await api.aFinishedRun(threadId, strictly(resume, more))).__error__;
 
-  test("of the interrupt that waits goes on", async () => {
+  test("of the pending interrupt continues", async () => {
     const { threadId, id } = await anAskingThread(api);
     expect(await api.aFinishedRun(threadId, strictly({ [id]: APPROVED }))).toMatchObject({ status: "sent" });
     const another = await anAskingThread(api);
     expect(await api.aFinishedRun(another.threadId, strictly(APPROVED))).toMatchObject({ status: "sent" });
   });
 
-  test("of another one fails and leaves the thread as it was, waiting", async () => {
+  test("of another one fails and leaves the thread waiting as it was", async () => {
     const { threadId, id } = await anAskingThread(api);
     const before = await standingOf(api, threadId);
     const refusal = {
@@ -79,7 +79,7 @@ describe("a strict resume", () => {
   });
   afterAll(() => server.close());
 
-  test("of two that answer the same question at once is refused to the second", async () => {
+  test("is refused to the second of two that answer the same question at once", async () => {
     const { threadId, id } = await anAskingThread(api);
     const results = await Promise.all([
       api.aFinishedRun(threadId, strictly({ [id]: APPROVED })),
@@ -94,7 +94,7 @@ describe("a strict resume", () => {
     expect(await api.thread(threadId)).toMatchObject({ status: "idle", interrupts: {} });
   });
 
-  test("tells its stream why, and executes no node", async () => {
+  test("sends the reason to its stream, and executes no node", async () => {
     const { threadId } = await anAskingThread(api);
     const before = await api.history(threadId);
     const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {
@@ -105,7 +105,7 @@ describe("a strict resume", () => {
     expect(await api.history(threadId)).toEqual(before);
   });
 
-  test("on a thread that waits for nothing is refused, whatever it answers", async () => {
+  test("on a thread without an interrupt is refused, whatever it answers", async () => {
     const threadId = await api.aThread();
     for (const answer of [APPROVED, false, { [OTHER_ID]: APPROVED }]) {
       const { __error__: error } = await api.aFinishedRun(threadId, strictly(answer));
@@ -126,7 +126,7 @@ describe("a strict resume", () => {
     });
   });
 
-  test("from an earlier checkpoint answers what waited there", async () => {
+  test("from an earlier checkpoint answers the interrupt of that checkpoint", async () => {
     const { threadId, id } = await anAskingThread(api);
     const checkpointId = (await api.state(threadId)).checkpoint?.checkpoint_id;
     await api.aFinishedRun(threadId, strictly({ [id]: { decision: "reject" } }));
@@ -134,12 +134,12 @@ describe("a strict resume", () => {
       threadId,
       strictly({ [id]: APPROVED }, { checkpoint_id: checkpointId }),
     );
-    // What it decides there is LangGraph's affair: it goes by the first answer that the checkpoint was given.
+    // LangGraph decides the result there: it uses the first answer that the checkpoint received.
     expect(again).not.toHaveProperty("__error__");
     expect(again).toHaveProperty("status");
   });
 
-  test("is no different where the client does not ask for it: other answers are ignored", async () => {
+  test("is off by default: other answers are ignored", async () => {
     const { threadId, id } = await anAskingThread(api);
     const result = await api.aFinishedRun(threadId, {
       ...strictly({ [OTHER_ID]: APPROVED }),

@@ -31,7 +31,7 @@ const threadOf = (headers: Headers): string => headers.get("content-location")?.
 const isGone = async (threadId: string): Promise<boolean> =>
   (await api.get(`/threads/${threadId}`)).status === 404;
 const untilGone = (threadId: string) => eventually(`thread ${threadId} is gone`, () => isGone(threadId));
-/** What another process than the creator reads stays a minute longer: this lets the minute pass. */
+/** A run that another process reads stays a minute longer; this lets the minute pass. */
 const untilRemoved = async (threadId: string): Promise<void> => {
   await api.untilQuiet(threadId);
   await query(
@@ -54,7 +54,7 @@ describe("a threadless run", () => {
     ]);
   });
 
-  test.each(["wait", "stream"])("%s leaves no thread behind, and no run", async (way) => {
+  test.each(["wait", "stream"])("%s leaves no thread and no run", async (way) => {
     const before = (await api.post<number>("/threads/count", {})).body;
     const answer =
       way === "wait"
@@ -68,7 +68,7 @@ describe("a threadless run", () => {
     expect((await api.get(answer.get("content-location") ?? "")).status).toBe(404);
   });
 
-  test("in the background can be read while it runs, and leaves nothing behind", async () => {
+  test("in the background can be read while it runs, and leaves no data", async () => {
     const { status, headers, body: run } = await api.post<RunRecord>("/runs", LONG);
     expect(status).toBe(200);
     expect(headers.get("content-location")).toBe(`/threads/${run.thread_id}/runs/${run.run_id}`);
@@ -77,7 +77,7 @@ describe("a threadless run", () => {
     expect(await isGone(run.thread_id)).toBe(true);
   });
 
-  test.each(["success", "failing"])("on_completion keep keeps its thread (%s)", async (kind) => {
+  test.each(["success", "failing"])("with on_completion keep keeps its thread (%s)", async (kind) => {
     const body = kind === "success" ? TWO_STEP : { assistant_id: "failing", input: saying("hello") };
     const { headers } = await api.post("/runs/wait", { ...body, on_completion: "keep" });
     const thread = await api.thread(threadOf(headers));
@@ -87,15 +87,12 @@ describe("a threadless run", () => {
     );
   });
 
-  test.each(["failing", "approval"])(
-    "leaves nothing behind either when it ends otherwise (%s)",
-    async (assistant_id) => {
-      const { headers } = await api.post("/runs/wait", { assistant_id, input: saying("hello") });
-      expect(await isGone(threadOf(headers))).toBe(true);
-    },
-  );
+  test.each(["failing", "approval"])("leaves no data when it ends otherwise (%s)", async (assistant_id) => {
+    const { headers } = await api.post("/runs/wait", { assistant_id, input: saying("hello") });
+    expect(await isGone(threadOf(headers))).toBe(true);
+  });
 
-  test.each(["interrupt", "rollback"])("that is cancelled (%s) leaves nothing behind", async (action) => {
+  test.each(["interrupt", "rollback"])("that is cancelled (%s) leaves no data", async (action) => {
     const running = (await api.post<RunRecord>("/runs", LONG)).body;
     await api.untilRunIs(running.thread_id, running.run_id, "running");
     const waiting = (await api.post<RunRecord>("/runs", { ...LONG, after_seconds: 3_600 })).body;
@@ -112,7 +109,7 @@ describe("a threadless run", () => {
     expect(await api.thread(run.thread_id)).toMatchObject({ status: "idle", values: null });
   });
 
-  test("is cancelled when its client leaves, if that was asked for", async () => {
+  test("is cancelled when its client disconnects, if requested", async () => {
     const stream = await openStream(`${server.url}/runs/stream`, {
       body: { ...LONG, on_disconnect: "cancel" },
     });
@@ -121,7 +118,7 @@ describe("a threadless run", () => {
     await untilGone(threadOf(stream.headers));
   });
 
-  test("streams every event, and leaves nothing, where another server executes it", async () => {
+  test("streams every event and leaves no data if another server executes it", async () => {
     for (let round = 0; round < 5; round += 1) {
       const stream = await openStream(`${replica.url}/runs/stream`, {
         body: { ...TWO_STEP, stream_mode: ["updates", "values"] },
@@ -138,7 +135,7 @@ describe("a threadless run", () => {
     }
   });
 
-  test("streams its error where another server executes it", async () => {
+  test("streams its error if another server executes it", async () => {
     const events = await readStream(`${replica.url}/runs/stream`, {
       body: { assistant_id: "failing", input: { reason: "out of luck" }, stream_mode: "updates" },
     });
@@ -148,7 +145,7 @@ describe("a threadless run", () => {
     ]);
   });
 
-  test("answers its result and leaves nothing where another server executes it", async () => {
+  test("answers with its result and leaves no data if another server executes it", async () => {
     const { headers, body } = await other.post<Result>("/runs/wait", TWO_STEP);
     expect(textsOf(body.messages)).toEqual(["hello", "first", "second"]);
     expect(await isGone(threadOf(headers))).toBe(true);
@@ -168,10 +165,10 @@ describe("a threadless run", () => {
 });
 
 describe("a batch", () => {
-  test("creates its runs in order and answers all of them", async () => {
+  test("creates its runs in order and returns all of them", async () => {
     const { status, body } = await api.post<RunRecord[]>("/runs/batch", [
       { ...TWO_STEP, metadata: { index: 0 }, on_completion: "keep" },
-      // As the JS SDK sends it: its own spelling beside the API's.
+      // In the form of the JS SDK, with its own spelling beside the API's.
       {
         ...TWO_STEP,
         assistantId: "two-step",
@@ -241,7 +238,7 @@ describe("a batch", () => {
     expect((await api.post<number>("/threads/count", {})).body).toBe(before);
   });
 
-  test("stores none if the database goes away half-way", async () => {
+  test("stores none if the database goes away halfway", async () => {
     await query(
       server,
       `create function go_away() returns trigger language plpgsql as
@@ -265,7 +262,7 @@ describe("a batch", () => {
     expect((await api.post<number>("/threads/count", {})).body).toBe(before);
   });
 
-  test("creates none if they would hold too much of their assistant's configuration, each a copy", async () => {
+  test("creates none if their copies of the assistant's configuration are too large together", async () => {
     const { body: assistant } = await api.post<{ assistant_id: string }>("/assistants", {
       graph_id: "two-step",
       context: { text: "x".repeat(900_000) },

@@ -8,13 +8,13 @@ import { ownersOnly } from "../../helpers/access.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 
-/** Two callers whose filters let each see the threads that are its own; `hidesAssistants`: and the assistants, too. */
+/** Two callers whose filters show each only its own threads; `hidesAssistants` also hides the assistants. */
 const KEYS = { me: "canary-key-me", them: "canary-key-them" };
 type Owner = keyof typeof KEYS;
 const idOf = (owner: Owner): string => createHash("sha256").update(KEYS[owner]).digest("hex").slice(0, 12);
 
 let hidesAssistants = false;
-/** Nobody may update a thread, nor cancel its runs. */
+/** Makes updates of threads and cancels of their runs forbidden. */
 let forbidsUpdates = false;
 const everybody = createAuthorize();
 const authorize: Authorize = async (caller, resource, action, value) => {
@@ -59,7 +59,7 @@ const aRun = async (owner: Owner, threadId: string): Promise<string> => {
   return body.run_id;
 };
 
-describe("a run on somebody else's thread", () => {
+describe("a run on another user's thread", () => {
   let threadId: string;
   let runId: string;
   beforeAll(async () => {
@@ -81,7 +81,7 @@ describe("a run on somebody else's thread", () => {
     ["POST", "/threads/:thread/runs/stream", input],
     ["POST", "/runs", { ...input, thread_id: ":thread" }],
     ["POST", "/runs/batch", [{ ...input, thread_id: ":thread" }]],
-  ])("%s %s answers as if it were not there", async (method, path, body) => {
+  ])("%s %s answers as if it did not exist", async (method, path, body) => {
     const of = (text: string, ids: { thread: string; run: string }): string =>
       text.replaceAll(":thread", ids.thread).replaceAll(":run", ids.run);
     const ask = async (ids: { thread: string; run: string }) =>
@@ -104,7 +104,7 @@ describe("a run on somebody else's thread", () => {
     });
   });
 
-  test("is not found by a search, nor met by cancelling all", async () => {
+  test("is not found by a search, and not affected by cancelling all", async () => {
     const mine = await aThread("me");
     const myRun = await aRun("me", mine);
     const found = await send("me", "POST", "/runs/search", {});
@@ -117,14 +117,14 @@ describe("a run on somebody else's thread", () => {
   test.each<[string, string, unknown]>([
     ["POST", "/threads/:thread/runs", { ...input, if_not_exists: "create" }],
     ["POST", "/runs/batch", [{ ...input, thread_id: ":thread", if_not_exists: "create" }]],
-  ])("%s %s that would make its thread is told that the id is taken", async (method, path, body) => {
+  ])("%s %s that would create its thread answers that the id is taken", async (method, path, body) => {
     const asked = JSON.parse(JSON.stringify(body).replaceAll(":thread", threadId));
     const answer = await send("me", method, path.replace(":thread", threadId), asked);
     expect([answer.status, answer.body]).toEqual([409, { detail: `Thread '${threadId}' already exists.` }]);
   });
 });
 
-test("a checkpoint of a hidden thread is as unknown as any other", async () => {
+test("a checkpoint of a hidden thread is unknown, like a missing one", async () => {
   const threadId = await aThread("them");
   await send("them", "POST", `/threads/${threadId}/runs/wait`, input);
   const state = await send("them", "GET", `/threads/${threadId}/state`);
@@ -137,7 +137,7 @@ test("a checkpoint of a hidden thread is as unknown as any other", async () => {
   expect(hidden.text).toBe(missing.text.replaceAll(unknown, theirs));
 });
 
-test("who may create a run may let it end with the connection, though not cancel it", async () => {
+test("a caller who may create a run but not cancel it may let it end with the connection", async () => {
   const threadId = await aThread("me");
   forbidsUpdates = true;
   const leave = new AbortController();
@@ -156,7 +156,7 @@ test("who may create a run may let it end with the connection, though not cancel
   await eventually("it is ended", async () => (await runsOf())[0].status === "interrupted");
 });
 
-test("who may see a thread runs on it, waits, joins and reads its runs", async () => {
+test("a caller who may see a thread can run on it, wait, join and read its runs", async () => {
   const threadId = await aThread("me");
   const waited = await send("me", "POST", `/threads/${threadId}/runs/wait`, input);
   expect([waited.status, waited.body.__error__]).toEqual([200, undefined]);

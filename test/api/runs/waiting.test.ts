@@ -14,7 +14,7 @@ let api: Api;
 let other: Api;
 beforeAll(async () => {
   server = await startTestServer();
-  // Executes nothing, so that all it answers it heard from the other.
+  // Executes nothing, so all its answers come from the other server.
   replica = await startTestServer({ connectionString: server.connectionString, role: "api" });
   api = apiOf(server);
   other = apiOf(replica);
@@ -33,7 +33,7 @@ const places = [
 ] as const;
 
 describe.each(places)("waiting on %s", (_, place) => {
-  test("wait answers the final values, and names the run", async () => {
+  test("wait answers with the final values, and names the run", async () => {
     const threadId = await api.aThread();
     const { status, headers, body } = await place().post<Result>(`/threads/${threadId}/runs/wait`, {
       assistant_id: "two-step",
@@ -52,7 +52,7 @@ describe.each(places)("waiting on %s", (_, place) => {
     expect(await api.thread(threadId)).toMatchObject({ status: "idle", values: body });
   });
 
-  test("threadless wait answers the final values, and names the run", async () => {
+  test("threadless wait answers with the final values, and names the run", async () => {
     const { status, headers, body } = await place().post<Result>("/runs/wait", {
       assistant_id: "two-step",
       input: saying("hello"),
@@ -63,7 +63,7 @@ describe.each(places)("waiting on %s", (_, place) => {
     expect(headers.get("content-location")).toMatch(/^\/threads\/[0-9a-f-]{36}\/runs\/[0-9a-f-]{36}$/);
   });
 
-  test("join answers the final values of a run in progress, and of one that has ended", async () => {
+  test("join answers with the final values of a running run, and of an ended one", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, {
       assistant_id: "sleep",
@@ -102,7 +102,7 @@ describe.each(places)("waiting on %s", (_, place) => {
     expect(threadless.__interrupt__).toMatchObject([{ value: { question: "Send this draft?" } }]);
   });
 
-  test("a run is answered by its own graph while a run of another graph waits behind it, and after that", async () => {
+  test("a run's answer comes from its own graph while a run of another graph waits behind it, and after that", async () => {
     const threadId = await api.aThread();
     const drafting = { assistant_id: "approval", input: saying("a refund") };
     const drafted = await api.aFinishedRun(threadId, drafting);
@@ -116,13 +116,13 @@ describe.each(places)("waiting on %s", (_, place) => {
 
     const counted = await api.aFinishedRun(threadId, { assistant_id: "counter", input: saying("more") });
     expect(counted).toMatchObject({ count: 1 });
-    const { __interrupt__: _, ...values } = drafted; // the question is no longer what the thread waits for
+    const { __interrupt__: _, ...values } = drafted; // the thread no longer waits for this question
     expect(await join()).toEqual(values);
     const [count] = await api.runs(threadId);
     expect(await place().join(threadId, count?.run_id ?? "")).toEqual(counted);
   });
 
-  test("a cancelled run is answered with the values that it had", async () => {
+  test("a cancelled run is answered with its current values", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, {
       assistant_id: "sleep",
@@ -135,13 +135,13 @@ describe.each(places)("waiting on %s", (_, place) => {
   });
 });
 
-test("a run that has no input on a new thread fails with a sentence", async () => {
+test("a run without input on a new thread fails with a clear error", async () => {
   const threadId = await api.aThread();
   const result = await api.aFinishedRun(threadId, { assistant_id: "two-step" });
   expect(result.__error__).toMatchObject({ message: expect.stringContaining("input") });
 });
 
-test("what a failed run had done before is in the thread's state when it has ended", async () => {
+test("the thread's state contains the results of a failed run's earlier steps", async () => {
   for (let round = 0; round < 10; round += 1) {
     const threadId = await api.aThread();
     await api.aFinishedRun(threadId, FAILS);
@@ -151,7 +151,7 @@ test("what a failed run had done before is in the thread's state when it has end
   }
 });
 
-test("long waits are kept warm with white space, and the answer is still JSON", async () => {
+test("long waits send white space to keep the connection open, and the answer is valid JSON", async () => {
   const held = (label: string) => ({ assistant_id: "gate", input: { label } });
   const labels = ["waited for", "threadless", "joined"] as const;
   const joined = await api.aRun(await api.aThread(), held("joined"));
@@ -164,7 +164,7 @@ test("long waits are kept warm with white space, and the answer is still JSON", 
         body: JSON.stringify(body),
       }),
     });
-  // They begin with their first white space, for nothing has ended.
+  // They begin with white space, because no run has ended.
   const answers = await Promise.all([
     ask(api, `/threads/${await api.aThread()}/runs/wait`, held("waited for")),
     ask(other, "/runs/wait", held("threadless")),
@@ -186,11 +186,11 @@ test("long waits are kept warm with white space, and the answer is still JSON", 
   }
 });
 
-describe("of those who wait for a run that starts in an hour", () => {
+describe("of callers that wait for a run that starts in an hour", () => {
   const LEAVING = 4;
   const LOOKS = 3;
 
-  /** What asks for a run and waits because somebody holds the table. */
+  /** The requests that wait because the table is locked. */
   const looks = async (): Promise<string[]> => {
     const rows = await query<{ query: string }>(
       server,
@@ -200,7 +200,7 @@ describe("of those who wait for a run that starts in an hour", () => {
     return rows.map((row) => row.query);
   };
 
-  test("only those who are still there look whether it has ended, and not at its input", async () => {
+  test("only the connected ones poll for its end, and they do not read its input", async () => {
     const threadId = await api.aThread();
     const body = { assistant_id: "two-step", input: saying("later"), after_seconds: 3_600 };
     const { run_id: runId } = await api.aRun(threadId, body);
@@ -219,12 +219,12 @@ describe("of those who wait for a run that starts in an hour", () => {
       leave.abort();
       await Promise.all(leaving);
       await holder.query("commit");
-      // Each of them would look once between two looks of the one who stays. When the server hears that they have left is
-      // not for the test to say, nor how long the looks of requests that had only just arrived take.
+      // Each caller would poll once between two polls of the remaining one. The test does not decide when the server notices a disconnect,
+      // nor how long polls of new requests take.
       let looksAlone = 0;
-      await eventually("only who stays looks, again and again", async () => {
+      await eventually("only the remaining caller polls, repeatedly", async () => {
         await hold();
-        await eventually("who stays looks", async () => (await looks()).length > 0);
+        await eventually("the remaining caller polls", async () => (await looks()).length > 0);
         const [first = "", ...others] = await looks();
         await holder.query("commit");
         looksAlone = others.length === 0 && !first.includes("kwargs") ? looksAlone + 1 : 0;

@@ -4,7 +4,7 @@ import { apiOf, saying, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
 
-/** `GET /queue`: what waits, by graph and by thread, and who executes. */
+/** `GET /queue`: the waiting runs by graph and by thread, and the workers. */
 
 const COUNT = { assistant_id: "counter", input: saying("hello") };
 const SLEEP = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
@@ -27,7 +27,7 @@ const theQueue = async (): Promise<QueueRecord> => {
   return body;
 };
 
-test("an empty queue has nothing that waits, and the slots of the server", async () => {
+test("an empty queue has no waiting run, and shows the server's slots", async () => {
   const queue = await theQueue();
   expect(queue).toMatchObject({
     num_pending: 0,
@@ -50,7 +50,7 @@ test("an empty queue has nothing that waits, and the slots of the server", async
   ]);
 });
 
-test("a server that has died is no longer among those that could execute runs", async () => {
+test("a dead server is no longer among those that can execute runs", async () => {
   await query(
     server,
     `insert into threadloom.workers (worker_id, graph_ids, seen_at)
@@ -60,7 +60,7 @@ test("a server that has died is no longer among those that could execute runs", 
   expect(servers.map(({ server_id }) => server_id)).toEqual([slots!.server_id]);
 });
 
-test("runs that wait are counted by their graph and their thread, the oldest with its wait; runs for later apart", async () => {
+test("waiting runs are counted by graph and thread, the oldest with its waiting time; scheduled runs are separate", async () => {
   const [busy, later] = [await api.aThread(), await api.aThread()];
   const running = await api.aRun(busy, SLEEP);
   const first = await api.aRun(busy, COUNT);
@@ -95,7 +95,7 @@ test("runs that wait are counted by their graph and their thread, the oldest wit
   await api.cancel(busy, running.run_id);
 });
 
-test("a graph that no server executes is told from the others, and so is a suspect", async () => {
+test("a graph without a host is distinct from the others, and so is a suspect", async () => {
   const threadId = await api.aThread();
   const run = await api.aRun(threadId, { ...COUNT, after_seconds: 3_600 });
   await query(

@@ -43,7 +43,7 @@ const aStatus = async (options: Partial<StatusServiceOptions> = {}) => {
   return { client: supertest(app.server), database };
 };
 
-/** A way to the database that can fall silent: connections stay, nothing comes through. */
+/** A proxy to the database that can mute connections: they stay open, but transfer nothing. */
 const aProxy = async (): Promise<{ connectionString: string; silence(): void; cut(): void }> => {
   const target = new URL(fresh.connectionString);
   const sockets = new Set<Socket>();
@@ -76,7 +76,7 @@ const aProxy = async (): Promise<{ connectionString: string; silence(): void; cu
   };
 };
 
-test("a healthy server is ok, with and without a look at the database", async () => {
+test("a healthy server is ok, with and without a check of the database", async () => {
   const { client } = await aStatus();
   for (const path of ["/ok", "/ok?check_db=0", "/ok?check_db=1", "/ok?check_db=true", "/ok?check_db="]) {
     const answer = await client.get(path);
@@ -86,7 +86,7 @@ test("a healthy server is ok, with and without a look at the database", async ()
   expect((await client.get("/ok?check_db=2")).status).toBe(422);
 });
 
-test("a server that is not ready says so with 503, without asking the database", async () => {
+test("a server that is not ready answers 503 without a query", async () => {
   let reason: string | undefined = "is stopping";
   const { client } = await aStatus({ readiness: () => reason });
   const answer = await client.get("/ok");
@@ -97,7 +97,7 @@ test("a server that is not ready says so with 503, without asking the database",
   expect((await client.get("/ok")).status).toBe(200);
 });
 
-test("without its database a server is alive but not healthy, and its metrics say so", async () => {
+test("a server without its database is alive but not healthy, and its metrics show that", async () => {
   const database = open("postgres://nobody@127.0.0.1:1/none");
   const { client } = await aStatus({ database });
   expect((await client.get("/ok")).status).toBe(200);
@@ -111,11 +111,11 @@ test("without its database a server is alive but not healthy, and its metrics sa
   expect((await client.get("/metrics")).text).toContain("\nthreadloom_database_up 0\n");
 });
 
-test("a server whose database takes no writes, as a standby after a failover, is not healthy", async () => {
+test("a server whose database accepts no writes, like a standby after a failover, is not healthy", async () => {
   const administrator = open(fresh.connectionString);
   const name = new URL(fresh.connectionString).pathname.slice(1);
   await administrator.query(`alter database ${name} set default_transaction_read_only = on`);
-  // Connections that are open already would not notice.
+  // Open connections would not notice the change.
   const { client } = await aStatus({ database: open(fresh.connectionString) });
   expect((await client.get("/ok")).status).toBe(200);
   const answer = await client.get("/ok?check_db=1");
@@ -123,10 +123,10 @@ test("a server whose database takes no writes, as a standby after a failover, is
   expect(answer.headers["retry-after"]).toBe("1");
 });
 
-test("a server whose database has no room to write is not healthy, and is as soon as there is some", async () => {
+test("a server whose database has no disk space is not healthy, and recovers as soon as there is some", async () => {
   const administrator = open(fresh.connectionString);
   const name = new URL(fresh.connectionString).pathname.slice(1);
-  // A full disk by another name: PostgreSQL refuses to write the file.
+  // Simulates a full disk: PostgreSQL refuses to write the file.
   await administrator.query(`alter database ${name} set temp_file_limit = '64kB'`);
   const { client, database } = await aStatus({ database: open(fresh.connectionString) });
   expect((await client.get("/ok")).status).toBe(200);
@@ -143,7 +143,7 @@ test("a server whose database has no room to write is not healthy, and is as soo
   expect(await database.query("show work_mem")).not.toEqual([{ work_mem: "64kB" }]);
 });
 
-test("a database that can't begin a session for want of room, as PostgreSQL 15, is said to have none", async () => {
+test("a full disk is named when the database can't begin a session because of it, as in PostgreSQL 15", async () => {
   const database = open(fresh.connectionString);
   const refusal =
     "do $$ begin raise exception 'could not write init file: No space left on device' using errcode = 'internal_error'; end $$";
@@ -156,22 +156,22 @@ test("a database that can't begin a session for want of room, as PostgreSQL 15, 
   ]);
 });
 
-test("a database that has fallen silent is noticed, though its connections stand", async () => {
+test("a database that stops answering is noticed, although its connections stay open", async () => {
   const proxy = await aProxy();
   const { client, database } = await aStatus({ database: open(proxy.connectionString) });
-  closers.push(() => proxy.cut()); // first of all: the pool waits for its connections when it closes
+  closers.push(() => proxy.cut()); // closes first: the pool waits for its connections when it closes
   expect((await client.get("/ok?check_db=1")).status).toBe(200);
   proxy.silence();
   const answers = await Promise.all(
     [1, 2, 3, 4].map(async () => (await client.get("/ok?check_db=1")).status),
   );
   expect(answers).toEqual([503, 503, 503, 503]);
-  // The probes share one statement, so that the rest of the pool is left to requests.
+  // The probes share one statement, so requests can use the rest of the pool.
   expect(database.pool.totalCount).toBe(1);
   expect(database.pool.waitingCount).toBe(0);
 });
 
-test("info tells the versions, what the server can do, and where it runs", async () => {
+test("info shows the versions, the server's features, and where it runs", async () => {
   const { client } = await aStatus({ flags: { crons: true } });
   const { body } = await client.get("/info").set("content-type", "application/json");
   expect(body).toEqual({
@@ -221,7 +221,7 @@ test("metrics count the runs that have not ended, in both formats", async () => 
   expect((await client.get("/metrics?format=xml")).status).toBe(422);
 });
 
-test("metrics count the threads whose time is over, and say for how long that of the first has been", async () => {
+test("metrics count the expired threads, and how long ago the first one expired", async () => {
   const { client, database } = await aStatus();
   const figures = async () => (await client.get("/metrics?format=json")).body.threads;
   expect(await figures()).toEqual({ num_expired: 0, late_seconds: 0 });
@@ -243,7 +243,7 @@ test("metrics count the threads whose time is over, and say for how long that of
   );
 });
 
-test("metrics count the crons that will be fired, and say for how long one is due that nobody fires", async () => {
+test("metrics count the active crons, and how long the oldest due one is overdue", async () => {
   const { client, database } = await aStatus();
   const figures = async () => (await client.get("/metrics?format=json")).body.crons;
   expect(await figures()).toEqual({ num_scheduled: 0, num_due: 0, late_seconds: 0 });

@@ -85,27 +85,30 @@ describe("store.index in langgraph.json", () => {
 });
 
 describe("an embedding model", () => {
-  it.each(["embed", "embeddings", "promised"])("is what '%s' exports: by what it can do", async (name) => {
-    const embedder = await loadEmbedder(ofExport(name));
-    expect(await embedder.documents(["tea", "rain"])).toEqual(
-      ["tea", "rain"].map((text) => JSON.stringify(vectorOf(text))),
-    );
-    expect(await embedder.query("tea")).toBe(JSON.stringify(vectorOf("tea")));
-    expect(await embedder.documents([])).toEqual([]);
-  });
+  it.each(["embed", "embeddings", "promised"])(
+    "is the export '%s', recognised by its methods",
+    async (name) => {
+      const embedder = await loadEmbedder(ofExport(name));
+      expect(await embedder.documents(["tea", "rain"])).toEqual(
+        ["tea", "rain"].map((text) => JSON.stringify(vectorOf(text))),
+      );
+      expect(await embedder.query("tea")).toBe(JSON.stringify(vectorOf("tea")));
+      expect(await embedder.documents([])).toEqual([]);
+    },
+  );
 
   it.each([
     ["nothing", FIXTURE, "'nothing' makes no embeddings. Export a function"],
     ["DIMS", FIXTURE, "'DIMS' makes no embeddings. Export a function"],
     ["missing", FIXTURE, "has no export 'missing': it exports"],
     ["embed", `${FIXTURE}.gone.ts`, "does not exist"],
-  ])("is refused with a sentence: %s of %s", async (name, file, sentence) => {
+  ])("is refused with a clear error: %s of %s", async (name, file, sentence) => {
     const failing = loadEmbedder(ofExport(name, file));
     await expect(failing).rejects.toThrow(sentence);
     await expect(failing).rejects.toThrow(/^'store\.index\.embed'/);
   });
 
-  it("is refused with a sentence if its provider is unknown or not installed", async () => {
+  it("is refused with a clear error if its provider is unknown or not installed", async () => {
     await expect(loadEmbedder(ofModel("acme:x"))).rejects.toThrow(
       "'acme' is not one of the providers openai,",
     );
@@ -120,7 +123,7 @@ describe("an embedding model", () => {
       vi.unstubAllEnvs();
     });
 
-    it("is asked through LangChain", async () => {
+    it("is called through LangChain", async () => {
       const requests: { url: string | undefined; body: EmbeddingRequest }[] = [];
       const textOf = async (request: IncomingMessage): Promise<string> => {
         let text = "";
@@ -168,7 +171,7 @@ describe("an embedding model", () => {
 });
 
 describe("the texts of an item", () => {
-  it("are what LangGraph's paths find, each once and none blank", () => {
+  it("are those at LangGraph's paths, each once and none blank", () => {
     const value = {
       a: "x",
       list: [{ t: "x" }, { t: "y" }, { t: " " }, {}],

@@ -49,7 +49,7 @@ describe("the time to live of store items", () => {
     expect(await open.store.get(["n"], "k")).toBeNull();
   });
 
-  it("starts anew with every read, unless the read asks for the contrary", async () => {
+  it("restarts with every read, unless the read disables that", async () => {
     await open.service.put(ANONYMOUS, { ...item, ttl: 5 });
     for (const read of [
       () => open.service.get(ANONYMOUS, { ...address, refresh_ttl: undefined }),
@@ -67,7 +67,7 @@ describe("the time to live of store items", () => {
     expect(await open.store.get(["n"], "k")).toBeNull();
   });
 
-  it("does not start anew with a read if the server is set so, unless the read asks for it", async () => {
+  it("does not restart with a read if the server is configured so, unless the read enables it", async () => {
     const service = createStoreService({
       repository: open.repository,
       authorize,
@@ -86,7 +86,7 @@ describe("the time to live of store items", () => {
     expect(await service.get(ANONYMOUS, { ...address, refresh_ttl: undefined })).toBeDefined();
   });
 
-  it("is what the last put says: none, the server's default, or null for none in spite of it", async () => {
+  it("is the one of the last put: none, the server's default, or null for none in spite of the default", async () => {
     const service = createStoreService({
       repository: open.repository,
       authorize,
@@ -105,7 +105,7 @@ describe("the time to live of store items", () => {
     expect(await minutes()).toEqual({ ttl_minutes: null });
   });
 
-  it("is told with the item, and when it would end; nothing is told of an item that stays", async () => {
+  it("is returned with the item and the expiry time; an item without one has neither", async () => {
     await open.service.put(ANONYMOUS, { ...item, ttl: 5 });
     await open.service.put(ANONYMOUS, { ...item, key: "lasting" });
     const read = await open.service.get(ANONYMOUS, { ...address, refresh_ttl: false });
@@ -118,7 +118,7 @@ describe("the time to live of store items", () => {
     expect(lasting).not.toHaveProperty("expires_at");
   });
 
-  it("ends one life: an item put after it expired is a new one", async () => {
+  it("ends an item completely: a put after that creates a new one", async () => {
     await open.service.put(ANONYMOUS, { ...item, ttl: 1 });
     await open.database.query("update threadloom.store_items set created_at = now() - interval '1 day'");
     await open.age(2);
@@ -127,7 +127,7 @@ describe("the time to live of store items", () => {
     expect(again!.created_at).toBe(again!.updated_at);
   });
 
-  it("lets the sweep remove what expired, and only that, up to its limit", async () => {
+  it("lets the sweep remove only expired items, up to its limit", async () => {
     for (const key of ["a", "b", "c"]) await open.service.put(ANONYMOUS, { ...item, key, ttl: 5 });
     await open.age(6);
     await open.service.put(ANONYMOUS, { ...item, key: "young", ttl: 5 });

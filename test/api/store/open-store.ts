@@ -16,7 +16,7 @@ export interface OpenStore {
   items: Items;
   service: StoreService;
   store: PostgresStore;
-  /** Lets minutes pass for every item that has a time to live. */
+  /** Moves the clock of every item with a time to live by this many minutes. */
   age(minutes: number): Promise<void>;
   empty(): Promise<void>;
   close(): Promise<void>;

@@ -18,19 +18,19 @@ import { logger } from "./open-store.ts";
 import { freePort } from "../../helpers/free-port.ts";
 
 /**
- * Where a PostgreSQL with pgvector can be had: TEST_PGVECTOR_URL (a superuser's), the server of this test run if it
- * happens to have the extension, or a server with it as Debian installs them, started on a folder of its own.
+ * Sources of a PostgreSQL with pgvector: TEST_PGVECTOR_URL (of a superuser), the server of this test run if it has the extension, or
+ * Debian's installed server, started on a folder of its own.
  */
 export type PgvectorSource = { url: string } | { binaries: Binaries };
 
 export interface PgvectorServer {
   url: string;
-  /** A migrated, empty database; no extension in it yet. */
+  /** A migrated, empty database without the extension. */
   freshDatabase(): Promise<FreshDatabase>;
   close(): Promise<void>;
 }
 
-/** Runs statements one after the other over a connection of their own; gives the rows of the last one. */
+/** Runs statements in order over a connection of their own; returns the rows of the last one. */
 export const runAt = async (
   connectionString: string,
   ...statements: string[]
@@ -53,10 +53,10 @@ export const runAt = async (
 export const offersPgvector = async (url: string): Promise<boolean> =>
   (await runAt(url, "select from pg_available_extensions where name = 'vector'")).length > 0;
 
-/** Clusters are made with the locale provider `builtin`, which older ones do not know. */
+/** Clusters use the locale provider `builtin`, which older versions do not know. */
 const OLDEST_VERSION = 17;
 
-/** The newest version below `root` that has both the server and the extension. */
+/** The newest version below `root` with both the server and the extension. */
 export const findDebianServer = async (root = "/"): Promise<Binaries | undefined> => {
   const folder = join(root, "usr/lib/postgresql");
   const versions = await readdir(folder).catch(() => []);

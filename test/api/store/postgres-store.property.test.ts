@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openStore, type OpenStore } from "./open-store.ts";
 
 /**
- * Labels of one letter each: LangGraph's in-memory store joins labels with colons and looks for prefixes of the
- * joined text, so that it takes ["ab"] for a child of ["a"]; that one fault is not to be the same.
+ * Labels of one letter: LangGraph's in-memory store joins labels with colons and compares prefixes of that text, so it takes ["ab"] for a
+ * child of ["a"]. That one fault should not show.
  */
 const label = fc.constantFrom("a", "b", "c");
 const namespace = fc.array(label, { minLength: 1, maxLength: 4 });
@@ -33,7 +33,7 @@ const scalar = fc.oneof(
   fc.double({ noNaN: true, noDefaultInfinity: true }),
   fc.string({ unit: "grapheme" }).filter((text) => !text.includes("\0")),
 );
-/** Few numbers, spelled in several ways, so that borders are met. */
+/** Few numbers in several spellings, so that comparisons hit their borders. */
 const near = fc.constantFrom<unknown>(0, 1, 2, "1", " 2 ", true, null);
 const value = fc.dictionary(field, fc.oneof(near, scalar), { maxKeys: 3, noNullPrototype: true });
 const operators = fc.oneof(
@@ -58,7 +58,7 @@ const write = fc.oneof(
   { weight: 3, arbitrary: fc.record({ namespace, key, value: value as fc.Arbitrary<unknown> }) },
   { weight: 1, arbitrary: fc.record({ namespace, key, value: fc.constant<unknown>(null) }) },
 );
-/** Short ones mostly, so that something is found. */
+/** Mostly short ones, so that searches find something. */
 const prefix = fc.oneof(fc.constant<string[]>([]), fc.array(label, { maxLength: 3 }));
 const read = fc.oneof(
   fc.record({ kind: fc.constant("get" as const), namespace, key }),
@@ -86,7 +86,7 @@ const inOrder = (items: Item[]) =>
 const canonical = (object: object) =>
   JSON.stringify(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)));
 
-/** LangGraph's store goes on listing namespaces whose items are all deleted; one filled anew does not. */
+/** LangGraph's store keeps listing namespaces whose items are all deleted; a refilled one does not. */
 const withoutEmptyNamespaces = async (memory: InMemoryStore): Promise<InMemoryStore> => {
   const refilled = new InMemoryStore();
   for (const item of await memory.search([], { limit: MANY })) {
@@ -95,7 +95,7 @@ const withoutEmptyNamespaces = async (memory: InMemoryStore): Promise<InMemorySt
   return refilled;
 };
 
-describe("the store beside LangGraph's in-memory store", () => {
+describe("the store, compared with LangGraph's in-memory store,", () => {
   let open: OpenStore;
   beforeAll(async () => {
     open = await openStore();
@@ -104,14 +104,14 @@ describe("the store beside LangGraph's in-memory store", () => {
     await open.close();
   });
 
-  it("gives the same for any puts, deletes, gets, searches and listings", async () => {
+  it("returns the same for any puts, deletes, gets, searches and listings", async () => {
     const batches = fc.array(fc.array(write, { maxLength: 8 }), { minLength: 1, maxLength: 3 });
     await fc.assert(
       fc.asyncProperty(batches, fc.array(read, { minLength: 1, maxLength: 8 }), async (written, reads) => {
         await open.empty();
         const memory = new InMemoryStore();
         for (const batch of written as Write[][]) {
-          // LangGraph's store keeps the very objects; a later put must not be seen through an earlier one.
+          // LangGraph's store keeps references, so a copy prevents that a later put changes an earlier one.
           await memory.batch(structuredClone(batch));
           await open.store.batch(batch);
         }
@@ -137,7 +137,7 @@ describe("the store beside LangGraph's in-memory store", () => {
     );
   });
 
-  it("gives the same for reads and writes mixed in one batch", async () => {
+  it("returns the same for reads and writes mixed in one batch", async () => {
     const operation = fc.oneof(write, fc.record({ namespace, key }));
     await fc.assert(
       fc.asyncProperty(
@@ -147,8 +147,8 @@ describe("the store beside LangGraph's in-memory store", () => {
           const memory = new InMemoryStore();
           for (const batch of batches as Write[][]) {
             const expected: unknown[] = [];
-            // A batch reads before it writes. Its reads go alone, since LangGraph's store answers with the very objects
-            // that the writes of the batch then change.
+            // A batch reads before it writes. Its reads are sent alone, because LangGraph's store returns the objects that the batch's
+            // writes then change.
             for (const operation of batch) {
               const [item] = "value" in operation ? [] : ((await memory.batch([operation])) as unknown[]);
               expected.push(plain((item ?? null) as Item | null));

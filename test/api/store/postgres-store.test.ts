@@ -26,7 +26,7 @@ describe("the store of a graph", () => {
   const keys = async (prefix: string[], filter?: Record<string, unknown>) =>
     (await open.store.search(prefix, { filter, limit: 100 })).map(({ key }) => key).sort();
 
-  it("keeps an item with its times, and its creation when it is replaced", async () => {
+  it("keeps an item's times, and its creation time when it is replaced", async () => {
     await open.store.put(["users", "ada"], "likes", { tea: true });
     const first = await open.store.get(["users", "ada"], "likes");
     expect(first).toMatchObject({ namespace: ["users", "ada"], key: "likes", value: { tea: true } });
@@ -41,7 +41,7 @@ describe("the store of a graph", () => {
     expect(await open.store.get(["users", "ada"], "likes")).toBeNull();
   });
 
-  it("takes labels with every character for what they are", async () => {
+  it("accepts labels with every character literally", async () => {
     const odd = [
       "a%",
       "a_",
@@ -68,7 +68,7 @@ describe("the store of a graph", () => {
     expect(await open.store.listNamespaces({ prefix: ["a"] })).toEqual([["a"]]);
   });
 
-  it("gives the last updated items first, page by page", async () => {
+  it("returns the last updated items first, page by page", async () => {
     for (const key of ["one", "two", "three"]) await open.store.put(["n"], key, {});
     await open.store.put(["n"], "one", {});
     const order = async (offset: number) =>
@@ -101,7 +101,7 @@ describe("the store of a graph", () => {
     ]);
   });
 
-  it("never fails a comparison because of an odd item", async () => {
+  it("never fails a comparison because of an unusual item", async () => {
     const odd = ["1e999999", "9".repeat(5_000), "1e", ".", "NaN", "Infinity", "0x10", { x: 1 }, [5], 1e308];
     await open.store.batch(
       odd.map((field, index) => ({ namespace: ["n"], key: `${index}`, value: { field } })),
@@ -111,13 +111,13 @@ describe("the store of a graph", () => {
     expect(await keys(["n"], { field: { $lt: "no number" } })).toEqual([]);
   });
 
-  it("takes filters for data, not for SQL", async () => {
+  it("treats filters as data, not as SQL", async () => {
     await open.store.put(["n"], "k", { "'; drop table store_items; --": "' or true --" });
     expect(await keys(["n"], { "'; drop table store_items; --": "' or true --" })).toEqual(["k"]);
     expect(await keys(["n"], { x: "' or true --" })).toEqual([]);
   });
 
-  it("refuses an operator that does not exist, and ignores a query where nothing is indexed", async () => {
+  it("refuses an unknown operator, and ignores a query without an index", async () => {
     await expect(open.store.search(["n"], { filter: { age: { $regex: "x" } } })).rejects.toThrow(
       "'filter.age': '$regex' is not one of the operators",
     );
@@ -126,7 +126,7 @@ describe("the store of a graph", () => {
       expect((await open.store.search(["n"], { query })).map(({ key }) => key)).toEqual(["k"]);
   });
 
-  it("refuses namespaces as LangGraph does, and then does nothing of the batch", async () => {
+  it("refuses the same namespaces as LangGraph, and then executes nothing of the batch", async () => {
     for (const namespace of [[], ["a.b"], [""], ["langgraph", "x"], ["x".repeat(1_500)]]) {
       const batch = open.store.batch([
         { namespace: ["good"], key: "k", value: {} },
@@ -137,7 +137,7 @@ describe("the store of a graph", () => {
     expect(await open.store.listNamespaces()).toEqual([]);
   });
 
-  it("refuses text that can't be stored, wherever it stands", async () => {
+  it("refuses text that can't be stored, in every place", async () => {
     for (const text of ["a\0b", "\ud83d"]) {
       for (const value of [{ text }, { deep: [{ [text]: 1 }] }]) {
         await expect(open.store.put(["n"], "k", value)).rejects.toThrow("'k' holds a NUL character or half");
@@ -163,7 +163,7 @@ describe("the store of a graph", () => {
     await expect(open.store.put([label], random(1_001), {})).rejects.toThrow("1000 are possible");
   });
 
-  it("stores messages and dates as clients see them", async () => {
+  it("stores messages and dates in the form that clients see", async () => {
     await open.store.put(["n"], "k", { message: new HumanMessage("hi"), at: new Date(0) });
     expect((await open.store.get(["n"], "k"))?.value).toMatchObject({
       message: { type: "human", content: "hi" },
@@ -207,7 +207,7 @@ describe("the store of a graph", () => {
     ]);
   });
 
-  it("serves the nodes of a graph, over threads", async () => {
+  it("serves the nodes of a graph, across threads", async () => {
     const State = Annotation.Root({ user: Annotation<string>, known: Annotation<string[]> });
     const graph = new StateGraph(State)
       .addNode("remember", async ({ user }, config: LangGraphRunnableConfig) => {

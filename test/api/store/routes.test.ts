@@ -39,7 +39,7 @@ describe("/store", () => {
   const namespaces = (body: object) => request(app.server).post("/store/namespaces").send(body);
   const get = (query: string) => request(app.server).get(`/store/items?${query}`);
 
-  it("stores an item with 204 and gives it back", async () => {
+  it("stores an item with 204 and returns it", async () => {
     const stored = await put({ namespace: ["users", "ada"], key: "likes", value: { tea: [1, null] } });
     expect(stored.status).toBe(204);
     expect(stored.text).toBe("");
@@ -54,14 +54,14 @@ describe("/store", () => {
     });
   });
 
-  it("takes the namespace dot-joined and repeated, labels with commas too", async () => {
+  it("accepts the namespace dot-joined and repeated, also with commas in labels", async () => {
     await put({ namespace: ["a,b", "[c]"], key: "k", value: {} });
     for (const query of ["namespace=a,b.[c]&key=k", "namespace=a,b&namespace=[c]&key=k"]) {
       expect((await get(query)).body).toMatchObject({ key: "k" });
     }
   });
 
-  it("answers null with 200 where there is no item", async () => {
+  it("answers null with 200 for a missing item", async () => {
     for (const query of ["namespace=users.ada&key=likes", "key=likes", "namespace=&key=likes"]) {
       const answer = await get(query);
       expect(answer.status).toBe(200);
@@ -70,7 +70,7 @@ describe("/store", () => {
     }
   });
 
-  it("deletes by a JSON body with 204, whether or not there was an item", async () => {
+  it("deletes by a JSON body with 204, whether or not the item existed", async () => {
     await put({ namespace: ["n"], key: "k", value: {} });
     for (let time = 0; time < 2; time += 1) {
       const answer = await request(app.server)
@@ -81,7 +81,7 @@ describe("/store", () => {
     expect((await get("namespace=n&key=k")).text).toBe("null");
   });
 
-  it("searches under a prefix with a filter, ten items unless asked otherwise", async () => {
+  it("searches under a prefix with a filter, ten items by default", async () => {
     for (let index = 0; index < 12; index += 1) {
       await put({ namespace: ["n", `${index % 2}`], key: `k${index}`, value: { index } });
     }
@@ -94,7 +94,7 @@ describe("/store", () => {
     expect(
       await found({ namespace_prefix: null, filter: null, query: null, refresh_ttl: null }),
     ).toHaveLength(10);
-    // Without semantic search a query finds what would be found without it, as at the hosted service.
+    // Without semantic search a query is ignored, as in the hosted service.
     const everything = await search({ namespace_prefix: ["n"] });
     const asked = await search({ namespace_prefix: ["n"], query: "who likes tea?" });
     expect([asked.status, asked.body]).toEqual([200, everything.body]);
@@ -173,7 +173,7 @@ describe("/store", () => {
     expect(await open.store.listNamespaces()).toEqual([]);
   });
 
-  it("stores an item without its index where no semantic search is configured, as the hosted service does", async () => {
+  it("stores an item without its index if no semantic search is configured, like the hosted service", async () => {
     expect((await put({ ...good, index: ["a"] })).status).toBe(204);
     expect((await get("namespace=n&key=k")).body).toMatchObject({ key: "k", value: {} });
   });
@@ -212,7 +212,7 @@ describe("/store", () => {
     expect((answer.body as { detail: string }).detail).toContain(`'${field}`);
   });
 
-  it("refuses to get and to delete with 422 what has no key or a broken namespace", async () => {
+  it("refuses with 422 to get and to delete without a key or with a broken namespace", async () => {
     for (const query of [
       "namespace=a",
       "namespace=a..b&key=k",

@@ -20,14 +20,14 @@ import { findPgvector, offersPgvector, openPgvector, runAt, type PgvectorServer 
 import { authorize, EVERY_ITEM } from "../../helpers/access.ts";
 
 const CONFIG = fileURLToPath(new URL("fixtures/langgraph.json", import.meta.url));
-/** A server that encrypts refuses `store.index` at once. */
+/** A server with encryption refuses `store.index` at once. */
 const WITHOUT_ENCRYPTION = { graphConfigFile: CONFIG, encryptionKeys: [] };
 const serverUrl = inject("serverUrl");
 const source = await findPgvector(serverUrl);
 const testServerOffersIt = await offersPgvector(serverUrl);
 
 describe.runIf(!testServerOffersIt)("semantic search on a database without pgvector", () => {
-  it("is refused at the start with a sentence that says how to get it", async () => {
+  it("is refused at the start with an error that says how to get it", async () => {
     await expect(startTestServer(WITHOUT_ENCRYPTION)).rejects.toMatchObject({
       name: "StartError",
       message: expect.stringMatching(
@@ -36,7 +36,7 @@ describe.runIf(!testServerOffersIt)("semantic search on a database without pgvec
     });
   });
 
-  it("leaves nothing behind, so that a server without it starts on the same database", async () => {
+  it("leaves no change, so a server without it starts on the same database", async () => {
     const fresh = await freshDatabase();
     const { connectionString } = fresh;
     await expect(startTestServer({ ...WITHOUT_ENCRYPTION, connectionString })).rejects.toThrow("pgvector");
@@ -52,9 +52,9 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
   let pgvector: PgvectorServer;
   let fresh: FreshDatabase;
   let database: Database;
-  /** The texts that the model was asked for, request by request. */
+  /** The texts sent to the model, request by request. */
   let asked: string[][];
-  /** What the model does before it answers. */
+  /** Runs before the model answers. */
   let before: (texts: string[]) => Promise<void> | void;
 
   const model: EmbeddingModel = {
@@ -123,7 +123,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
       await database.query<{ count: number }>("select count(*)::int as count from threadloom.store_vectors")
     )[0]!.count;
 
-  it("gives the most similar items first, with their scores", async () => {
+  it("returns the most similar items first, with their scores", async () => {
     await put("tea", { text: "Ada drinks green tea" });
     await put("coffee", { text: "Ada drinks coffee" });
     await put("rain", { text: "It rained all day" });
@@ -135,7 +135,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     expect(listed.map((item) => "score" in item)).toEqual([false, false, false]);
   });
 
-  it("keeps to the namespace, the filter, the limit and the offset", async () => {
+  it("respects the namespace, the filter, the limit and the offset", async () => {
     for (const [key, kind] of Object.entries({ a: "x", b: "y", c: "x", d: "x" })) {
       await put(key, { text: `tea ${key}${key}${key}`, kind });
     }
@@ -147,7 +147,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     expect(await open.store.search(["othe"], { query: "tea" })).toEqual([]);
   });
 
-  it("indexes what the item says: the configured paths, others, or nothing", async () => {
+  it("indexes the item's own choice: the configured paths, others, or nothing", async () => {
     const value = { text: "tea", title: "coffee", list: [{ note: "milk" }, { note: "sugar" }] };
     await put("default", value);
     await put("title", value, ["title"]);
@@ -164,7 +164,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     expect(await vectors()).toBe(6);
   });
 
-  it("counts the nearest of an item's texts, and the item once", async () => {
+  it("scores an item by the nearest of its texts, and returns it once", async () => {
     await put("many", { text: "x", list: ["rain", "tea", "snow", "tea"] }, ["list[*]"]);
     await put("one", { text: "green tea" });
     expect(await keys("tea")).toEqual(["many", "one"]);
@@ -186,7 +186,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     expect(await vectors()).toBe(0);
   });
 
-  it("asks for all texts of a batch at once, each once", async () => {
+  it("requests all texts of a batch at once, each once", async () => {
     await open.store.batch(
       ["tea", "coffee", "tea"].map((text, index) => ({ namespace: ["n"], key: `${index}`, value: { text } })),
     );
@@ -194,7 +194,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     expect(await keys("tea")).toEqual(["0", "2", "1"]);
   });
 
-  it("forgets the vectors of deleted and of expired items", async () => {
+  it("removes the vectors of deleted and of expired items", async () => {
     await put("deleted", { text: "tea" });
     await open.service.put(ANONYMOUS, {
       namespace: ["n"],
@@ -211,10 +211,10 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     expect(await vectors()).toBe(1);
   });
 
-  it("finds an item by what it says when it was replaced while another was being embedded", async () => {
+  it("finds an item by its current text when it was replaced while another was being embedded", async () => {
     await put("k", { text: "tea" });
     const other = openWith({ embedDocuments: (texts) => Promise.resolve(texts.map(vectorOf)) });
-    // "tea" is known and not asked for; by the time the rest is embedded somebody has made coffee of it.
+    // "tea" has a vector and is not requested. While the rest is embedded, another put changes it to coffee.
     before = async (texts) => {
       if (texts.includes("sugar")) await other.store.put(["n"], "k", { text: "coffee" });
     };
@@ -224,7 +224,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     expect((await open.store.search(["n"], { query: "coffee" }))[0]!.score).toBeCloseTo(0, 5);
   });
 
-  it("lets crossing puts and deletes through, and every item's vectors are those of its text", async () => {
+  it("lets crossing puts and deletes through, and every item's vectors match its text", async () => {
     const names = Array.from({ length: 12 }, (_, index) => `k${index}`);
     const batch = (order: string[], text?: string) =>
       open.store.batch(
@@ -273,7 +273,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
       { embedDocuments: () => Promise.resolve([[1e300, ...vectorOf("").slice(1)]]) },
       "no finite number",
     ],
-  ])("stores nothing if the model %s, and does not tell its secrets", async (_what, own, sentence) => {
+  ])("stores nothing if the model %s, and does not reveal its secrets", async (_what, own, sentence) => {
     const { service } = openWith(own);
     const failing = service.put(ANONYMOUS, {
       namespace: ["n"],
@@ -290,13 +290,13 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     expect(await open.store.search(["n"])).toEqual([]);
   });
 
-  it("refuses an item of too many texts", async () => {
+  it("refuses an item with too many texts", async () => {
     const list = Array.from({ length: 1_001 }, (_, index) => `text ${index}`);
     await expect(put("k", { list }, ["list[*]"])).rejects.toThrow("'index' finds 1001 texts");
     expect(asked).toEqual([]);
   });
 
-  it("gives a text that means nothing to the model no similarity", async () => {
+  it("gives a text without meaning for the model no similarity", async () => {
     await put("numbers", { text: "1234" });
     await put("tea", { text: "tea" });
     const found = await open.store.search(["n"], { query: "tea" });
@@ -316,7 +316,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     expect(await open.store.search([], { query: "tea" })).toHaveLength(1);
   });
 
-  it("compares no vectors of different models, and finds an item again when it is put again", async () => {
+  it("compares no vectors of different models, and finds an item again after another put", async () => {
     await put("k", { text: "tea" });
     const changed = openWith({}, "test:another");
     expect(await keys("tea", {}, changed)).toEqual([]);
@@ -326,7 +326,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     expect(await vectors()).toBe(1);
   });
 
-  it("forgets the vectors of what is stored while no semantic search is configured", async () => {
+  it("removes the vectors of items stored while no semantic search is configured", async () => {
     await put("k", { text: "tea" });
     await put("other", { text: "tea" });
     const repository = createStoreRepository(database, database);
@@ -337,7 +337,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     expect(await keys("tea")).toEqual(["other"]);
   });
 
-  it("says that the length of the vectors was changed, at the start, and with which statement they go", async () => {
+  it("reports at the start that the length of the vectors was changed, and the statement that removes them", async () => {
     const refused = (await prepareVectorTable(database, 8).catch((error: unknown) => error)) as Error;
     expect([refused.name, refused.message]).toEqual([
       "StartError",
@@ -384,7 +384,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
       expect(tables).toEqual([{ name: "store_vectors" }]);
     });
 
-    it("is refused with a sentence if the database's user may not create the extension", async () => {
+    it("is refused with a clear error if the database's user may not create the extension", async () => {
       const role = `threadloom_test_${process.pid}_${Date.now()}`;
       await runAt(
         own.connectionString,

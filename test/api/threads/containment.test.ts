@@ -3,7 +3,7 @@ import { matcherOf } from "../../../src/api/threads/search/containment.ts";
 
 const contains = (value: unknown, part: unknown): boolean => matcherOf(part, () => undefined)(value);
 
-describe("containment of values, as jsonb has it", () => {
+describe("containment of values, as in jsonb,", () => {
   it.each([
     [{ a: 1, b: 2 }, { a: 1 }, true],
     [{ a: 1 }, { a: 2 }, false],
@@ -24,7 +24,7 @@ describe("containment of values, as jsonb has it", () => {
     expect(contains(value, part)).toBe(expected);
   });
 
-  it("goes once through a list, however many plain values are looked for in it", () => {
+  it("is checked in one pass over a list, however many plain values are searched in it", () => {
     const length = 60_000;
     const numbers = Array.from({ length }, (_, index) => index);
     let comparisons = 0;
@@ -33,7 +33,7 @@ describe("containment of values, as jsonb has it", () => {
     expect(comparisons).toBe(length);
   });
 
-  it("tells what lists and objects in a list take, before it compares them", () => {
+  it("measures the cost of lists and objects in a list before it compares them", () => {
     const matches = matcherOf([{ a: 1 }, { a: 2 }, [3]], (more) => {
       if (more > 1_000) throw new Error(`${more} comparisons`);
     });

@@ -19,7 +19,7 @@ const search = (body: Record<string, unknown> = {}) =>
 const cursorOf = ({ headers }: Answer): string | undefined =>
   headers["x-pagination-cursor"] as string | undefined;
 
-/** Threads of a group of their own, among them many that no key but the id tells apart. */
+/** Threads of a group of their own; for many of them only the id makes the order unique. */
 const makeGroup = async (group: string): Promise<void> => {
   await room.database.query(
     `insert into threadloom.threads (thread_id, metadata, status, created_at, updated_at, state_updated_at)
@@ -48,9 +48,9 @@ const change = async (group: string, round: number): Promise<void> => {
   await room.aThread({ metadata: { group, fate: "comes" } });
 };
 
-describe("a list that is read by cursors while threads are made, changed and deleted", () => {
+describe("a list read with cursors while threads are created, changed and deleted", () => {
   const cases = SORT_KEYS.flatMap((key) => (["asc", "desc"] as const).map((order) => [key, order] as const));
-  test.each(cases)("by %s, %s: has every thread once that stays as it was", async (key, order) => {
+  test.each(cases)("by %s, %s: contains every unchanged thread once", async (key, order) => {
     for (const filter of [{}, { status: "interrupted" }]) {
       const group = `${key} ${order} ${JSON.stringify(filter)}`;
       await makeGroup(group);
@@ -72,7 +72,7 @@ describe("a list that is read by cursors while threads are made, changed and del
     }
   });
 
-  test("also without a filter, where no other threads are counted or sorted", async () => {
+  test("works without a filter, where no other threads are counted or sorted", async () => {
     await room.database.query("delete from threadloom.threads");
     const group = "alone";
     await makeGroup(group);
@@ -92,7 +92,7 @@ describe("a list that is read by cursors while threads are made, changed and del
     }
   });
 
-  test("and by values, whose threads may all go before they are read", async () => {
+  test("works by values, whose threads may all be deleted before they are read", async () => {
     for (const count of [3, 3, 3, 4, 3]) {
       const { thread_id: id } = await room.aThread({ metadata: { group: "values" } });
       await room.run("counter", id, { count });
@@ -116,7 +116,7 @@ describe("a cursor", () => {
     next = cursorOf(await search({ limit: 2 })) ?? "";
   });
 
-  test("is taken where a thread is from before 1970, as one that was brought along may be", async () => {
+  test("is accepted at a thread from before 1970, as an import may create", async () => {
     for (let threads = 0; threads < 2; threads += 1) {
       const { thread_id: id } = await room.aThread({ metadata: { group: "old" } });
       await room.database.query(
@@ -130,7 +130,7 @@ describe("a cursor", () => {
     expect(new Set([...first.body, ...second.body].map(({ thread_id: id }) => id)).size).toBe(2);
   });
 
-  test("comes with every page but the last, also where an offset was given; behind it nothing is counted", async () => {
+  test("comes with every page but the last, also with an offset; pages after it have no total", async () => {
     const asked = { metadata: { group: "given" }, limit: 15 };
     const second = await search({ ...asked, offset: 15 });
     expect(second.headers).toMatchObject({ "x-pagination-total": "45", "x-pagination-next": "30" });
@@ -171,7 +171,7 @@ describe("a cursor", () => {
     expect(answer.body.detail).toContain(words);
   });
 
-  test("of the latest time that can be written, or of a status that the filter leaves out, finds what is behind it", async () => {
+  test("of the latest possible time, or of a status that the filter omits, finds the threads after it", async () => {
     const write = (keys: string[]) => Buffer.from(JSON.stringify(keys)).toString("base64url");
     const id = "ffffffff-ffff-ffff-ffff-ffffffffffff";
     const latest = write(["threads created_at desc", "9".repeat(17), id]);
@@ -185,7 +185,7 @@ describe("a cursor", () => {
     expect(await behind("busy")).toEqual([]);
   });
 
-  test("of one caller shows another nothing but what is his", async () => {
+  test("of one caller shows another caller only their own threads", async () => {
     const { database, checkpoints, graphs } = room;
     const service = createThreadService({
       ...{ database, checkpoints, graphs, authorize: ownersOnly },

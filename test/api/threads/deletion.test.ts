@@ -14,14 +14,14 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-describe("deleting several threads with runs in progress", () => {
+describe("deleting several threads with running runs", () => {
   test("does not deadlock with the renewal of their leases, whatever the order of their ids", async () => {
     const assistant = await api.post<{ assistant_id: string }>("/assistants", { graph_id: "counter" });
     const { assistant_id } = assistant.body;
     const fields = { metadata: { assistant_id } };
     const ids = (await Promise.all([api.aThread(fields), api.aThread(fields)])).sort();
     const [first, second] = ids as [string, string];
-    // The run of the second thread comes first where runs are in the order of their ids.
+    // The second thread's run comes first in the order of run ids.
     const runs = [
       ["00000000-0000-4000-8000-00000000000b", first],
       ["00000000-0000-4000-8000-00000000000a", second],

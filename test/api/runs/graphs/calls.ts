@@ -1,7 +1,4 @@
-/**
- * What factories were called with. The graph is loaded by the server and the test imports this file, maybe as another
- * copy: what they share is on the global object.
- */
+/** The arguments of factory calls. Server and test may load separate copies of this file, so the list is on the global object. */
 const CALLS = Symbol.for("threadloom.test.factory-calls");
 
 export interface FactoryCall {

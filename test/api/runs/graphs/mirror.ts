@@ -1,4 +1,4 @@
-/** Shows its node's config: what a graph can read of the run that executes it. */
+/** Returns its node's config: everything that a graph can read about its run. */
 import { Annotation, END, START, StateGraph, type LangGraphRunnableConfig } from "@langchain/langgraph";
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));

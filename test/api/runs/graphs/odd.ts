@@ -1,4 +1,4 @@
-/** Ends as `way` says: with an error of as many characters, with a text that is no error, with a value that holds itself. */
+/** Ends as `way` says: with an error of many characters, a thrown text, or a value that contains itself. */
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 
 const State = Annotation.Root({

@@ -1,4 +1,4 @@
-/** Asks, and then works for ever on the answer `slow`; any other is noted in `answers`. */
+/** Raises an interrupt. The answer `slow` makes the graph work forever; it stores any other in `answers`. */
 import { setTimeout as pause } from "node:timers/promises";
 import {
   Annotation,

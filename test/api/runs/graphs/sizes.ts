@@ -1,6 +1,6 @@
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 
-/** Makes what is too large, as its input says; `characters` of it. */
+/** Creates a too large value of the kind in its input, with `characters` of it. */
 const State = Annotation.Root({
   kind: Annotation<"value" | "list" | "items" | "event" | "error" | "small">,
   characters: Annotation<number>,

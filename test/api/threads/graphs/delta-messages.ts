@@ -1,4 +1,4 @@
-/** Messages in a delta channel: its value is in no checkpoint, LangGraph replays what was written. */
+/** Messages in a delta channel: no checkpoint contains its value, LangGraph replays the writes. */
 import { AIMessage } from "@langchain/core/messages";
 import { END, MessagesDeltaValue, START, StateGraph, StateSchema } from "@langchain/langgraph";
 

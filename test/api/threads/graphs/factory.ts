@@ -1,4 +1,4 @@
-/** A graph that is built anew for each use. */
+/** A graph that is built again for each use. */
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 
 const State = Annotation.Root({ text: Annotation<string>() });

@@ -1,6 +1,6 @@
 /**
- * Two branches side by side, one of which asks a person (so that the step is half done), a node that waits for both
- * by a join, a deferred one, and one whose results are cached by what is in its input.
+ * Two parallel branches, one with an interrupt (so the step is half done), a join node, a deferred one, and one whose results are cached by
+ * its input.
  */
 import { Annotation, END, interrupt, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 

@@ -1,4 +1,4 @@
-/** The functional API: a task, then a person is asked; the state is what the entrypoint returns. */
+/** The functional API: a task, then an interrupt; the state is the result of the entrypoint. */
 import { entrypoint, interrupt, task } from "@langchain/langgraph";
 
 const double = task("double", async (value: number) => value * 2);

@@ -1,4 +1,4 @@
-/** Calls what a test has put at `Symbol.for("threadloom.test.gate")` where the edge after its node is decided. */
+/** Calls the function that a test stored at `Symbol.for("threadloom.test.gate")` when the edge after its node is decided. */
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 
 const State = Annotation.Root({ text: Annotation<string>(), notes: Annotation<string>() });

@@ -1,4 +1,4 @@
-/** A subgraph that asks a person, inside another graph. */
+/** A subgraph with an interrupt, inside another graph. */
 import { Annotation, END, interrupt, START, StateGraph } from "@langchain/langgraph";
 
 const State = Annotation.Root({ text: Annotation<string>() });

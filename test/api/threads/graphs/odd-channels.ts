@@ -1,4 +1,4 @@
-/** A graph below the level of `StateGraph`, with a topic that accumulates: its states are LangGraph's to read. */
+/** A graph below the level of `StateGraph`, with an accumulating topic; only LangGraph can read its states. */
 import { LastValue, Topic } from "@langchain/langgraph/channels";
 import { Channel, Pregel } from "@langchain/langgraph/pregel";
 

@@ -1,4 +1,4 @@
-/** Values that are no JSON: dates, maps, sets, bytes, big numbers, nothing at all; and keys that look odd. */
+/** Values without a JSON form: dates, maps, sets, bytes, big numbers, undefined; and unusual keys. */
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 
 const State = Annotation.Root({
