@@ -10,7 +10,7 @@ import { openThreadsRoom, type Thread, type ThreadsRoom } from "./threads-room.t
 
 const MEGABYTE = 1_000_000;
 const THREADS = 20;
-/** With the seventeenth of a megabyte a page has its 16 MiB. */
+/** The seventeenth thread of a megabyte fills a page of 16 MiB. */
 const ON_A_PAGE = 17;
 
 let room: ThreadsRoom;
@@ -47,19 +47,19 @@ const idsOf = (rows: readonly { thread_id: string }[]): string[] => rows.map(({ 
 it.each<[string, Partial<RowSearch>]>([
   ["all", {}],
   ["those that match", { metadata: { kind: "large" } }],
-])("reads no more of large threads than a page has room for: %s", async (_, filter) => {
+])("reads only as many large threads as a page has room for: %s", async (_, filter) => {
   const first = await pageOf(filter, THREADS);
   expect([idsOf(first.rows), first.total]).toEqual([ids.slice(0, ON_A_PAGE), THREADS]);
   const last = await pageOf(filter, THREADS, ON_A_PAGE);
   expect([idsOf(last.rows), last.total]).toEqual([ids.slice(ON_A_PAGE), THREADS]);
 });
 
-it("reads no more of threads that were looked for by values than a page has room for", async () => {
+it("reads only as many threads of a search by values as a page has room for", async () => {
   const rows = await createThreadSearcher(room.database).records(EVERY_THREAD, ids, EVERY_LONG_PART);
   expect(idsOf(rows)).toEqual(ids.slice(0, ON_A_PAGE));
 });
 
-it("says in the answer where the next page begins", async () => {
+it("names the start of the next page in the answer", async () => {
   const { body, headers } = await room.request<Thread[]>("POST", "/threads/search", { limit: THREADS });
   expect(idsOf(body)).toEqual(ids.slice(0, ON_A_PAGE));
   expect([headers["x-pagination-next"], headers["x-pagination-total"]]).toEqual([
@@ -75,14 +75,14 @@ it("says in the answer where the next page begins", async () => {
 it.each([
   ["all", {}],
   ["those that match", { metadata: { kind: "large" } }],
-])("weighs and reads only what is selected of large threads: %s", async (_, filter) => {
+])("measures and reads only the selected fields of large threads: %s", async (_, filter) => {
   const search = { ...filter, limit: THREADS, select: ["thread_id", "status", "config"] };
   const { body, headers } = await room.request<Thread[]>("POST", "/threads/search", search);
   expect(body).toEqual(ids.map((thread_id) => ({ thread_id, status: "idle", config: {} })));
   expect(headers["x-pagination-next"]).toBeUndefined();
 });
 
-it("weighs what is only extracted from, and does not answer it", async () => {
+it("measures values that are only extracted from, and does not return them", async () => {
   const search = { limit: THREADS, select: ["thread_id"], extract: { kind: "metadata.kind" } };
   const { body } = await room.request<Thread[]>("POST", "/threads/search", search);
   expect(body).toEqual(
@@ -90,7 +90,7 @@ it("weighs what is only extracted from, and does not answer it", async () => {
   );
 });
 
-it("answers the values of threads of which nothing long is selected", async () => {
+it("returns the values of threads if no large field is selected", async () => {
   const { thread_id: id } = await room.aThread({ metadata: { kind: "small" } });
   await room.run("counter", id, { count: 3 });
   const search = { ids: [id], select: ["values"] };

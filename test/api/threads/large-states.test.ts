@@ -8,7 +8,7 @@ import { collected } from "../../helpers/collected.ts";
 import { threadSearchBody } from "../../../src/api/threads/schemas.ts";
 import { openThreadsRoom, type State, type Thread, type ThreadsRoom } from "./threads-room.ts";
 
-/** States of a megabyte: what is read of them at a time must not depend on how many are asked for. */
+/** States of a megabyte: the bytes read at a time must not depend on the number of requested states. */
 const MEGABYTE = 1_000_000;
 const THREADS = 20;
 const STATES = 12;
@@ -52,7 +52,7 @@ beforeAll(async () => {
 });
 afterAll(() => room.close());
 
-/** A process that remembers nothing yet, and the statements and characters that it has read from the database. */
+/** A process with an empty cache that counts its statements and the characters read. */
 const aReader = () => {
   const read = { characters: 0, statements: 0 };
   const database: typeof room.database = {
@@ -67,8 +67,8 @@ const aReader = () => {
   return { storage: createCheckpointStorage({ database, logger: pino({ level: "silent" }) }), read };
 };
 
-describe("reading states that are large", () => {
-  it("fetches no more of many threads than somebody who goes through them has come to", async () => {
+describe("reading large states", () => {
+  it("fetches many threads only as far as the consumer reads", async () => {
     const { storage, read } = aReader();
     const heads = storage.readHeads(ids);
     expect((await heads.next()).value).toMatchObject({ threadId: ids[0] });
@@ -78,7 +78,7 @@ describe("reading states that are large", () => {
     expect(read.characters).toBeGreaterThan(THREADS * MEGABYTE);
   });
 
-  it("asks for room before a large state is fetched, and fetches it then; small ones need one statement", async () => {
+  it("reserves room before it fetches a large state; small ones need one statement", async () => {
     const small = randomUUID();
     await put(small, "small");
     const threadId = randomUUID();
@@ -99,7 +99,7 @@ describe("reading states that are large", () => {
     expect(read.statements).toBe(3);
   });
 
-  it("fetches nothing large for who finds no room", async () => {
+  it("fetches nothing large without room", async () => {
     const threadId = randomUUID();
     await put(threadId, aLargeText() + aLargeText());
     const { storage, read } = aReader();
@@ -108,11 +108,11 @@ describe("reading states that are large", () => {
     expect(read.characters).toBeLessThan(MEGABYTE / 10);
     const again = await storage.readHead(threadId);
     expect(again?.values.get("big")).toHaveLength(2 * MEGABYTE + 2);
-    // What is remembered is made into an answer, too.
+    // An answer from the cache needs room, too.
     await expect(storage.readHead(threadId, "", full)).rejects.toThrow("full");
   });
 
-  it("asks for room before a large one of many states is fetched; small ones need no statement for that", async () => {
+  it("reserves room before it fetches a large one of many states; small ones need no statement for that", async () => {
     const [small, large] = [randomUUID(), randomUUID()];
     for (const id of [small, large]) await put(id, "s".repeat(2_000));
     await put(large, aLargeText() + aLargeText());
@@ -124,7 +124,7 @@ describe("reading states that are large", () => {
       return Promise.resolve();
     };
     expect(await collected(storage.readHeads([small], { whenLarge }))).toHaveLength(1);
-    // A statement for the rows, one for what they refer to.
+    // One statement for the rows, one for the values that they refer to.
     expect([asked.length, read.statements]).toEqual([0, 2]);
     const heads = await collected(storage.readHeads([small, large], { whenLarge }));
     expect(heads.map(({ values }) => values.get("big")?.length)).toEqual([2_002, 2 * MEGABYTE + 2]);
@@ -141,7 +141,7 @@ describe("reading states that are large", () => {
     expect(asked).toHaveLength(2);
   });
 
-  it("fetches nothing large of many states for who finds no room", async () => {
+  it("fetches nothing large of many states without room", async () => {
     const threadId = randomUUID();
     await put(threadId, aLargeText() + aLargeText());
     const { storage, read } = aReader();
@@ -153,12 +153,12 @@ describe("reading states that are large", () => {
     ])
       await expect(collected(read())).rejects.toThrow("full");
     expect(read.characters).toBeLessThan(MEGABYTE / 10);
-    // What is remembered is made into an answer, too.
+    // An answer from the cache needs room, too.
     expect(await collected(storage.readHeads([threadId]))).toHaveLength(1);
     await expect(collected(storage.readHeads([threadId], { whenLarge }))).rejects.toThrow("full");
   });
 
-  it("asks for room in each read of many that comes to a large one", async () => {
+  it("reserves room in each read of many that reaches a large one", async () => {
     const { thread_id: id } = await room.aThread({ metadata: { kind: "larger" } });
     await put(id, aLargeText() + aLargeText());
     await room.database.query("update threadloom.threads set updated_at = now() where thread_id = $1", [id]);
@@ -174,7 +174,7 @@ describe("reading states that are large", () => {
     expect(await room.service.search.count(ANONYMOUS, byValues)).toBe(0);
   });
 
-  it("fetches no more of a history than somebody who goes through it has come to", async () => {
+  it("fetches a history only as far as the consumer reads", async () => {
     const { storage, read } = aReader();
     const history = storage.readHistory(long, "", { limit: 1_000 });
     const first = (await history.next()).value;
@@ -185,7 +185,7 @@ describe("reading states that are large", () => {
     expect(states).toEqual([...states].sort((one, other) => other - one));
   });
 
-  it("fetches rows in pages, too, where it is they that are large", async () => {
+  it("fetches rows in pages, too, if the rows are large", async () => {
     const threadId = randomUUID();
     const note = "n".repeat(MEGABYTE / 2);
     for (let index = 0; index < 10; index += 1) await put(threadId, "small", { note: `${index} ${note}` });
@@ -197,13 +197,13 @@ describe("reading states that are large", () => {
     expect(all.map((state) => String(state?.metadata.note).slice(0, 1))).toEqual([..."98765432"]);
   });
 
-  it("sends a history of them whole, the newest first", async () => {
+  it("sends a history of large states whole, the newest first", async () => {
     const { body } = await room.request<State[]>("POST", `/threads/${long}/history`, { limit: 1_000 });
     expect(body).toHaveLength(STATES);
     expect(new Set(body.map(({ values }) => values.big)).size).toBe(STATES);
   });
 
-  it("ends a page of threads early, and says where the next one begins", async () => {
+  it("ends a page of threads early, and names the start of the next one", async () => {
     const seen: string[] = [];
     const sizes: number[] = [];
     for (let offset: number | undefined = 0; offset !== undefined;) {

@@ -12,11 +12,11 @@ const MEGABYTE = 1024 * 1024;
 
 let app: FastifyInstance;
 let url: string;
-/** Items that were made, and generators that have ended, over all requests. */
+/** Created items and ended generators, over all requests. */
 let made: number;
 let ended: number;
 
-/** `GET /:length`: so many items of half a megabyte; `?fails=n` fails in the place of the item n. */
+/** `GET /:length` answers with this many items of half a megabyte; `?fails=n` fails at item n. */
 beforeEach(async () => {
   [made, ended] = [0, 0];
   app = Fastify({ forceCloseConnections: true });
@@ -41,7 +41,7 @@ beforeEach(async () => {
 });
 afterEach(() => app.close());
 
-/** A reader that reads nothing yet: only the head of the answer has come. */
+/** A reader that has read only the headers of the answer. */
 const open = async (path: string): Promise<IncomingMessage> => {
   const [response] = (await once(http.get(`${url}${path}`, { agent: false }), "response")) as [
     IncomingMessage,
@@ -58,25 +58,25 @@ it.each([0, 1, 2, 3, 40])("sends %i items as one list", async (length) => {
   );
 });
 
-it("makes no more items than a reader takes", async () => {
+it("creates items only as fast as the reader reads them", async () => {
   const response = await open("/1000");
   await eventually("more has been made than the head of the answer needs", () => made > 3);
   const before = made;
-  expect((await fetch(`${url}/1`)).status).toBe(200); // the loop has turned meanwhile
+  expect((await fetch(`${url}/1`)).status).toBe(200); // the event loop turns meanwhile
   expect(made).toBeLessThan(before + 40);
   expect(made).toBeLessThan(100);
   response.destroy();
   await eventually("the items end with their reader", () => ended === 2);
 });
 
-it("refuses as ever what fails at the start, and cuts the connection where a part is sent already", async () => {
-  expect((await fetch(`${url}/9?fails=0`)).status).toBe(500); // no error handler of ours here
+it("answers an error at the start as usual, and cuts the connection if a part was sent already", async () => {
+  expect((await fetch(`${url}/9?fails=0`)).status).toBe(500); // the server's error handler is not part of this test
   const response = await fetch(`${url}/40?fails=30`);
   expect(response.status).toBe(200);
   await expect(response.text()).rejects.toThrow();
 });
 
-it("makes four long answers at a time: the fifth begins when a reader has gone, short ones at once", async () => {
+it("creates four long answers at a time: the fifth waits for one to end, short ones do not wait", async () => {
   const readers = await Promise.all(Array.from({ length: 4 }, () => open("/1000")));
   const fifth = open("/40");
   expect((await fetch(`${url}/1`)).status).toBe(200);

@@ -4,7 +4,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { IS_ENCRYPTED } from "../../helpers/encryption.ts";
 import { query } from "../../helpers/query.ts";
 
-/** By what the states of a thread are found in its history: what their runs were given. */
+/** The history of a thread can be filtered by metadata from runs. */
 
 const NOT_FOUND_BY_CONFIGURATION = "Nothing is found by a configuration that is encrypted.";
 
@@ -25,7 +25,7 @@ const aRun = (fields: object) =>
 const found = async (metadata: object): Promise<number> =>
   (await api.post<StateRecord[]>(`/threads/${threadId}/history`, { limit: 100, metadata })).body.length;
 
-test("a history is filtered by the metadata of runs, and by their configurable keys", async (context) => {
+test("a history can be filtered by the metadata of runs, and by their configurable keys", async (context) => {
   context.skip(IS_ENCRYPTED, NOT_FOUND_BY_CONFIGURATION);
   await aRun({
     metadata: { experiment: "a", tags: ["x", "y"] },
@@ -47,7 +47,7 @@ test("a history is filtered by the metadata of runs, and by their configurable k
   expect(metadata).toMatchObject({ experiment: "b", tone: "warm", team: "blue", step: 4, source: "loop" });
 });
 
-test("an assistant's metadata and configuration are among them", async (context) => {
+test("they include the assistant's metadata and configuration", async (context) => {
   context.skip(IS_ENCRYPTED, NOT_FOUND_BY_CONFIGURATION);
   const { body } = await api.post<{ assistant_id: string }>("/assistants", {
     graph_id: "counter",
@@ -59,7 +59,7 @@ test("an assistant's metadata and configuration are among them", async (context)
   expect(await found({ assistant_id: body.assistant_id, graph_id: "counter" })).toBe(3);
 });
 
-test("no key that is the server's or LangGraph's comes from a caller", async () => {
+test("a caller can't set keys of the server or of LangGraph", async () => {
   const given = {
     source: "me",
     step: "x",
@@ -99,7 +99,7 @@ test("no key that is the server's or LangGraph's comes from a caller", async () 
   ]);
 });
 
-test("what is long is left out, so that no run stores it with each of its states", async () => {
+test("long values are left out, so no run stores them with each of its states", async () => {
   const many = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`k${index}`, "v".repeat(900)]));
   await aRun({ metadata: { short: "s", long: "l".repeat(2_000), ...many } });
   const { metadata } = await api.state(threadId);

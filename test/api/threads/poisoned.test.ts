@@ -3,7 +3,7 @@ import { apiOf, saying, textsOf, type Api, type Refusal, type ThreadRecord } fro
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
 
-/** What one caller wrote on his thread must stand in nobody's way: not in his own later, and never in another's. */
+/** Data that a caller wrote on a thread must not break later requests of that caller or of others. */
 
 let server: TestServer;
 let api: Api;
@@ -18,7 +18,7 @@ beforeEach(async () => {
   await api.aFinishedRun(threadId, { assistant_id: "counter", input: saying("hello") });
 });
 
-/** Everybody's search, and what else a thread is for. */
+/** The search of all users, and the other uses of a thread. */
 const expectToWork = async (): Promise<void> => {
   const found = await api.post<ThreadRecord[]>("/threads/search", { ids: [threadId] });
   expect([found.status, found.body.map(({ values }) => textsOf(values?.messages))]).toEqual([
@@ -38,7 +38,7 @@ const expectToWork = async (): Promise<void> => {
 const INHERITED = ["constructor", "toString", "valueOf", "hasOwnProperty", "__defineGetter__"];
 
 describe("a name that every object inherits", () => {
-  test.each(INHERITED)("%s is refused as a channel, in one sentence", async (name) => {
+  test.each(INHERITED)("%s is refused as a channel in one sentence", async (name) => {
     for (const update of [
       { [name]: 1 },
       [
@@ -59,7 +59,7 @@ describe("a name that every object inherits", () => {
     await expectToWork();
   });
 
-  test("is refused as a node, wherever one is named", async () => {
+  test("is refused wherever a node is named", async () => {
     const run = (goto: unknown) =>
       api.post<Refusal>(`/threads/${threadId}/runs`, { assistant_id: "counter", command: { goto } });
     const send = { node: "constructor", input: {} };
@@ -82,7 +82,7 @@ describe("a name that every object inherits", () => {
   });
 });
 
-test("a message's field named like a method of messages is the field", async () => {
+test("a message's field may be named like a method of messages", async () => {
   const given = { role: "user", content: "odd", toJSON: 1, constructor: 2, toDict: 3 };
   const result = await api.aFinishedRun(threadId, { assistant_id: "counter", input: { messages: [given] } });
   expect(textsOf(result.messages)).toEqual(["hello", "odd"]);
@@ -92,7 +92,7 @@ test("a message's field named like a method of messages is the field", async () 
   expect(textsOf(again.messages)).toEqual(["hello", "odd", "more"]);
 });
 
-describe("a thread of which a row can't be read", () => {
+describe("a thread with an unreadable row", () => {
   beforeEach(async () => {
     await query(
       server,
@@ -102,7 +102,7 @@ describe("a thread of which a row can't be read", () => {
     );
   });
 
-  test("fails no search, and shows no values; the log says which thread it is", async () => {
+  test("does not break a search, and shows no values; the log names the thread", async () => {
     const healthy = await api.aThread();
     const found = await api.post<ThreadRecord[]>("/threads/search", { ids: [threadId, healthy] });
     expect([found.status, found.body.map(({ values }) => values)]).toEqual([200, [null, null]]);
@@ -112,7 +112,7 @@ describe("a thread of which a row can't be read", () => {
     expect(JSON.parse(line ?? "{}")).toMatchObject({ level: 50, thread_id: threadId });
   });
 
-  test("has a history that shows which state it is, and its last good state", async () => {
+  test("has a history that names the unreadable state, and its last good state", async () => {
     const [broken, good, first] = await api.history(threadId);
     expect(broken).toMatchObject({
       values: {},

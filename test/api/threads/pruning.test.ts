@@ -5,7 +5,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { openThreadsRoom, type State, type ThreadsRoom } from "./threads-room.ts";
 import { collected } from "../../helpers/collected.ts";
 
-/** Pruning, and what others do with the thread at the same moment. */
+/** Pruning, and concurrent changes of the same thread. */
 
 let room: ThreadsRoom;
 beforeAll(async () => {
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => room.close());
 
 const GATE = Symbol.for("threadloom.test.gate");
-/** So long that it is kept apart from the checkpoint, once for all that name it. */
+/** Long enough to be stored outside the checkpoint, once for all checkpoints that refer to it. */
 const LONG = "long ".repeat(1_000);
 
 const prune = (id: string) =>
@@ -30,7 +30,7 @@ const update = (id: string, body: Record<string, unknown>) =>
 const historyOf = async (id: string) =>
   (await room.request<State[]>("GET", `/threads/${id}/history?limit=1000`)).body;
 
-/** What a process reads that remembers nothing of the thread. */
+/** The state read by a process with an empty cache. */
 const readElsewhere = async (id: string): Promise<Record<string, unknown>> => {
   const head = await createCheckpointStorage({
     database: room.database,
@@ -39,14 +39,14 @@ const readElsewhere = async (id: string): Promise<Record<string, unknown>> => {
   return Object.fromEntries([...(head?.values ?? [])].map(([name, text]) => [name, JSON.parse(text)]));
 };
 
-/** A thread whose notes are long; `gated` lets a test act between the reading of a state and the writing. */
+/** A thread with long notes; `gated` lets a test act between the reading of a state and the writing. */
 const aThreadWithNotes = async (): Promise<string> => {
   const { thread_id: id } = await room.aThread();
   await room.run("gated", id, { text: "one", notes: LONG });
   return id;
 };
 
-/** Does something once, while the next update of a state is between reading and writing. */
+/** Does the work once, while the next update of a state is between reading and writing. */
 const meanwhile = (work: () => Promise<unknown>): void => {
   const holder = globalThis as unknown as Record<symbol, unknown>;
   holder[GATE] = async () => {
@@ -55,8 +55,8 @@ const meanwhile = (work: () => Promise<unknown>): void => {
   };
 };
 
-describe("an update of a state that has read before a prune", () => {
-  it("is made anew on what is left, and names nothing that was freed", async () => {
+describe("an update of a state that was read before a prune", () => {
+  it("is computed again on the remaining state, and refers to nothing that was freed", async () => {
     const id = await aThreadWithNotes();
     meanwhile(async () => {
       expect((await update(id, { values: { notes: "short" } })).status).toBe(200);
@@ -67,7 +67,7 @@ describe("an update of a state that has read before a prune", () => {
     expect(await historyOf(id)).toHaveLength(2);
   });
 
-  it("is not found if it was to start at a checkpoint that is gone", async () => {
+  it("answers 404 if its start checkpoint is gone", async () => {
     const id = await aThreadWithNotes();
     const old = (await historyOf(id))[0]?.checkpoint?.checkpoint_id;
     await update(id, { values: { notes: "short" } });
@@ -79,14 +79,14 @@ describe("an update of a state that has read before a prune", () => {
   });
 });
 
-it("builds an update of a state on what another one has written since it read", async () => {
+it("an update of a state builds on another one that was written after it read", async () => {
   const id = await aThreadWithNotes();
   meanwhile(() => update(id, { values: { notes: "by the other" } }));
   expect((await update(id, { values: { text: "two" } })).status).toBe(200);
   expect(await readElsewhere(id)).toMatchObject({ text: "two", notes: "by the other" });
 });
 
-it("takes many updates of one state at once, and loses none", async () => {
+it("many concurrent updates of one state are all kept", async () => {
   const { thread_id: id } = await room.aThread({ metadata: { graph_id: "counter" } });
   const statuses = await Promise.all(
     Array.from(
@@ -98,7 +98,7 @@ it("takes many updates of one state at once, and loses none", async () => {
   expect(await readElsewhere(id)).toMatchObject({ count: 12 });
 });
 
-it("leaves a thread alone on which a run is just being created", async () => {
+it("a prune skips a thread on which a run is being created", async () => {
   const id = await aThreadWithNotes();
   await update(id, { values: { notes: "short" } });
   const before = await historyOf(id);
@@ -117,7 +117,7 @@ it("leaves a thread alone on which a run is just being created", async () => {
   expect(await historyOf(id)).toEqual(before);
 });
 
-it("stores nothing of an update that the graph refuses after it has written", async () => {
+it("an update that the graph refuses after it has written stores nothing", async () => {
   const { thread_id: id } = await room.aThread();
   await room.run("throwing", id, { count: 1 });
   const writes = async () =>
@@ -130,7 +130,7 @@ it("stores nothing of an update that the graph refuses after it has written", as
   expect(await writes()).toEqual(before);
 });
 
-it("comes between the statements of a history without harm to its reader", async () => {
+it("a prune between the statements of a history does not affect its reader", async () => {
   const id = await aThreadWithNotes();
   await update(id, { values: { notes: "short" } });
   let statements = 0;

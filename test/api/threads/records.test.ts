@@ -14,7 +14,7 @@ const countThreads = async (): Promise<number> =>
   (await room.request<number>("POST", "/threads/count", {})).body;
 
 describe("creating a thread", () => {
-  it("answers the whole record of an idle thread that never ran", async () => {
+  it("answers with the whole record of an idle thread without runs", async () => {
     const { status, body } = await room.request<Thread>("POST", "/threads", { metadata: { user: "ada" } });
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -30,14 +30,14 @@ describe("creating a thread", () => {
     });
   });
 
-  it("takes a body that is empty, null in every field, or missing", async () => {
+  it("accepts a body that is empty, null in every field, or missing", async () => {
     const nulls = { thread_id: null, metadata: null, if_exists: null, ttl: null, supersteps: null, other: 1 };
     for (const body of [{}, nulls, undefined]) {
       expect((await room.request("POST", "/threads", body)).status).toBe(200);
     }
   });
 
-  it("takes an id, in small letters from then on, and refuses it a second time", async () => {
+  it("accepts an id, stores it in lower case, and refuses it a second time", async () => {
     const id = randomUUID();
     const first = await room.request<Thread>("POST", "/threads", { thread_id: id.toUpperCase() });
     expect(first.body.thread_id).toBe(id);
@@ -46,7 +46,7 @@ describe("creating a thread", () => {
     expect(second.body).toEqual({ detail: `Thread '${id}' already exists.` });
   });
 
-  it("answers the thread that is there if asked to do nothing about it", async () => {
+  it("returns the existing thread with if_exists do_nothing", async () => {
     const there = await room.aThread({ metadata: { first: true } });
     const again = await room.request("POST", "/threads", {
       thread_id: there.thread_id,
@@ -57,7 +57,7 @@ describe("creating a thread", () => {
     expect(again.body).toEqual(there);
   });
 
-  it("gives an id to one of many who ask for it at once", async () => {
+  it("gives an id to one of many concurrent requests", async () => {
     const id = randomUUID();
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => room.request("POST", "/threads", { thread_id: id })),
@@ -76,7 +76,7 @@ describe("creating a thread", () => {
     ["ttl", { ttl: { ttl: 1e300 } }],
     ["ttl", { ttl: { ttl: 10, strategy: "shred" } }],
     ["supersteps", { supersteps: [{ updates: [] }] }],
-  ])("names the field %s of a body that is wrong, and stores nothing", async (field, body) => {
+  ])("names the invalid field %s of a body, and stores nothing", async (field, body) => {
     const before = await countThreads();
     const answer = await room.request<{ detail: string }>("POST", "/threads", body);
     expect(answer.status).toBe(422);
@@ -86,7 +86,7 @@ describe("creating a thread", () => {
 });
 
 describe("reading, updating and deleting a thread", () => {
-  it("reads what was created, with the values of its newest checkpoint", async () => {
+  it("reads the created thread with the values of its newest checkpoint", async () => {
     const { thread_id: id } = await room.aThread();
     await room.run("counter", id, human("hello"));
     const { body } = await room.request<Thread>("GET", `/threads/${id}`);
@@ -108,7 +108,7 @@ describe("reading, updating and deleting a thread", () => {
     expect(body.updated_at > thread.updated_at).toBe(true);
   });
 
-  it("answers 204 to an update that prefers no record back", async () => {
+  it("answers 204 to an update that prefers no record", async () => {
     const { thread_id: id } = await room.aThread();
     const { status, body } = await room.request(
       "PATCH",
@@ -122,7 +122,7 @@ describe("reading, updating and deleting a thread", () => {
     expect((await room.request<Thread>("GET", `/threads/${id}`)).body.metadata).toEqual({ a: 1 });
   });
 
-  it("keeps a time to live, shown where it is asked for, and counts it anew from an update on", async () => {
+  it("keeps a time to live, shows it on request, and restarts it with an update", async () => {
     const { thread_id: id } = await room.aThread({ ttl: { ttl: 60, strategy: "keep_latest" } });
     const { body } = await room.request<Thread>("GET", `/threads/${id}?include=ttl`);
     expect(body.ttl).toMatchObject({ strategy: "keep_latest", ttl_minutes: 60 });
@@ -136,7 +136,7 @@ describe("reading, updating and deleting a thread", () => {
     );
   });
 
-  it("deletes a thread with its checkpoints, and tells of it", async () => {
+  it("deletes a thread with its checkpoints, and announces that", async () => {
     const { thread_id: id } = await room.aThread();
     await room.run("counter", id, human("hello"));
     const { status, body } = await room.request("DELETE", `/threads/${id}`);
@@ -145,7 +145,7 @@ describe("reading, updating and deleting a thread", () => {
     expect(await room.checkpoints.readHead(id)).toBeUndefined();
   });
 
-  it("knows no thread that was deleted or never was", async () => {
+  it("answers 404 for a deleted or unknown thread", async () => {
     const { thread_id: id } = await room.aThread();
     await room.request("DELETE", `/threads/${id}`);
     for (const [method, path, body] of [
@@ -172,7 +172,7 @@ describe("reading, updating and deleting a thread", () => {
     }
   });
 
-  it("refuses a path without a UUID in it", async () => {
+  it("refuses a path without a UUID", async () => {
     const { status, body } = await room.request<{ detail: string }>("GET", "/threads/abc");
     expect(status).toBe(422);
     expect(body.detail).toContain("thread_id");
@@ -186,7 +186,7 @@ describe("pruning threads", () => {
       [id],
     );
 
-  it("deletes those that exist and have no run in progress", async () => {
+  it("deletes the existing ones without a running run", async () => {
     const [one, two, busy] = [await room.aThread(), await room.aThread(), await room.aThread()];
     await makeBusy(busy.thread_id);
     const ids = [one, two, busy].map((thread) => thread.thread_id);
@@ -215,7 +215,7 @@ describe("pruning threads", () => {
 });
 
 describe("copying a thread", () => {
-  it("makes a new thread with the same metadata, values and history under its own id", async () => {
+  it("creates a thread with the same metadata, values and history under its own id", async () => {
     const original = await room.aThread({ metadata: { user: "ada" } });
     await room.run("counter", original.thread_id, human("one"));
     const { status, body: copy } = await room.request<Thread>("POST", `/threads/${original.thread_id}/copy`);
@@ -239,7 +239,7 @@ describe("copying a thread", () => {
     }
   });
 
-  it("leads a life of its own afterwards", async () => {
+  it("creates an independent thread", async () => {
     const { thread_id: id } = await room.aThread();
     await room.run("counter", id, human("one"));
     const { body: copy } = await room.request<Thread>("POST", `/threads/${id}/copy`);

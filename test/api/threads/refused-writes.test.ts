@@ -5,8 +5,8 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
 
 /**
- * LangGraph stores what a run writes before its reducers see it. What they then refuse stays in the database, and must
- * not stand between the thread and its last good state.
+ * LangGraph stores a run's writes before its reducers see them. Writes that the reducers then refuse stay in the database, and must not
+ * hide the thread's last good state.
  */
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
@@ -34,7 +34,7 @@ const aFailedRun = async (fields: object): Promise<string> => {
   return __error__?.message.split("\n")[0] ?? "no error";
 };
 
-/** What is read of the thread is as it was before the run that failed, and it goes on from there. */
+/** The thread reads as before the failed run, and continues from there. */
 const expectToGoOn = async (): Promise<void> => {
   expect(textsOf((await api.state(threadId)).values.messages)).toEqual(["hello"]);
   expect(textsOf((await api.history(threadId))[0]?.values.messages)).toEqual(["hello"]);
@@ -64,7 +64,7 @@ const BAD_MESSAGES: [string, unknown[], string][] = [
 ];
 
 describe.each(BAD_MESSAGES)("after an input with %s", (_, messages, error) => {
-  test("the state is the last good one, with the task that failed and its error", async () => {
+  test("the state is the last good one, with the failed task and its error", async () => {
     expect(await aFailedRun({ input: { messages } })).toMatch(error);
     const state = await api.state(threadId);
     expect(state.next).toEqual(["__start__"]);
@@ -87,14 +87,14 @@ describe.each(BAD_MESSAGES)("after an input with %s", (_, messages, error) => {
 });
 
 describe("after a command", () => {
-  test.each(BAD_MESSAGES)("that writes %s, nothing of it is left", async (_, messages, error) => {
+  test.each(BAD_MESSAGES)("that writes %s, nothing of the command remains", async (_, messages, error) => {
     expect(await aFailedRun({ command: { update: { count: 100, messages } } })).toMatch(error);
     const state = await api.state(threadId);
     expect([state.values.count, state.next]).toEqual([1, []]);
     await expectToGoOn();
   });
 
-  test("that writes two values where one has room, nothing of it is left", async () => {
+  test("that writes two values to a channel for one, nothing of the command remains", async () => {
     const update = [
       ["single", "a"],
       ["single", "b"],
@@ -103,7 +103,7 @@ describe("after a command", () => {
     await expectToGoOn();
   });
 
-  test("that answers a question and writes what is refused, the question waits still", async () => {
+  test("that answers a question and has a refused write, the question still waits", async () => {
     await api.aFinishedRun(threadId, { assistant_id: "refusing", input: { give: { ask: true } } });
     const resume = (command: object) => api.aFinishedRun(threadId, { assistant_id: "refusing", command });
     const failed = await resume({ resume: "yes", update: { positive: -1 } });
@@ -114,8 +114,8 @@ describe("after a command", () => {
   });
 });
 
-describe("after a step of which one task's writes are refused", () => {
-  test("that task has failed; those beside it have not", async () => {
+describe("after a step in which one task's writes are refused", () => {
+  test("that task has failed; the others have not", async () => {
     const error = await aFailedRun({ input: { give: { positive: -1 } } });
     expect(error).toBe("-1 is not positive");
     const state = await api.state(threadId);
@@ -129,7 +129,7 @@ describe("after a step of which one task's writes are refused", () => {
     await expectToGoOn();
   });
 
-  test("a run without input tries that task again, and no other", async () => {
+  test("a run without input retries that task, and no other", async () => {
     await aFailedRun({ input: { give: { positive: -1 } } });
     const update = { values: { give: { positive: 5 } }, as_node: "__start__" };
     expect((await api.post(`/threads/${threadId}/state`, update)).status).toBe(200);
@@ -138,10 +138,10 @@ describe("after a step of which one task's writes are refused", () => {
   });
 });
 
-test("a run whose process dies before it has failed fails at its next attempt, too", async () => {
+test("a run whose process dies before the failure is stored fails at its next attempt, too", async () => {
   await aFailedRun({ input: { messages: [null] } });
   const [run] = await api.runs(threadId);
-  // As it was a moment before its end was stored, by a process that is gone since.
+  // Restores the moment before the end was stored, with a process that no longer exists.
   await query(
     server,
     `with run as (

@@ -35,7 +35,7 @@ const retention = () =>
     logger,
   });
 
-/** Rows of every table, but for the shapes of checkpoints, which are few and belong to all threads. */
+/** Rows of every table except the shapes of checkpoints, which are few and shared by all threads. */
 const countRows = async (): Promise<Record<string, number>> => {
   const tables = await room.database.query<{ name: string }>(
     `select table_name as name from information_schema.tables
@@ -59,7 +59,7 @@ const letPass = async (minutes: number): Promise<void> => {
   );
 };
 
-/** A conversation with values that are kept apart, with a run and its events. */
+/** A conversation with values stored outside the checkpoint, a run and its events. */
 const aConversation = async (ttl: object | undefined, turns = 3): Promise<string> => {
   const { thread_id: id } = await room.aThread(ttl === undefined ? {} : { ttl });
   for (let turn = 0; turn < turns; turn += 1) {
@@ -85,8 +85,8 @@ const historyOf = async (id: string): Promise<State[]> =>
   (await room.request<State[]>("POST", `/threads/${id}/history`, { limit: 1000 })).body;
 const statusOf = async (id: string): Promise<number> => (await room.request("GET", `/threads/${id}`)).status;
 
-describe("a sweep", () => {
-  it("takes a thread whose strategy is delete out of every table, and leaves the others", async () => {
+describe("a retention sweep", () => {
+  it("removes a thread with strategy delete from every table, and leaves the others", async () => {
     const kept = await aConversation(undefined);
     const before = await countRows();
     const gone = await aConversation({ ttl: 10 });
@@ -103,11 +103,11 @@ describe("a sweep", () => {
     expect(await stateOf(kept)).toEqual(states);
   });
 
-  it("keeps the newest state of a thread whose strategy is keep_latest, and nothing that only older ones need", async () => {
+  it("keeps the newest state of a thread with strategy keep_latest, and frees values of older ones", async () => {
     const one = await aConversation({ ttl: 10, strategy: "keep_latest" }, 1);
     const rowsOfOne = await countRows();
     const id = await aConversation({ ttl: 10, strategy: "keep_latest" }, 6);
-    // A state whose long messages are all replaced by a short one: what the older ones shared is now nobody's.
+    // Replaces all long messages by a short one, so the values shared by older states become unused.
     const remove = (await stateOf(id)).values.messages as { id: string }[];
     await room.request("POST", `/threads/${id}/state`, {
       values: {
@@ -131,7 +131,7 @@ describe("a sweep", () => {
     const rows = await countRows();
     expect(rows).toMatchObject({ threads: 2, runs: 2, run_events: 2, checkpoints: 2, checkpoint_writes: 0 });
     expect(rowsOfOne.checkpoint_elements).toBeGreaterThan(0);
-    // Of the second thread: no long text is left, and of the elements only the short message.
+    // In the second thread no long text remains, and only the short message of the elements.
     const [left] = await room.database.query<{ contents: number; elements: number; bytes: number }>(
       `select (select count(*)::integer from threadloom.checkpoint_contents where thread_id = $1) as contents,
          (select count(*)::integer from threadloom.checkpoint_elements where thread_id = $1 and count > 0) as elements,
@@ -148,7 +148,7 @@ describe("a sweep", () => {
     expect(dangling).toEqual([]);
   });
 
-  it("lets a pruned conversation go on, and prunes it again when it has rested again", async () => {
+  it("lets a pruned conversation continue, and prunes it again after another idle time", async () => {
     const id = await aConversation({ ttl: 10, strategy: "keep_latest" });
     await letPass(11);
     await retention().sweep(100);
@@ -156,7 +156,7 @@ describe("a sweep", () => {
       strategy: "keep_latest",
       ttl_minutes: 10,
     });
-    // Nothing to do until it changes.
+    // Nothing to prune until the thread changes.
     expect(await retention().sweep(100)).toEqual({ deleted: 0, pruned: 0, failed: 0 });
 
     await room.run("counter", id, { messages: [{ role: "user", content: "And then?" }], count: 1 });
@@ -169,7 +169,7 @@ describe("a sweep", () => {
     expect(await historyOf(id)).toHaveLength(1);
   });
 
-  it("keeps what an interrupted thread needs to go on", async () => {
+  it("keeps the state that an interrupted thread needs to continue", async () => {
     const { thread_id: id } = await room.aThread({ ttl: { ttl: 10, strategy: "keep_latest" } });
     await room.run("nested-approval", id, { text: "draft" });
     const { tasks, values } = await stateOf(id);
@@ -180,7 +180,7 @@ describe("a sweep", () => {
     expect(pruned.values).toEqual(values);
   });
 
-  it("passes over threads with a run in progress and threads that somebody else has locked", async () => {
+  it("skips threads with a running run and locked threads", async () => {
     const ids = [
       await aConversation({ ttl: 1 }, 1),
       await aConversation({ ttl: 1, strategy: "keep_latest" }, 1),
@@ -215,7 +215,7 @@ describe("a sweep", () => {
     expect((await countRows()).threads).toBe(100);
   });
 
-  it("takes no more threads than its limit", async () => {
+  it("handles no more threads than its limit", async () => {
     for (let count = 0; count < 3; count += 1) await aConversation({ ttl: 1 }, 1);
     await letPass(2);
     expect(await retention().sweep(2)).toEqual({ deleted: 2, pruned: 0, failed: 0 });
@@ -229,7 +229,7 @@ describe("a sweep", () => {
       [threads],
     );
 
-  it("goes on until nothing is left that has expired, in larger batches while these are quick", async () => {
+  it("continues until nothing expired is left, in larger batches while these are quick", async () => {
     await manyExpired(2_500);
     const batches: number[] = [];
     const quick = createRetention({
@@ -244,7 +244,7 @@ describe("a sweep", () => {
     expect(batches).toEqual([50, 100, 200, 400, 800, 800, 150]);
   });
 
-  it("makes shorter transactions where a batch takes long", async () => {
+  it("uses shorter transactions if a batch takes long", async () => {
     await manyExpired(100);
     const batches: number[] = [];
     let clock = 0;
@@ -252,7 +252,7 @@ describe("a sweep", () => {
       authorize,
       database: room.database,
       checkpoints: {
-        // As of threads with much state.
+        // Simulates threads with much state.
         deleteThread: (id, queryable) => {
           clock += 20;
           return room.checkpoints.deleteThread(id, queryable);
@@ -267,7 +267,7 @@ describe("a sweep", () => {
     expect(batches.slice(0, 5)).toEqual([50, 25, 12, 12, 1]);
   });
 
-  it("finds a batch by the index, and sorts nothing, where many have expired", async () => {
+  it("finds a batch by the index, without sorting, if many have expired", async () => {
     await manyExpired(5_000);
     await room.database.query("analyze threadloom.threads");
     const plans: string[] = [];
@@ -294,7 +294,7 @@ describe("a sweep", () => {
     expect(plans[0]).not.toContain("Sort");
   });
 
-  it("goes on with the others when one thread can't be pruned", async () => {
+  it("continues with the others when one thread can't be pruned", async () => {
     const stuck = await aConversation({ ttl: 2, strategy: "keep_latest" }, 1);
     const fine = await aConversation({ ttl: 3, strategy: "keep_latest" }, 1);
     await letPass(4);
@@ -313,7 +313,7 @@ describe("a sweep", () => {
     expect((await historyOf(stuck)).length).toBeGreaterThan(1);
   });
 
-  it("happens by itself, as often as it is set, until it is closed", async () => {
+  it("runs at its interval until it is closed", async () => {
     const id = await aConversation({ ttl: 1 }, 1);
     await letPass(2);
     const sweeper = startRetention({
@@ -328,7 +328,7 @@ describe("a sweep", () => {
   });
 });
 
-describe("the clock of a thread", () => {
+describe("the time to live of a thread", () => {
   const expiresIn = async (id: string): Promise<number> => {
     const [row] = await room.database.query<{ minutes: number }>(
       "select extract(epoch from expires_at - now())::float8 / 60 as minutes from threadloom.threads where thread_id = $1",
@@ -337,7 +337,7 @@ describe("the clock of a thread", () => {
     return row!.minutes;
   };
 
-  it("starts anew with an update of the state and with a change of the record", async () => {
+  it("restarts with an update of the state and with a change of the record", async () => {
     const id = await aConversation({ ttl: 10 }, 1);
     await letPass(5);
     expect(await expiresIn(id)).toBeLessThan(6);
@@ -350,7 +350,7 @@ describe("the clock of a thread", () => {
     expect(await expiresIn(id)).toBeGreaterThan(19);
   });
 
-  it("does not start for a thread without a time to live", async () => {
+  it("does not start for a thread without one", async () => {
     const id = await aConversation(undefined, 1);
     await room.request("POST", `/threads/${id}/state`, { values: { count: 1 } });
     await room.request("PATCH", `/threads/${id}`, { metadata: { title: "renamed" } });
@@ -372,7 +372,7 @@ const aConfig = async (settings: object): Promise<string> => {
 };
 
 describe("langgraph.json", () => {
-  it("sets how long threads live that clients and runs create, and the end of a run starts the time anew", async () => {
+  it("sets the time to live of threads that clients and runs create, and the end of a run restarts it", async () => {
     const server = await startTestServer({
       graphConfigFile: await aConfig({
         checkpointer: { ttl: { strategy: "keep_latest", default_ttl: 0.02, sweep_interval_minutes: 0.001 } },
@@ -405,7 +405,7 @@ describe("langgraph.json", () => {
       const history = async () =>
         ((await post(`/threads/${ifNotExists}/history`, { limit: 100 })).body as State[]).length;
       await eventually("the thread is pruned", async () => (await history()) === 1);
-      // Its time starts anew with the end of the next run.
+      // The end of the next run restarts the time.
       await post(`/threads/${ifNotExists}/runs/wait`, { assistant_id: "counter", input });
       expect((await ttlOf(ifNotExists))?.ttl_minutes).toBe(0.02);
       await eventually("it is pruned again", async () => (await history()) === 1);
@@ -452,7 +452,7 @@ describe("langgraph.json", () => {
     [{ checkpointer: { ttl: { strategy: "forget", default_ttl: 1 } } }, "checkpointer.ttl.strategy"],
     [{ checkpointer: { ttl: { default_ttl: -1 } } }, "checkpointer.ttl.default_ttl"],
     [{ store: { ttl: { refresh_on_read: "yes" } } }, "store.ttl.refresh_on_read"],
-  ])("names the field that is wrong: %j", async (settings, field) => {
+  ])("causes an error that names the invalid field: %j", async (settings, field) => {
     const error: unknown = await readGraphConfig(await aConfig(settings)).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(GraphLoadError);
     expect((error as Error).message).toContain(field);

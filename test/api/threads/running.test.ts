@@ -22,7 +22,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** A thread whose run goes on until it is stopped, and has written its first checkpoints. */
+/** A thread whose run continues until it is stopped, and has written its first checkpoints. */
 const aBusyThread = async (): Promise<string> => {
   const { thread_id: id } = (await server.client.post("/threads").send({})).body as Thread;
   const run = await server.client.post(`/threads/${id}/runs`).send({
@@ -37,7 +37,7 @@ const aBusyThread = async (): Promise<string> => {
   return id;
 };
 
-describe("a thread with a run in progress", () => {
+describe("a thread with a running run", () => {
   it("shows the state that the run has reached", async () => {
     const id = await aBusyThread();
     expect((await server.client.get(`/threads/${id}`)).body).toMatchObject({
@@ -55,7 +55,7 @@ describe("a thread with a run in progress", () => {
     await server.client.delete(`/threads/${id}`);
   });
 
-  it("is copied as it stands: the copy has no run and waits where the original is", async () => {
+  it("is copied in its current state: the copy has no run and waits at the same place", async () => {
     const id = await aBusyThread();
     const copy = (await server.client.post(`/threads/${id}/copy`)).body as Thread;
     expect(copy).toMatchObject({ status: "interrupted", values: { milliseconds: 60_000 } });
@@ -70,7 +70,7 @@ describe("a thread with a run in progress", () => {
     await server.client.delete(`/threads/${id}`);
   });
 
-  it("can be deleted: its run stops, and nothing of either is left", async () => {
+  it("can be deleted: its run stops, and no data of either remains", async () => {
     const id = await aBusyThread();
     expect((await server.client.delete(`/threads/${id}`)).status).toBe(204);
     expect((await server.client.get(`/threads/${id}`)).status).toBe(404);

@@ -14,18 +14,18 @@ import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
 /*
- * What a search reads, in blocks, as PostgreSQL counts them: that does not depend on the machine. The tables have
- * statistics, and the settings are PostgreSQL's defaults.
+ * The blocks that a search reads, as PostgreSQL counts them, do not depend on the machine. The tables have statistics, and the settings are
+ * PostgreSQL's defaults.
  */
 
 const THREADS = 30_000;
 const OWNERS = 500;
-/** All threads lie in some 1,000 blocks, and their index by creation has as many entries as there are threads. */
+/** All threads fill some 1,000 blocks, and their index by creation has one entry for each thread. */
 const BLOCKS_AT_MOST = 600;
 /** A prepared statement may get another plan with its sixth execution. */
 const SEARCHES = 8;
 
-/** As PostgreSQL has them where none are set: the server of the tests may have others. */
+/** PostgreSQL's default settings: the server of the tests may have others. */
 const withDefaults = (connectionString: string): string => {
   const url = new URL(connectionString);
   url.searchParams.set("options", "-c random_page_cost=4 -c jit=on");
@@ -54,7 +54,7 @@ beforeAll(async () => {
      from generate_series(1, $1::int) n, lateral (select now() - make_interval(mins => $1 - n) as at) as times`,
     [THREADS, OWNERS],
   );
-  // What autovacuum reads would be counted, too.
+  // Reads of autovacuum would be counted, too.
   await database.query("alter table threadloom.threads set (autovacuum_enabled = false)");
   await database.query("analyze threadloom.threads");
 });
@@ -87,7 +87,7 @@ const OF_OWNER = grantVisibility(
   (metadata, parameter) => `${metadata} @> ${parameter('{"owner":"user-7"}')}::jsonb`,
 );
 
-describe("a page of ten of many threads costs the page, not the threads", () => {
+describe("a page of ten of many threads costs only the page, not all threads", () => {
   test.each<[string, Partial<RowSearch>, number | undefined, typeof EVERY_THREAD?]>([
     ["in the default order", {}, undefined],
     ["of one user, by metadata", { metadata: { owner: "user-7" } }, THREADS / OWNERS],
@@ -113,7 +113,7 @@ describe("a page of ten of many threads costs the page, not the threads", () => 
   });
 });
 
-describe("a page of ten far behind the first costs no more, if it is asked for by a cursor", () => {
+describe("a page of ten far behind the first costs no more with a cursor", () => {
   const DEPTH = 20_000;
   const idsOf = ({ rows }: RowPage): string[] => rows.map(({ thread_id: id }) => id);
   test.each<[string, Partial<RowSearch>, typeof EVERY_THREAD?]>([
@@ -142,7 +142,7 @@ describe("a page of ten far behind the first costs no more, if it is asked for b
   });
 });
 
-describe("where nearly all threads match, a page costs its own rows: none are counted for it", () => {
+describe("if nearly all threads match, a page costs its own rows and no count", () => {
   const OF_ALL = grantVisibility(
     "threads",
     (metadata, parameter) => `${metadata} @> ${parameter('{"graph_id":"agent"}')}::jsonb`,
@@ -161,13 +161,13 @@ describe("where nearly all threads match, a page costs its own rows: none are co
     expect(blocks).toBeLessThan(60);
   });
 
-  test("the last page of them says how many there are", async () => {
+  test("the last page contains the total", async () => {
     const search = { ...A_PAGE, metadata: { graph_id: "agent" }, offset: THREADS - 5 };
     const page = await searcher.page(EVERY_THREAD, search);
     expect([page.rows.length, page.total, page.isLast]).toEqual([5, THREADS, true]);
   });
 
-  test("ids are few, whatever the statistics say of the filter beside them", async () => {
+  test("ids are read directly, whatever the statistics say of the filter beside them", async () => {
     const { rows } = await searcher.page(EVERY_THREAD, A_PAGE);
     const ids = rows.slice(0, 3).map(({ thread_id: id }) => id);
     const page = await searcher.page(EVERY_THREAD, { ...A_PAGE, metadata: { graph_id: "agent" }, ids });
@@ -175,7 +175,7 @@ describe("where nearly all threads match, a page costs its own rows: none are co
   });
 });
 
-test("pages by status come in the order of the statuses, each from the newest or the oldest on", async () => {
+test("pages by status come in the order of the statuses, in each from the newest or the oldest on", async () => {
   const seen: string[] = [];
   for (const offset of [0, 80, 120, 29_990]) {
     const { rows } = await searcher.page(EVERY_THREAD, { ...A_PAGE, sortBy: "status", limit: 10, offset });

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { createEffort } from "../../../src/api/threads/search/effort.ts";
 
-/** What a search by values may take while others search, too. */
+/** The time limit of a search by values while others search, too. */
 
 let now = 0;
 vi.spyOn(performance, "now").mockImplementation(() => now);
@@ -16,14 +16,14 @@ const crowded = {
   },
 };
 
-test("its time is its own: what it waits for others is not counted", async () => {
+test("the limit counts a search's own time, not its waiting for others", async () => {
   const effort = createEffort(crowded, undefined);
   for (let turn = 0; turn < 4; turn += 1) await effort.goOn();
   now += 1_000;
   await expect(effort.goOn()).rejects.toMatchObject({ kind: "invalid" });
 });
 
-test("is refused as one that may be tried again when it has waited for too long", async () => {
+test("a search that has waited too long is refused, and may be retried", async () => {
   const effort = createEffort(crowded, undefined);
   for (let turn = 0; turn < 5; turn += 1) await effort.goOn();
   await expect(effort.goOn()).rejects.toMatchObject({ kind: "unavailable" });

@@ -16,7 +16,7 @@ const candidatesOf = (length: number): PlacedCandidate[] =>
     place: ["1700000000000000"],
   }));
 
-/** Pages over threads that are only listed here; `valuesOf` tells how often it was asked. */
+/** Pages over listed threads; counts the calls of `valuesOf`. */
 const pagesOver = (length: number, text: string, onBatch: (batch: number) => void = () => undefined) => {
   const all = candidatesOf(length);
   let batches = 0;
@@ -40,14 +40,14 @@ const pagesOver = (length: number, text: string, onBatch: (batch: number) => voi
 const byValues = (values: unknown) => threadSearchBody.parse({ values });
 const kinds = (error: unknown) => error as { kind?: string; message: string };
 
-it("finds all threads by values that can be looked into in time, with the true total", async () => {
+it("returns all matching threads of a search by values in time, with the true total", async () => {
   const { pages } = pagesOver(1_234, '{"count":1}');
   expect((await pages.search(EVERY_THREAD, byValues({ count: 1 }))).total).toBe(1_234);
   expect(await pages.count(EVERY_THREAD, threadCountBody.parse({ values: { count: 1 } }))).toBe(1_234);
   expect(await pages.count(EVERY_THREAD, threadCountBody.parse({ values: { count: 2 } }))).toBe(0);
 });
 
-it("says at once that a search by values has to be narrowed if more threads are left than it can look into", async () => {
+it("refuses a search by values at once if more threads remain than it can check", async () => {
   const { pages, batches } = pagesOver(50_001, '{"count":1}');
   const refused = kinds(
     await pages.search(EVERY_THREAD, byValues({ count: 1 })).catch((error: unknown) => error),
@@ -57,7 +57,7 @@ it("says at once that a search by values has to be narrowed if more threads are 
   expect(batches()).toBe(0);
 });
 
-it("says that a search by values has to be narrowed when its time is over", async () => {
+it("refuses a search by values when its time is over", async () => {
   let now = 0;
   vi.spyOn(performance, "now").mockImplementation(() => now);
   const { pages, batches } = pagesOver(10_000, '{"count":1}', () => (now += 400));
@@ -71,7 +71,7 @@ it("says that a search by values has to be narrowed when its time is over", asyn
   expect(batches()).toBe(3);
 });
 
-it("says so, too, when lists of lists and objects would be compared without end", async () => {
+it("also refuses one that would compare lists of lists and objects without end", async () => {
   const long = JSON.stringify({ list: Array.from({ length: 60_000 }, (_, id) => ({ id })) });
   const { pages } = pagesOver(2, long);
   const list = Array.from({ length: 400 }, (_, id) => ({ id: -id - 1 }));
@@ -97,7 +97,7 @@ it("does not count the time in which a search by values waits for room", async (
   expect(batches()).toBe(4);
 });
 
-it("looks into no more threads when whoever asked has gone", async () => {
+it("stops reading threads when the caller has disconnected", async () => {
   const caller = new AbortController();
   const { pages, batches } = pagesOver(10_000, '{"count":1}', (batch) => {
     if (batch === 2) caller.abort(new CallerGoneError());

@@ -30,12 +30,12 @@ beforeAll(async () => {
       }),
     );
   }
-  // No two in one millisecond, which is as exact as times are shown.
+  // No two in one millisecond, the precision of shown times.
   await room.database.query(
     `update threadloom.threads set created_at =
        date_trunc('milliseconds', created_at) + (metadata ->> 'index')::int * interval '1 millisecond'`,
   );
-  // Every sort key in an order of its own, with some threads of equal keys.
+  // A different order for every sort key, with some equal keys.
   await room.database.query(
     `update threadloom.threads set
        status = ($2::text[])[1 + (metadata ->> 'index')::int % 4],
@@ -44,7 +44,7 @@ beforeAll(async () => {
      where thread_id = any($1::uuid[])`,
     [threads.map((thread) => thread.thread_id), STATUSES],
   );
-  // A thread is busy as long as it has runs that have not ended.
+  // A thread is busy as long as it has unfinished runs.
   await room.database.query(
     `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy)
      select gen_random_uuid(), thread_id, gen_random_uuid(), 'none',
@@ -62,7 +62,7 @@ const search = (body: Record<string, unknown> = {}) =>
 const indexes = (found: Thread[]) => found.map((thread) => thread.metadata.index);
 
 describe("searching threads", () => {
-  it("lists the newest ten of all threads without a filter, and says how many there are", async () => {
+  it("lists the newest ten of all threads without a filter, with the total", async () => {
     const { body, headers } = await search();
     expect(body).toEqual([...threads].reverse().slice(0, 10));
     expect(headers["x-pagination-total"]).toBe("24");
@@ -98,7 +98,7 @@ describe("searching threads", () => {
   );
 
   it.each(["thread_id", "status", "created_at", "updated_at", "state_updated_at"] as const)(
-    "sorts by %s in both directions, equal ones by id; the largest offset is behind all",
+    "sorts by %s in both directions, equal ones by id; the largest offset is past the end",
     async (key) => {
       expect((await search({ sort_by: key, offset: 2_147_483_647 })).body).toEqual([]);
       const ascending = [...threads].sort((one, other) =>
@@ -120,7 +120,7 @@ describe("searching threads", () => {
     expect((await search({ metadata: { tags: "even" } })).body).toEqual([]);
   });
 
-  it("takes what looks like SQL for the text that it is", async () => {
+  it("treats text that looks like SQL as text", async () => {
     const hostile = "'; drop table threads; --";
     const { thread_id: id } = await room.aThread({ metadata: { [hostile]: hostile } });
     const { body } = await search({ metadata: { [hostile]: hostile } });
@@ -130,7 +130,7 @@ describe("searching threads", () => {
     expect((await search({ select: [hostile] })).status).toBe(422);
   });
 
-  it("answers only the fields that were selected", async () => {
+  it("returns only the selected fields", async () => {
     const { body } = await search({ select: ["thread_id", "status"], limit: 1, sort_order: "asc" });
     expect(body).toEqual([{ thread_id: threads[0]?.thread_id, status: threads[0]?.status }]);
   });
@@ -146,13 +146,13 @@ describe("searching threads", () => {
     ["extract.first", { extract: { first: "values..x" } }],
     ["extract.first", { extract: { first: "metadata.a[b]" } }],
     ["extract", { extract: Object.fromEntries(Array.from({ length: 11 }, (_, i) => [`a${i}`, "metadata"])) }],
-  ])("names the field %s of a search that is wrong", async (field, body) => {
+  ])("names the invalid field %s of a search", async (field, body) => {
     const answer = await room.request<{ detail: string }>("POST", "/threads/search", body);
     expect(answer.status).toBe(422);
     expect(answer.body.detail).toContain(field);
   });
 
-  it("counts what matches", async () => {
+  it("counts the matching threads", async () => {
     const count = async (body: unknown) => (await room.request<number>("POST", "/threads/count", body)).body;
     expect(await count({})).toBe(24);
     expect(await count(undefined)).toBe(24);
@@ -162,7 +162,7 @@ describe("searching threads", () => {
   });
 });
 
-it("lists what a search by values looks into in its order, and only counts it where it is too much", async () => {
+it("checks the values of threads in order, and only counts them first if they are too many", async () => {
   const searcher = createThreadSearcher(room.database);
   const order = { sortBy: "created_at", sortOrder: "desc" } as const;
   for (const filter of [{ metadata: { tags: ["all"] } }, { status: "idle" as const, metadata: undefined }]) {
@@ -176,7 +176,7 @@ it("lists what a search by values looks into in its order, and only counts it wh
   expect(await searcher.candidates(EVERY_THREAD, { ...none, ...order }, 5)).toEqual([]);
 });
 
-describe("searching threads that have values", () => {
+describe("searching threads with values", () => {
   const group = randomUUID();
   const runs = [
     { count: 3, messages: [{ role: "user", content: "apples" }] },
@@ -194,14 +194,14 @@ describe("searching threads that have values", () => {
   const ofGroup = { metadata: { group }, sort_order: "asc" };
   const orders = (found: Thread[]) => found.map((thread) => thread.metadata.order);
 
-  it("gives each thread the values of its newest checkpoint, null to one that never ran", async () => {
+  it("returns the values of each thread's newest checkpoint, and null for one without runs", async () => {
     const { body } = await search(ofGroup);
     expect(body.map(({ values }) => values?.count ?? null)).toEqual([4, 6, 6, null]);
     expect(body[0]?.values?.messages).toMatchObject([{ type: "human", content: "apples" }]);
   });
 
   it("reads the values of a page in the same number of statements, however many threads it has", async () => {
-    /** In a process that knows nothing of the threads yet. */
+    /** In a process with an empty cache. */
     const statementsOf = async (body: Record<string, unknown>): Promise<number> => {
       const { database, graphs } = room;
       const logger = pino({ level: "silent" });
@@ -243,7 +243,7 @@ describe("searching threads that have values", () => {
     expect(count).toBe(2);
   });
 
-  it("extracts single values by path, null where there is none", async () => {
+  it("extracts single values by path, null for a missing one", async () => {
     const { body } = await search({
       ...ofGroup,
       select: ["status"],

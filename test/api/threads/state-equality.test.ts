@@ -12,7 +12,7 @@ afterAll(() => room.close());
 
 const human = (content: string) => ({ messages: [{ role: "user", content }] });
 
-/** What each graph is given, turn by turn; after each one every checkpoint is looked at. */
+/** The inputs of each graph, turn by turn; after each turn the test checks every checkpoint. */
 const TURNS: Record<string, unknown[]> = {
   agent: [human("What is 2 + 3?"), human("And the weather in Paris?")],
   approval: [
@@ -42,7 +42,7 @@ const TURNS: Record<string, unknown[]> = {
   throwing: [{ count: 1 }],
 };
 
-/** Graphs and turns whose states can't be put together from texts. */
+/** Graphs and turns whose states can't be composed from stored texts. */
 const READ_BY_LANGGRAPH = new Set(["odd-channels", "delta-messages"]);
 
 type Config = StateSnapshot["config"];
@@ -59,7 +59,7 @@ const address = (config: Config | undefined) => {
       };
 };
 
-/** The wire's state from LangGraph's own, written down anew here. */
+/** Builds the API's state from LangGraph's, independently of the server's code. */
 const expectedState = (snapshot: StateSnapshot): State =>
   JSON.parse(
     toWireJson({
@@ -92,7 +92,7 @@ const everyState = async (graph: RunnableGraph, config: Config): Promise<State[]
 
 const get = async <Body>(path: string) => (await room.request<Body>("GET", path)).body;
 
-/** Looks at every checkpoint of a thread in every way, and compares with what LangGraph says. */
+/** Reads every checkpoint of a thread in every way, and compares with LangGraph's own result. */
 const compare = async (graphId: string, threadId: string): Promise<number> => {
   const graph = await room.graph(graphId);
   const config = { configurable: { thread_id: threadId } };
@@ -109,11 +109,11 @@ const compare = async (graphId: string, threadId: string): Promise<number> => {
   return all.length;
 };
 
-describe("a state read from stored texts is the one that LangGraph reads", () => {
+describe("a state read from stored texts equals the one that LangGraph reads", () => {
   it.each(Object.entries(TURNS))("for every checkpoint of the graph %s", async (graphId, turns) => {
     const { thread_id: id } = await room.aThread();
     for (const input of turns) {
-      await room.run(graphId, id, input).catch(() => undefined); // a run that fails leaves a state, too
+      await room.run(graphId, id, input).catch(() => undefined); // a failed run leaves a state, too
       expect(await compare(graphId, id)).toBeGreaterThan(0);
     }
   });
@@ -158,7 +158,7 @@ describe("a state read from stored texts is the one that LangGraph reads", () =>
     expect(history.body.length).toBeGreaterThan(1);
   });
 
-  it("without reviving anything, for histories and for threads that are finished or wait for a person", async () => {
+  it("without reviving values, for histories and for finished or interrupted threads", async () => {
     const revived = vi.spyOn(room.checkpoints.saver, "getTuple");
     for (const [graphId, turns] of Object.entries(TURNS)) {
       if (READ_BY_LANGGRAPH.has(graphId) || graphId === "fan-out") continue;

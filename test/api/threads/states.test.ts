@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => room.close());
 
 describe("the state of a thread", () => {
-  it("is empty for a thread that never ran, and that is no error", async () => {
+  it("is empty for a thread without runs, and that is no error", async () => {
     const { thread_id: empty } = await room.aThread({ metadata: { graph_id: "two-step" } });
     const expected = {
       values: {},
@@ -46,7 +46,7 @@ describe("the state of a thread", () => {
     expect(await read(`/threads/${empty}/history`)).toEqual([]);
   });
 
-  it("is the newest one where no checkpoint is named, and the named one else", async () => {
+  it("is the named one, or the newest if no checkpoint is named", async () => {
     expect(await read(`/threads/${id}/state`)).toEqual(states[0]);
     const at = (checkpoint: unknown) =>
       room.request<State>("POST", `/threads/${id}/state/checkpoint`, { checkpoint });
@@ -62,7 +62,7 @@ describe("the state of a thread", () => {
     expect(await read(`/threads/${id}/state/${idOf(states[4]) ?? ""}`)).toEqual(states[4]);
   });
 
-  it("of a checkpoint that isn't there is not found", async () => {
+  it("causes a 404 for a missing checkpoint", async () => {
     const missing = randomUUID();
     for (const answer of [
       await room.request("GET", `/threads/${id}/state/${missing}`),
@@ -76,7 +76,7 @@ describe("the state of a thread", () => {
     expect([bad.status, bad.body.detail]).toEqual([422, expect.stringContaining("checkpoint_id")]);
   });
 
-  it("is cut down to the fields that are selected, single keys of the values among them", async () => {
+  it("is reduced to the selected fields, which may be single keys of the values", async () => {
     const select = async (...fields: string[]) =>
       await read(`/threads/${id}/state?${fields.map((field) => `select=${field}`).join("&")}`);
     expect(await select("next", "values")).toEqual({ values: states[0]?.values, next: [] });
@@ -94,7 +94,7 @@ describe("the state of a thread", () => {
     expect(posted.body).toEqual({ next: [] });
   });
 
-  it("is cut down alike by every route that answers states", async () => {
+  it("is reduced in the same way by every route that returns states", async () => {
     const { thread_id: counted } = await room.aThread();
     await room.run("counter", counted, human("one"));
     const checkpoint_id = idOf(await read<State>(`/threads/${counted}/state`)) ?? "";
@@ -112,7 +112,7 @@ describe("the state of a thread", () => {
     expect(await read(`/threads/${empty}/state?${query}`)).toEqual({ values: {}, created_at: null });
   });
 
-  it("can still be read when its graph is no longer deployed", async () => {
+  it("can be read after its graph is no longer deployed", async () => {
     const { body: copy } = await room.request<Thread>("POST", `/threads/${id}/copy`);
     await room.request("PATCH", `/threads/${copy.thread_id}`, { metadata: { graph_id: "gone" } });
     const state = await read<State>(`/threads/${copy.thread_id}/state`);
@@ -120,7 +120,7 @@ describe("the state of a thread", () => {
     expect((await read<Thread>(`/threads/${copy.thread_id}`)).values).toEqual(states[0]?.values);
   });
 
-  it("holds the states of subgraphs only where that is asked for", async () => {
+  it("contains the states of subgraphs only if requested", async () => {
     const { thread_id: nested } = await room.aThread();
     await room.run("nested-approval", nested, { text: "a" });
     const flat = await read<State>(`/threads/${nested}/state?subgraphs=false`);
@@ -134,7 +134,7 @@ describe("the state of a thread", () => {
 });
 
 describe("the history of a thread", () => {
-  it("goes from the newest state to the first, each with its parent", () => {
+  it("lists the states from the newest to the first, each with its parent", () => {
     expect(states.length).toBe(12);
     expect(states.map((state) => state.parent_checkpoint?.checkpoint_id ?? null)).toEqual([
       ...states.slice(1).map(idOf),
@@ -152,7 +152,7 @@ describe("the history of a thread", () => {
     });
   });
 
-  it("comes in pages, by a limit and by what comes before a checkpoint in any of its forms", async () => {
+  it("has pages, by a limit and by a checkpoint in any form as `before`", async () => {
     expect(await history({})).toEqual(states.slice(0, 10));
     expect(await history({ limit: 3 })).toEqual(states.slice(0, 3));
     const checkpoint = states[2]?.checkpoint;
@@ -173,14 +173,14 @@ describe("the history of a thread", () => {
     expect(await read(`/threads/${id}/history?limit=&before=`)).toEqual(states.slice(0, 10));
   });
 
-  it("can be narrowed to metadata, or to one checkpoint", async () => {
+  it("can be limited to metadata, or to one checkpoint", async () => {
     const inputs = states.filter((state) => state.metadata.source === "input");
     expect(await history({ metadata: { source: "input" } })).toEqual(inputs);
     expect(inputs).toHaveLength(3);
     expect(await history({ checkpoint: states[5]?.checkpoint })).toEqual([states[5]]);
   });
 
-  it("of a namespace without checkpoints is empty, with segments joined by NUL too", async () => {
+  it("of a namespace without checkpoints is empty, also with segments joined by NUL", async () => {
     expect(await history({ checkpoint: { checkpoint_ns: "inner:1" } })).toEqual([]);
     expect(await history({ checkpoint: { checkpoint_ns: "inner:1\0inner:2" } })).toEqual([]);
   });
@@ -204,7 +204,7 @@ describe("the history of a thread", () => {
     ["before", { before: "abc" }],
     ["metadata", { metadata: 3 }],
     ["checkpoint", { checkpoint: { checkpoint_id: "abc" } }],
-  ])("names the field %s of a request that is wrong", async (field, body) => {
+  ])("names the invalid field %s of a request", async (field, body) => {
     const answer = await room.request<{ detail: string }>("POST", `/threads/${id}/history`, body);
     expect([answer.status, answer.body.detail]).toEqual([422, expect.stringContaining(field)]);
   });

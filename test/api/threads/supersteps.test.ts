@@ -2,7 +2,7 @@ import { Command, MemorySaver, type CompiledStateGraph } from "@langchain/langgr
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openThreadsRoom, type State, type Thread, type ThreadsRoom } from "./threads-room.ts";
 
-/** Threads that are created with their states, compared with what LangGraph alone makes of the same supersteps. */
+/** Threads created with their states, compared with LangGraph's own result of the same supersteps. */
 
 let room: ThreadsRoom;
 beforeAll(async () => {
@@ -18,7 +18,7 @@ interface Update {
 
 const human = (content: string) => ({ messages: [{ role: "user", content }] });
 
-/** Values and what comes next, the newest first; ids of messages are LangGraph's to make. */
+/** Values and next nodes, the newest first; LangGraph generates the ids of messages. */
 const essence = (states: { values: unknown; next: readonly string[]; metadata?: object | undefined }[]) =>
   states.map(({ values, next, metadata }) => {
     const { source, step } = metadata as { source: string; step: number };
@@ -32,7 +32,7 @@ const essence = (states: { values: unknown; next: readonly string[]; metadata?: 
     return { values: plain, next, source, step };
   });
 
-/** The history that the library writes on its own, with its saver in memory. */
+/** The history that the library itself writes with its in-memory saver. */
 const byLibrary = async (graphId: string, supersteps: readonly Update[][]) => {
   const checkpointer = new MemorySaver();
   const graph = (await room.graphs.resolve(
@@ -68,7 +68,7 @@ const byServer = async (graphId: string, supersteps: readonly Update[][]) => {
 it.each([
   ["supersteps", Array.from({ length: 501 }, () => [{ values: {}, as_node: "first" }])],
   ["updates of one superstep", [Array.from({ length: 501 }, () => ({ values: {}, as_node: "first" }))]],
-])("more than 500 %s in one request are a 422 that creates no thread", async (_, supersteps) => {
+])("more than 500 %s in one request cause a 422 and create no thread", async (_, supersteps) => {
   const answer = await room.request("POST", "/threads", {
     metadata: { graph_id: "two-step", many: true },
     supersteps: supersteps.map((updates) => ({ updates })),
@@ -84,7 +84,7 @@ it.each([
   expect(found.body).toEqual([]);
 });
 
-describe("creating a thread with supersteps writes what LangGraph alone would", () => {
+describe("creating a thread with supersteps writes the same as LangGraph alone", () => {
   // Long enough to be stored by element.
   const input: Update = { values: human("hello ".repeat(100)), as_node: "__input__" };
   it.each<[string, string, Update[][]]>([

@@ -68,14 +68,16 @@ export interface State {
   interrupts: unknown[];
 }
 
-/** The threads room alone, over HTTP and real parts: its routes, a fresh database, the graphs of test/fixtures and some odd ones. */
+/**
+ * Only the threads room, over HTTP and with real parts: its routes, a fresh database, the graphs of test/fixtures and some unusual ones.
+ */
 export interface ThreadsRoom {
   app: FastifyInstance;
   service: ThreadService;
   database: Database;
   checkpoints: CheckpointStorage;
   graphs: Graphs;
-  /** Ids of deleted threads, in the order in which the room told of them. */
+  /** Ids of deleted threads, in the order of their announcements. */
   deleted: string[];
   request<Body = unknown>(
     method: "GET" | "POST" | "PATCH" | "DELETE",
@@ -87,7 +89,7 @@ export interface ThreadsRoom {
   aThread(fields?: Record<string, unknown>): Promise<Thread>;
   /** The graph, with the checkpoints of this room. */
   graph(graphId: string): Promise<RunnableGraph>;
-  /** Executes a graph on a thread as a run would, without the engine; the thread knows its graph afterwards. */
+  /** Executes a graph on a thread like a run, without the engine; afterwards the thread knows its graph. */
   run(graphId: string, threadId: string, input: unknown): Promise<void>;
   close(): Promise<void>;
 }

@@ -40,7 +40,7 @@ const setBusy = (id: string, runs: number) =>
   room.database.query("update threadloom.threads set unfinished_runs = $2 where thread_id = $1", [id, runs]);
 
 describe("updating the state of a thread", () => {
-  it("writes a checkpoint after the newest, through the reducers, and says where it is", async () => {
+  it("writes a checkpoint after the newest one, through the reducers, and returns its id", async () => {
     const id = await aRunThread("counter", human("one"));
     const before = await stateOf(id);
     const { status, body } = await update(id, { values: { count: 10 } });
@@ -62,7 +62,7 @@ describe("updating the state of a thread", () => {
     });
   });
 
-  it("acts as the node that is named: what follows it is next, and the thread is interrupted there", async () => {
+  it("acts as the named node: its successors are next, and the thread is interrupted there", async () => {
     const id = await aRunThread("two-step", human("one"));
     await update(id, { values: human("as first"), as_node: "first" });
     expect((await stateOf(id)).next).toEqual(["second"]);
@@ -72,7 +72,7 @@ describe("updating the state of a thread", () => {
     expect(await read<Thread>(`/threads/${id}`)).toMatchObject({ status: "idle" });
   });
 
-  it("starts a thread that has a graph and never ran", async () => {
+  it("starts a thread that has a graph and no runs", async () => {
     const { thread_id: id } = await room.aThread({ metadata: { graph_id: "two-step" } });
     expect((await update(id, { values: human("hello"), as_node: "__start__" })).status).toBe(200);
     expect(await stateOf(id)).toMatchObject({ next: ["first"] });
@@ -81,7 +81,7 @@ describe("updating the state of a thread", () => {
     expect(await stateOf(other)).toMatchObject({ metadata: { source: "input" } });
   });
 
-  it("forks where a checkpoint is named, by its id or as a whole, and leaves what came after it", async () => {
+  it("forks from a checkpoint named by its id or as a whole, and keeps later ones", async () => {
     const id = await aRunThread("counter", { ...human("one"), count: 5 });
     await room.run("counter", id, human("two"));
     const states = await historyOf(id);
@@ -114,7 +114,7 @@ describe("updating the state of a thread", () => {
     expect([head.values, head.next, head.metadata.source]).toEqual([middle.values, ["second"], "fork"]);
   });
 
-  it("takes null for values", async () => {
+  it("accepts null for values", async () => {
     const id = await aRunThread("counter", human("one"));
     const before = await stateOf(id);
     for (const body of [{ values: null }, { values: null, as_node: "increment" }, {}]) {
@@ -124,7 +124,7 @@ describe("updating the state of a thread", () => {
     expect(await historyOf(id)).toHaveLength(6);
   });
 
-  it("shows an interrupt on the thread while it waits, and no longer when its node was updated", async () => {
+  it("shows an interrupt on the thread while it waits, and not after an update as its node", async () => {
     const id = await aRunThread("approval", human("refund"));
     const before = await stateOf(id);
     expect(before).toMatchObject({
@@ -150,7 +150,7 @@ describe("updating the state of a thread", () => {
   });
 });
 
-describe("an update that is refused stores nothing", () => {
+describe("a refused update stores nothing", () => {
   const refused = async (id: string, body: Record<string, unknown>) => {
     const before = await historyOf(id);
     const thread = await read<Thread>(`/threads/${id}`);
@@ -169,7 +169,7 @@ describe("an update that is refused stores nothing", () => {
     ]);
   });
 
-  it("if a run is created while the graph's own code works on it", async () => {
+  it("if a run is created during the update", async () => {
     const id = await aRunThread("gated", { text: "a" });
     const holder = globalThis as Record<symbol, unknown>;
     const gate = Symbol.for("threadloom.test.gate");
@@ -200,14 +200,14 @@ describe("an update that is refused stores nothing", () => {
     expect(await refused(id, body)).toEqual([422, expect.stringContaining(sentence)]);
   });
 
-  it("for a checkpoint that isn't there", async () => {
+  it("for a missing checkpoint", async () => {
     const id = await aRunThread("two-step", human("one"));
     const missing = randomUUID();
     const answer = [404, `Checkpoint '${missing}' not found.`];
     expect(await refused(id, { values: human("x"), checkpoint_id: missing })).toEqual(answer);
   });
 
-  it("when a reducer or an edge of the graph throws, with its sentence and no more of the error", async () => {
+  it("when a reducer or an edge of the graph throws; the answer has a fixed sentence without the error's text", async () => {
     const id = await aRunThread("throwing", { count: 1 });
     expect(await refused(id, { values: { count: "many" } })).toEqual([
       422,
@@ -219,7 +219,7 @@ describe("an update that is refused stores nothing", () => {
     ]);
   });
 
-  it("for a thread without a graph, or with one that isn't deployed", async () => {
+  it("for a thread without a graph, or with an unknown one", async () => {
     const { thread_id: id } = await room.aThread();
     expect(await refused(id, { values: {} })).toEqual([422, expect.stringContaining("has no graph yet")]);
     const { thread_id: other } = await room.aThread({ metadata: { graph_id: "gone" } });
@@ -248,7 +248,7 @@ describe("creating a thread with supersteps", () => {
     ]);
   });
 
-  it("leaves the thread interrupted where its supersteps end before the graph does", async () => {
+  it("leaves the thread interrupted if its supersteps end before the graph does", async () => {
     const thread = await room.aThread({
       metadata: { graph_id: "two-step" },
       supersteps: [{ updates: [{ values: human("one"), as_node: "__start__" }] }],
@@ -275,7 +275,7 @@ describe("creating a thread with supersteps", () => {
         ],
       },
     ],
-  ])("answers %i with the sentence %s and leaves no thread behind", async (status, sentence, body) => {
+  ])("answers %i with the sentence %s and leaves no thread", async (status, sentence, body) => {
     const id = randomUUID();
     const answer = await room.request<{ detail: string }>("POST", "/threads", { thread_id: id, ...body });
     expect([answer.status, answer.body.detail]).toEqual([status, expect.stringContaining(sentence)]);
@@ -285,7 +285,7 @@ describe("creating a thread with supersteps", () => {
 });
 
 describe("patching the metadata of a state", () => {
-  it("merges them into the newest checkpoint's", async () => {
+  it("merges them into the newest checkpoint's metadata", async () => {
     const id = await aRunThread("counter", human("one"));
     const before = await stateOf(id);
     const { status, body } = await room.request<Updated>("PATCH", `/threads/${id}/state`, {
@@ -298,7 +298,7 @@ describe("patching the metadata of a state", () => {
     });
   });
 
-  it("is refused for keys that the storage needs for itself", async () => {
+  it("is refused for keys that the storage needs", async () => {
     const id = await aRunThread("counter", human("one"));
     const answer = await room.request<Updated>("PATCH", `/threads/${id}/state`, {
       metadata: { $type: "date" },
@@ -306,7 +306,7 @@ describe("patching the metadata of a state", () => {
     expect([answer.status, answer.body.detail]).toEqual([422, "'metadata': the key '$type' is reserved."]);
   });
 
-  it("is refused for a thread that never ran", async () => {
+  it("is refused for a thread without runs", async () => {
     const { thread_id: id } = await room.aThread();
     const answer = await room.request<Updated>("PATCH", `/threads/${id}/state`, { metadata: {} });
     expect([answer.status, answer.body.detail]).toEqual([422, `Thread '${id}' has no state yet.`]);

@@ -36,9 +36,9 @@ let states: StateRepository;
 let searcher: ThreadSearcher;
 let configurations: ThreadConfigurations;
 let service: ThreadService;
-/** One thread of each owner, with two states; `theirs` is somebody else's. */
+/** One thread of each owner, with two states; `theirs` belongs to another user. */
 let ids: { mine: string; theirs: string };
-/** The whole row, as nothing that is hidden may change it. */
+/** The whole row, because no field of a hidden thread may change. */
 const rowOf = async (threadId: string): Promise<unknown> =>
   (
     await room.database.query<{ row: unknown }>(
@@ -93,7 +93,7 @@ const idsOf = (rows: readonly { thread_id: string }[] | undefined) => rows?.map(
 describe("the SQL of threads", () => {
   type Ask = (visibility: Permission<"threads", "update">, threadId: string) => Promise<unknown>;
   const found = expect.objectContaining({ record: expect.stringContaining('"thread_id"') });
-  // What each method answers of a thread that may be seen, and of one that is hidden.
+  // The answer of each method for a visible thread and for a hidden one.
   it.each<[method: string, ask: Ask, seen: unknown, hidden: unknown]>([
     ["find", (by, id) => repository.find(by, id), found, undefined],
     [
@@ -159,7 +159,7 @@ describe("the SQL of threads", () => {
     expect(await ask(mine, ids.mine)).toEqual(seen);
   });
 
-  it("hides by the page of all threads, its total, and by how many there are to look into", async () => {
+  it("hides in the page of all threads, its total, and the number of threads to check", async () => {
     expect(idsOf((await searcher.page(mine, { ...page, ...unfiltered })).rows)).toEqual([ids.mine]);
     expect((await searcher.page(mine, { ...page, ...unfiltered, offset: 5 })).total).toBe(1);
     expect(idsOf(await searcher.candidates(mine, { ...page, ...unfiltered }, 1))).toEqual([ids.mine]);
@@ -176,32 +176,29 @@ describe("the SQL of threads", () => {
     expect(await rowOf(ids.theirs)).toMatchObject({ status: "interrupted" });
   });
 
-  it.each(["delete", "keep_latest"] as const)(
-    "passes over expired threads that are hidden: %s",
-    async (strategy) => {
-      const { database, checkpoints } = room;
-      await database.query(
-        "update threadloom.threads set ttl_strategy = $1, expires_at = now() - interval '1 day'",
-        [strategy],
-      );
-      const before = await rowOf(ids.theirs);
-      await removal.markPruned(database, mine, ids.theirs);
-      const retention = createRetention({
-        database,
-        authorize: async () => mine as never,
-        checkpoints,
-        logger,
-      });
-      expect(await retention.sweep(100)).toMatchObject({
-        [strategy === "delete" ? "deleted" : "pruned"]: 1,
-        failed: 0,
-      });
-      expect(await rowOf(ids.theirs)).toEqual(before);
-    },
-  );
+  it.each(["delete", "keep_latest"] as const)("skips hidden expired threads: %s", async (strategy) => {
+    const { database, checkpoints } = room;
+    await database.query(
+      "update threadloom.threads set ttl_strategy = $1, expires_at = now() - interval '1 day'",
+      [strategy],
+    );
+    const before = await rowOf(ids.theirs);
+    await removal.markPruned(database, mine, ids.theirs);
+    const retention = createRetention({
+      database,
+      authorize: async () => mine as never,
+      checkpoints,
+      logger,
+    });
+    expect(await retention.sweep(100)).toMatchObject({
+      [strategy === "delete" ? "deleted" : "pruned"]: 1,
+      failed: 0,
+    });
+    expect(await rowOf(ids.theirs)).toEqual(before);
+  });
 });
 
-describe("whoever may not see a thread", () => {
+describe("a caller who may not see a thread", () => {
   const body = threadPatchBody.parse({ metadata: { a: 1 } });
   const history = historyBody.parse({});
   const update = stateUpdateBody.parse({ values: { count: 1 } });
@@ -216,7 +213,7 @@ describe("whoever may not see a thread", () => {
     ["updates its state", (id) => service.states.update(me, id, update)],
     ["patches its checkpoint", (id) => service.states.patchMetadata(me, id, { a: 1 })],
     ["asks for its values", (id) => service.states.valuesOfRun(mine, { threadId: id, runId: randomUUID() })],
-  ])("is told that it is not there: who %s", async (_what, ask) => {
+  ])("gets a 404 when the caller %s", async (_what, ask) => {
     const [before, many] = [await rowOf(ids.theirs), await countThreads()];
     const state = await service.states.read(them, ids.theirs, {});
     await expect(ask(ids.theirs)).rejects.toMatchObject({
@@ -244,7 +241,7 @@ describe("whoever may not see a thread", () => {
     }
   });
 
-  it("may not take its id, whether a thread may be there or not", async () => {
+  it("may not take its id, with if_exists raise or do_nothing", async () => {
     const again = { thread_id: ids.theirs, metadata: { owner: "me" } };
     for (const if_exists of ["raise", "do_nothing"]) {
       const create = service.records.create(me, threadCreateBody.parse({ ...again, if_exists }));

@@ -70,7 +70,7 @@ const turn = async (saver: BaseCheckpointSaver, threadId: string, text: string):
 };
 
 describe("the saver of an attempt", () => {
-  it("stores what the current attempt gives it, with the run that wrote it", async () => {
+  it("stores the checkpoints of the current attempt, with the run that wrote them", async () => {
     const run = await aRunningRun(opened.database);
     const saver = opened.storage.saverForAttempt({ ...run, metadata: { graph_id: "chat" } });
     const id = await put(saver, run.threadId, { a: 1 });
@@ -82,7 +82,7 @@ describe("the saver of an attempt", () => {
     expect(await opened.storage.latestOfRun(run.threadId, randomUUID())).toBeUndefined();
   });
 
-  it("stores nothing once another attempt has taken over, and refuses everything afterwards", async () => {
+  it("stores nothing after another attempt has taken over, and then refuses everything", async () => {
     const run = await aRunningRun(opened.database);
     const saver = opened.storage.saverForAttempt(run);
     await put(saver, run.threadId, { a: 1 });
@@ -108,7 +108,7 @@ describe("the saver of an attempt", () => {
     expect(await countRows(run.threadId)).toEqual(before);
   });
 
-  it("stores nothing for a run that has ended or is gone", async () => {
+  it("stores nothing for an ended or deleted run", async () => {
     const run = await aRunningRun(opened.database);
     await opened.database.query("update threadloom.runs set status = 'interrupted' where run_id = $1", [
       run.runId,
@@ -133,7 +133,7 @@ describe("the saver of an attempt", () => {
       await put(saver, run.threadId, { a: 1 });
       flushed = saver.flush();
       flushed.catch(() => undefined);
-      // The statement stands in line behind the takeover before that commits.
+      // The statement waits behind the takeover before that commits.
       for (;;) {
         const waiting = await opened.database.query(
           "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
@@ -145,7 +145,7 @@ describe("the saver of an attempt", () => {
     expect(await opened.storage.readHead(run.threadId)).toBeUndefined();
   });
 
-  it("waits for the commit with durability sync, and for nothing without", async () => {
+  it("waits for the commit with durability sync, and for nothing otherwise", async () => {
     const run = await aRunningRun(opened.database);
     const sync = opened.storage.saverForAttempt({ ...run, durability: "sync" });
     const first = await put(sync, run.threadId, { a: 1 });
@@ -159,7 +159,7 @@ describe("the saver of an attempt", () => {
     expect(history.map((checkpoint) => checkpoint.checkpointId)).toEqual(ids.toReversed());
   });
 
-  it("has flushed only when the statement that is under way has committed, though nothing waits any more", async () => {
+  it("flushes only when the open statement has committed, although nothing else waits", async () => {
     const run = await aRunningRun(opened.database);
     const saver = opened.storage.saverForAttempt(run);
     let isFlushed = false;
@@ -181,7 +181,7 @@ describe("the saver of an attempt", () => {
     expect((await countRows(run.threadId))["checkpoints"]).toBe(1);
   });
 
-  it("stores nothing on what a crash of the database has taken with it, and remembers none of it", async () => {
+  it("stores nothing on a checkpoint that a crash of the database removed, and drops it from its cache", async () => {
     const run = await aRunningRun(opened.database);
     const saver = opened.storage.saverForAttempt(run);
     const list = (from: number, to: number) =>
@@ -191,13 +191,13 @@ describe("the saver of an attempt", () => {
     const crashed = list(3, 6);
     const lost = await put(saver, run.threadId, { list: [...list(0, 3), ...crashed] }, before);
     await saver.flush();
-    // What was committed last, without waiting for the disk, is what a crash takes.
+    // A crash removes the last commit, which did not wait for the disk.
     await opened.database.query("delete from threadloom.checkpoints where checkpoint_id = $1", [lost]);
     await opened.database.query(
       "delete from threadloom.checkpoint_elements where thread_id = $1 and (list_id, position) not in (select list_id, min(position) from threadloom.checkpoint_elements where thread_id = $1 group by list_id)",
       [run.threadId],
     );
-    // One of another thread, or of a subgraph, is not the one.
+    // A checkpoint of another thread, or of a subgraph, does not count.
     await opened.database.query(
       `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments, contents)
        select thread_id, namespace, $2, '{}', $2, '', '{}', '{}'
@@ -223,7 +223,7 @@ describe("the saver of an attempt", () => {
     }
   });
 
-  it("sends together what comes in while a statement is under way", async () => {
+  it("sends together everything that arrives during a statement", async () => {
     const run = await aRunningRun(opened.database);
     const saver = opened.storage.saverForAttempt(run);
     const inserts = async (): Promise<number> => {
@@ -244,7 +244,7 @@ describe("the saver of an attempt", () => {
       void saver.putWrites(at(run.threadId, parent), [["list", count]], randomUUID());
     }
     await saver.flush();
-    // What is stored together with its checkpoint needs no row of its own.
+    // Writes stored together with their checkpoint need no row of their own.
     expect(await countRows(run.threadId)).toMatchObject({ checkpoints: 50, checkpoint_writes: 0 });
     const history = await collected(opened.storage.readHistory(run.threadId, "", { limit: 50 }));
     expect(history.map(({ pendingWrites }) => pendingWrites.map(({ value }) => value))).toEqual(
@@ -253,7 +253,7 @@ describe("the saver of an attempt", () => {
     expect(await inserts()).toBeLessThan(10);
   });
 
-  it("reads what it has written, also before it is committed", async () => {
+  it("reads its own writes, also before they are committed", async () => {
     const run = await aRunningRun(opened.database);
     const saver = opened.storage.saverForAttempt(run);
     const id = await put(saver, run.threadId, { a: [1, 2, 3] });
@@ -263,7 +263,7 @@ describe("the saver of an attempt", () => {
     expect(tuple?.pendingWrites).toEqual([["task", "a", "written"]]);
   });
 
-  it("keeps a task's first writes, and the last of the special ones, as every saver does", async () => {
+  it("keeps a task's first writes, and the last of the special ones, like every saver", async () => {
     const run = await aRunningRun(opened.database);
     const saver = opened.storage.saverForAttempt(run);
     const id = await put(saver, run.threadId, { a: 1 });
@@ -297,7 +297,7 @@ describe("the saver of an attempt", () => {
 });
 
 describe("rolling a run back", () => {
-  it("takes away what it stored, and nothing else", async () => {
+  it("removes the data that it stored, and nothing else", async () => {
     const first = await aRunningRun(opened.database);
     const { threadId } = first;
     const saver = opened.storage.saverForAttempt(first);
@@ -309,7 +309,7 @@ describe("rolling a run back", () => {
     const second = await aRunningRun(opened.database, threadId);
     const other = opened.storage.saverForAttempt(second);
     await turn(other, threadId, `a question that is taken back ${"x".repeat(3_000)}`);
-    // What a resumed run writes on the checkpoint that it resumes.
+    // The writes of a resumed run on the checkpoint that it resumes.
     await other.putWrites(at(threadId, before[0]?.checkpointId), [["__resume__", "yes"]], randomUUID());
     await other.flush();
     expect((await opened.storage.readHead(threadId))?.checkpointId).not.toBe(before[0]?.checkpointId);
@@ -319,13 +319,13 @@ describe("rolling a run back", () => {
     expect(await collected(opened.anotherProcess().readHistory(threadId, "", { limit: 100 }))).toEqual(
       before,
     );
-    // One row may stay to hold the place of elements that were freed.
+    // One row may remain to hold the place of freed elements.
     const after = await countRows(threadId);
     expect(after.checkpoint_elements).toBeLessThanOrEqual((rows.checkpoint_elements ?? 0) + 1);
     expect({ ...after, checkpoint_elements: 0 }).toEqual({ ...rows, checkpoint_elements: 0 });
   });
 
-  it("lets the thread go on, also for a process that remembers what was taken back", async () => {
+  it("lets the thread continue, also in a process that has the removed state in its cache", async () => {
     const first = await aRunningRun(opened.database);
     const { threadId } = first;
     const remembering = opened.anotherProcess();
@@ -355,7 +355,7 @@ describe("rolling a run back", () => {
 });
 
 describe("copying and pruning a thread", () => {
-  it("copies every checkpoint, and the copies go their own ways", async () => {
+  it("copies every checkpoint, and the copies are independent", async () => {
     const run = await aRunningRun(opened.database);
     const saver = opened.storage.saverForAttempt(run);
     for (const text of ["one", "two", "three"]) await turn(saver, run.threadId, text);
@@ -374,13 +374,13 @@ describe("copying and pruning a thread", () => {
     expect((await turn(opened.storage.saver, copy, "and here")).length).toBe(10);
   });
 
-  it("keeps the newest checkpoint only, and frees what nothing refers to any more", async () => {
+  it("keeps only the newest checkpoint, and frees unused values", async () => {
     const run = await aRunningRun(opened.database);
     const { threadId } = run;
     const saver = opened.storage.saverForAttempt(run);
     for (let count = 0; count < 10; count++)
       await turn(saver, threadId, `question ${count} ${"x".repeat(2_500)}`);
-    // A branch that the head does not hold.
+    // A branch that the head does not contain.
     const history = await collected(opened.storage.readHistory(threadId, "", { limit: 100 }));
     const old = history.find((checkpoint) => checkpoint.metadata.step === 3);
     await saver.flush();
@@ -420,7 +420,7 @@ describe("copying and pruning a thread", () => {
     expect((await turn(saver, run.threadId, "one more")).length).toBe(26);
   });
 
-  it("measures what a thread occupies", async () => {
+  it("measures the size of a thread", async () => {
     const run = await aRunningRun(opened.database);
     const saver = opened.storage.saverForAttempt(run);
     for (const text of ["one", "two"]) await turn(saver, run.threadId, text);
@@ -433,7 +433,7 @@ describe("copying and pruning a thread", () => {
     expect(storage.total_bytes).toBe(
       storage.checkpoints.bytes + storage.channel_values.bytes + storage.pending_writes.bytes,
     );
-    // What tasks wrote stands in the rows of their checkpoints, and must not count as values, too.
+    // The writes of tasks are in the rows of their checkpoints, and must not count as values, too.
     const [rows] = await opened.database.query<{ bytes: number }>(
       `select (
         (select coalesce(sum(octet_length(record) + octet_length(coalesce(metadata_text, metadata::text))), 0)
@@ -468,7 +468,7 @@ describe("a run with durability exit that has nothing left to do", () => {
     await saver.flush();
   };
 
-  it("leaves the checkpoint of the attempt that died before the end was stored as it is", async () => {
+  it("leaves the checkpoint of the attempt that died before its end was stored unchanged", async () => {
     const run = await aRunningRun(opened.database);
     await execute(run, { messages: [new HumanMessage("hi")] });
     const before = await rowsOf(run.threadId);
@@ -478,7 +478,7 @@ describe("a run with durability exit that has nothing left to do", () => {
     for (const { id, parent } of before) expect(parent).not.toBe(id);
   });
 
-  it("takes no checkpoint over from another run, which its rollback would delete", async () => {
+  it("takes over no checkpoint of another run, whose rollback would delete it", async () => {
     const first = await aRunningRun(opened.database);
     await execute(first, { messages: [new HumanMessage("hi")] });
     const second = await aRunningRun(opened.database, first.threadId);

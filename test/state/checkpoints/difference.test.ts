@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened.close());
 
-/** Makes an element afresh, so that two savers never share one. */
+/** Creates a new element, so that two savers never share one. */
 type Maker = () => unknown;
 type Edit =
   | { kind: "append"; makers: Maker[] }
@@ -33,7 +33,7 @@ const text = fc.oneof(
   fc.string({ unit: "binary", maxLength: 20 }),
   fc.constantFrom("", "\u0000", "\ud800", "é🙂"),
 );
-/** Without what the in-memory saver itself loses: -0 and keys named __proto__. */
+/** Without values that the in-memory saver itself loses: -0 and keys named __proto__. */
 const jsonValue = fc
   .jsonValue()
   .map((value) => JSON.parse(JSON.stringify(value).replaceAll("__proto__", "proto")) as unknown);
@@ -71,7 +71,7 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
   fc.constant<Edit>({ kind: "clear" }),
 );
 
-/** Applies an edit to a list and the objects in it, as code of a user might. */
+/** Applies an edit to a list and the objects in it, like a user's code. */
 const apply = (list: unknown[], edit: Edit): unknown[] => {
   const index = (at: number): number => (list.length === 0 ? 0 : at % list.length);
   switch (edit.kind) {
@@ -108,9 +108,9 @@ const apply = (list: unknown[], edit: Edit): unknown[] => {
 };
 
 interface Step {
-  /** Which of the checkpoints so far is the parent. */
+  /** The parent among the checkpoints so far. */
   parent: number;
-  /** Whether the parent is read again, or what was put last is worked on (only if it is the parent). */
+  /** Whether the parent is read again, or the last written values are edited (only if they are the parent). */
   reads: boolean;
   writer: "attempt" | "anybody" | "another process";
   edits: Edit[];
@@ -126,7 +126,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   other: fc.oneof(fc.constant(undefined), jsonValue),
 });
 
-/** Without what only this saver says: which run wrote it. */
+/** Without the field that only this saver has: the run that wrote it. */
 const plain = (tuple: CheckpointTuple | undefined): unknown => {
   if (tuple === undefined) return undefined;
   const { run_id: _, ...metadata } = tuple.metadata as { run_id?: string };
@@ -138,8 +138,8 @@ const plain = (tuple: CheckpointTuple | undefined): unknown => {
   };
 };
 
-describe("state stored by difference", () => {
-  it("is, after any edits and forks by any writers, what the in-memory saver has", async () => {
+describe("state stored as differences", () => {
+  it("equals the in-memory saver's after any edits and forks by any writers", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
         const { threadId, runId, attempt } = await aRunningRun(opened.database);

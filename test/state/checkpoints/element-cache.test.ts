@@ -4,7 +4,7 @@ import { ElementCache } from "../../../src/state/checkpoints/lists/element-cache
 
 const MEGABYTE = 1_000_000;
 
-it("remembers no more threads than its bytes allow, though they hold nothing", () => {
+it("the cache keeps no more threads than its bytes allow, also empty ones", () => {
   const cache = new ElementCache(MEGABYTE);
   for (let index = 0; index < 20_000; index += 1) cache.thread(randomUUID());
   expect(cache.threadCount).toBeLessThanOrEqual(1_000);
@@ -12,7 +12,7 @@ it("remembers no more threads than its bytes allow, though they hold nothing", (
   expect(cache.byteCount).toBeGreaterThan(0);
 });
 
-it("counts what clients are sent of an element, which it also keeps", () => {
+it("the cache counts an element's form for clients, which it also keeps", () => {
   const cache = new ElementCache(MEGABYTE);
   const elements = cache.thread(randomUUID());
   elements.addElements({ list: 1, position: 0, texts: [JSON.stringify("a".repeat(1_000))] });
@@ -23,7 +23,7 @@ it("counts what clients are sent of an element, which it also keeps", () => {
   expect(cache.byteCount).toBe(stored + 2 * 1_002);
 });
 
-it("keeps the thread that was asked for last, and drops the others", () => {
+it("the cache keeps the most recently used thread, and drops the others", () => {
   const cache = new ElementCache(10_000);
   const [first, second] = [randomUUID(), randomUUID()];
   cache.thread(first).addElements({ list: 1, position: 0, texts: ["1"] });

@@ -60,8 +60,8 @@ const stateOf = async (threadId: string): Promise<State> => {
 const stored = async (threadId: string): Promise<number> =>
   (await database.query("select 1 from threadloom.checkpoints where thread_id = $1", [threadId])).length;
 
-describe("a write that wants its thread idle", () => {
-  test("is stored, says that the state has changed, and touches no other thread", async () => {
+describe("a write that requires an idle thread", () => {
+  test("is stored, reports that the state has changed, and touches no other thread", async () => {
     const [threadId, other] = [await aThread(), await aThread()];
     const [before, otherBefore] = [await stateOf(threadId), await stateOf(other)];
     expect(await write(threadId, IDLE_THREAD)).toBe(true);
@@ -73,7 +73,7 @@ describe("a write that wants its thread idle", () => {
   test.each([
     ["a run is in progress or waits", () => aThread(1)],
     ["the thread is gone", async () => randomUUID()],
-  ])("stores nothing where %s, though another thread is idle", async (_, thread) => {
+  ])("stores nothing where %s, although another thread is idle", async (_, thread) => {
     const [threadId] = [await thread(), await aThread()];
     expect(await write(threadId, IDLE_THREAD)).toBe(false);
     expect(await stored(threadId)).toBe(0);
@@ -81,7 +81,7 @@ describe("a write that wants its thread idle", () => {
 });
 
 describe("a write on a state that was read before", () => {
-  test("is stored while nobody has changed the thread, also a second one after the first", async () => {
+  test("is stored while the thread is unchanged, also a second one after the first", async () => {
     const [threadId, other] = [await aThread(), await aThread()];
     const [before, otherBefore] = [await stateOf(threadId), await stateOf(other)];
     const fence = unchangedSince(before.version);
@@ -92,11 +92,11 @@ describe("a write on a state that was read before", () => {
     expect(await stateOf(other)).toEqual(otherBefore);
   });
 
-  test("stores nothing once somebody has changed the thread", async () => {
+  test("stores nothing once another writer has changed the thread", async () => {
     const threadId = await aThread();
     const { version } = await stateOf(threadId);
     await database.query("update threadloom.threads set updated_at = now() where thread_id = $1", [threadId]);
-    // The same checkpoint of another thread is not the one that was sent before.
+    // The same checkpoint id in another thread is a different checkpoint.
     const batch = batchOf(randomUUID());
     await write(await aThread(), IDLE_THREAD, batch);
     await write(threadId, IDLE_THREAD);
@@ -104,14 +104,14 @@ describe("a write on a state that was read before", () => {
     expect(await stored(threadId)).toBe(1);
   });
 
-  test("stores nothing where a run is in progress or waits", async () => {
+  test("stores nothing while a run is running or waits", async () => {
     const threadId = await aThread(1);
     await aThread();
     expect(await write(threadId, unchangedSince((await stateOf(threadId)).version))).toBe(false);
     expect(await stored(threadId)).toBe(0);
   });
 
-  test("is told that it was stored if only the answer was lost", async () => {
+  test("learns that it was stored if only the answer was lost", async () => {
     const [threadId, other] = [await aThread(), await aThread()];
     const [{ version }, otherBefore] = [await stateOf(threadId), await stateOf(other)];
     const batch = batchOf(randomUUID());
@@ -122,7 +122,7 @@ describe("a write on a state that was read before", () => {
   });
 });
 
-test("an attempt holds its run until another one has followed, or it has ended", async () => {
+test("an attempt owns its run until another one follows, or until it has ended", async () => {
   const run = await aRunningRun(database);
   await aRunningRun(database);
   expect(await isHeld(database, run)).toBe(true);

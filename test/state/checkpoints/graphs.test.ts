@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened.close());
 
-/** What a node does; several are in a row, each with all the kinds of state beside the messages. */
+/** The behaviour of a node; several are in a row, each with all kinds of state beside the messages. */
 type NodeKind =
   | "answer"
   | "answer twice"
@@ -54,7 +54,7 @@ const State = Annotation.Root({
 });
 type StateValues = typeof State.State;
 
-/** Filler, so that some values are too long for a row. */
+/** Filler that makes some values too long for a row. */
 const filler = (seed: number, length: number): string => `${seed} `.repeat(length);
 
 const subgraph = () =>
@@ -234,7 +234,7 @@ const perform = async (graph: Graph, threadId: string, step: Step, number: numbe
   }
 };
 
-/** All that a history says, with ids that are random replaced by the order in which they turn up. */
+/** The whole history, with random ids replaced by their order of appearance. */
 const describeThread = async (graph: Graph, threadId: string): Promise<unknown> => {
   const numbers = new Map<string, number>();
   const numbered = (text: string): string =>
@@ -259,8 +259,8 @@ const describeThread = async (graph: Graph, threadId: string): Promise<unknown> 
   return JSON.parse(numbered(JSON.stringify(states))) as unknown;
 };
 
-describe("graphs on state stored by difference", () => {
-  it("have the states, histories and forks that they have on the in-memory saver", async () => {
+describe("graphs on state stored as differences", () => {
+  it("have the same states, histories and forks as on the in-memory saver", async () => {
     await fc.assert(
       fc.asyncProperty(scenario, async ({ kinds, steps }) => {
         const { threadId, ...run } = await aRunningRun(opened.database);
@@ -286,7 +286,7 @@ describe("graphs on state stored by difference", () => {
         numRuns: 120,
         endOnFailure: true,
         examples: [
-          // A fork from a checkpoint that was stored by the same statement as the one after it.
+          // A fork from a checkpoint that was stored by the same statement as its successor.
           [
             {
               kinds: ["answer", "answer"],

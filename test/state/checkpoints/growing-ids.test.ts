@@ -17,7 +17,7 @@ afterEach(() => void vi.useRealTimers());
 const HOUR_MS = 3_600_000;
 const STEP_MS = 5_000;
 
-/** Sets the clock of this process by so much, and lets it stand there. */
+/** Moves the clock of this process by this much, and stops it there. */
 const step = (ms: number): void => {
   const now = Date.now();
   vi.useFakeTimers({ toFake: ["Date"] });
@@ -28,7 +28,7 @@ const checkpointOf = (config: unknown): string =>
   String((config as { configurable?: Record<string, unknown> }).configurable?.["checkpoint_id"]);
 
 describe("an id", () => {
-  test("stays as it is where it comes after the newest", () => {
+  test("stays unchanged if it follows the newest", () => {
     const newest = uuid6(-1);
     const id = uuid6(-1);
     expect(idAfter(newest, id)).toBe(id);
@@ -41,7 +41,7 @@ describe("an id", () => {
     "3f19bd21-ffff-6fff-bfff-ffffffffffff",
     "f3cfb9c0-7b0a-443c-80f1-fbe50da20c83",
     "f19bd213-c2e0-7abc-8000-0123456789ab",
-  ])("comes after %s and is an UUIDv6", (newest) => {
+  ])("follows %s and is a UUIDv6", (newest) => {
     const id = uuid6(1);
     const later = idAfter(newest, id);
     expect(later > newest).toBe(true);
@@ -80,7 +80,7 @@ const done =
     return { steps: [name] };
   };
 
-/** A run of a thread by a process that knows nothing of those before. */
+/** A run of a thread by a process that knows no earlier run. */
 const run = async (
   threadId: string,
   graph: RunnableGraph,
@@ -113,9 +113,9 @@ const checkpointsOf = async (threadId: string) =>
     [threadId],
   );
 
-describe("a clock that steps back during a run", () => {
+describe("a clock that goes back during a run", () => {
   test.each(["sync", "async", "exit"] as const)(
-    "loses nothing of the run, and the next one goes on from its end (durability %s)",
+    "loses nothing of the run, and the next one continues from its end (durability %s)",
     async (durability) => {
       const graph = row({
         a: done("a"),
@@ -156,7 +156,7 @@ describe("a clock that steps back during a run", () => {
     },
   );
 
-  test("loses nothing of a subgraph, nor of what it had asked", async () => {
+  test("loses nothing of a subgraph, nor of its question", async () => {
     const ask: Node = () => ({ steps: [String(interrupt("who?"))] });
     const inner = row({ x: done("x", () => step(-STEP_MS)), y: done("y"), ask });
     const graph = row({ a: done("a", () => step(-STEP_MS)), inner, b: done("b") });
@@ -171,7 +171,7 @@ describe("a clock that steps back during a run", () => {
     for (const { id, parent } of rows) if (parent) expect(id > parent).toBe(true);
   });
 
-  test("does not hide an update of the state, which is told its place", async () => {
+  test("does not hide an update of the state, which returns its stored id", async () => {
     const graph = row({ a: done("a") });
     const { threadId } = await aRunningRun(opened.database);
     await run(threadId, graph, { steps: ["one"] });
@@ -190,7 +190,7 @@ describe("a clock that steps back during a run", () => {
   });
 });
 
-describe("behind a server whose clock is an hour ahead", () => {
+describe("after a server whose clock is an hour ahead", () => {
   const graph = row({ a: done("a") });
 
   /** A turn of that server; returns the checkpoint before its last one. */
@@ -201,7 +201,7 @@ describe("behind a server whose clock is an hour ahead", () => {
     return checkpointOf((await stateOf(threadId, graph)).parentConfig);
   };
 
-  test("a turn is the newest at once, and so are those after it", async () => {
+  test("a turn is the newest at once, and so are the later ones", async () => {
     const { threadId } = await aRunningRun(opened.database);
     await turnThere(threadId);
     await run(threadId, graph, { steps: ["two"] });
@@ -209,7 +209,7 @@ describe("behind a server whose clock is an hour ahead", () => {
     expect(await stepsOf(threadId, graph)).toEqual(["one", "a", "two", "a", "three", "a"]);
   });
 
-  test("a turn that goes on from an older checkpoint is the newest, too", async () => {
+  test("a turn that continues from an older checkpoint is the newest, too", async () => {
     const { threadId } = await aRunningRun(opened.database);
     const before = await turnThere(threadId);
     await run(threadId, graph, { steps: ["other"] }, { checkpointId: before });
@@ -217,7 +217,7 @@ describe("behind a server whose clock is an hour ahead", () => {
   });
 });
 
-test("what streams tell of checkpoints are the ids that are stored", async () => {
+test("the checkpoint ids in streams are the stored ones", async () => {
   const graph = row({ a: done("a", () => step(-STEP_MS)), b: done("b") });
   const { threadId, ...attempt } = await aRunningRun(opened.database);
   const saver = opened.anotherProcess().saverForAttempt({ threadId, ...attempt });
@@ -234,7 +234,7 @@ test("what streams tell of checkpoints are the ids that are stored", async () =>
   expect(told).toEqual((await checkpointsOf(threadId)).map(({ id }) => id).reverse());
 });
 
-test("where LangGraph takes no other id, a turn that would be taken for older is refused instead of lost", async () => {
+test("where LangGraph accepts no other id, a turn that would count as older is refused and not lost", async () => {
   const graph = new StateGraph(MessagesAnnotation)
     .addNode("answer", () => {
       step(-STEP_MS);

@@ -14,7 +14,7 @@ afterEach(async () => {
   opened = undefined;
 });
 
-/** Puts a checkpoint of one text, which differs from all others. */
+/** Puts a checkpoint with a unique text. */
 const put = async (
   saver: AttemptSaver,
   threadId: string,
@@ -44,45 +44,42 @@ const heapBytes = (): number => {
   return process.memoryUsage().heapUsed;
 };
 
-describe("the memory of a run that makes checkpoints without end", () => {
+describe("the memory of a run that creates checkpoints endlessly", () => {
   it.each([
     [1_000, 100],
     [20, MEGABYTE],
-  ])(
-    "holds no more than a few of them while the database is slow (%d of %d characters)",
-    async (count, size) => {
-      opened = await openStorage();
-      const run = await aRunningRun(opened.database);
-      const saver = opened.storage.saverForAttempt(run);
-      let accepted = 0;
-      let writing: Promise<void> | undefined;
-      await opened.database.transaction(async (transaction) => {
-        await transaction.query("select from threadloom.runs where run_id = $1 for update", [run.runId]);
-        writing = (async () => {
-          for (let step = 0; step < count; step += 1) {
-            await put(saver, run.threadId, step, size);
-            accepted += 1;
-          }
-        })();
-        let before = -1;
-        await eventually("the run waits", () => {
-          const waits = accepted === before;
-          before = accepted;
-          return waits;
-        });
-        expect(accepted).toBeGreaterThan(0);
-        expect(accepted).toBeLessThan(count / 2);
+  ])("holds only a few of them while the database is slow (%d of %d characters)", async (count, size) => {
+    opened = await openStorage();
+    const run = await aRunningRun(opened.database);
+    const saver = opened.storage.saverForAttempt(run);
+    let accepted = 0;
+    let writing: Promise<void> | undefined;
+    await opened.database.transaction(async (transaction) => {
+      await transaction.query("select from threadloom.runs where run_id = $1 for update", [run.runId]);
+      writing = (async () => {
+        for (let step = 0; step < count; step += 1) {
+          await put(saver, run.threadId, step, size);
+          accepted += 1;
+        }
+      })();
+      let before = -1;
+      await eventually("the run waits", () => {
+        const waits = accepted === before;
+        before = accepted;
+        return waits;
       });
-      await writing;
-      await saver.flush();
-      const rows = await opened.database.query("select from threadloom.checkpoints where thread_id = $1", [
-        run.threadId,
-      ]);
-      expect(rows).toHaveLength(count);
-    },
-  );
+      expect(accepted).toBeGreaterThan(0);
+      expect(accepted).toBeLessThan(count / 2);
+    });
+    await writing;
+    await saver.flush();
+    const rows = await opened.database.query("select from threadloom.checkpoints where thread_id = $1", [
+      run.threadId,
+    ]);
+    expect(rows).toHaveLength(count);
+  });
 
-  it("does not keep what it has stored beyond what may be remembered of threads", async () => {
+  it("keeps stored checkpoints only within the limit of the cache", async () => {
     opened = await openStorage(4 * MEGABYTE);
     const run = await aRunningRun(opened.database);
     const saver = opened.storage.saverForAttempt(run);

@@ -10,7 +10,7 @@ const logger = pino({ level: "silent" });
 export interface OpenStorage {
   database: Database;
   storage: CheckpointStorage;
-  /** Another process's view: nothing remembered. */
+  /** The view of another process, with an empty cache. */
   anotherProcess(): CheckpointStorage;
   close(): Promise<void>;
 }
@@ -38,7 +38,7 @@ export const openStorage = async (cacheBytes?: number): Promise<OpenStorage> => 
   };
 };
 
-/** A running run on a thread, as an attempt finds it. */
+/** A running run on a thread, in the state that an attempt finds. */
 export const aRunningRun = async (
   database: Database,
   threadId: string = randomUUID(),

@@ -26,7 +26,7 @@ const at = (threadId: string, checkpointId?: string) => ({
   configurable: { thread_id: threadId, checkpoint_ns: "", checkpoint_id: checkpointId },
 });
 
-/** How often a text stands in all that is stored of a thread. */
+/** How often a text occurs in all stored data of a thread. */
 const occurrences = async (threadId: string, text: string): Promise<number> => {
   const rowsOf = (columns: string, table: string) =>
     opened.database.query<Record<string, string>>(
@@ -56,8 +56,8 @@ const occurrences = async (threadId: string, text: string): Promise<number> => {
   return texts.reduce((sum, each) => sum + each.split(text).length - 1, 0);
 };
 
-describe("what a turn stores", () => {
-  // Lists of less than 256 characters stand in the checkpoints' rows themselves.
+describe("the stored data of a turn", () => {
+  // Lists of less than 256 characters are in the checkpoints' rows themselves.
   const QUESTION = `How long is a question${", if nobody asks it twice".repeat(15)}?`;
   const answers = {
     "a message without an id": () => new AIMessage("An answer that a node has given, with no id of its own."),
@@ -67,7 +67,7 @@ describe("what a turn stores", () => {
   };
 
   it.each(Object.entries(answers))(
-    "holds %s once, and the question as it came and as a message",
+    "contains %s once, and the question as input and as a message",
     async (_, answer) => {
       const message = answer();
       const graph = new StateGraph(MessagesAnnotation)
@@ -89,7 +89,7 @@ describe("what a turn stores", () => {
         [{ type: "ai", content: message.content }],
         input.messages,
       ]);
-      // What was written had no id unless the node gave it one; the list's message has.
+      // The written message had no id unless the node set one; the list's message has one.
       const [[writtenMessage]] = written.map(({ value }) => JSON.parse(value ?? "") as [{ id?: string }]) as [
         [{ id?: string }],
       ];
@@ -99,7 +99,7 @@ describe("what a turn stores", () => {
     },
   );
 
-  it("refers to nothing that a later statement brings", async () => {
+  it("refers to nothing that a later statement stores", async () => {
     const run = await aRunningRun(opened.database);
     const saver = opened.storage.saverForAttempt({ ...run, durability: "sync" });
     const message = new HumanMessage("It is written by a task first, and becomes part of the list later.");
@@ -111,8 +111,8 @@ describe("what a turn stores", () => {
   });
 });
 
-describe("what a task wrote", () => {
-  it("comes back as it was, whatever stands in it", async () => {
+describe("a task's write", () => {
+  it("is read back unchanged, whatever it contains", async () => {
     const run = await aRunningRun(opened.database);
     const saver = opened.storage.saverForAttempt(run);
     const checkpoint = aCheckpoint({ a: 1 });
@@ -131,7 +131,7 @@ describe("what a task wrote", () => {
   });
 
   it.each(["$type", "lc"])(
-    "comes back as a message also with a field '%s', before it had an id",
+    "is read back as a message also with a field '%s', before it had an id",
     async (field) => {
       const run = await aRunningRun(opened.database);
       const saver = opened.storage.saverForAttempt(run);
@@ -153,7 +153,7 @@ describe("what a task wrote", () => {
 });
 
 describe("a checkpoint that is put again", () => {
-  it("keeps what its tasks wrote", async () => {
+  it("keeps the writes of its tasks", async () => {
     const { saver } = opened.storage;
     const threadId = randomUUID();
     const run = await aRunningRun(opened.database);
@@ -178,8 +178,8 @@ describe("a checkpoint that is put again", () => {
   });
 });
 
-describe("messages with fields that have a meaning in what is stored", () => {
-  it.each(["$type", "lc"])("come back with their field '%s'", async (field) => {
+describe("messages with fields that have a meaning in the storage format", () => {
+  it.each(["$type", "lc"])("are read back with their field '%s'", async (field) => {
     const { saver } = opened.storage;
     const threadId = randomUUID();
     const message = new HumanMessage({ content: "hello", id: "1", [field]: "date" } as { content: string });

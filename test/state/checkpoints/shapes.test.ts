@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened.close());
 
-/** Runs a graph on a thread of its own; answers the statements that wrote to the table that is common to all threads. */
+/** Runs a graph on a thread of its own; returns the statements that wrote to the table shared by all threads. */
 const statementsOnShapes = async (storage: OpenStorage["storage"]): Promise<string[]> => {
   const run = await aRunningRun(opened.database);
   const saver = storage.saverForAttempt(run);
@@ -30,7 +30,7 @@ const statementsOnShapes = async (storage: OpenStorage["storage"]): Promise<stri
   }
 };
 
-test("the shape of a graph's checkpoints is stored by its first run in a process, and by no other", async () => {
+test("the shape of a graph's checkpoints is stored only by its first run in a process", async () => {
   expect(await statementsOnShapes(opened.storage)).not.toEqual([]);
   expect(await statementsOnShapes(opened.storage)).toEqual([]);
   const [{ count } = { count: 0 }] = await opened.database.query<{ count: number }>(
@@ -40,7 +40,7 @@ test("the shape of a graph's checkpoints is stored by its first run in a process
   expect(count).toBe(0);
 });
 
-test("another process stores a shape once more, which changes nothing", async () => {
+test("another process stores a shape once more, without a change", async () => {
   await statementsOnShapes(opened.storage);
   const shapes = () => opened.database.query("select * from threadloom.checkpoint_shapes order by hash");
   const before = await shapes();

@@ -29,7 +29,7 @@ const initializerWith = (keys: string[]) => ({
     await database.close();
     await fresh.drop();
   },
-  /** The suite expects each to be empty. */
+  /** The suite expects each one to be empty. */
   async createCheckpointer() {
     await database.query(
       "truncate threadloom.checkpoints, threadloom.checkpoint_writes, threadloom.checkpoint_elements, threadloom.checkpoint_contents",

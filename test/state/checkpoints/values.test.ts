@@ -41,7 +41,7 @@ const aCheckpoint = (values: Record<string, unknown>, version = 1): Checkpoint =
 const at = (threadId: string, checkpointId?: string) => ({
   configurable: { thread_id: threadId, checkpoint_ns: "", checkpoint_id: checkpointId },
 });
-/** Through the database and back, read by a process that remembers nothing. */
+/** Through the database and back, read by a process with an empty cache. */
 const stored = async (values: Record<string, unknown>): Promise<Record<string, unknown>> => {
   const threadId = randomUUID();
   const checkpoint = aCheckpoint(values);
@@ -81,7 +81,7 @@ const allMessages = () => [
 ];
 
 describe("values of any kind", () => {
-  it("come back as they were", async () => {
+  it("are read back unchanged", async () => {
     const values = {
       nothing: undefined,
       null: null,
@@ -128,7 +128,7 @@ describe("values of any kind", () => {
     expect(back.buffer).toBeInstanceOf(Buffer);
   });
 
-  it("includes messages of every type, with all their fields and classes", async () => {
+  it("include messages of every type, with all their fields and classes", async () => {
     for (const message of allMessages()) {
       const { one, list } = (await stored({ one: message, list: [message, ...allMessages()] })) as {
         one: unknown;
@@ -142,7 +142,7 @@ describe("values of any kind", () => {
     }
   });
 
-  it("includes errors by name and message, but not their stack, which names paths", async () => {
+  it("include errors by name and message, without their stack, which contains paths", async () => {
     const error = Object.assign(new TypeError("no", { cause: new RangeError("deep") }), { code: 42 });
     class OwnError extends Error {
       override name = "OwnError";
@@ -157,7 +157,7 @@ describe("values of any kind", () => {
     expect(back[0]?.stack).not.toContain("values.test");
   });
 
-  it("includes other classes that LangChain serializes, wherever they stand", async () => {
+  it("include other classes that LangChain serializes, at any depth", async () => {
     const prompt = ChatPromptTemplate.fromMessages([["human", "{question}"]]);
     const back = await stored({ prompt, nested: { map: new Map([["p", prompt]]), list: [prompt, prompt] } });
     const nested = back.nested as { map: Map<string, unknown>; list: unknown[] };
@@ -171,7 +171,7 @@ describe("values of any kind", () => {
     expect((await stored({ document })).document).toEqual({ ...document });
   });
 
-  it("stores a subclass of a message as the class that it extends", async () => {
+  it("include subclasses of messages, stored as the class that they extend", async () => {
     class OwnMessage extends AIMessage {
       static override lc_name() {
         return "OwnMessage";
@@ -182,7 +182,7 @@ describe("values of any kind", () => {
     expect(back).toMatchObject({ content: "x", id: "1" });
   });
 
-  it("keeps keys named __proto__ as data, and nothing is polluted", async () => {
+  it("with keys named __proto__ stay data, and no prototype changes", async () => {
     const hostile = JSON.parse(
       '{"__proto__": {"polluted": true}, "constructor": {"prototype": 1}}',
     ) as object;
@@ -198,7 +198,7 @@ describe("values of any kind", () => {
     expect((back as { polluted?: boolean }).polluted).toBeUndefined();
   });
 
-  it("writes what contains itself as the official savers do, and refuses what is too deep with a sentence", async () => {
+  it("that contain themselves are written as by the official savers, and too deep ones are refused with a clear error", async () => {
     const cyclic: Record<string, unknown> = { a: 1 };
     cyclic.self = cyclic;
     expect((await stored({ cyclic })).cyclic).toEqual({ a: 1, self: "[Circular]" });
@@ -210,7 +210,7 @@ describe("values of any kind", () => {
     await expect(stored({ deep })).rejects.toThrow("nested deeper than 1000 levels");
   });
 
-  it("keeps metadata that jsonb can't hold, and still finds them by the rest", async (context) => {
+  it("in metadata that jsonb can't hold are kept, and the rest can still be searched", async (context) => {
     context.skip(IS_ENCRYPTED, "Nothing is found by metadata that are encrypted.");
     const threadId = randomUUID();
     const odd = { ...metadata, writes: { text: "NUL \u0000 and \ud83d" }, user: "ann", when: undefined };
@@ -224,7 +224,7 @@ describe("values of any kind", () => {
     expect((await opened.storage.readHead(threadId))?.metadata).toMatchObject({ writes: odd.writes });
   });
 
-  it("keeps pending writes of any kind", async () => {
+  it("in pending writes are kept", async () => {
     const threadId = randomUUID();
     const { saver } = opened.storage;
     const checkpoint = aCheckpoint({ a: 1 });
@@ -239,7 +239,7 @@ describe("values of any kind", () => {
     ]);
   });
 
-  it("are for clients what they are in a stream", async () => {
+  it("have the same form for clients as in a stream", async () => {
     const threadId = randomUUID();
     const values = {
       list: allMessages(),
@@ -266,7 +266,7 @@ describe("values of any kind", () => {
     );
   });
 
-  it("never builds anything that stored text names but LangChain doesn't allow", async () => {
+  it("never create a class that stored text names but LangChain doesn't allow", async () => {
     const records = [
       { lc: 1, type: "constructor", id: ["langchain_core", "nonsense", "Thing"], kwargs: {} },
       { lc: 1, type: "secret", id: ["DATABASE_URL"] },
@@ -281,7 +281,7 @@ describe("values of any kind", () => {
     expect(Object.getPrototypeOf(error)).toBe(Error.prototype);
   });
 
-  it("are the same for any JSON, and resemble their own text", async () => {
+  it("are the same for any JSON, and their tree resembles their text", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.anything({ withDate: true, withMap: true, withSet: true, withBigInt: true }),
@@ -295,7 +295,7 @@ describe("values of any kind", () => {
     );
   });
 
-  it("includes a snapshot of a delta channel", async () => {
+  it("include a snapshot of a delta channel", async () => {
     const back = (await stored({ delta: new DeltaSnapshot(allMessages()) })).delta as DeltaSnapshot;
     expect(back).toBeInstanceOf(DeltaSnapshot);
     expect((back.value as HumanMessage[]).map((m) => m.toDict())).toEqual(
@@ -304,14 +304,14 @@ describe("values of any kind", () => {
   });
 });
 
-describe("what this process remembers", () => {
+describe("the cache of this process", () => {
   const conversation = (count: number) =>
     Array.from(
       { length: count },
       (_, index) => new HumanMessage({ id: String(index), content: `message ${index} `.repeat(5) }),
     );
 
-  it("is never handed out: whatever is done to a state that was read, the next reader finds what was stored", async () => {
+  it("never returns its own objects: whatever a reader changes, the next reader finds the stored state", async () => {
     const threadId = randomUUID();
     const { saver } = opened.storage;
     const value = () => ({
@@ -354,7 +354,7 @@ describe("what this process remembers", () => {
     expect((await read()).checkpoint.channel_versions).toEqual(checkpoint.channel_versions);
   });
 
-  it("is not changed by what is done to values after they were stored", async () => {
+  it("is not affected by changes to values after they were stored", async () => {
     const threadId = randomUUID();
     const values = { messages: conversation(20), object: { list: [1] } };
     const checkpoint = aCheckpoint(values);
@@ -368,7 +368,7 @@ describe("what this process remembers", () => {
     }
   });
 
-  /** Changes one of many messages in place, adds one, and says what the checkpoint after holds of the changed one. */
+  /** Changes one of many messages in place, adds one, and returns the changed one as the next checkpoint contains it. */
   const afterChange = async (
     index: number,
     change: (message: HumanMessage) => void,
@@ -388,7 +388,7 @@ describe("what this process remembers", () => {
     return (after?.checkpoint.channel_values.messages as HumanMessage[])[index]!;
   };
 
-  it("notices a message that was changed in place: its content, id or name anywhere, anything in the last 64", async () => {
+  it("notices a message changed in place: its content, id or name anywhere, anything in the last 64", async () => {
     expect((await afterChange(3, (message) => void (message.content = "changed"))).content).toBe("changed");
     expect((await afterChange(0, (message) => message._updateId("changed"))).id).toBe("changed");
     expect((await afterChange(7, (message) => void (message.name = "changed"))).name).toBe("changed");
@@ -399,12 +399,12 @@ describe("what this process remembers", () => {
     expect(deep.additional_kwargs).toEqual({ changed: { a: 1 } });
   });
 
-  it("does not notice a change deep inside an older one: that stays as it was stored, whole", async () => {
+  it("does not notice a change deep inside an older one, which stays as it was stored", async () => {
     const message = await afterChange(3, (message) => void (message.additional_kwargs.changed = true));
     expect(message.additional_kwargs).toEqual({});
   });
 
-  it("may be too small to remember anything: then all is read", async () => {
+  it("may be too small for anything: then all data is read", async () => {
     const small = await openStorage(1);
     try {
       const threadId = randomUUID();
@@ -424,8 +424,8 @@ describe("what this process remembers", () => {
   });
 });
 
-describe("ids that can't be there", () => {
-  it("are not found, and never an error", async () => {
+describe("impossible ids", () => {
+  it("cause a not-found result, and never an error", async () => {
     const { saver } = opened.storage;
     const threadId = randomUUID();
     for (const [ns, id] of [

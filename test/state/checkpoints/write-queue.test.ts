@@ -7,10 +7,10 @@ import { WriteQueue } from "../../../src/state/checkpoints/write/write-queue.ts"
 import { createEncryption } from "../../../src/platform/encryption/encryption.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 
-/** What an answer of the database is, beside one that takes what it is given. */
+/** An answer of the database other than success. */
 type Answer = Error | undefined;
 const SECOND_MS = 1_000;
-/** Far more than a queue tries that gives up at all. */
+/** Far more tries than a queue makes that gives up at all. */
 const TRIES_AT_MOST = 1_000;
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
@@ -20,7 +20,7 @@ const failing = (code: string) => Object.assign(new Error(`refused with ${code}`
 /** Another writer has taken the place. */
 const TAKEN = failing("23505");
 
-/** A queue on a database that takes a second for each answer. */
+/** A queue on a database that takes one second for each answer. */
 const aQueue = (answer: (tries: number) => Answer) => {
   const made = { tries: 0, lists: [] as unknown[] };
   const database = {
@@ -28,7 +28,7 @@ const aQueue = (answer: (tries: number) => Answer) => {
     async query(_text: string, values: unknown[]) {
       made.tries += 1;
       made.lists.push((values[1] as unknown[])[0]);
-      // It tries for ever: without an answer the test ends, where an error would be one more reason to try.
+      // The queue retries endlessly. Without an answer the test ends, while an error would cause another retry.
       if (made.tries > TRIES_AT_MOST) await new Promise(() => undefined);
       vi.advanceTimersByTime(SECOND_MS);
       const failure = answer(made.tries);
@@ -57,7 +57,7 @@ const aQueue = (answer: (tries: number) => Answer) => {
 };
 
 describe("a place in a list that another writer has taken", () => {
-  test("is left to him: what is stored goes to a list of its own", async () => {
+  test("stays with that writer: the data goes to a list of its own", async () => {
     const { made, add } = aQueue((tries) => (tries === 1 ? TAKEN : undefined));
     await add();
     expect(made.tries).toBe(2);
@@ -65,7 +65,7 @@ describe("a place in a list that another writer has taken", () => {
     expect(made.lists[1]).not.toBe(1);
   });
 
-  test("is not looked for anew for longer than 15 s", async () => {
+  test("is retried for at most 15 s", async () => {
     const { made, queue, add } = aQueue(() => TAKEN);
     await expect(add()).rejects.toBe(TAKEN);
     expect(made.tries).toBe(16);
@@ -73,7 +73,7 @@ describe("a place in a list that another writer has taken", () => {
   });
 });
 
-test("what the database refuses for another reason is not tried again, and nothing is stored after it", async () => {
+test("a write that the database refuses for another reason is not retried, and nothing is stored after it", async () => {
   const refused = failing("23502");
   const { made, add } = aQueue(() => refused);
   await expect(add()).rejects.toBe(refused);

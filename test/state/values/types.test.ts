@@ -16,7 +16,7 @@ import {
 } from "../../../src/state/values/types/table.ts";
 import { toWireJson } from "../../../src/state/values/wire-json.ts";
 
-/** For each type of the table: a value, one that differs in the least, and what clients see of the first. */
+/** For each type of the table: a value, one that differs minimally, and the first in the form of clients. */
 const EXAMPLES: ReadonlyArray<[value: unknown, other: unknown, wire: string]> = [
   [Number.NaN, -0, "null"],
   [12n, 13n, '"12"'],
@@ -49,7 +49,7 @@ const typeOf = (value: unknown) =>
 const nameOf = (value: unknown): string =>
   typeof value === "object" && value !== null ? value.constructor.name : typeof value;
 
-test("every type of the table has an example here, and no two types claim the same name", () => {
+test("every type of the table has an example here, and no two types have the same name", () => {
   const types = [...SCALAR_TYPES, ...OBJECT_TYPES];
   expect(EXAMPLES.map(([value]) => typeOf(value))).toEqual(types);
   for (const type of types) for (const name of type.names) expect(typeNamed(name)).toBe(type);
@@ -60,23 +60,26 @@ describe.each(EXAMPLES.map(([value, other, wire]) => [nameOf(value), value, othe
   (_, value, other, wire) => {
     const tree: unknown = JSON.parse(treeText(encode(value)));
 
-    test.skipIf(value instanceof WeakMap)("comes back from its tree as it was", async () => {
+    test.skipIf(value instanceof WeakMap)("is restored unchanged from its tree", async () => {
       const back = await reviveFully(tree, undefined, await classesBesideThis());
       expect(nameOf(back)).toBe(nameOf(value));
       expect(encode(back)).toEqual(tree);
     });
 
-    test.skipIf(value instanceof WeakMap)("read only to be sent, it says and stores the same", async () => {
-      const back = await reviveFully(tree);
-      expect([toWireJson(back), encode(back)]).toEqual([wire, tree]);
-    });
+    test.skipIf(value instanceof WeakMap)(
+      "has the same JSON and stored form when it is read only to be sent",
+      async () => {
+        const back = await reviveFully(tree);
+        expect([toWireJson(back), encode(back)]).toEqual([wire, tree]);
+      },
+    );
 
-    test("equals its own tree; one that differs in the least does not", () => {
+    test("equals its own tree, and one that differs minimally does not", () => {
       expect(equalsTree(value, tree)).toBe(true);
       expect(equalsTree(other, tree)).toBe(value instanceof WeakMap);
     });
 
-    test("is sent to clients as they know it", () => {
+    test("is sent to clients in their form", () => {
       expect(toWireJson(value)).toBe(wire);
     });
   },

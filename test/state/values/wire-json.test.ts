@@ -15,8 +15,8 @@ import { toWireJson } from "../../../src/state/values/wire-json.ts";
 
 const wire = (value: unknown): unknown => JSON.parse(toWireJson(value));
 
-describe("the JSON that clients see", () => {
-  it("is what JSON.stringify makes of any plain value, byte for byte", () => {
+describe("the JSON for clients", () => {
+  it("equals JSON.stringify's for any plain value, byte for byte", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(toWireJson(value)).toBe(JSON.stringify(value));
@@ -24,13 +24,13 @@ describe("the JSON that clients see", () => {
     );
   });
 
-  it("is one line, whatever the text holds", () => {
+  it("is one line, whatever the text contains", () => {
     const text = toWireJson({ text: "a\nb\r\u0000\ud800" });
     expect(text).not.toMatch(/[\n\r\0]/);
     expect(JSON.parse(text)).toEqual({ text: "a\nb\r\u0000\ud800" });
   });
 
-  it("has every kind of message flat, as LangChain's own toDict names the fields", () => {
+  it("has every kind of message flat, with the field names of LangChain's own toDict", () => {
     const messages: BaseMessage[] = [
       new HumanMessage("hello"),
       new HumanMessage({ content: [{ type: "text", text: "hello" }], id: "1", name: "Ann" }),
@@ -58,7 +58,7 @@ describe("the JSON that clients see", () => {
     expect(wire({ deep: [{ messages }] })).toEqual({ deep: [{ messages: messages.map(wire) }] });
   });
 
-  it("knows what was set on a message after it was made", () => {
+  it("contains fields that were set on a message after its creation", () => {
     const message = new AIMessage("hello");
     message.id = "later";
     message.content = "changed";
@@ -123,7 +123,7 @@ describe("the JSON that clients see", () => {
     expect(toWireJson(1n)).toBe('"1"');
   });
 
-  it("lets LangGraph's own classes speak for themselves", () => {
+  it("uses the toJSON of LangGraph's own classes", () => {
     expect(
       wire(new Command({ goto: new Send("node", { m: new HumanMessage("x") }), resume: "yes" })),
     ).toMatchObject({
@@ -141,7 +141,7 @@ describe("the JSON that clients see", () => {
     expect(toWireJson(withMessage)).toBe('{"__proto__":{"list":[1],"when":"1970-01-01T00:00:00.000Z"}}');
   });
 
-  it("leaves what it was given untouched", () => {
+  it("does not change its input", () => {
     const value = { list: [new Date(0), { deep: new HumanMessage("x") }] };
     const copy = structuredClone({ list: [value.list[0]] });
     toWireJson(value);
@@ -149,7 +149,7 @@ describe("the JSON that clients see", () => {
     expect((value.list[1] as { deep: unknown }).deep).toBeInstanceOf(HumanMessage);
   });
 
-  it("allows one object in several places, and names one that contains itself once more", () => {
+  it("allows one object in several places, and marks one that contains itself", () => {
     const shared = { a: 1 };
     expect(wire([shared, shared, { shared }])).toEqual([{ a: 1 }, { a: 1 }, { shared: { a: 1 } }]);
     const cyclic: Record<string, unknown> = {};
@@ -157,7 +157,7 @@ describe("the JSON that clients see", () => {
     expect(wire({ cyclic })).toEqual({ cyclic: { self: ["[Circular]"] } });
   });
 
-  it("ends with objects that contain themselves over many ways", () => {
+  it("terminates with objects that contain themselves in many ways", () => {
     const twice: Record<string, unknown> = {};
     Object.assign(twice, { left: twice, right: { up: twice } });
     expect(wire(twice)).toEqual({ left: "[Circular]", right: { up: "[Circular]" } });
@@ -166,7 +166,7 @@ describe("the JSON that clients see", () => {
     expect(toWireJson(people).length).toBeLessThan(100_000_000);
   });
 
-  it("refuses nesting that no parser would read", () => {
+  it("refuses nesting that no parser could read", () => {
     let deep: unknown[] = [];
     for (let level = 0; level < 5_000; level++) deep = [deep];
     expect(() => toWireJson(deep)).toThrow("nested deeper than");

@@ -1,6 +1,6 @@
 /**
- * Channels that refuse what is written to them: `messages` what is no message, `single` two values of one step,
- * `positive` what is not positive. `write` writes what `give` holds, and `other` beside it at the same time.
+ * Channels that refuse some writes: `messages` anything but messages, `single` two values in one step, `positive` a value below 1. `write`
+ * writes the value of `give`, and `other` writes beside it at the same time.
  */
 import { Annotation, END, interrupt, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 

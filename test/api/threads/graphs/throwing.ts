@@ -1,4 +1,4 @@
-/** Its reducer and its conditional edge throw over values that they don't like. */
+/** Its reducer and its conditional edge throw for some values. */
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 
 const State = Annotation.Root({
