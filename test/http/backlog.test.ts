@@ -3,9 +3,9 @@ import { connect, type Socket } from "node:net";
 import { expect, test } from "vitest";
 import { startTestServer } from "../helpers/app.ts";
 
-/** Connections that come faster than a server takes them. */
+/** Connections that arrive faster than a server accepts them. */
 
-/** Twice what Node has the kernel hold by default. */
+/** Twice Node's default backlog in the kernel. */
 const CONNECTIONS = 1_000;
 const KERNEL_MS_AT_MOST = 5_000;
 const SOMAXCONN = "/proc/sys/net/core/somaxconn";
@@ -18,7 +18,7 @@ const numberIn = (path: string): number => {
   }
 };
 
-/** Connections to a port whose handshake is over, as their clients see them. */
+/** Connections to a port with a finished handshake, from the view of their clients. */
 const establishedTo = (port: number): number => {
   const remote = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const lines = readFileSync("/proc/net/tcp", "utf8").split("\n").slice(1);
@@ -28,19 +28,19 @@ const establishedTo = (port: number): number => {
   }).length;
 };
 
-test("a thousand connections at once wait for the server, though it takes none at the moment", async (context) => {
+test("a thousand concurrent connections wait for a server that is not accepting at the moment", async (context) => {
   if (numberIn(SOMAXCONN) < CONNECTIONS)
     context.skip("the kernel holds fewer connections (net.core.somaxconn)");
   const server = await startTestServer();
   const sockets: Socket[] = [];
   try {
     const port = Number(new URL(server.url).port);
-    // Node connects in ticks, which come before this process takes any connection.
+    // Node connects in ticks, which run before this process accepts any connection.
     const waiting = await new Promise<number>((resolve) => {
       for (let count = 0; count < CONNECTIONS; count += 1)
         sockets.push(connect(port, "127.0.0.1").on("error", () => undefined));
       process.nextTick(() => {
-        // The kernel may take a moment for its part; this process must not take a connection meanwhile.
+        // The kernel needs a moment; this process must not accept a connection meanwhile.
         const moment = new Int32Array(new SharedArrayBuffer(4));
         const end = performance.now() + KERNEL_MS_AT_MOST;
         while (establishedTo(port) < CONNECTIONS && performance.now() < end) Atomics.wait(moment, 0, 0, 20);

@@ -7,7 +7,7 @@ import { aBareApp } from "../helpers/parts.ts";
 
 const BODY_LIMIT = 4 * 1024 * 1024;
 const BODY_ELEMENTS = 100_000;
-/** What this test's large bodies may take at the same time. */
+/** The limit of all large bodies of this test together. */
 const BUDGET = 4 * BODY_LIMIT;
 
 /** Ends the answers of /long. */
@@ -63,7 +63,7 @@ test.each([
   ["application/octet-stream"],
   [""],
   ["nonsense"],
-])("a body is JSON, whatever its content type says: %j", async (type) => {
+])("a body is parsed as JSON with any content type: %j", async (type) => {
   const answer = await send('{"input":{"ä":"😀"}}', { "content-type": type });
   expect(answer).toEqual({ status: 200, body: { got: { input: { ä: "😀" } } } });
 });
@@ -88,7 +88,7 @@ test.each([
   ["  \n", { "content-type": "application/json" }],
   ["null", { "content-type": "application/json" }],
 ] as [string | undefined, Record<string, string>][])(
-  "a missing body is an empty one where every field is optional: %j %j",
+  "a missing body counts as an empty one if every field is optional: %j %j",
   async (body, headers) => {
     expect((await send(body, headers)).body).toEqual({ got: {} });
     expect((await send(body, headers, "DELETE")).body).toEqual({ got: {} });
@@ -105,19 +105,19 @@ test.each([
   ["\u0000"],
   ["[1,]"],
   ["\ufeff{}"],
-])("malformed JSON is a 400: %j", async (body) => {
+])("malformed JSON causes a 400: %j", async (body) => {
   const answer = await send(body);
   expect(answer.status).toBe(400);
   expect(answer.body.detail).toMatch(/^The body is not valid JSON: .+\.$/);
 });
 
-test("a parser's complaint quotes no more than a few words of the body", async () => {
+test("a parser error quotes only a few words of the body", async () => {
   const answer = await send(`{"a": ${"x".repeat(100_000)}`);
   expect(answer.status).toBe(400);
   expect(answer.body.detail?.length).toBeLessThan(300);
 });
 
-test("a body over the limit is a 413, announced or not", async () => {
+test("a body over the limit causes a 413, announced or not", async () => {
   const text = JSON.stringify({ input: "x".repeat(BODY_LIMIT) });
   const announced = await send(text);
   expect(announced).toEqual({
@@ -128,7 +128,7 @@ test("a body over the limit is a 413, announced or not", async () => {
   expect(below.status).toBe(200);
 });
 
-test("what is searched with, counted or named has a megabyte, whatever the limit", async () => {
+test("search filters, counts and names have a limit of one megabyte, whatever the body limit", async () => {
   const text = JSON.stringify({ input: "x".repeat(1_000_000) });
   const answer = await fetch(`${url}/search`, { method: "POST", body: text });
   expect([answer.status, await answer.json()]).toEqual([
@@ -147,8 +147,8 @@ const nested = (depth: number, open: string, close: string): string =>
   `{"input":${open.repeat(depth)}1${close.repeat(depth)}}`;
 
 /**
- * Sends a body and says whether the server handed it to the parser. That is where a hostile one would cost its time
- * (a million levels: 130 to 270 ms, where 50 are allowed); the time itself would say more about the machine.
+ * Sends a body and returns whether the server parsed it. Parsing is what a hostile body would make slow (a million levels: 130 to 270 ms,
+ * where 50 are allowed); measuring the time would depend on the machine.
  */
 const sendWatched = async (body: string) => {
   const parse = vi.spyOn(JSON, "parse");
@@ -161,7 +161,7 @@ const sendWatched = async (body: string) => {
 };
 
 test.each([1_000, 5_000, 50_000, 500_000])(
-  "a body that is nested %d deep is a 422 that costs no parsing",
+  "a body nested %d deep causes a 422 without parsing",
   async (depth) => {
     for (const [open, close] of [
       ["[", "]"],
@@ -182,7 +182,7 @@ test.each([1_000, 5_000, 50_000, 500_000])(
   },
 );
 
-test("nesting that no honest body reaches is still taken, and brackets in text are no nesting", async () => {
+test("very deep but legitimate nesting is accepted, and brackets in text do not count", async () => {
   expect((await send(nested(100, "[", "]"))).status).toBe(200);
   expect((await send(nested(400, '{"a":', "}"))).status).toBe(200);
   const text = `${"[".repeat(5_000)}\\"${"{".repeat(5_000)}\\\\`;
@@ -190,12 +190,12 @@ test("nesting that no honest body reaches is still taken, and brackets in text a
   expect((await send(`{"${text}":1}`)).status).toBe(200);
 });
 
-test("brackets that are never closed are refused, parsed or not", async () => {
+test("unclosed brackets are refused, parsed or not", async () => {
   expect(await sendWatched("[".repeat(400))).toMatchObject({ status: 400, parsed: true });
   for (const body of ["[".repeat(1_000_000), '{"a":'.repeat(800_000), '["\\""'.repeat(800_000)]) {
     expect(await sendWatched(body)).toMatchObject({ status: 422, parsed: false });
   }
-  // In a string that never ends, brackets are text.
+  // In an unterminated string, brackets are text.
   expect(await sendWatched(`["${"[".repeat(1_000_000)}`)).toMatchObject({ status: 400, parsed: true });
 });
 
@@ -203,7 +203,7 @@ test.each([
   ["a list", "[", "1", "]"],
   ["an object", "{", '"a":1', "}"],
   ["lists in a list", "[", "[]", "]"],
-])("a body of too many elements is a 422 that costs no parsing: %s", async (_name, open, item, close) => {
+])("a body with too many elements causes a 422 without parsing: %s", async (_name, open, item, close) => {
   const body = (items: number) =>
     `{"input":${open}${Array.from({ length: items }, () => item).join(",")}${close}}`;
   expect(await sendWatched(body(BODY_ELEMENTS + 1))).toEqual({
@@ -214,7 +214,7 @@ test.each([
     parsed: false,
   });
   expect(await sendWatched(body(BODY_ELEMENTS / 2 - 2))).toMatchObject({ status: 200, parsed: true });
-  // Commas and brackets in text are no elements.
+  // Commas and brackets in text are not elements.
   expect((await send(`{"input":"${"[,".repeat(BODY_ELEMENTS)}"}`)).status).toBe(200);
 });
 
@@ -224,7 +224,7 @@ const members = (first: number, count: number): string =>
 test.each([
   ["in one object", 1],
   ["spread over many", 500],
-])("a body of too many different keys is a 422 that costs no parsing: %s", async (_name, objects) => {
+])("a body with too many different keys causes a 422 without parsing: %s", async (_name, objects) => {
   const body = (keys: number) =>
     `{"input":[${Array.from({ length: objects }, (_, index) => members((index * keys) / objects, keys / objects)).join(",")}]}`;
   expect(await sendWatched(body(20_000))).toEqual({
@@ -237,14 +237,14 @@ test.each([
   expect(await sendWatched(body(19_500))).toMatchObject({ status: 200, parsed: true });
 });
 
-test("keys that come again and again are few, and colons in text are no keys", async () => {
+test("repeated keys count once, and colons in text are not keys", async () => {
   const again = Array.from({ length: 4_000 }, () => members(0, 10)).join(",");
   expect((await send(`{"input":[${again}]}`)).status).toBe(200);
   const texts = Array.from({ length: 30_000 }, (_, index) => `"${index}\\":"`).join(",");
   expect((await send(`{"input":[${texts}]}`)).status).toBe(200);
 });
 
-test("too many elements are refused while they arrive; what is text does not count, wherever it is cut", async () => {
+test("too many elements are refused while they arrive; text does not count, wherever a chunk ends", async () => {
   const socket = await startSending(0);
   let answer = "";
   socket.on("data", (chunk: Buffer) => (answer += chunk.toString()));
@@ -255,7 +255,7 @@ test("too many elements are refused while they arrive; what is text does not cou
   expect((await send(`{"input":["${text}",1,"${text}"]}`)).status).toBe(200);
 });
 
-test("what is kept beside a record is smaller still", async () => {
+test("fields stored beside a record have a smaller limit", async () => {
   const elements = JSON.stringify({ metadata: { list: Array.from({ length: 20_000 }, () => 1) } });
   expect(await send(elements)).toEqual({
     status: 422,
@@ -273,7 +273,7 @@ test.each([
   ["12345678901234567890"],
   ["123456789012345678901234567890"],
   [`1${"0".repeat(60)}1`],
-])("a whole number that would become another one is a 422: %s", async (number) => {
+])("a whole number that would lose precision causes a 422: %s", async (number) => {
   for (const body of [`{"input":${number}}`, `{"metadata":{"a":[{"b": ${number} }]}}`, number]) {
     const answer = await send(body);
     expect(answer.status).toBe(422);
@@ -294,15 +294,12 @@ test.each([
   ["0.12345678901234567890123"],
   ["1.7976931348623157e308"],
   ['"12345678901234567890"'],
-])(
-  "a number that a JavaScript client sends is taken, and so is what is no whole number: %s",
-  async (number) => {
-    expect(await send(`{"input":[${number}]}`)).toEqual({
-      status: 200,
-      body: { got: { input: [JSON.parse(number)] } },
-    });
-  },
-);
+])("a number from a JavaScript client is accepted, and so is one that is not whole: %s", async (number) => {
+  expect(await send(`{"input":[${number}]}`)).toEqual({
+    status: 200,
+    body: { got: { input: [JSON.parse(number)] } },
+  });
+});
 
 test.each([
   ['{"__proto__":{"polluted":1}}'],
@@ -310,7 +307,7 @@ test.each([
   ['{"input":{"\\u005f\\u005fproto\\u005f\\u005f":1}}'],
   ['{"input":{"__pr\\u006fto__":null}}'],
   ['{"input":{"\\u005F_\\u0070roto__":[]}}'],
-])("a key __proto__ is a 422, however it is spelled: %s", async (body) => {
+])("a key __proto__ causes a 422, however it is spelled: %s", async (body) => {
   const answer = await send(body);
   expect(answer).toEqual({
     status: 422,
@@ -323,14 +320,14 @@ test.each([
   ['{"input":"__proto__"}'],
   ['{"input":"the key \\"__proto__\\": is a trap"}'],
   ['{"input":{"x__proto__":1,"__proto":2,"constructor":{"prototype":1}}}'],
-])("text that only speaks of __proto__ is taken: %s", async (body) => {
+])("text that only mentions __proto__ is accepted: %s", async (body) => {
   const answer = await send(body);
   expect(answer.status).toBe(200);
   expect(answer.body.got).toEqual(JSON.parse(body));
 });
 
 test.each([["1e400"], ["-1e400"], ["1e99999999"], ["9".repeat(400)]])(
-  "a number beyond the range is a 422: %s",
+  "a number beyond the range causes a 422: %s",
   async (number) => {
     for (const body of [`{"input":${number}}`, `{"metadata":{"a":[{"b":${number}}]}}`, number]) {
       const answer = await send(body);
@@ -349,7 +346,7 @@ test.each([
   ['{"a\\u0000":1}'],
   ['{"\\ud83d":1}'],
   ['[["\\u0000"]]'],
-])("text that PostgreSQL can't keep is a 422 where it would have to: %s", async (value) => {
+])("text that PostgreSQL can't store causes a 422 where it would be stored: %s", async (value) => {
   const answer = await send(`{"metadata":{"a":${value}}}`);
   expect(answer).toEqual({
     status: 422,
@@ -360,7 +357,7 @@ test.each([
   expect((await send(`{"input":${value}}`)).status).toBe(200);
 });
 
-test("bytes that are no UTF-8 do no harm", async () => {
+test("bytes that are not UTF-8 cause no harm", async () => {
   const answer = await send(Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]));
   expect(answer.status).toBe(200);
   expect((await send(Buffer.from([0xff, 0xfe, 0xfd]))).status).toBe(400);
@@ -371,11 +368,11 @@ test.each([
   ['"x"', "The body: must be an object, not a string."],
   ["5", "The body: must be an object, not an integer."],
   ["true", "The body: must be an object, not a boolean."],
-])("a body of another type is a 422: %s", async (body, detail) => {
+])("a body of another type causes a 422: %s", async (body, detail) => {
   expect(await send(body)).toEqual({ status: 422, body: { detail } });
 });
 
-/** A request whose body goes on; resolves when the server has received the bytes so far. */
+/** A request with an unfinished body; resolves when the server has received the bytes so far. */
 const startSending = async (bytes: number) => {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -388,7 +385,7 @@ const startSending = async (bytes: number) => {
 describe("the budget of all bodies together", () => {
   const large = JSON.stringify({ input: "x".repeat(BODY_LIMIT - 100) });
 
-  test("large bodies are a 503 with Retry-After while it is spent, small ones are taken all the same", async () => {
+  test("when it is spent, large bodies get a 503 with Retry-After, and small ones are accepted", async () => {
     const sockets = await Promise.all(
       Array.from({ length: BUDGET / BODY_LIMIT }, async () => await startSending(BODY_LIMIT - 1)),
     );
@@ -411,13 +408,13 @@ describe("the budget of all bodies together", () => {
     );
   });
 
-  test("announcing a body takes nothing of it", async () => {
+  test("an announced body takes nothing of it", async () => {
     const sockets = await Promise.all(Array.from({ length: 20 }, async () => await startSending(0)));
     expect((await send(large)).status).toBe(200);
     for (const socket of sockets) socket.destroy();
   });
 
-  test("a request that is answered late gives its share back when its body has been worked off", async () => {
+  test("a request with a late answer returns its share when its body has been processed", async () => {
     const long: Promise<Response>[] = [];
     for (let count = 1; count <= BUDGET / BODY_LIMIT + 1; count += 1) {
       long.push(fetch(`${url}/long`, { method: "POST", body: large }));

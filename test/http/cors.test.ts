@@ -25,7 +25,7 @@ afterAll(async () => {
   await listed.app.close();
 });
 
-test("a preflight is answered without a key, and lets every method and header through", async () => {
+test("a preflight is answered without a key, and allows every method and header", async () => {
   for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE"]) {
     const answer = await open.client
       .options("/threads/x/runs/stream")
@@ -41,7 +41,7 @@ test("a preflight is answered without a key, and lets every method and header th
   }
 });
 
-test("a public page may talk to a private address, which Chrome asks about", async () => {
+test("a public page may call a private address, which Chrome asks about", async () => {
   const answer = await open.client
     .options("/fine")
     .set("origin", STUDIO)
@@ -63,7 +63,7 @@ test.each([
   for (const header of EXPOSED) expect(answer.headers["access-control-expose-headers"]).toContain(header);
 });
 
-test("browsers may read even the refusal of a path that can't be read", async () => {
+test("browsers may read even the refusal of an unreadable path", async () => {
   const any = await open.client.get("/%ED%A0%80").set("origin", STUDIO);
   expect([any.status, any.headers["access-control-allow-origin"]]).toEqual([400, "*"]);
   const known = await listed.client.get("/%ED%A0%80").set("origin", STUDIO);
@@ -72,7 +72,7 @@ test("browsers may read even the refusal of a path that can't be read", async ()
   expect(unknown.headers).not.toHaveProperty("access-control-allow-origin");
 });
 
-test("with a list of origins, only those are let in", async () => {
+test("with a list of origins, only those are allowed", async () => {
   const known = await listed.client.get("/fine").set("origin", STUDIO);
   expect(known.headers["access-control-allow-origin"]).toBe(STUDIO);
   expect(known.headers.vary).toContain("Origin");
@@ -117,7 +117,7 @@ describe("with http.cors in langgraph.json", () => {
     });
   });
 
-  test("nobody may send cookies where every origin is let in", async () => {
+  test("no page may send cookies if every origin is allowed", async () => {
     const cors = { allow_origins: ["*"], allow_credentials: true };
     await withRules({ cors }, async (app) => {
       const answer = await app.client.get("/fine").set("origin", APP);
@@ -128,7 +128,7 @@ describe("with http.cors in langgraph.json", () => {
     expect(corsWarning(corsRulesOf(corsSchema.parse({ ...cors, allow_origins: [APP] })))).toBeUndefined();
   });
 
-  test("a pattern is for whole origins, beside those that are listed", async () => {
+  test("a pattern matches whole origins, beside the listed ones", async () => {
     const cors = { allow_origins: [STUDIO], allow_origin_regex: "https://[a-z]+\\.app\\.example" };
     await withRules({ cors }, async (app) => {
       const allowed = async (origin: string) =>
@@ -140,7 +140,7 @@ describe("with http.cors in langgraph.json", () => {
     });
   });
 
-  test("methods, headers, exposed headers and the age of a preflight are as it says", async () => {
+  test("methods, headers, exposed headers and the age of a preflight are configurable", async () => {
     const cors = {
       allow_methods: ["get", "POST"],
       allow_headers: ["X-Api-Key"],
@@ -160,7 +160,7 @@ describe("with http.cors in langgraph.json", () => {
     });
   });
 
-  test("'*' is every method and whatever header a page asks for", async () => {
+  test("'*' allows every method and any header that a page requests", async () => {
     await withRules({ cors: { allow_methods: ["*"], allow_headers: ["*"] } }, async (app) => {
       const { headers } = await preflight(app, APP);
       expect(headers["access-control-allow-methods"]).toContain("DELETE");
@@ -169,7 +169,7 @@ describe("with http.cors in langgraph.json", () => {
     });
   });
 
-  test("CORS_ALLOW_ORIGINS wins over its origins", async () => {
+  test("CORS_ALLOW_ORIGINS overrides its origins", async () => {
     const options = { cors: { allow_origins: ["*"], allow_credentials: true }, corsAllowOrigins: [APP] };
     await withRules(options, async (app) => {
       const { headers } = await app.client.get("/fine").set("origin", APP);
@@ -191,7 +191,7 @@ describe("with http.cors in langgraph.json", () => {
   });
 });
 
-test("which origins may call is said by the environment, else by langgraph.json, else by whether there are keys", () => {
+test("the allowed origins come from the environment, else from langgraph.json, else they depend on whether there are keys", () => {
   const rules = corsRulesOf({ allow_origins: ["https://app.example"] });
   const mayCall = (options: Parameters<typeof originsOf>[0]) =>
     ["https://app.example", "https://other.example", "http://localhost:3000"].filter((origin) =>

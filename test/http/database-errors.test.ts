@@ -9,7 +9,7 @@ import { loadGraphs, type Graphs } from "../../src/graphs/graphs.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { aBareApp, FIXTURE_GRAPHS, listeningLogger } from "../helpers/parts.ts";
 
-/** What the database refuses, as callers see it. The statements run on the real one. */
+/** Refusals of the database, as callers see them. The statements run on a real one. */
 
 const STATEMENTS: Record<string, { text: string; values: unknown[] }> = {
   nul: { text: "select $1::jsonb", values: ['{"a":"\\u0000"}'] },
@@ -33,7 +33,7 @@ beforeAll(async () => {
   const options = { poolSize: 2, applicationName: "threadloom test", preparedStatements: true, logger };
   database = openDatabase({ connectionString: fresh.connectionString, ...options });
   graphs = await loadGraphs({ configPath: FIXTURE_GRAPHS, logger });
-  // Random digits: what repeats is compressed and would fit.
+  // Random digits: repeated text is compressed and would fit.
   STATEMENTS["too-large"]!.values = [
     Array.from({ length: 20_000 }, () => Math.random().toString(36)[2]).join(""),
   ];
@@ -70,13 +70,16 @@ test.each([
   ["too-large", 422, "The request holds a value that is too large to be stored."],
   ["our-fault", 500, "The server could not answer this request; its log says why."],
   ["our-wrong-type", 500, "The server could not answer this request; its log says why."],
-])("a value that gets past the edge is still no fault of the server: %s", async (name, status, detail) => {
-  const answer = await server.client.get(`/run/${name}`);
-  expect(answer.body).toEqual({ detail });
-  expect(answer.status).toBe(status);
-});
+])(
+  "a value that passes validation and fails in the database causes no server error: %s",
+  async (name, status, detail) => {
+    const answer = await server.client.get(`/run/${name}`);
+    expect(answer.body).toEqual({ detail });
+    expect(answer.status).toBe(status);
+  },
+);
 
-test("a connection that breaks under a statement is a 503 with a time to come back, and the next one works", async () => {
+test("a connection that breaks during a statement causes a 503 with Retry-After, and the next one works", async () => {
   const answer = await server.client.get("/die");
   expect(answer.status).toBe(503);
   expect(answer.headers["retry-after"]).toBe("1");
@@ -89,14 +92,17 @@ test.each([
   ["40001", "Others changed the same at the same moment; try again."],
   ["25006", "The database can't be used at the moment."],
   ["53300", "The database can't be used at the moment."],
-])("what passes is a 503 with a time to come back, and no fault of ours: %s", async (state, detail) => {
-  const answer = await server.client.get(`/raise/${state}`);
-  expect(answer.body).toEqual({ detail });
-  expect(answer.status).toBe(503);
-  expect(answer.headers["retry-after"]).toBe("1");
-});
+])(
+  "a temporary error causes a 503 with Retry-After, and is not logged as a server error: %s",
+  async (state, detail) => {
+    const answer = await server.client.get(`/raise/${state}`);
+    expect(answer.body).toEqual({ detail });
+    expect(answer.status).toBe(503);
+    expect(answer.headers["retry-after"]).toBe("1");
+  },
+);
 
-test("without a database every request for an assistant is a 503, not a fault", async () => {
+test("without a database every request for an assistant gets a 503, not a 500", async () => {
   const away = openDatabase({
     connectionString: "postgres://nobody@127.0.0.1:1/none",
     poolSize: 2,
@@ -129,7 +135,7 @@ test("without a database every request for an assistant is a 503, not a fault", 
   }
 });
 
-test("a refusal of the server's own, as while it starts, is told by its sentence and without a stack", async () => {
+test("the server's own refusal, for example while it starts, is logged with its message and without a stack", async () => {
   const starting = await aBareApp({
     routes: [
       async (app) => {

@@ -18,8 +18,8 @@ const HEADERS = {
 const chosen = (choice: object | undefined, headers: Record<string, string> = HEADERS) =>
   headerChooser(headerChoiceOf(headersSchema.parse(choice)), USUAL_CONFIGURABLE)?.(headers);
 
-describe("headers that runs are configured by", () => {
-  test("are those of one's own and the user agent, but no keys, if nothing is said", () => {
+describe("headers in the configuration of runs", () => {
+  test("are by default the x- headers and the user agent, but no keys", () => {
     expect(chosen(undefined)).toEqual({
       "user-agent": "a browser",
       "x-request-id": "17",
@@ -45,7 +45,7 @@ describe("headers that runs are configured by", () => {
   });
 
   test.each(["authorization", "cookie", "x-api-key", "x-service-key", "x-tenant-id"])(
-    "hold %s only where it is named, not where a pattern takes it in",
+    "include %s only if it is named, not by a pattern",
     (name) => {
       expect(chosen({ includes: ["*"] })).not.toHaveProperty(name);
       expect(chosen({ includes: [`${name.slice(0, -1)}*`] })).toBeUndefined();
@@ -54,13 +54,13 @@ describe("headers that runs are configured by", () => {
     },
   );
 
-  test("never hold the key of a WebSocket", () => {
+  test("never include the key of a WebSocket", () => {
     expect(chosen({ includes: ["sec-websocket-protocol", "*"] })).not.toHaveProperty(
       "sec-websocket-protocol",
     );
   });
 
-  test("don't become somebody's prototype, and none of them is huge", () => {
+  test("can't set a prototype, and have a maximum size", () => {
     const headers = JSON.parse('{"x-a": "1", "__proto__": "2", "constructor": "3"}') as Record<
       string,
       string
@@ -69,14 +69,14 @@ describe("headers that runs are configured by", () => {
     expect(chosen({ includes: ["*"] }, headers)).toEqual({ "x-a": "1", constructor: "3" });
   });
 
-  test("are found in a time that a long name and many wildcards don't multiply", () => {
+  test("are matched in a time that a long name and many wildcards don't multiply", () => {
     const name = `x-${"a".repeat(16_000)}`;
     const pattern = `${"*a".repeat(90)}*b`;
     expect(chosen({ includes: [pattern] }, { [name]: "1" })).toBeUndefined();
   });
 });
 
-test("what can't be the name of a header is refused at the start", () => {
+test("an invalid header name is refused at the start", () => {
   expect(headersSchema.safeParse({ includes: ["x own"] }).success).toBe(false);
   expect(headersSchema.safeParse({ includes: ["(a+)+"] }).success).toBe(false);
 });

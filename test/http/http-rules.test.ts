@@ -9,7 +9,7 @@ import { isAtGate, openGate } from "../fixtures/gates.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { newId } from "../../src/platform/lib/ids.ts";
 
-/** `http` of langgraph.json, but for its `app`. */
+/** `http` of langgraph.json, except for its `app`. */
 
 const graphConfigFile = fileURLToPath(new URL("../api/runs/graphs/langgraph.json", import.meta.url));
 
@@ -37,7 +37,7 @@ describe("below a mount prefix", () => {
   });
   afterAll(() => server.close());
 
-  test("everything is served, and nothing beside it but the health probe", async () => {
+  test("every route is served, and outside only the health probe", async () => {
     expect(server.url).toMatch(/\/agents\/v1$/);
     expect(await status(`${server.url}/ok`)).toBe(200);
     expect(await status(`${server.url}/info?x=1`)).toBe(200);
@@ -54,7 +54,7 @@ describe("below a mount prefix", () => {
     expect(await missing.json()).toEqual({ detail: "There is no route GET /agents/v1/nope." });
   });
 
-  test("the page of the API and all that it loads are found, and its document names the prefix", async () => {
+  test("the page of the API and its assets are found, and its document contains the prefix", async () => {
     const redirected = await fetch(server.url, { redirect: "manual" });
     expect(redirected.headers.get("location")).toBe("/agents/v1/docs");
     const page = await fetch(`${server.url}/docs`);
@@ -72,7 +72,7 @@ describe("below a mount prefix", () => {
     ["1.12", Client],
     ["1.15", NewClient as unknown as typeof Client],
   ] as const)
-    test(`the SDK ${line} runs, streams, and comes back after its connection was cut`, async () => {
+    test(`the SDK ${line} runs, streams, and reconnects after its connection was cut`, async () => {
       const proxy = await startCuttingProxy({ url: root });
       const client = new Line({ apiUrl: `${proxy.url}/agents/v1`, apiKey: null });
       const { thread_id: threadId } = await client.threads.create();
@@ -98,7 +98,7 @@ describe("below a mount prefix", () => {
       await proxy.close();
     });
 
-  test("a WebSocket is opened", async () => {
+  test("a WebSocket opens", async () => {
     const socket = new WebSocket(`${server.url.replace("http", "ws")}/threads/${newId()}/stream/events`);
     const answer = await new Promise<string>((resolve, reject) => {
       socket.once("error", reject);
@@ -109,13 +109,13 @@ describe("below a mount prefix", () => {
     socket.terminate();
   });
 
-  describe("headers that were chosen", () => {
+  describe("the chosen headers", () => {
     const HEADERS = { "X-Org-Id": "acme", "x-other": "no", thread_id: "mine", "x-request-id": "their-17" };
     const clientWith = (headers: Record<string, string>) =>
       new Client({ apiUrl: server.url, apiKey: null, defaultHeaders: headers });
     type Mirrored = { configurable: Record<string, unknown>; context: Record<string, unknown> };
 
-    test("are in the configuration of a run, over what its body says, and nowhere else", async () => {
+    test("are in the configuration of a run, override its body, and appear nowhere else", async () => {
       const client = clientWith(HEADERS);
       const { thread_id: threadId } = await client.threads.create();
       const run = {
@@ -141,7 +141,7 @@ describe("below a mount prefix", () => {
       expect(
         JSON.stringify(await client.threads.get(threadId).then(({ config }: { config?: unknown }) => config)),
       ).not.toContain("acme");
-      // The next run is somebody else's.
+      // The next run comes from another user.
       const next = (await clientWith({}).runs.wait(threadId, "mirror", { input: {} })) as Mirrored;
       expect(next.configurable["x-org-id"]).not.toBe("acme");
     });
@@ -167,7 +167,7 @@ describe("below a mount prefix", () => {
       },
     );
 
-    test("for the log stand in a line for each request, without its query", async () => {
+    test("for the log are in a line for each request, without its query", async () => {
       await fetch(`${server.url}/info?api_key=secret`, { headers: HEADERS });
       await expect
         .poll(() => server.lines.map((line) => JSON.parse(line) as Record<string, unknown>))
@@ -214,7 +214,7 @@ const PATHS: Record<string, [method: string, path: string][]> = {
   ],
 };
 
-describe("a part of the API that is disabled", () => {
+describe("a disabled part of the API", () => {
   const answers = async (server: TestServer, part: string) =>
     await Promise.all(
       (PATHS[part] ?? []).map(async ([method, path]) => {
@@ -231,7 +231,7 @@ describe("a part of the API that is disabled", () => {
   test.each([
     ["threads", "store", "meta"],
     ["runs", "assistants", "ui"],
-  ])("is not there: %s, %s, %s; the rest is", async (...parts) => {
+  ])("answers 404: %s, %s, %s; the rest works", async (...parts) => {
     const server = await startTestServer({
       projectKeys: { http: Object.fromEntries(parts.map((part) => [`disable_${part}`, true])) },
     });

@@ -4,7 +4,7 @@ import { afterEach, expect, test } from "vitest";
 import { startTestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 
-/** Answers of many megabytes, each made as a whole, to callers who take nothing of them. */
+/** Answers of many megabytes, each built as a whole, to callers that do not read them. */
 
 const MEGABYTES = 3;
 const READERS = 80;
@@ -20,7 +20,7 @@ afterEach(async () => {
   await server.close();
 });
 
-/** A thread whose state has three megabytes. */
+/** A thread with a state of three megabytes. */
 const aLargeThread = async (): Promise<string> => {
   const { body } = await server.client.post("/threads").send({});
   const ran = await server.client.post(`/threads/${body.thread_id}/runs/wait`).send({
@@ -31,14 +31,14 @@ const aLargeThread = async (): Promise<string> => {
   return body.thread_id;
 };
 
-/** Eighty callers for a state, who take nothing of it: the first lines of what each was answered. */
+/** Eighty callers request a state and do not read it; returns the first line of each answer. */
 const fillTheRoom = async (threadId: string): Promise<string[]> => {
   const { hostname, port } = new URL(server.url);
   const answers: string[] = [];
   for (let count = 0; count < READERS; count += 1) {
     const socket = connect(Number(port), hostname);
     socket.on("error", () => undefined);
-    // The first piece is read, then nothing more is.
+    // Reads the first piece, and then nothing more.
     socket.once("data", (piece: Buffer) => {
       answers.push(piece.toString("latin1").split("\r\n", 1)[0] ?? "");
       socket.pause();
@@ -50,7 +50,7 @@ const fillTheRoom = async (threadId: string): Promise<string[]> => {
   return answers;
 };
 
-test("are made one after the other for callers who take them: nobody is refused", async () => {
+test("are built one after the other for callers that read them, and none is refused", async () => {
   await start(60_000);
   const threadId = await aLargeThread();
   const paths = [`/threads/${threadId}/state`, `/threads/${threadId}`];
@@ -64,7 +64,7 @@ test("are made one after the other for callers who take them: nobody is refused"
   for (const length of lengths) expect(length).toBeGreaterThan(MEGABYTES * 1024 * 1024);
 });
 
-test("wait for room as long as it takes where the thread was changed, and are made then", async () => {
+test("wait for room as long as needed if the thread was changed, and are then built", async () => {
   await start(500);
   const threadId = await aLargeThread();
   await fillTheRoom(threadId);
@@ -79,7 +79,7 @@ test("wait for room as long as it takes where the thread was changed, and are ma
   expect(await patched).toBe(200);
 });
 
-test("are not made for more callers than there is room for; who comes then may come again", async () => {
+test("are built only for as many callers as there is room for; others may retry", async () => {
   await start(500);
   const threadId = await aLargeThread();
   const answers = await fillTheRoom(threadId);

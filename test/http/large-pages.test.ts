@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** All pages of a search: how many there were on each, and the totals that they told. */
+/** All pages of a search: the number of items on each, and the totals. */
 const pages = async <Found>(path: string, body: object, itemsOf: (answer: Found) => unknown[]) => {
   const counts: number[] = [];
   const totals = new Set<string | null>();
@@ -29,7 +29,7 @@ const pages = async <Found>(path: string, body: object, itemsOf: (answer: Found)
   return { counts, totals: [...totals] };
 };
 
-it("ends a page of items early when they are large, and says where the next one begins", async () => {
+it("ends a page of items early when they are large, and names the start of the next one", async () => {
   for (let index = 0; index < 20; index += 1) {
     const value = { text: `${index}`.padEnd(MEGABYTE, "x") };
     await fetch(`${server.url}/store/items`, {
@@ -55,7 +55,7 @@ it("ends a page of assistants and of versions early, with the true total", async
       200,
     );
   }
-  // Larger than what a body may bring today.
+  // Larger than the current body limit.
   await query(
     server,
     "update threadloom.assistants set context = jsonb_build_object('text', repeat('x', 3000000)) where metadata ? 'kind'",
@@ -72,7 +72,7 @@ it("ends a page of assistants and of versions early, with the true total", async
   expect(await pages(`/assistants/${id}/versions`, {}, listed)).toEqual({ counts: [6, 4], totals: ["10"] });
 });
 
-it("ends a search and a count that take too long, of whatever it is", async () => {
+it("ends a search and a count of any resource that take too long", async () => {
   const holding = query(
     server,
     `begin; lock table threadloom.threads, threadloom.assistants, threadloom.store_items in access exclusive mode; select pg_sleep(60); commit`,

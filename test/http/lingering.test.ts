@@ -4,11 +4,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { bodyOf, jsonValue, optional } from "../../src/platform/domain/json-schemas.ts";
 import { aBareApp } from "../helpers/parts.ts";
 
-/** What clients are answered whose body is too large, while they still send it. */
+/** The answer to clients whose body is too large, while they still send it. */
 
 const MEGABYTE = 1024 * 1024;
 const BODY_LIMIT = MEGABYTE;
-/** Far more than the buffers of both ends of a connection take. */
+/** Far more than the buffers at both ends of a connection. */
 const SENT_BYTES = 128 * MEGABYTE;
 const SENTENCE = `The body is larger than the ${BODY_LIMIT} bytes that are taken here.`;
 
@@ -36,7 +36,7 @@ afterAll(async () => {
 
 const chunk = Buffer.alloc(MEGABYTE, "x");
 
-test("fetch reads the sentence, announced or not, and goes on over its connections", async () => {
+test("fetch reads the error, announced or not, and reuses its connections", async () => {
   const text = `{"input":"${"x".repeat(SENT_BYTES)}"}`;
   const announced = await fetch(`${url}/runs`, { method: "POST", body: text });
   expect([announced.status, await announced.json()]).toEqual([413, { detail: SENTENCE }]);
@@ -53,7 +53,7 @@ test("fetch reads the sentence, announced or not, and goes on over its connectio
   expect((await fetch(`${url}/runs`, { method: "POST", body: "{}" })).status).toBe(200);
 });
 
-test("the official client says the sentence", async () => {
+test("the official client shows the error", async () => {
   const client = new Client({ apiUrl: url, callerOptions: { maxRetries: 0 } });
   const run = client.runs.create(null as unknown as string, "agent", {
     input: { text: "x".repeat(SENT_BYTES) },
@@ -61,7 +61,7 @@ test("the official client says the sentence", async () => {
   await expect(run).rejects.toThrow(SENTENCE);
 });
 
-/** Sends pieces of a body until all are taken or the connection is closed; nothing is read meanwhile. Answers how many bytes. */
+/** Sends pieces of a body until all are accepted or the connection is closed, and reads nothing meanwhile. Returns the number of bytes. */
 const sendBody = async (socket: Socket, bytes: number): Promise<number> => {
   let isClosed = false;
   let wake: () => void = () => undefined;
@@ -85,7 +85,7 @@ const begin = (bytes: number): Socket => {
   return socket;
 };
 
-test("a client that reads only when it has sent everything reads the sentence, too", async () => {
+test("a client that reads only after sending everything reads the error, too", async () => {
   const socket = begin(SENT_BYTES);
   expect(await sendBody(socket, SENT_BYTES)).toBe(SENT_BYTES);
   let read = "";
@@ -94,7 +94,7 @@ test("a client that reads only when it has sent everything reads the sentence, t
   expect(read).toContain(SENTENCE);
 });
 
-test("a client that sends without an end is cut off", async () => {
+test("a client that sends endlessly is disconnected", async () => {
   const socket = begin(100_000 * MEGABYTE);
   socket.resume();
   expect(await sendBody(socket, 100_000 * MEGABYTE)).toBeLessThan(400 * MEGABYTE);

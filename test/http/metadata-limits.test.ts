@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiOf, type Answer, type Api, type Refusal } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 
-/** Each member of metadata is an entry of an index: how many one request may bring. */
+/** Each member of metadata is an index entry, so one request has a maximum of them. */
 
 let server: TestServer;
 let api: Api;
@@ -34,7 +34,7 @@ test.each<[string, (metadata: object) => Promise<Answer<Refusal>>]>([
   ["POST /runs/batch", (metadata) => api.post("/runs/batch", [{ ...RUN, metadata }])],
   ["POST /runs/crons", (metadata) => api.post("/runs/crons", { ...CRON, metadata })],
   ["PATCH /runs/crons/{id}", (metadata) => api.patch(`/runs/crons/${cronId}`, { metadata })],
-])("%s takes metadata of 2,000 elements and no more", async (_, send) => {
+])("%s accepts metadata of at most 2,000 elements", async (_, send) => {
   for (const many of [members(2_001, "k"), { list: [...Array(2_000).keys()] }, { in: members(2_000, "k") }]) {
     const { status, body } = await send(many);
     expect([status, body.detail]).toEqual([

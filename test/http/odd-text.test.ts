@@ -15,7 +15,7 @@ beforeAll(async () => {
     assistant_id: "counter",
     thread_id,
     graph_id: "counter",
-    // What is valid, so that no other field is the reason for a refusal.
+    // Valid fields, so that only the tested one can be refused.
     ...checkpoint,
     extract: { key: "values.text" },
     recursion_limit: 25,
@@ -34,7 +34,7 @@ const ODD = [
   ["a NUL", "a\0b"],
 ] as const;
 
-/** What a request is answered with, without waiting for the end of a stream. */
+/** The status of the answer, without waiting for the end of a stream. */
 const statusOf = async (method: string, address: string, body?: Json): Promise<number> => {
   const stop = new AbortController();
   const answer = await fetch(`${server.url}${address}`, {
@@ -46,7 +46,7 @@ const statusOf = async (method: string, address: string, body?: Json): Promise<n
   return answer.status;
 };
 
-test.each(ODD)("no text of a body is a fault of ours when it is %s", async (_name, odd) => {
+test.each(ODD)("a text in a body causes no server error when it is %s", async (_name, odd) => {
   const faults: string[] = [];
   for (const { method, template, path, bodies } of operations) {
     const address = addressOf({ template, path, query: {} });
@@ -62,7 +62,7 @@ test.each(ODD)("no text of a body is a fault of ours when it is %s", async (_nam
   expect(faults).toEqual([]);
 });
 
-test.each(ODD)("no part of a path or a query is a fault of ours when it is %s", async (_name, odd) => {
+test.each(ODD)("a text in a path or a query causes no server error when it is %s", async (_name, odd) => {
   const faults: string[] = [];
   for (const { method, template, path, query, bodies } of operations) {
     const requests = [

@@ -20,7 +20,7 @@ interface Document {
 
 const read = async (): Promise<Document> => (await server.client.get("/openapi.json")).body as Document;
 
-test("the description of the API is one of OpenAPI 3.1, with every reference resolved", async () => {
+test("the description of the API is valid OpenAPI 3.1, with every reference resolved", async () => {
   const document = await read();
   expect(document.openapi).toBe("3.1.0");
   const text = JSON.stringify(document);
@@ -45,7 +45,7 @@ test("every named schema is used, and every answer is described", async () => {
   }
 });
 
-test("the reference page and all that it loads come from this server, and its policy allows nothing else", async () => {
+test("the reference page and its assets come from this server, and its policy allows nothing else", async () => {
   const page = await server.client.get("/docs");
   expect(page.status).toBe(200);
   const policy = page.headers["content-security-policy"]!;
@@ -64,7 +64,7 @@ test("the reference page and all that it loads come from this server, and its po
   expect((await server.client.get("/docs/json")).body).toEqual(await read());
 });
 
-test("who changes an assistant reads there that a new name alone takes its context away", async () => {
+test("the description of updating an assistant says that a new name alone removes its context", async () => {
   const document = await read();
   const { description } = document.paths["/assistants/{assistant_id}"]!["patch"]!;
   expect(description).toMatch(/without them the new version has neither/);

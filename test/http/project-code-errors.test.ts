@@ -8,7 +8,7 @@ import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
-/** What the log says of errors of the project's code in requests: where they came from, and nothing that users say. */
+/** The log of errors of the project's code in requests contains their places in code, and no user text. */
 
 let server: TestServer;
 let api: Api;
@@ -30,7 +30,7 @@ const lineWith = async (text: string): Promise<string> => {
   return found ?? "";
 };
 
-test("of a handler of Auth: its class, those of its causes, and places in code", async () => {
+test("of a handler of Auth: the classes of the error and its causes, and places in code", async () => {
   const { status } = await api.post("/assistants/search", { metadata: { name: "canary-of-handlers" } });
   expect(status).toBe(500);
   const { err } = JSON.parse(await lineWith("a request failed"));
@@ -101,7 +101,7 @@ test.each([
   expect(logged(false, error)).toContain(error.message);
 });
 
-test("errors of the server and of the database are logged as they are, with their causes", () => {
+test("errors of the server and of the database are logged unchanged, with their causes", () => {
   const { logger, lines } = listeningLogger();
   logger.error({ err: new Error("ours", { cause: new Error("of the database") }) }, "a request failed");
   expect(JSON.parse(lines.join("")).err).toMatchObject({

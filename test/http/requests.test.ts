@@ -50,7 +50,7 @@ afterAll(async () => {
   await server.app.close();
 });
 
-/** What the server says to bytes that are no good request. */
+/** The server's answers to bytes that are not a valid request. */
 const sendRaw = async (bytes: string): Promise<string> =>
   await new Promise((resolve, reject) => {
     const socket = connect(address.port, address.host, () => socket.write(bytes));
@@ -100,18 +100,18 @@ test.each([
   ["number=1.5", "422 'number': must be an integer, not a number."],
   ["number=x", "422 'number': must be a number."],
   ["number=1&number=2", "422 'number': must be a number."],
-])("whole numbers in a query keep to their range: %s", async (text, expected) => {
+])("whole numbers in a query are limited to their range: %s", async (text, expected) => {
   expect(await query(text)).toEqual(expected);
 });
 
-test("a refusal does not give back a name of a megabyte", async () => {
+test("a refusal does not repeat a name of a megabyte", async () => {
   const { status, body } = await server.client.post("/missing").send({ name: "x".repeat(900_000) });
   expect(status).toBe(404);
   expect(body.detail).toMatch(/^Assistant 'x{1000}/);
   expect(body.detail.length).toBeLessThan(3_000);
 });
 
-test("an id that is no UUID is a 422", async () => {
+test("an id that is not a UUID causes a 422", async () => {
   const answer = await server.client.get("/things/1234");
   expect(answer.status).toBe(422);
   expect(answer.body).toEqual({ detail: "'id': must be a UUID." });
@@ -127,13 +127,13 @@ test.each([
   ["/names/%ED%A0%80", 400, "The path can't be read: it is not validly percent-encoded, or no path at all."],
   ["/names/%", 400, "The path can't be read: it is not validly percent-encoded, or no path at all."],
   [`/names/${"x".repeat(2_000)}`, 414, "A part of the path is longer than this server accepts."],
-])("a path that can't be read is refused: %s", async (path, status, detail) => {
+])("an unreadable path is refused: %s", async (path, status, detail) => {
   const answer = await server.client.get(path);
   expect(answer.status).toBe(status);
   expect(answer.body).toEqual({ detail });
 });
 
-test("an unknown route or method is a 404 that names it", async () => {
+test("an unknown route or method causes a 404 that names it", async () => {
   const answer = await server.client.get("/nope/x?secret=1");
   expect(answer.status).toBe(404);
   expect(answer.body).toEqual({ detail: "There is no route GET /nope/x." });
@@ -144,7 +144,7 @@ test("an unknown route or method is a 404 that names it", async () => {
   expect(long.body.detail.length).toBeLessThan(300);
 });
 
-test("a trailing slash changes nothing", async () => {
+test("a trailing slash makes no difference", async () => {
   expect((await server.client.get("/query/?yes=1")).body).toEqual({ yes: true });
 });
 
@@ -156,7 +156,7 @@ test("HEAD answers like GET, without a body", async () => {
 });
 
 test.each(["/boom", "/boom/thrown-text"])(
-  "a fault of ours is a 500 that hides its cause and logs it: %s",
+  "a server error is a 500 that hides its cause and logs it: %s",
   async (path) => {
     const answer = await server.client.get(path);
     expect(answer.status).toBe(500);
@@ -167,7 +167,7 @@ test.each(["/boom", "/boom/thrown-text"])(
   },
 );
 
-test("every answer carries an id, the one that stands in the log", async () => {
+test("every answer has an id, which is also in the log", async () => {
   const ids = await Promise.all(
     [1, 2, 3].map(async () => (await server.client.get("/query")).headers["x-request-id"]),
   );
@@ -183,17 +183,20 @@ test.each([
     "400",
   ],
   ["POST /page HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n", "400"],
-])("what is not HTTP is refused in our form, and not logged: %j", async (bytes, status) => {
-  const before = server.lines.length;
-  const answer = await sendRaw(bytes.replace("\r\n", "\r\nX-Api-Key: canary-in-raw-bytes\r\n"));
-  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
-  expect(JSON.parse(answer.split("\r\n\r\n")[1]!)).toEqual({
-    detail: expect.stringMatching(/^The request.+\.$/),
-  });
-  expect(server.lines.slice(before)).toEqual([]);
-});
+])(
+  "bytes that are not HTTP are refused in the server's format, and not logged: %j",
+  async (bytes, status) => {
+    const before = server.lines.length;
+    const answer = await sendRaw(bytes.replace("\r\n", "\r\nX-Api-Key: canary-in-raw-bytes\r\n"));
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(JSON.parse(answer.split("\r\n\r\n")[1]!)).toEqual({
+      detail: expect.stringMatching(/^The request.+\.$/),
+    });
+    expect(server.lines.slice(before)).toEqual([]);
+  },
+);
 
-test("a request that is aborted half-way leaves the server unharmed", async () => {
+test("a request that is aborted halfway does not harm the server", async () => {
   await new Promise<void>((resolve) => {
     const socket = connect(address.port, address.host, () => {
       socket.write('POST /page HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"limit":', () =>
@@ -205,7 +208,7 @@ test("a request that is aborted half-way leaves the server unharmed", async () =
   expect((await server.client.get("/query")).status).toBe(200);
 });
 
-test("while it closes, a server refuses further requests with 503 in our form", async () => {
+test("while it closes, a server refuses new requests with 503 in its format", async () => {
   let release: () => void = () => undefined;
   const held = new Promise<void>((resolve) => (release = resolve));
   const { app } = await aBareApp({

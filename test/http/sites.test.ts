@@ -14,7 +14,7 @@ interface Answer {
   body: string;
 }
 
-/** By `node:http`, which lets a test say any Host and any Sec-Fetch-Site. */
+/** `node:http` lets a test set any Host and any Sec-Fetch-Site. */
 const ask = async (
   { url }: TestServer,
   method: string,
@@ -52,7 +52,7 @@ describe("without API keys", () => {
     ["a page that only looks like ours", { origin: "http://localhost.evil.example" }],
     ["a page on a name that begins like loopback", { origin: "http://127.0.0.1.evil.example:8123" }],
     ["a form that hides where it comes from", { "sec-fetch-site": "cross-site" }],
-  ])("a page of another site can't do anything: %s", async (_name, headers) => {
+  ])("a page of another site can't change anything: %s", async (_name, headers) => {
     const before = await threadCount(server);
     const answer = await ask(server, "POST", "/threads", headers as Record<string, string>, "{}");
     expect(answer.status).toBe(403);
@@ -61,7 +61,7 @@ describe("without API keys", () => {
     expect(await threadCount(server)).toBe(before);
   });
 
-  test("nor can it read, by a request that a browser makes without asking first", async () => {
+  test("a page of another site can't read by a request that browsers send without a preflight", async () => {
     const image = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image" };
     expect((await ask(server, "GET", "/info", image)).status).toBe(403);
     const frame = {
@@ -72,7 +72,7 @@ describe("without API keys", () => {
     expect((await ask(server, "GET", "/docs/", frame)).status).toBe(403);
   });
 
-  test("its preflight is refused, too", async () => {
+  test("a page of another site has its preflight refused", async () => {
     const asked = { origin: EVIL, "access-control-request-method": "POST" };
     const answer = await ask(server, "OPTIONS", "/threads", {
       ...asked,
@@ -82,7 +82,7 @@ describe("without API keys", () => {
     expect(Object.keys(answer.headers).filter((name) => name.startsWith("access-control-allow"))).toEqual([]);
   });
 
-  test("a link to the documentation leads there", async () => {
+  test("a link to the documentation works", async () => {
     const link = {
       "sec-fetch-site": "cross-site",
       "sec-fetch-mode": "navigate",
@@ -99,7 +99,7 @@ describe("without API keys", () => {
     ["http://[::1]:3000"],
     ["https://localhost"],
     [STUDIO],
-  ])("a front end on this machine and one that was named work as ever: %s", async (origin) => {
+  ])("a front end on this machine and a configured one work: %s", async (origin) => {
     const headers = { origin, "sec-fetch-site": "cross-site", "content-type": "text/plain;charset=UTF-8" };
     const preflight = await ask(server, "OPTIONS", "/threads", {
       origin,
@@ -119,14 +119,14 @@ describe("without API keys", () => {
     expect(answer.headers["access-control-expose-headers"]).toContain("Content-Location");
   });
 
-  test("what is no browser says neither where it comes from nor anything else, and is served", async () => {
+  test("a client that is not a browser sends no origin and is served", async () => {
     expect((await ask(server, "POST", "/threads", {}, "{}")).status).toBe(200);
     expect((await ask(server, "POST", "/threads", { "sec-fetch-mode": "cors" }, "{}")).status).toBe(200);
     expect((await ask(server, "GET", "/info", { "sec-fetch-site": "none" })).status).toBe(200);
   });
 
   test.each([["evil.example"], ["evil.example:8123"], ["127.0.0.1.evil.example"], ["192.168.1.5"], ["a b"]])(
-    "a name that is not this server's is not answered, whatever it resolves to: %s",
+    "a foreign host name is refused, whatever it resolves to: %s",
     async (host) => {
       for (const [method, path] of [
         ["GET", "/info"],
@@ -148,16 +148,16 @@ describe("without API keys", () => {
     ["127.0.0.1"],
     ["127.8.9.1:80"],
     ["[::1]:8123"],
-  ])("a loopback name is answered: %s", async (host) => {
+  ])("a loopback name is accepted: %s", async (host) => {
     expect((await ask(server, "GET", "/info", { host })).status).toBe(200);
   });
 
-  test("health probes are answered whatever name they use", async () => {
+  test("health probes are answered under any name", async () => {
     expect((await ask(server, "GET", "/ok", { host: "evil.example", origin: EVIL })).status).toBe(200);
   });
 });
 
-test("without API keys, a server beyond loopback is called by addresses, machine names and what is configured", async () => {
+test("without API keys, a server beyond loopback accepts addresses, machine names and configured names", async () => {
   const server = await startTestServer({
     host: "0.0.0.0",
     unsafeNoAuth: true,
@@ -187,7 +187,7 @@ test("without API keys, a server beyond loopback is called by addresses, machine
   }
 });
 
-test("what was refused is in the log, for a browser hides the answer from its page's author: once each, not for ever", () => {
+test("refusals are logged, because browsers hide the answer from the page's author: once each, up to a maximum", () => {
   const { logger, lines } = listeningLogger();
   const origins = allowedOrigins(["loopback"]);
   const { assertFromHere } = createSiteCheck({
@@ -212,7 +212,7 @@ test("what was refused is in the log, for a browser hides the answer from its pa
   expect(lines.length).toBeLessThan(50);
 });
 
-test("an address of IPv6 to listen on is loopback, too", () => {
+test("an IPv6 loopback address to listen on counts as loopback, too", () => {
   const origins = allowedOrigins(["loopback"]);
   const { assertFromHere } = createSiteCheck({
     origins,
@@ -226,7 +226,7 @@ test("an address of IPv6 to listen on is loopback, too", () => {
   for (const host of ["threadloom", "[fd00::6]", "192.168.1.5"]) expect(from(host)).toThrow("ALLOWED_HOSTS");
 });
 
-test("with API keys every name and page is answered, for the key is what opens", async () => {
+test("with API keys every name and page is answered, because access requires the key", async () => {
   const server = await startTestServer({ apiKeys: ["the-key"], corsAllowOrigins: ["*"] });
   try {
     const headers = { host: "agents.example", origin: EVIL };

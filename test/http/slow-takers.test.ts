@@ -11,12 +11,12 @@ import { createLongAnswers } from "../../src/api/threads/long-answers.ts";
 import { createReadSlicer } from "../../src/api/threads/state/read-slicer.ts";
 import { eventually } from "../helpers/conditions.ts";
 
-/** Large answers to those who take them slowly, or not at all. */
+/** Large answers to clients that read slowly, or not at all. */
 
-/** More than the buffers of both ends of a connection take by themselves. */
+/** More than the buffers at both ends of a connection. */
 const LENGTH = 16 * 1024 * 1024;
 const LARGE = "x".repeat(LENGTH);
-/** Odd, so that pairs of characters lie across all borders. */
+/** An odd number, so pairs of characters cross all chunk borders. */
 const PAIRS = `x${"😀".repeat(2 * 1024 * 1024)}`;
 
 let app: FastifyInstance;
@@ -55,7 +55,7 @@ const open = async (path: string): Promise<IncomingMessage> => {
   return response;
 };
 
-/** Takes 64 KiB, rests, and so on: some 3 MB in a second. Answers how many bytes came. */
+/** Reads 64 KiB, pauses, and so on: some 3 MB in a second. Returns the number of bytes. */
 const takeSlowly = async (response: IncomingMessage): Promise<number> => {
   let bytes = 0;
   for await (const piece of response as AsyncIterable<Buffer>) {
@@ -65,28 +65,28 @@ const takeSlowly = async (response: IncomingMessage): Promise<number> => {
   return bytes;
 };
 
-it.each(["/whole", "/list"])("who takes slowly but steadily gets all of %s", async (path) => {
-  // Longer than a busy machine stands still, and shorter than all of it takes.
+it.each(["/whole", "/list"])("a client that reads slowly but steadily gets all of %s", async (path) => {
+  // Longer than a busy machine pauses, and shorter than the whole answer takes.
   await serve({ stalledMs: 3_000 });
   const startedAt = performance.now();
   expect(await takeSlowly(await open(path))).toBeGreaterThanOrEqual(LENGTH);
   expect(performance.now() - startedAt).toBeGreaterThan(4_000);
 });
 
-it.each(["/whole", "/list"])("who takes nothing more of %s is cut off", async (path) => {
+it.each(["/whole", "/list"])("a client that stops reading %s is disconnected", async (path) => {
   await serve({ stalledMs: 200 });
   const response = await open(path);
   await eventually("the connection is closed", () => closed.includes(path));
   await expect(response.resume().toArray()).rejects.toThrow("aborted");
 });
 
-it("who takes steadily is cut off, too, when the whole has taken too long", async () => {
+it("a client that reads steadily is disconnected, too, when the whole has taken too long", async () => {
   await serve({ stalledMs: 60_000, takenWithinMs: 500 });
   await expect(takeSlowly(await open("/whole"))).rejects.toThrow("aborted");
   await expect.poll(() => closed).toEqual(["/whole"]);
 });
 
-it("an answer that is sent in pieces is what it was, and says how long it is", async () => {
+it("an answer sent in pieces is unchanged, and has its length", async () => {
   await serve({ stalledMs: 60_000 });
   const response = await fetch(`${url}/pairs`);
   expect(response.headers.get("content-length")).toBe(String(Buffer.byteLength(PAIRS)));

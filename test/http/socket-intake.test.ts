@@ -8,7 +8,7 @@ import { PATIENTLY } from "../helpers/conditions.ts";
 import { apiOf, saying } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 
-/** What clients send over WebSockets and what is not worked off is bounded, over all of them and over bodies of requests. */
+/** Unprocessed WebSocket messages have a limit over all clients, shared with request bodies. */
 
 const MEGABYTE = 1_000_000;
 let server: TestServer;
@@ -28,7 +28,7 @@ const aSocket = async (): Promise<WebSocket> => {
   await once(socket, "open");
   return socket;
 };
-/** Whether the server answers a command over a socket of its own: then it has seen what others had sent before. */
+/** Whether the server answers a command over a new socket: then it has received the earlier messages of others. */
 const answers = async (command: object): Promise<unknown> => {
   const socket = await aSocket();
   socket.send(JSON.stringify({ id: 1, ...command }));
@@ -45,7 +45,7 @@ const postLarge = async (): Promise<number> => {
   return status;
 };
 
-test("clients that end none of their messages are cut off when they take too much together, and nobody else is", async () => {
+test("clients with unfinished messages are disconnected when these are too large together, and no others are", async () => {
   const holders: WebSocket[] = [];
   const cut = vi.fn();
   for (let count = 0; count < 5; count += 1) {
@@ -63,7 +63,7 @@ test("clients that end none of their messages are cut off when they take too muc
   await vi.waitUntil(async () => (await postLarge()) === 200, PATIENTLY);
 });
 
-test("what was answered counts no more", async () => {
+test("an answered message no longer counts", async () => {
   const socket = await aSocket();
   const answered = vi.fn();
   socket.on("message", answered);
@@ -73,7 +73,7 @@ test("what was answered counts no more", async () => {
   }
 });
 
-test("a message has to arrive whole within a minute; pings are no part of one", () => {
+test("a message must arrive whole within a minute; pings don't count", () => {
   vi.useFakeTimers();
   const socket = Object.assign(new EventEmitter(), { terminate: vi.fn() });
   const connection = new EventEmitter();

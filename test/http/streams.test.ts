@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 
-/** What the HTTP application adds to every answer, on the answers that are streams. */
+/** The headers that the HTTP application adds to every answer, on streams. */
 
 const KEY = "the-key";
 let server: TestServer;
@@ -33,7 +33,7 @@ test("browsers may read a stream, and the headers that name its run", async () =
   expect(await answer.text()).toContain("event: metadata\n");
 });
 
-test("a stream that is refused is refused in our form, and browsers may read that", async () => {
+test("a refused stream has the server's format, and browsers may read the refusal", async () => {
   const answer = await fetch(`${server.url}/runs/stream`, {
     method: "POST",
     headers,

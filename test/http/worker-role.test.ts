@@ -14,12 +14,12 @@ afterAll(async () => {
 });
 
 describe("roles", () => {
-  test("a worker tells how it is and offers nothing else", async () => {
+  test("a worker serves its health and nothing else", async () => {
     expect((await fetch(`${worker.url}/ok`)).status).toBe(200);
     expect((await fetch(`${worker.url}/threads`, { method: "POST", body: "{}" })).status).toBe(404);
   });
 
-  test("a run that an api process takes in is executed by a worker", async () => {
+  test("a run accepted by an api process is executed by a worker", async () => {
     const api = apiOf(front);
     const threadId = await api.aThread();
     const values = await api.aFinishedRun(threadId, { assistant_id: "two-step", input: saying("hi") });

@@ -1,6 +1,6 @@
 import { Auth } from "@langchain/langgraph-sdk/auth";
 
-/** Fails with what it was given, as libraries do that quote what they refuse. */
+/** Throws an error that quotes its input, as libraries do. */
 export const auth = new Auth()
   .authenticate((request: Request) => {
     const token = request.headers.get("authorization") ?? "";

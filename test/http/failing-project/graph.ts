@@ -2,7 +2,7 @@ import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 
 const State = Annotation.Root({ text: Annotation<string>() });
 
-/** A factory that says in its error what a user has given. */
+/** A factory whose error contains a user's text. */
 export const graph = async (
   config: { configurable?: { secret?: string } },
   { accessContext }: { accessContext: string },

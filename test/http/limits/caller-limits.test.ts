@@ -16,7 +16,7 @@ const USER: Caller = { kind: "user", identity: "ann", permissions: [], user: {} 
 const KEY: Caller = { kind: "key", id: "abc", scopes: KEY_SCOPES };
 const from = (ip: string, caller: Caller = ANONYMOUS) => ({ caller, ip });
 
-test("a user counts as one wherever he calls from, a key as several, and who has no name by the address", () => {
+test("a user counts as one caller from any address, a key as several, and a caller without a name by address", () => {
   const limits = limitsOf();
   expect(limits.counted(from("10.0.0.1", USER))).toEqual({ name: "user:ann", times: 1 });
   expect(limits.counted(from("10.0.0.1", KEY))).toEqual({ name: "key:abc", times: 3 });
@@ -24,13 +24,13 @@ test("a user counts as one wherever he calls from, a key as several, and who has
   expect(limits.counted(from("::ffff:10.0.0.1"))).toEqual({ name: "address:10.0.0.1", times: 1 });
 });
 
-test("all addresses of one network of version 6 are one caller", () => {
+test("all addresses of one IPv6 network are one caller", () => {
   const { counted } = limitsOf();
   expect(counted(from("2001:db8:0:1::1"))).toEqual(counted(from("2001:db8:0:1:ffff::2")));
   expect(counted(from("2001:db8:0:2::1"))).not.toEqual(counted(from("2001:db8:0:1::1")));
 });
 
-test("nobody is counted who calls from this machine, or through something that has one address for all", () => {
+test("a caller from this machine, or behind a proxy with one address for all, is not counted", () => {
   for (const ip of ["127.0.0.1", "127.8.0.1", "::1", "::ffff:127.0.0.1"]) {
     expect(limitsOf().counted(from(ip))).toBeUndefined();
   }
@@ -39,7 +39,7 @@ test("nobody is counted who calls from this machine, or through something that h
   expect(behind.counted(from("127.0.0.1", USER))).toEqual({ name: "user:ann", times: 1 });
 });
 
-test("a limit is that of its class and its caller, times what a key stands for", () => {
+test("a limit depends on its class and its caller, times the factor of a key", () => {
   const limits = limitsOf();
   const spendAll = (caller: Caller, rate: "runs" | "reads", times: number) =>
     Array.from({ length: times }, () => limits.spend(limits.counted(from("10.0.0.1", caller))!, rate)).filter(
@@ -51,7 +51,7 @@ test("a limit is that of its class and its caller, times what a key stands for",
   expect(spendAll(ANONYMOUS, "runs", 10)).toBe(2);
 });
 
-test("runs of crons and runs of requests are taken from the same, whatever the caller is called in the database", () => {
+test("runs of crons and runs of requests count for the same limit, however the database names the caller", () => {
   const limits = limitsOf({ countedName: (name) => name.replace("ann", "digest of ann") });
   const user = limits.counted(from("10.0.0.1", USER))!;
   expect(limits.spend(user, "runs")).toMatchObject({ isRefused: false });
@@ -66,14 +66,14 @@ test("runs of crons and runs of requests are taken from the same, whatever the c
   ).toBe(true);
 });
 
-test("where the limit is 0 there is none", () => {
+test("0 means no limit", () => {
   const limits = limitsOf();
   expect(limits.spend({ name: "a", times: 1 }, "streams")).toBeUndefined();
   limits.charge({ name: "a", times: 1 }, "streams", 1_000);
   expect(limits.spend({ name: "a", times: 1 }, "streams")).toBeUndefined();
 });
 
-test("a refusal is a sentence, says when to come back, and is counted", () => {
+test("a refusal has a message and Retry-After, and is counted", () => {
   const limits = limitsOf();
   const caller = { name: "a", times: 1 };
   limits.charge(caller, "runs", 3);
@@ -87,7 +87,7 @@ test("a refusal is a sentence, says when to come back, and is counted", () => {
   expect(limits.figures().refused).toMatchObject({ runs: 1, reads: 0 });
 });
 
-test("a caller has so many streams, all callers together have so many, and one that ends makes room", () => {
+test("each caller and all callers together have a maximum of streams, and an ended one makes room", () => {
   const limits = limitsOf();
   const [a, b, c] = ["a", "b", "c"].map((name) => ({ name, times: 1 }));
   const endFirst = limits.openStream(a);
@@ -104,7 +104,7 @@ test("a caller has so many streams, all callers together have so many, and one t
   expect(limits.figures()).toMatchObject({ open_streams: 5, refused: { open_streams: 3 } });
 });
 
-test("who has no name and calls from this machine has as many streams as the process", () => {
+test("a caller without a name on this machine has as many streams as the process", () => {
   const limits = limitsOf({ streamsAtMost: 50 });
   for (let count = 0; count < 50; count += 1) limits.openStream(undefined);
   expect(() => limits.openStream(undefined)).toThrow("This server has as many");

@@ -4,7 +4,7 @@ import type { ConnectionLimits } from "../../../src/http/limits/connections.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { aBareApp } from "../../helpers/parts.ts";
 
-/** Connections that are slow, say nothing, or take nothing. */
+/** Connections that are slow, send nothing, or read nothing. */
 
 const ANSWER = "x".repeat(60_000);
 
@@ -46,7 +46,7 @@ const HEADER = "GET /small HTTP/1.1\r\nHost: localhost\r\n";
 const BODY =
   "POST /body HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n";
 
-test("who says nothing, sends headers drop by drop, or a body drop by drop, is cut off when the time is over", async () => {
+test("a client that sends nothing, or sends headers or a body drop by drop, is disconnected when the time is over", async () => {
   const port = await serve({ headersMs: 300, requestMs: 600 });
   const silent = await open(port);
   const slowHeader = await open(port, HEADER);
@@ -63,7 +63,7 @@ test("who says nothing, sends headers drop by drop, or a body drop by drop, is c
   }
 });
 
-test("who asks and takes no answer is cut off, with all that waits behind the answer", async () => {
+test("a client that does not read its answer is disconnected, with all requests behind it", async () => {
   const port = await serve({ answerTakenMs: 400 });
   const socket = await open(port);
   socket.pause();
@@ -73,7 +73,7 @@ test("who asks and takes no answer is cut off, with all that waits behind the an
   await eventually("the server has closed it", async () => (await connections()) === 0);
 });
 
-test("who takes the answers one after the other keeps the connection", async () => {
+test("a client that reads the answers one after the other keeps the connection", async () => {
   const port = await serve({ answerTakenMs: 200 });
   const socket = await open(port);
   for (const answers of [1, 2, 3, 4, 5]) {
@@ -83,13 +83,13 @@ test("who takes the answers one after the other keeps the connection", async () 
   expect(socket.closed).toBe(false);
 });
 
-test("connections beyond those that are taken are closed at once", async () => {
+test("connections beyond the maximum are closed at once", async () => {
   const port = await serve({ atMost: 10 });
   const opened = await Promise.all(Array.from({ length: 12 }, () => open(port)));
   await eventually("two are closed", () => opened.filter(({ closed }) => closed).length === 2);
 });
 
-test("requests that ask for another protocol before the last one is answered end their connection", async () => {
+test("a request for another protocol before the last answer ends its connection", async () => {
   const port = await serve({});
   const upgrade = `${HEADER}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n`;
   const one = await open(port, upgrade);

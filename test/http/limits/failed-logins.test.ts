@@ -5,7 +5,7 @@ import { unknownKey, unavailable } from "../../../src/platform/domain/errors.ts"
 
 const [AT_MOST, KEY] = [3, "a-key-of-the-operator"];
 
-test("an address that shows wrong credentials too often is a 429, and others and those who were let in before are not", async () => {
+test("an address with too many wrong credentials gets a 429, other addresses and formerly accepted credentials do not", async () => {
   const server = await startTestServer({
     apiKeys: [KEY],
     failedLoginsPerMinute: AT_MOST,
@@ -35,7 +35,7 @@ test("an address that shows wrong credentials too often is a 429, and others and
   }
 });
 
-test("credentials that were not good yet wait with the address, and are taken when its time is over", () => {
+test("new credentials wait with the address, and are accepted when its time is over", () => {
   let now = 0;
   const logins = createFailedLogins({ perMinute: AT_MOST, countsAddresses: true, now: () => now });
   const request = { ip: "10.1.1.1", headers: { authorization: "Bearer new" } };
@@ -49,7 +49,7 @@ test("credentials that were not good yet wait with the address, and are taken wh
   logins.assertMayTry(request);
 });
 
-test("nobody is counted on this machine, for our own faults, where addresses say nothing, or without a limit", () => {
+test("failures are not counted on this machine, after server errors, where addresses mean nothing, or without a limit", () => {
   const [elsewhere, here] = ["10.1.1.1", "127.0.0.1"].map((ip) => ({ ip, headers: {} }));
   const counting = createFailedLogins({ perMinute: 1, countsAddresses: true });
   counting.failed(here!, unknownKey());

@@ -4,7 +4,7 @@ import { WebSocket } from "ws";
 import { eventually } from "../../helpers/conditions.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 
-/** What the whole server does when callers ask too often, or keep too much open. */
+/** The whole server's behaviour when callers send too many requests, or keep too much open. */
 
 const KEY = "a-key-of-the-operator";
 const OTHER = "another-key-of-the-operator";
@@ -36,7 +36,7 @@ const aThread = async (key = KEY): Promise<string> =>
   ((await (await ask(key, "POST", "/threads", {})).json()) as { thread_id: string }).thread_id;
 const run = { assistant_id: "counter", input: {} };
 
-test("a caller who asks too often is a 429 that says when to come back, and others are served", async () => {
+test("a caller with too many requests gets a 429 with Retry-After, and others are served", async () => {
   let refused: Response | undefined;
   for (let count = 0; count <= READS * 10 && refused === undefined; count += 1) {
     const answer = await ask("a", "GET", "/assistants/counter");
@@ -56,12 +56,12 @@ test("a caller who asks too often is a 429 that says when to come back, and othe
   expect(JSON.parse(logged[0] ?? "")).toMatchObject({ caller_kind: "key", caller: expect.any(String) });
 });
 
-test("who may read no more may create runs, and the other way round", async () => {
+test("a caller at the limit of reads may create runs, and vice versa", async () => {
   const threadId = await aThread();
   const answers: number[] = [];
   while (answers.at(-1) !== 429 && answers.length < RUNS * 10) {
     const answer = await ask("c", "POST", `/threads/${threadId}/runs/wait`, run);
-    // The head comes at once: a run that is still waited for is an open stream.
+    // The headers arrive at once: a run that is waited for is an open stream.
     await answer.text();
     answers.push(answer.status);
   }
@@ -70,7 +70,7 @@ test("who may read no more may create runs, and the other way round", async () =
   expect((await ask("c", "GET", `/threads/${threadId}`)).status).toBe(200);
 });
 
-test("each state that a new thread is given counts as a change", async () => {
+test("each initial state of a new thread counts as a change", async () => {
   const updates = Array.from({ length: WRITES * 4 }, () => ({ values: {}, as_node: "first" }));
   const thread = { metadata: { graph_id: "two-step" }, supersteps: [{ updates }] };
   expect((await ask("f", "POST", "/threads", thread)).status).toBe(200);
@@ -83,7 +83,7 @@ test("each run of a batch counts", async () => {
   expect((await ask("d", "POST", "/runs", run)).status).toBe(429);
 });
 
-test("a body is not read of a request that is refused", async () => {
+test("the body of a refused request is not read", async () => {
   await ask(
     "e",
     "POST",
@@ -125,7 +125,7 @@ test("commands over a WebSocket count as requests", async () => {
   socket.terminate();
 });
 
-test("a caller has so many streams open, and may open another one when one is closed", async () => {
+test("a caller has a maximum of open streams, and may open another after closing one", async () => {
   const address = `${server.url}/threads/${await aThread()}/stream`;
   const closing: AbortController[] = [];
   const open = async () => {
@@ -142,12 +142,12 @@ test("a caller has so many streams open, and may open another one when one is cl
     detail:
       "At most 3 streams, WebSockets and waiting requests of one caller are open at once; close one first.",
   });
-  // Nor a run whose end would be waited for, which is not created.
+  // A run that would be waited for is not created either.
   const runs = async () => await (await ask(KEY, "POST", "/runs/search", {})).json();
   const before = await runs();
   expect((await ask(KEY, "POST", "/runs/wait", run)).status).toBe(429);
   expect(await runs()).toEqual(before);
-  // Cancelling waits for nothing unless it is asked to: the SDKs always send 'wait'.
+  // Cancelling does not wait unless requested: the SDKs always send 'wait'.
   const cancel = async (wait: string) =>
     (await ask(KEY, "POST", `/threads/${await aThread()}/runs/${randomUUID()}/cancel?wait=${wait}`)).status;
   expect(await cancel("0")).toBe(404);
@@ -162,7 +162,7 @@ test("a caller has so many streams open, and may open another one when one is cl
   for (const controller of closing) controller.abort();
 });
 
-test("/metrics counts what was refused, and what is open", async () => {
+test("/metrics counts refused requests and open streams", async () => {
   const text = await eventually("all streams are closed", async () => {
     const answer = await (await ask("b", "GET", "/metrics")).text();
     return answer.includes("threadloom_open_streams 0") ? answer : undefined;
@@ -171,7 +171,7 @@ test("/metrics counts what was refused, and what is open", async () => {
   expect(text).toMatch(/threadloom_refused_total\{limit="open_streams"\} [1-9]/);
 });
 
-test("without access control callers are told apart by the address that a trusted proxy names", async () => {
+test("without access control callers are distinguished by the address that a trusted proxy names", async () => {
   const open = await startTestServer({
     connectionString: server.connectionString,
     readsPerMinute: 3,
@@ -188,16 +188,16 @@ test("without access control callers are told apart by the address that a truste
     };
     expect(await statuses("10.0.0.1", 4)).toEqual([404, 404, 404, 429]);
     expect(await statuses("10.0.0.2", 1)).toEqual([404]);
-    // What a caller puts in front of it is not believed.
+    // An address that the caller adds in front is ignored.
     expect(await statuses("10.0.0.3, 10.0.0.1", 1)).toEqual([429]);
-    // Nobody is refused on this machine itself.
+    // Requests from this machine are never refused.
     expect(await statuses(undefined, 10)).not.toContain(429);
   } finally {
     await open.close();
   }
 });
 
-test("what a proxy says that is not trusted changes nothing", async () => {
+test("the header of an untrusted proxy changes nothing", async () => {
   const open = await startTestServer({ connectionString: server.connectionString, readsPerMinute: 1 });
   try {
     const headers = { "x-forwarded-for": "10.0.0.1" };

@@ -5,7 +5,7 @@ import { unauthenticated } from "../../../src/platform/domain/errors.ts";
 import { createPendingLimits } from "../../../src/api/runs/creation/pending-limits.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/** What the log and the metrics say of who is refused at a limit. */
+/** The log lines and metrics of refusals at a limit. */
 
 const aLog = (shownUser?: (name: string) => string) => {
   const { logger, lines } = listeningLogger();
@@ -22,7 +22,7 @@ const aLog = (shownUser?: (name: string) => string) => {
   return { refusals, clock, known };
 };
 
-test("a caller is named once in a minute for each limit, with how often it was meanwhile", () => {
+test("a caller is named once a minute for each limit, with the number of refusals", () => {
   const { refusals, clock, known } = aLog();
   for (let count = 0; count < 5; count += 1) refusals.note("reads", "user:ann");
   refusals.note("runs", "key:abc123");
@@ -36,7 +36,7 @@ test("a caller is named once in a minute for each limit, with how often it was m
   expect(refusals.figures()).toMatchObject({ reads: 6, runs: 1, searches: 0 });
 });
 
-test("users are hidden where names are sealed, and no name is as long as its caller likes", () => {
+test("users are hidden if names are encrypted, and long names are cut", () => {
   const { refusals, known } = aLog(() => "digest");
   refusals.note("reads", "user:canary-ann");
   refusals.note("reads", `key:${"k".repeat(5_000)}`);
@@ -45,14 +45,14 @@ test("users are hidden where names are sealed, and no name is as long as its cal
   expect(String(known()[1]?.caller).length).toBeLessThan(300);
 });
 
-test("thousands of addresses write no thousands of lines", () => {
+test("thousands of addresses do not write thousands of lines", () => {
   const { refusals, known } = aLog();
   for (let count = 0; count < 5_000; count += 1) refusals.note("reads", `address:10.0.${count}`);
   expect(known()).toHaveLength(60);
   expect(refusals.figures().reads).toBe(5_000);
 });
 
-test("failed logins and runs that may not wait are counted and told, too", async () => {
+test("failed logins and runs that may not wait are counted and logged, too", async () => {
   const { refusals, known } = aLog();
   const logins = createFailedLogins({ perMinute: 1, countsAddresses: true, refusals });
   const request = { ip: "10.0.0.1", headers: {} };

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { MISSING, ROUTES } from "../../access/route-table.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 
-/** What each route that looks through many records counts as: over the table of all routes, so that a new one is not forgotten. */
+/** The class of each route that searches many records, over the table of all routes, so a new one is not forgotten. */
 
 const KEY = "a-key-of-the-operator";
 const SEARCHES = 77_777;
@@ -18,7 +18,7 @@ afterAll(async () => {
 
 const routes = Object.entries(ROUTES).filter(([route]) => LOOKS_THROUGH.test(route));
 
-test("the table has all that search, count or list", () => {
+test("the table contains all routes that search, count or list", () => {
   expect(routes.length).toBeGreaterThan(10);
 });
 

@@ -7,7 +7,7 @@ import { createBodyBudget } from "../../../src/http/body-budget.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 
-/** One user takes all that he can of what everybody shares; another one asks for little. */
+/** One user takes as much as possible of a shared resource; another one needs little. */
 
 const MEGABYTE = 1_000_000;
 let server: TestServer;
@@ -38,7 +38,7 @@ interface Unfinished {
   retryAfter?: string | undefined;
 }
 
-/** Sends a body of nearly a megabyte, and not its end. */
+/** Sends a body of nearly a megabyte without its end. */
 const sendUnfinished = (name: string): Unfinished => {
   const seen: Unfinished = {};
   const request = httpRequest(
@@ -56,8 +56,8 @@ const sendUnfinished = (name: string): Unfinished => {
   return seen;
 };
 
-describe("bodies that one user does not end", () => {
-  test("are refused beyond his share, and keep nobody else from sending", async () => {
+describe("unfinished bodies of one user", () => {
+  test("are refused beyond the user's share, and do not stop others from sending", async () => {
     const sent = Array.from({ length: 5 }, () => sendUnfinished("bob"));
     await eventually(
       "all but one are refused",
@@ -72,7 +72,7 @@ describe("bodies that one user does not end", () => {
     await eventually("he may send again", async () => (await send("bob", 0.9 * MEGABYTE)).status === 200);
   });
 
-  test("are counted for a key as often as it counts, and for nobody where callers have no name", () => {
+  test("count for a key with its factor, and are not counted for callers without a name", () => {
     const budget = createBodyBudget(4 * MEGABYTE, MEGABYTE);
     const key = budget.open({ name: "key:a", times: 2 });
     expect(key.grow(2 * MEGABYTE)).toBe("taken");
@@ -85,8 +85,8 @@ describe("bodies that one user does not end", () => {
   });
 });
 
-describe("large answers that one user does not take", () => {
-  /** What became of it; `is` undefined: it waits. */
+describe("large answers that one user does not read", () => {
+  /** The outcome of a reservation; `is` undefined: it waits. */
   const reserve = (room: ResponseBudget, response: ServerResponse, bytes: number) => {
     const seen: { is?: "there" | "refused" } = {};
     room.reserve(response, bytes, { isRefusable: true }).then(
@@ -102,7 +102,7 @@ describe("large answers that one user does not take", () => {
   };
   const settled = async (): Promise<void> => await new Promise((resolve) => setImmediate(resolve));
 
-  test("take half of the room at most, and who comes later waits for none of them", async () => {
+  test("take at most half of the room, and later callers do not wait for them", async () => {
     const room = createResponseBudget({ bytesAtMost: 1_000 });
     const own = Array.from({ length: 12 }, () => reserve(room, responseOf(room, "bob"), 100));
     const hers = reserve(room, responseOf(room, "ann"), 20);

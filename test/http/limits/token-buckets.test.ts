@@ -11,11 +11,11 @@ beforeEach(() => {
 const takeMany = (key: string, perMinute: number, times: number): boolean[] =>
   Array.from({ length: times }, () => !buckets.take(key, perMinute).isRefused);
 
-test("as many are given at once as are allowed in a minute, and no more", () => {
+test("a minute's allowance may be used at once, and no more", () => {
   expect(takeMany("a", 3, 5)).toEqual([true, true, true, false, false]);
 });
 
-test("who is refused waits for one, and not for the end of a minute", () => {
+test("a refused caller waits for one token, and not for the end of a minute", () => {
   takeMany("a", 60, 60);
   expect(buckets.take("a", 60)).toEqual({
     isRefused: true,
@@ -27,14 +27,14 @@ test("who is refused waits for one, and not for the end of a minute", () => {
   expect(takeMany("a", 60, 2)).toEqual([true, false]);
 });
 
-test("no minute has an end at which twice as much would pass", () => {
+test("no minute boundary lets twice as much pass", () => {
   seconds = 59;
   expect(takeMany("a", 10, 10)).not.toContain(false);
   seconds = 61;
   expect(takeMany("a", 10, 10)).toContain(false);
 });
 
-test("it says how much is left, and when all is there again", () => {
+test("a bucket reports its rest, and when it is full again", () => {
   expect(buckets.take("a", 30)).toEqual({
     isRefused: false,
     remaining: 29,
@@ -43,20 +43,20 @@ test("it says how much is left, and when all is there again", () => {
   });
 });
 
-test("refused ones cost nothing, so that who goes on asking is let in as soon as who waits", () => {
+test("refused requests cost nothing, so a caller that keeps asking is accepted as soon as one that waits", () => {
   takeMany("a", 6, 1_000);
   seconds = 10;
   expect(takeMany("a", 6, 2)).toEqual([true, false]);
 });
 
-test("what was charged beyond what is there has to come back first, and nobody waits for hours", () => {
+test("a charge beyond the rest has to be refilled first, and no caller waits for hours", () => {
   buckets.charge("a", 60, 90);
   expect(buckets.take("a", 60)).toMatchObject({ isRefused: true, retrySeconds: 31 });
   buckets.charge("a", 60, 1_000_000_000);
   expect(buckets.take("a", 60).retrySeconds).toBe(601);
 });
 
-test("callers are told apart, and the one who has been away for longest is forgotten", () => {
+test("callers have separate buckets, and the least recently used one is dropped", () => {
   for (const key of ["a", "b", "c"]) takeMany(key, 1, 1);
   expect(takeMany("a", 1, 1)).toEqual([false]);
   takeMany("d", 1, 1);

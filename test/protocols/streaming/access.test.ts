@@ -12,7 +12,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { command, EVERYTHING, isRoot, openFrames, type FrameStream } from "./frames.ts";
 
-/** Threads of others over event streaming: whoever may not see one learns nothing of it, not even that it is there. */
+/** Other users' threads over event streaming: a caller who may not see a thread learns nothing of it, not even that it exists. */
 
 const KEYS = { me: "the-key-of-me", them: "the-key-of-them" };
 type Owner = keyof typeof KEYS;
@@ -60,14 +60,14 @@ const start = async (owner: Owner, threadId: string) =>
     headersOf(owner),
   );
 
-test("a stream of a thread that appears later is told what its owner does there, and one of others is told nothing", async () => {
+test("a stream of a thread that does not exist yet receives its owner's events later, and none of another user's thread", async () => {
   const threadId = newId();
   const mine = await open("me", threadId);
   const theirs = await open("them", threadId);
   await aThread("them", threadId);
   await start("them", threadId);
   await theirs.until(isRoot("completed"));
-  // Something that I may see, to know that what I may not would have come before it.
+  // An event of a visible thread shows that a hidden one would have arrived before.
   const own = newId();
   const other = await open("me", own);
   await aThread("me", own);
@@ -77,7 +77,7 @@ test("a stream of a thread that appears later is told what its owner does there,
   expect(mine.stream.seen).toEqual([]);
 });
 
-describe("a client who subscribes to a thread of his own", () => {
+describe("a client that subscribes to its own thread", () => {
   const subscribing = {
     "over server-sent events": async (threadId: string): Promise<() => string> => {
       const { seen, until } = await open("me", threadId);
@@ -100,18 +100,18 @@ describe("a client who subscribes to a thread of his own", () => {
   };
 
   test.each(Object.entries(subscribing))(
-    "%s is answered when it is followed, so that a run which begins then is told",
+    "%s is answered when the thread is followed, so a run that begins then is received",
     async (_how, subscribe) => {
       const threadId = newId();
       await aThread("me", threadId);
       const holder = new pg.Client({ connectionString: server.connectionString });
       await holder.connect();
       try {
-        // The server can't find the thread for now.
+        // The server can't read the thread now.
         await holder.query("begin; lock table threadloom.threads in access exclusive mode");
         let isAnswered = false;
         const subscribed = subscribe(threadId).finally(() => (isAnswered = true));
-        await eventually("the thread to be looked for", async () => {
+        await eventually("the thread to be queried", async () => {
           const [looks] = await query<{ count: number }>(
             server,
             `select count(*)::int from pg_stat_activity
@@ -122,7 +122,7 @@ describe("a client who subscribes to a thread of his own", () => {
         expect(isAnswered).toBe(false);
         await holder.query("commit");
         const sent = await subscribed;
-        // Over the wire of runs: event streaming is told of these only what somebody follows.
+        // Uses the wire of runs: event streaming sends such runs only to existing followers.
         await fetch(`${server.url}/threads/${threadId}/runs/wait`, {
           method: "POST",
           headers: headersOf("me"),
@@ -137,7 +137,7 @@ describe("a client who subscribes to a thread of his own", () => {
   );
 });
 
-test("commands to a thread of others are those to one that is not there, or that can't be made", async () => {
+test("commands to another user's thread answer as for a missing thread, or one that can't be created", async () => {
   const [threadId, missing] = [newId(), newId()];
   await aThread("them", threadId);
   await start("them", threadId);
@@ -161,7 +161,7 @@ test("commands to a thread of others are those to one that is not there, or that
   ]);
 });
 
-test("a socket of others is told nothing of a thread, and answers as if it were not there", async () => {
+test("a socket of another user receives nothing of a thread, and answers as if the thread did not exist", async () => {
   const threadId = newId();
   await aThread("them", threadId);
   await start("them", threadId);
@@ -188,7 +188,7 @@ test("a socket of others is told nothing of a thread, and answers as if it were 
   socket.terminate();
 });
 
-test("whoever may not read threads at all is refused before anything is answered, and by the code of the socket", async () => {
+test("a caller who may not read threads at all is refused before any answer, and with the close code of the socket", async () => {
   const refusing = await startTestServer({
     apiKeys: [KEYS.me],
     authorize: async (caller, resource, action, value) => {

@@ -4,7 +4,7 @@ import { createArrivals } from "../../../src/protocols/streaming/reading/arrival
 import { openReadAccess, type ReadAccess } from "../../../src/protocols/streaming/read-access.ts";
 import { caller, ownersOnly } from "../../helpers/access.ts";
 
-/** Waiting for threads that are not there for who reads them. */
+/** Readers that wait for threads that do not exist for them. */
 
 const THREAD = "thread";
 let exists = false;
@@ -49,17 +49,17 @@ const waitedFor = async (arrivals: ReturnType<typeof arrivalsHere>, owner: strin
   return wait;
 };
 
-test("all who wait for a thread share its looks, and these get rare", async () => {
+test("all readers that wait for a thread share its queries, and the queries become rare", async () => {
   const arrivals = arrivalsHere();
   for (let one = 0; one < 100; one += 1) await waitedFor(arrivals, "bob");
   expect(asked).toBe(100);
   await vi.advanceTimersByTimeAsync(60_000);
-  // From every quarter of a second to every 2.5 s at the most, and not 120 times a hundred.
+  // The interval grows from a quarter of a second to 2.5 s, and a hundred readers share each query.
   expect(asked - 100).toBeLessThan(30);
   expect(asked - 100).toBeGreaterThan(10);
 });
 
-test("each filter is asked for itself", async () => {
+test("each filter has a query of its own", async () => {
   const arrivals = arrivalsHere();
   for (const owner of ["ann", "bob", "ann", "bob"]) await waitedFor(arrivals, owner);
   asked = 0;
@@ -69,7 +69,7 @@ test("each filter is asked for itself", async () => {
   expect(asked).toBeLessThanOrEqual(4);
 });
 
-test("a signal of the thread wakes all who wait, long after they have come", async () => {
+test("a signal of the thread wakes all waiting readers, long after their start", async () => {
   const arrivals = arrivalsHere();
   const waits = [await waitedFor(arrivals, "bob"), await waitedFor(arrivals, "bob")];
   await vi.advanceTimersByTimeAsync(60_000);
@@ -80,7 +80,7 @@ test("a signal of the thread wakes all who wait, long after they have come", asy
   expect([handlers.size, vi.getTimerCount()]).toEqual([0, 0]);
 });
 
-test("a thread of somebody else's that tells much is not looked for each time, nor where only others read it", async () => {
+test("a thread of another user with many signals is not queried each time, nor a thread with other readers only", async () => {
   const arrivals = arrivalsHere();
   await waitedFor(arrivals, "bob");
   for (let time = 0; time < 6_000; time += 1) {
@@ -95,7 +95,7 @@ test("a thread of somebody else's that tells much is not looked for each time, n
   expect(asked).toBeLessThanOrEqual(1);
 });
 
-test("without a signal it is found within five seconds, and who has left is not told", async () => {
+test("without a signal a thread is found within five seconds, and a reader that left is not notified", async () => {
   const arrivals = arrivalsHere();
   const [stays, leaves] = [await waitedFor(arrivals, "bob"), await waitedFor(arrivals, "bob")];
   leaves.leave();
@@ -106,7 +106,7 @@ test("without a signal it is found within five seconds, and who has left is not 
   expect(stays.isOver).toBe(true);
 });
 
-test("who waits hears that the database is away", async () => {
+test("a waiting reader receives the error when the database is away", async () => {
   const arrivals = arrivalsHere();
   const wait = arrivals.untilExists(await sightOf("bob"), new AbortController().signal);
   await vi.advanceTimersByTimeAsync(0);

@@ -4,7 +4,7 @@ import { apiOf, saying, textsOf, type Api, type Message } from "../../helpers/ap
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { command, openFrames, isInput, started, type CommandAnswer } from "./frames.ts";
 
-/** Commands to a thread over HTTP: what each makes, and how it is refused. */
+/** Commands to a thread over HTTP: their results and their refusals. */
 
 let server: TestServer;
 let api: Api;
@@ -29,7 +29,7 @@ const aQuestion = async (): Promise<{ threadId: string; interruptId: string }> =
 };
 
 describe("run.start", () => {
-  test("makes the thread that the client has named, before it answers", async () => {
+  test("creates the thread named by the client before it answers", async () => {
     const threadId = newId();
     const { runId, since } = await started(server.url, threadId, { ...HELLO, metadata: { from: "test" } });
     expect([since, (await api.run(threadId, runId)).metadata]).toEqual([
@@ -38,7 +38,7 @@ describe("run.start", () => {
     ]);
   });
 
-  test("takes what a run of the other wire takes, and shows no more of it", async () => {
+  test("accepts the fields of a run of the other wire, and returns no more of it", async () => {
     const threadId = newId();
     const { runId } = await started(server.url, threadId, {
       ...HELLO,
@@ -59,7 +59,7 @@ describe("run.start", () => {
     expect(Object.keys(kwargs)).not.toContain("event_streaming");
   });
 
-  test("names the last number before its run, so that nothing of it is missed", async () => {
+  test("returns the last number before its run, so the client misses nothing of the run", async () => {
     const threadId = newId();
     for (let turn = 0; turn < 3; turn += 1) {
       const { runId, since } = await started(server.url, threadId, HELLO);
@@ -70,7 +70,7 @@ describe("run.start", () => {
     }
   });
 
-  test("goes on from an earlier checkpoint", async () => {
+  test("continues from an earlier checkpoint", async () => {
     const threadId = newId();
     const { runId } = await started(server.url, threadId, HELLO);
     await api.untilRunIs(threadId, runId, "success");
@@ -84,14 +84,14 @@ describe("run.start", () => {
     expect(textsOf((await api.state(threadId)).values.messages as Message[])).not.toContain("hello");
   });
 
-  test("answers what the thread waits for", async () => {
+  test("answers the thread's pending interrupt", async () => {
     const { threadId } = await aQuestion();
     await started(server.url, threadId, { assistant_id: "approval", input: { decision: "reject" } });
     await api.untilQuiet(threadId);
     expect((await api.state(threadId)).values["status"]).toBe("rejected");
   });
 
-  test("refuses an unknown assistant by the status of HTTP, and bad params in the answer", async () => {
+  test("refuses an unknown assistant with an HTTP status, and invalid params in the answer", async () => {
     const unknown = await command(server.url, newId(), "run.start", { assistant_id: "nobody" });
     expect(unknown.status).toBe(404);
     const threadId = newId();
@@ -108,7 +108,7 @@ describe("run.start", () => {
     expect((await api.get(`/threads/${threadId}`)).status).toBe(404);
   });
 
-  test("is refused while the thread is busy, if the client says so", async () => {
+  test("is refused while the thread is busy, if requested", async () => {
     const threadId = newId();
     const { runId } = await started(server.url, threadId, {
       assistant_id: "sleep",
@@ -121,7 +121,7 @@ describe("run.start", () => {
 });
 
 describe("input.respond", () => {
-  test("takes one of many answers that are given at once, and starts one run for it", async () => {
+  test("accepts one of many concurrent answers, and starts one run for it", async () => {
     for (let round = 0; round < 5; round += 1) {
       const { threadId, interruptId } = await aQuestion();
       const answers = await Promise.all(
@@ -138,7 +138,7 @@ describe("input.respond", () => {
     }
   });
 
-  test("takes one answer, or several, with an update", async () => {
+  test("accepts one answer, or several, with an update", async () => {
     const one = await aQuestion();
     const answers = { interrupt_id: one.interruptId, namespace: [], response: true };
     expect(await send(one.threadId, "input.respond", { responses: [answers] })).toMatchObject({
@@ -148,7 +148,7 @@ describe("input.respond", () => {
     expect((await api.state(one.threadId)).values["status"]).toBe("sent");
   });
 
-  test("stops the run that goes on where the answer says", async () => {
+  test("stops the continuing run where the answer says", async () => {
     const { threadId, interruptId } = await aQuestion();
     const stop = { interrupt_before: ["send"], context: { from: "test" } };
     const response = { decision: "approve" };
@@ -161,7 +161,7 @@ describe("input.respond", () => {
     expect((await api.state(threadId)).next).toEqual(["send"]);
   });
 
-  test("is refused for what does not wait, once it was answered, and without a thread", async () => {
+  test("is refused without a pending interrupt, after an answer, and without a thread", async () => {
     const { threadId, interruptId } = await aQuestion();
     const answer = (id: string) => ({ namespace: [], interrupt_id: id, response: true });
     expect(await send(threadId, "input.respond", answer("another"))).toMatchObject({
@@ -180,8 +180,8 @@ describe("input.respond", () => {
   });
 });
 
-describe("a look at a thread", () => {
-  test("gives the values of a graph, all or some, and its checkpoints", async () => {
+describe("a read of a thread", () => {
+  test("returns the values of a graph, all or selected, and its checkpoints", async () => {
     const threadId = newId();
     const { runId } = await started(server.url, threadId, HELLO);
     await api.untilRunIs(threadId, runId, "success");
@@ -206,7 +206,7 @@ describe("a look at a thread", () => {
     await api.untilQuiet(threadId);
   });
 
-  test("is refused by codes", async () => {
+  test("is refused with codes", async () => {
     const threadId = await api.aThread();
     const missing = newId();
     expect(await send(missing, "state.get", { namespace: [] })).toMatchObject({ error: "no_such_run" });
@@ -227,7 +227,7 @@ describe("a look at a thread", () => {
   });
 });
 
-test("a body that is no envelope is refused by the status of HTTP; text that is one is taken", async () => {
+test("a body that is not an envelope is refused with an HTTP status; an envelope as text is accepted", async () => {
   const post = async (body: string) =>
     await fetch(`${server.url}/threads/${newId()}/commands`, {
       method: "POST",
@@ -246,7 +246,7 @@ test("a body that is no envelope is refused by the status of HTTP; text that is 
     expect([body, (await post(body)).status]).toEqual([body, status]);
 });
 
-test("what a connection may ask for is bounded, and channels that nobody knows are none", async () => {
+test("a connection's subscriptions are limited, and unknown channels are refused", async () => {
   const ask = async (body: unknown) =>
     await fetch(`${server.url}/threads/${newId()}/stream/events`, {
       method: "POST",
@@ -281,7 +281,7 @@ test("what a connection may ask for is bounded, and channels that nobody knows a
   ).toBe(200);
 });
 
-test("a question comes with the answer's place: the same as `threads.interrupts` has it", async () => {
+test("an interrupt event contains the index of its answer, equal to the one in `threads.interrupts`", async () => {
   const { threadId, interruptId } = await aQuestion();
   const stream = await openFrames(server.url, threadId, { channels: ["input"] });
   const { params } = await stream.until(isInput);

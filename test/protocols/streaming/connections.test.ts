@@ -5,7 +5,7 @@ import {
   type Place,
 } from "../../../src/protocols/streaming/reading/connections.ts";
 
-/** When a question is told to a connection that only watches, by what the others of its thread have taken. */
+/** When a watching connection receives a question, depending on what the other connections of the thread have received. */
 
 const THREAD = "thread";
 const flushed = (): boolean => true;
@@ -22,7 +22,7 @@ const watcher = (): Place =>
 const reader = (hasFlushed = flushed): Place =>
   audiences.join(THREAD, { isWatcher: false, hasFlushed, openedAt: performance.now() });
 
-/** Whether the question of a turn is told to a watcher after so many milliseconds more. */
+/** Whether a watcher receives the question of a turn after this many more milliseconds. */
 const question = (place: Place, turn: number) => {
   let isSent = false;
   void place.whenDataTaken(turn, new AbortController().signal).then(() => (isSent = true));
@@ -33,7 +33,7 @@ const question = (place: Place, turn: number) => {
 };
 
 describe("a question", () => {
-  test("waits for the connection that the client of a run that has just begun is about to open", async () => {
+  test("waits for the connection that the client of a new run is about to open", async () => {
     const place = watcher();
     place.began(1);
     const isToldAfter = question(place, 1);
@@ -41,14 +41,14 @@ describe("a question", () => {
     expect(await isToldAfter(200)).toBe(true);
   });
 
-  test("waits for nobody where the run began long ago and nobody reads its data", async () => {
+  test("does not wait if the run began long ago and its data have no reader", async () => {
     const place = watcher();
     place.began(1);
     await vi.advanceTimersByTimeAsync(2_001);
     expect(await question(place, 1)(0)).toBe(true);
   });
 
-  test("waits until all data were given to those who read them, and passed on", async () => {
+  test("waits until all data were delivered to their readers and forwarded", async () => {
     const place = watcher();
     let isFlushed = false;
     const data = reader(() => isFlushed);
@@ -62,7 +62,7 @@ describe("a question", () => {
     expect(await isToldAfter(25)).toBe(true);
   });
 
-  test("gives a client as long to take its data as it took to open the connection for them", async () => {
+  test("gives a client the same time for its data that it needed to open their connection", async () => {
     const place = watcher();
     place.began(1);
     const isToldAfter = question(place, 1);
@@ -72,7 +72,7 @@ describe("a question", () => {
     expect(await isToldAfter(20)).toBe(true);
   });
 
-  test("waits two seconds for one who takes nothing, and not for one who leaves", async () => {
+  test("waits two seconds for a client that does not read, and not for one that leaves", async () => {
     const place = watcher();
     const slow = reader();
     const isToldAfter = question(place, 1);
@@ -84,7 +84,7 @@ describe("a question", () => {
     expect(await other(30)).toBe(true);
   });
 
-  test("is told at once by a connection that data come by, too: there its order tells", async () => {
+  test("is sent at once on a connection that also receives data: there the order suffices", async () => {
     const place = reader();
     reader();
     expect(await question(place, 1)(0)).toBe(true);
@@ -92,7 +92,7 @@ describe("a question", () => {
 });
 
 describe("the end of a run that ended just now", () => {
-  test("is told at once to who comes first, and to nobody else", () => {
+  test("is sent at once to the first reader, and to no other", () => {
     const first = reader();
     expect(first.awaitsEnd(1)).toBe(true);
     first.endSent(1);

@@ -10,7 +10,7 @@ import { startCuttingProxy } from "../../helpers/cutting-proxy.ts";
 import { endLeases, PATIENT_LEASES } from "../../helpers/leases.ts";
 import { EVERYTHING, isRoot, openFrames, started, type Frame, type FrameStream } from "./frames.ts";
 
-/** Connections that are cut, servers that execute elsewhere or die: nothing is missed, nothing comes twice. */
+/** Connections that are cut, servers that execute elsewhere or die: no event is missed, and none comes twice. */
 
 let server: TestServer;
 let replica: TestServer;
@@ -37,8 +37,8 @@ const open = async (url: string, threadId: string, body?: object): Promise<Frame
 const placed = (frames: readonly Frame[]): unknown[] => frames.map(({ seq, event_id: id }) => [seq, id]);
 const TOKENS = { assistant_id: "tokens", input: { messages: [], tokens: 300 } };
 
-describe("who is cut", () => {
-  test("comes back with the last number, again and again, and has each event once", async () => {
+describe("a client whose connection is cut", () => {
+  test("reconnects with the last number repeatedly, and has each event once", async () => {
     const threadId = newId();
     const { runId } = await started(server.url, threadId, TOKENS);
     const whole = await open(server.url, threadId);
@@ -54,7 +54,7 @@ describe("who is cut", () => {
     expect(placed(seen)).toEqual(placed(whole.seen));
   });
 
-  test("comes back as the SDK does, without a number, and has all messages, and the end", async () => {
+  test("reconnects like the SDK, without a number, and has all messages and the end", async () => {
     const proxy = await startCuttingProxy(server);
     try {
       const client = new Client({ apiUrl: proxy.url, apiKey: null });
@@ -82,7 +82,7 @@ describe("who is cut", () => {
 });
 
 describe("a thread that another server executes", () => {
-  test("is told there as it is told here, number by number, on both from its first event on", async () => {
+  test("has the same events on both servers, number by number from the first one on", async () => {
     const threadId = newId();
     const here = await open(server.url, threadId);
     const there = await open(replica.url, threadId);
@@ -95,22 +95,19 @@ describe("a thread that another server executes", () => {
     expect(here.seen.filter(({ method }) => method === "messages").length).toBeGreaterThan(600);
   });
 
-  test.skipIf(IS_PLAIN)(
-    "is told there also of runs of the other wire, as long as somebody listens",
-    async () => {
-      const threadId = await apiOf(server).aThread();
-      const there = await open(replica.url, threadId);
-      there.until(() => false).catch(() => undefined);
-      // The server makes events of this wire once it has heard of who listens; until then it makes none.
-      await eventually("values of a run of the other wire", async () => {
-        await apiOf(server).aFinishedRun(threadId, { assistant_id: "two-step", input: { messages: [] } });
-        return there.seen.some(({ method }) => method === "values");
-      });
-    },
-  );
+  test.skipIf(IS_PLAIN)("sends runs of the other wire there, too, as long as it has a follower", async () => {
+    const threadId = await apiOf(server).aThread();
+    const there = await open(replica.url, threadId);
+    there.until(() => false).catch(() => undefined);
+    // The server creates events of this wire only after it has received the follower's signal.
+    await eventually("values of a run of the other wire", async () => {
+      await apiOf(server).aFinishedRun(threadId, { assistant_id: "two-step", input: { messages: [] } });
+      return there.seen.some(({ method }) => method === "values");
+    });
+  });
 });
 
-test("a run goes on with its next attempt when its server is killed, and its readers miss nothing of either", async () => {
+test("a run continues with its next attempt when its server is killed, and its readers miss nothing of either", async () => {
   const answering = await startTestServer({
     graphConfigFile: ENGINE_GRAPHS,
     role: "api",
@@ -135,7 +132,7 @@ test("a run goes on with its next attempt when its server is killed, and its rea
     expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
     const ids = stream.seen.map(({ event_id: id }) => id);
     expect(ids).toHaveLength(new Set(ids).size);
-    // Each attempt begins once; a client that names the second beginning is told what came after that alone.
+    // Each attempt begins once; a client that names the second beginning receives only what came after.
     const beginnings = stream.seen.filter(isRoot("running"));
     expect(beginnings.map(({ event_id: id }) => id)).toEqual([
       `synth:${runId}:running`,

@@ -14,7 +14,7 @@ import {
   type FrameStream,
 } from "./frames.ts";
 
-/** How runs end over event streaming: told so that what both SDKs iterate over ends, and the same for who comes later. */
+/** The ends of runs over event streaming: iterations of both SDKs end, and a later reader receives the same. */
 
 let server: TestServer;
 let api: Api;
@@ -42,7 +42,7 @@ const aTurn = { assistant_id: "two-step", input: saying("hello") };
 const SLEEP = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
 const NEVER_OPENED = { assistant_id: "gate", input: { label: "never opened" } };
 
-/** What is told of a run's end to who is there, and to who comes afterwards for data: it is the same, number by number. */
+/** The end of a run for a present reader, and for a later reader of data: they are the same, number by number. */
 const toldOf = async (
   threadId: string,
   params: object,
@@ -64,17 +64,17 @@ const toldOf = async (
 const nothing = async (): Promise<void> => undefined;
 
 describe("a run", () => {
-  test("that fails says why", async () => {
+  test("that fails sends the reason", async () => {
     const ends = await toldOf(newId(), { assistant_id: "failing", input: {} }, nothing, "failed");
     expect(ends).toMatchObject([{ event: "failed", error: expect.stringMatching(/./) }]);
   });
 
-  test("that takes too long says so", async () => {
+  test("that takes too long sends that", async () => {
     const ends = await toldOf(newId(), NEVER_OPENED, nothing, "failed");
     expect(ends).toMatchObject([{ event: "failed", error: "The run did not end within 2 seconds." }]);
   });
 
-  test("that is cancelled is interrupted for JavaScript, and has failed for Python", async () => {
+  test("that is cancelled is interrupted for JavaScript, and failed for Python", async () => {
     const threadId = newId();
     const ends = await toldOf(threadId, SLEEP, (runId) => api.cancel(threadId, runId), "failed");
     expect(ends).toMatchObject([
@@ -89,7 +89,7 @@ describe("a run", () => {
     expect(ends).toMatchObject([{ event: "interrupted" }, { event: "completed" }]);
   });
 
-  test("that is rolled back, or goes with its thread, is told to who reads along", async () => {
+  test("that is rolled back, or deleted with its thread, sends its end to its readers", async () => {
     const threadId = newId();
     const stream = await open(threadId);
     const first = await started(server.url, threadId, SLEEP);
@@ -104,7 +104,7 @@ describe("a run", () => {
   });
 
   test.each(["idle", "busy"])(
-    "of a thread that was deleted while %s, and made anew, is told whole",
+    "of a thread that was deleted while %s, and created again, is sent whole",
     async (how) => {
       const threadId = newId();
       const stream = await open(threadId);
@@ -128,13 +128,13 @@ describe("a run", () => {
     },
   );
 
-  test("that never began is told to have ended, after the run that it waited for", async () => {
+  test("that never began sends its end after the run that it waited for", async () => {
     for (const how of ["cancelled", "replaced"]) {
       const threadId = newId();
       const stream = await open(threadId);
       const running = await started(server.url, threadId, SLEEP);
       const queued = { ...SLEEP, multitask_strategy: "enqueue" };
-      // Also one of the other wire, whose events would not have been kept.
+      // Includes a run of the other wire, whose events are not kept otherwise.
       const waiting = [
         (await started(server.url, threadId, queued)).runId,
         (await api.aRun(threadId, queued)).run_id,
@@ -159,7 +159,7 @@ describe("a run", () => {
         await stream.until(isRoot("completed"));
         continue;
       }
-      // The client that was cut before it heard of them.
+      // A client that was disconnected before it received them.
       const late = await open(threadId);
       await late.until(({ event_id: id }) => id === ends[1]);
       expect(late.seen.filter(isRoot("failed")).map(({ seq }) => seq)).toEqual(
@@ -169,13 +169,13 @@ describe("a run", () => {
   });
 
   test.each(["cancelled", "replaced"])(
-    "that is rolled back before it began (%s) is told to have ended, after the run that it waited for",
+    "that is rolled back before it began (%s) sends its end after the run that it waited for",
     async (how) => {
       const threadId = newId();
       const stream = await open(threadId);
       const running = await started(server.url, threadId, SLEEP);
       const queued = { ...SLEEP, multitask_strategy: "enqueue" };
-      // Also one of the other wire, whose events would not have been kept.
+      // Includes a run of the other wire, whose events are not kept otherwise.
       const waiting = [
         (await started(server.url, threadId, queued)).runId,
         (await api.aRun(threadId, queued)).run_id,
@@ -199,7 +199,7 @@ describe("a run", () => {
     },
   );
 
-  test("ends what JavaScript iterates over when its client cancels it", async () => {
+  test("ends the iterations of JavaScript when its client cancels it", async () => {
     const client = new Client({ apiUrl: server.url, apiKey: null });
     const thread = client.threads.stream(newId(), { assistantId: "sleep" });
     const { run_id: runId = "" } = await thread.run.start({ input: { milliseconds: 600_000 } });
@@ -212,8 +212,8 @@ describe("a run", () => {
   });
 });
 
-describe("who comes after a run has ended", () => {
-  test("is told its end where data come, and not where only ends and questions do", async () => {
+describe("a client that connects after a run has ended", () => {
+  test("receives the end on channels with data, and not on those with only ends and questions", async () => {
     const threadId = newId();
     const { runId } = await started(server.url, threadId, aTurn);
     await api.untilRunIs(threadId, runId, "success");
@@ -228,7 +228,7 @@ describe("who comes after a run has ended", () => {
     ]);
   });
 
-  test("is not told the end of one that another has begun after", async () => {
+  test("does not receive the end of a run that was followed by another", async () => {
     const threadId = newId();
     const first = await started(server.url, threadId, aTurn);
     await api.untilRunIs(threadId, first.runId, "success");
@@ -240,7 +240,7 @@ describe("who comes after a run has ended", () => {
     expect(data.seen.filter(({ method }) => method === "values").length).toBeGreaterThan(4);
   });
 
-  test("is asked what still waits, wherever he listens, also of a run of the other wire", async () => {
+  test("receives the pending question on any channel, also of a run of the other wire", async () => {
     for (const wire of ["first", "protocol"]) {
       const threadId = newId();
       const params = { assistant_id: "approval", input: saying("tea") };
@@ -255,7 +255,7 @@ describe("who comes after a run has ended", () => {
     }
   });
 
-  test("gets the values of a run before 19 that were cancelled before they began", async () => {
+  test("receives the values of a run before 19 that were cancelled before they began", async () => {
     const threadId = newId();
     const first = await started(server.url, threadId, aTurn);
     await api.untilRunIs(threadId, first.runId, "success");
@@ -273,7 +273,7 @@ describe("who comes after a run has ended", () => {
     expect(late.seen.slice(0, own).filter(({ method }) => method === "values")).not.toEqual([]);
   });
 
-  test("is asked what still waits, also after a later run was cancelled before it began", async () => {
+  test("receives the pending question also after a later run was cancelled before it began", async () => {
     const threadId = newId();
     await started(server.url, threadId, { assistant_id: "approval", input: saying("tea") });
     await api.untilQuiet(threadId);
@@ -288,12 +288,12 @@ describe("who comes after a run has ended", () => {
     expect((await api.state(threadId)).values["status"]).toBe("sent");
   });
 
-  test("is told the data of earlier runs before the question of a run that was not logged, and numbers rise", async () => {
+  test("receives the data of earlier runs before the question of a run that was not logged, in rising numbers", async () => {
     const threadId = newId();
     const first = await started(server.url, threadId, aTurn);
     await api.untilRunIs(threadId, first.runId, "success");
     await api.aFinishedRun(threadId, { assistant_id: "approval", input: saying("tea") });
-    // Another server has nothing of the run in memory.
+    // The other server has no event of the run in memory.
     const replica = await startTestServer({ connectionString: server.connectionString });
     try {
       for (const since of [undefined, 1]) {
@@ -312,7 +312,7 @@ describe("who comes after a run has ended", () => {
     }
   });
 
-  test("is not asked what has been answered", async () => {
+  test("does not receive a question that was answered", async () => {
     const threadId = newId();
     await started(server.url, threadId, { assistant_id: "approval", input: saying("tea") });
     await api.untilQuiet(threadId);
@@ -323,7 +323,7 @@ describe("who comes after a run has ended", () => {
     expect(late.seen.filter(isInput)).toEqual([]);
   });
 
-  test("is told a question and what follows it once each, if he names what came before", async () => {
+  test("receives a question and its later events once each, if it names the event before", async () => {
     const threadId = newId();
     const stream = await open(threadId);
     await started(server.url, threadId, { assistant_id: "approval", input: saying("tea") });

@@ -3,7 +3,7 @@ import { createFilter } from "../../../src/protocols/streaming/reading/filter.ts
 import { namespaceOf, type ThreadEvent } from "../../../src/protocols/streaming/reading/frames.ts";
 import { eventStreamBody } from "../../../src/protocols/streaming/schemas.ts";
 
-/** Which events a connection has asked for. The rules are those of both SDKs, which filter once more. */
+/** The events that a connection has requested. The rules are those of both SDKs, which filter once more. */
 
 const event = (method: string, namespace: string[] = [], data: unknown = {}): ThreadEvent => ({
   seq: 1,
@@ -16,13 +16,13 @@ const matches = (filter: object, ...events: ThreadEvent[]): boolean[] =>
   events.map((one) => createFilter(eventStreamBody.parse(filter)).matches(one));
 
 describe("a filter", () => {
-  test("asks for channels by their method, and for questions as `input`", () => {
+  test("selects channels by their method, and questions as `input`", () => {
     expect(
       matches({ channels: ["values", "input"] }, event("values"), event("updates"), event("input.requested")),
     ).toEqual([true, false, true]);
   });
 
-  test("asks for all custom events, or for those of a name", () => {
+  test("selects all custom events, or those of a name", () => {
     const events = [
       event("custom", [], { name: "a" }),
       event("custom", [], { name: "b" }),
@@ -33,7 +33,7 @@ describe("a filter", () => {
     expect(matches({ channels: ["custom:constructor"] }, ...events)).toEqual([false, false, false]);
   });
 
-  test("finds the name of a custom event in front of its data, and parses no more of it", () => {
+  test("finds the name of a custom event before its data, and parses no more of the event", () => {
     const name = 'a "name", \\ and \u{1F600}';
     const named = event("custom", ['sub"]:1'], { name, payload: { name: "other" } });
     const cut = { ...named, params: `${named.params.slice(0, -10)}` };
@@ -46,7 +46,7 @@ describe("a filter", () => {
     ]);
   });
 
-  test("asks for namespaces by prefix; a segment without a colon stands for all executions of that name", () => {
+  test("selects namespaces by prefix; a segment without a colon stands for all executions of that name", () => {
     const events = [
       event("values", []),
       event("values", ["a:1"]),
@@ -74,7 +74,7 @@ describe("a filter", () => {
 });
 
 test.each([[[]], [["a:1"]], [[']"\\', "[", "b"]], [["\\"]], [["ü", ""]]])(
-  "the namespace is read off the beginning of the params: %j",
+  "the namespace is read from the start of the params: %j",
   (namespace) => {
     expect(namespaceOf(JSON.stringify({ namespace, timestamp: 1, data: { namespace: ["other"] } }))).toEqual(
       namespace,

@@ -14,7 +14,7 @@ export interface FrameStream {
   readonly stream: EventStream;
   /** All frames so far. */
   readonly seen: Frame[];
-  /** Reads up to the first frame that matches, and answers it. */
+  /** Reads up to the first frame that matches, and returns it. */
   until(matches: (frame: Frame) => boolean): Promise<Frame>;
   close(): void;
 }
@@ -59,7 +59,7 @@ export const openFrames = async (
   };
 };
 
-/** `openFrames` for the tests of a file: what a test has opened is closed behind it. */
+/** `openFrames` for the tests of a file: closes a test's connections after the test. */
 export const closingFrames = (server: () => { url: string }) => {
   const opened: FrameStream[] = [];
   afterEach(() => {
@@ -105,7 +105,7 @@ export const command = async (
   return { status: response.status, answer: (await response.json()) as CommandAnswer };
 };
 
-/** A run by `run.start`; answers its id and what came with it. */
+/** Starts a run with `run.start`; returns its id and the rest of the answer. */
 export const started = async (
   url: string,
   threadId: string,

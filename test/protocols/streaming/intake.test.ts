@@ -9,7 +9,7 @@ import { newId } from "../../../src/platform/lib/ids.ts";
 import { serveSession, type SessionParts } from "../../../src/protocols/streaming/sockets/session.ts";
 import { PATIENTLY } from "../../helpers/conditions.ts";
 
-/** How much a server takes in of a client that sends commands faster than they can be answered. */
+/** How much a server buffers of a client that sends commands faster than it can answer them. */
 
 const open: (WebSocketServer | Socket)[] = [];
 afterEach(() => {
@@ -19,7 +19,7 @@ afterEach(() => {
     else one.close();
 });
 
-/** A client's message as one frame; a mask of zeros leaves its text as it is. */
+/** A client's message as one frame; a mask of zeros leaves its text unchanged. */
 const toFrame = (text: string): Buffer =>
   Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), Buffer.from(text)]);
 
@@ -63,7 +63,7 @@ const aSession = async () => {
   return { client, socket, answers, onFault, onIdle };
 };
 
-test("nothing more is taken in before all that came in one piece is answered", async () => {
+test("the server reads no more before all commands of one piece are answered", async () => {
   const { client, socket, answers, onFault, onIdle } = await aSession();
   const message = toFrame(JSON.stringify({ id: 1, method: "any" }));
   client.write(Buffer.concat([message, message, message]));
@@ -78,7 +78,7 @@ test("nothing more is taken in before all that came in one piece is answered", a
   expect(onFault).not.toHaveBeenCalled();
 });
 
-test("a client is not taken for gone while its command is worked off, and is if it answers no ping afterwards", async () => {
+test("a client does not count as gone during its command, and does if it answers no ping afterwards", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   const { client, socket, answers } = await aSession();
   client.write(toFrame(JSON.stringify({ id: 1, method: "any" })));

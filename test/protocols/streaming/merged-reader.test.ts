@@ -3,7 +3,7 @@ import type { SentEvent } from "../../../src/engine/events/transports/event-sink
 import type { ThreadEvent } from "../../../src/protocols/streaming/reading/frames.ts";
 import { mergeReaders, type Sent } from "../../../src/protocols/streaming/reading/merged-reader.ts";
 
-/** What several subscriptions of one connection are told, in one order. */
+/** The events of several subscriptions of one connection, in one order. */
 
 afterEach(() => {
   vi.useRealTimers();
@@ -17,7 +17,7 @@ const event = (seq: number): ThreadEvent => ({
   params: "{}",
 });
 
-/** A subscription that is told what the test tells it. */
+/** A subscription that receives the test's events. */
 const aSubscription = () => {
   const news: (Sent | "lost")[] = [];
   let wake: () => void = () => undefined;
@@ -43,7 +43,7 @@ const aSubscription = () => {
   };
 };
 
-/** The ids of what a client was told. */
+/** The ids of the client's events. */
 const collected = (merged: ReturnType<typeof mergeReaders>): string[] => {
   const seen: string[] = [];
   void (async () => {
@@ -58,7 +58,7 @@ const collected = (merged: ReturnType<typeof mergeReaders>): string[] => {
 
 const settle = async (): Promise<void> => await new Promise((resolve) => setImmediate(resolve));
 
-test("an event is told once, after all before it that another subscription may be told", async () => {
+test("an event is sent once, after all earlier ones that another subscription may still receive", async () => {
   const [values, messages] = [aSubscription(), aSubscription()];
   const merged = mergeReaders();
   merged.add(values);
@@ -76,7 +76,7 @@ test("an event is told once, after all before it that another subscription may b
   merged.close();
 });
 
-test("a subscription that comes later is told first what it is owed, and the others wait", async () => {
+test("a later subscription first receives its missed events, and the others wait", async () => {
   const [first, second] = [aSubscription(), aSubscription()];
   const merged = mergeReaders();
   merged.add(first);
@@ -93,7 +93,7 @@ test("a subscription that comes later is told first what it is owed, and the oth
   merged.close();
 });
 
-test("a subscription that has ended, or is told another thread under the same id, keeps none waiting", async () => {
+test("a subscription that has ended, or reads another thread under the same id, delays no other", async () => {
   const [first, ended, recreated] = [aSubscription(), aSubscription(), aSubscription()];
   const merged = mergeReaders();
   merged.add(first);
@@ -114,7 +114,7 @@ test("a subscription that has ended, or is told another thread under the same id
   expect([first.isClosed(), recreated.isClosed()]).toEqual([true, true]);
 });
 
-test("a subscription that is told nothing keeps the others waiting for five seconds, once", async () => {
+test("a subscription without events delays the others for five seconds, once", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const [first, silent] = [aSubscription(), aSubscription()];
   const merged = mergeReaders();
@@ -133,7 +133,7 @@ test("a subscription that is told nothing keeps the others waiting for five seco
   merged.close();
 });
 
-test("what can't be read ends the connection", async () => {
+test("an error of a reader ends the connection", async () => {
   const merged = mergeReaders();
   merged.add({ next: () => Promise.reject(new Error("broken")), close: () => undefined });
   await expect(merged.next()).rejects.toThrow("broken");

@@ -11,7 +11,7 @@ import {
 import { eventStreamBody } from "../../../src/protocols/streaming/schemas.ts";
 import { PATIENTLY } from "../../helpers/conditions.ts";
 
-/** Reading a thread while the database is away for a moment: connections stay, and nobody is told less. */
+/** Reading a thread during a short outage of the database: connections stay, and no reader misses an event. */
 
 const away = (): Error => Object.assign(new Error("The server stops."), { code: "57P01" });
 
@@ -41,7 +41,7 @@ const aReader = (
   });
 };
 
-test("the end of a run is told when the database is back", async () => {
+test("the end of a run is sent when the database is back", async () => {
   const ended = vi.fn<SubscriptionReaderOptions["repository"]["ended"]>();
   ended.mockRejectedValueOnce(away());
   ended.mockResolvedValue({ status: "success", turn: 1, error: null, endedAt: 0, waiting: null });
@@ -54,7 +54,7 @@ test("the end of a run is told when the database is back", async () => {
   expect(await reader.next()).toBe("ended");
 });
 
-test("a client that leaves meanwhile is no fault", async () => {
+test("a client that leaves during the outage is not logged as an error", async () => {
   const ended = vi.fn(() => Promise.reject<undefined>(away()));
   const reader = aReader({ ended });
   await reader.next();
@@ -64,7 +64,7 @@ test("a client that leaves meanwhile is no fault", async () => {
   expect(await next).toBe("ended");
 });
 
-test("who waits for a thread that he may not see holds up nobody who reads it", async () => {
+test("a reader waiting for a hidden thread delays no reader of a visible one", async () => {
   vi.useFakeTimers();
   try {
     const [threadId, audiences] = [newId(), createAudiences()];
@@ -92,7 +92,7 @@ test("who waits for a thread that he may not see holds up nobody who reads it", 
   }
 });
 
-test("a connection's pace is counted from when it was opened, also where its thread was waited for", async () => {
+test("a connection's delay counts from its opening, also if it waited for its thread", async () => {
   vi.useFakeTimers();
   try {
     const [threadId, audiences] = [newId(), createAudiences()];

@@ -5,7 +5,7 @@ import { newId } from "../../../src/platform/lib/ids.ts";
 import { apiOf, saying } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 
-/** Turns with a question and its answer, one session of the SDK after the other on one thread. */
+/** Turns with a question and its answer on one thread, each in a new session of the SDK. */
 
 let server: TestServer;
 beforeAll(async () => {
@@ -19,7 +19,7 @@ for (const [line, Line] of [
   ["1.12", Client],
   ["1.15", NewClient as unknown as typeof Client],
 ] as const) {
-  test(`each session of the SDK ${line} sees its own run, its own question and its own end`, async () => {
+  test(`each session of the SDK ${line} receives its own run, its own question and its own end`, async () => {
     const client = new Line({ apiUrl: server.url, apiKey: null });
     const threadId = newId();
     for (let session = 0; session < SESSIONS; session += 1) {
@@ -49,13 +49,13 @@ for (const [line, Line] of [
     }
   });
 
-  test(`a session of the SDK ${line} that subscribes first, on a thread that has run before, reads its own run to its end`, async () => {
+  test(`a session of the SDK ${line} that subscribes first, on a thread with earlier runs, reads its own run to its end`, async () => {
     const client = new Line({ apiUrl: server.url, apiKey: null });
     const threadId = newId();
     for (let session = 0; session < SESSIONS; session += 1) {
       const thread = client.threads.stream(threadId, { assistantId: "approval" });
       const events = await thread.subscribe(["values", "lifecycle"]);
-      // By turns a run that asks, and the answer to what it has asked.
+      // Alternates a run with a question, and the answer to it.
       const input = session % 2 === 0 ? saying(`topic ${session}`) : true;
       const { run_id: runId = "" } = await thread.run.start({ input });
       const sent: string[] = [];

@@ -36,7 +36,7 @@ type Message = Frame | CommandAnswer;
 const addressOf = ({ url }: TestServer, threadId: string): string =>
   `${url.replace("http", "ws")}/threads/${threadId}/stream/events`;
 
-/** A socket that keeps what it was sent. */
+/** A socket that keeps its received messages. */
 const aSocket = async (address: string, protocols: string[] = [], headers: Record<string, string> = {}) => {
   const socket = new WebSocket(address, protocols, { headers });
   sockets.push(socket);
@@ -72,7 +72,7 @@ const isEnd = (message: Message): boolean => message.type === "event" && isRoot(
 const aTurn = { assistant_id: "two-step", input: saying("hello") };
 
 describe("a socket", () => {
-  test("is told what a stream of server-sent events is told, number by number", async () => {
+  test("receives the same as a stream of server-sent events, number by number", async () => {
     const threadId = newId();
     const stream = await openFrames(server.url, threadId);
     const client = await aSocket(addressOf(server, threadId));
@@ -82,7 +82,7 @@ describe("a socket", () => {
     expect(started).toMatchObject({ type: "success", meta: { thread_id: threadId, applied_through_seq: 0 } });
     await client.until(isEnd);
     await stream.until(isRoot("completed"));
-    // When a run that is told to begin has begun is not the same moment for both.
+    // The start of a run is announced to the two at different moments.
     const withoutTime = (frames: Frame[]) =>
       frames.map(({ params: { timestamp: _, ...params }, ...frame }) => ({ ...frame, params }));
     expect(withoutTime(client.frames())).toEqual(withoutTime(stream.seen));
@@ -118,7 +118,7 @@ describe("a socket", () => {
     ).toBe(true);
   });
 
-  test("is counted among the figures of its server until it is closed, and each of its streams", async () => {
+  test("counts in the server's metrics until it is closed, and so does each of its streams", async () => {
     const figures = async () => {
       const text = await (await fetch(`${server.url}/metrics`)).text();
       return ["event_streams", "websockets"].map((name) =>
@@ -144,7 +144,7 @@ describe("a socket", () => {
     await become(0, 0);
   });
 
-  test("answers what is no command, and goes on", async () => {
+  test("answers a message that is not a command, and stays open", async () => {
     const client = await aSocket(addressOf(server, newId()));
     for (const text of ["", "no JSON", "[]", "null", '{"id":"1","method":"run.start"}', '{"__proto__":{}}']) {
       const before = client.seen.length;
@@ -161,13 +161,13 @@ describe("a socket", () => {
     });
   });
 
-  test("is told what passes, as over HTTP, while the database is away, and nothing is logged as a fault of ours", async () => {
+  test("receives temporary errors like HTTP while the database is away, and no server error is logged", async () => {
     const proxy = await startTcpProxy(server.connectionString);
     const cut = await startTestServer({ connectionString: proxy.connectionString });
     try {
       const client = await aSocket(addressOf(cut, newId()));
       await proxy.close();
-      // A connection that breaks under a statement is tried again; then there is none to be had.
+      // A connection that breaks during a statement causes a retry; then no connection is available.
       const answer = await client.command("run.start", aTurn);
       expect(answer).toMatchObject({
         type: "error",
@@ -180,8 +180,8 @@ describe("a socket", () => {
     }
   });
 
-  test("is given the answer to what it has asked before its server stops", async () => {
-    // One that executes runs keeps a place for what is asked, and would wait for that anyway.
+  test("receives the answer to its command before its server stops", async () => {
+    // A server that executes runs reserves a connection for requests, and would wait in any case.
     const stopping = await startTestServer({ connectionString: server.connectionString, role: "api" });
     const threadId = (await apiOf(server).aThread()) as string;
     const holder = new pg.Client({ connectionString: server.connectionString });
@@ -193,7 +193,7 @@ describe("a socket", () => {
       const cut = once(client.socket, "close");
       const answer = client.command("run.start", aTurn);
       await eventually("the command waits for the thread", async () => {
-        // Not by the holder: a transaction sees the connections that there were at its first look.
+        // The holder can't ask: a transaction sees only the connections of its first query.
         const rows = await query(
           server,
           "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
@@ -201,7 +201,7 @@ describe("a socket", () => {
         return rows.length > 0;
       });
       const closed = stopping.close();
-      // Long enough for a server that cuts its sockets at once; one that waits may be asked earlier or later.
+      // Long enough for a server that cuts its sockets at once; a waiting one may be asked earlier or later.
       await Promise.race([cut, pause(200)]);
       await holder.query("commit");
       expect(await Promise.race([answer, cut])).toMatchObject({ type: "success" });
@@ -211,20 +211,20 @@ describe("a socket", () => {
     }
   });
 
-  test("is closed with what HTTP would have answered, of a path that is no thread's", async () => {
+  test("is closed with HTTP's answer on a path that is not a thread's", async () => {
     const socket = new WebSocket(addressOf(server, "first"));
     const [code, reason] = (await once(socket, "close")) as [number, Buffer];
     expect([code, String(reason)]).toEqual([4422, "'thread_id': must be a UUID."]);
   });
 
-  test("is cut, not closed, when it sends more than a body may have", async () => {
+  test("is cut without a close frame when it sends more than the maximum of a body", async () => {
     const client = await aSocket(addressOf(server, newId()));
     client.socket.send("x".repeat(5 * 1024 * 1024));
     const [code] = (await once(client.socket, "close")) as [number];
     expect([1006, 1009]).toContain(code);
   });
 
-  test("carries the SDK", async () => {
+  test("works with the SDK", async () => {
     const client = new Client({
       apiUrl: server.url,
       apiKey: null,
@@ -251,7 +251,7 @@ describe("a socket", () => {
   });
 });
 
-describe("who has to bring a key", () => {
+describe("a client that needs a key", () => {
   const statusOf = async (address: string, protocols: string[] = [], headers = {}): Promise<number> => {
     const socket = new WebSocket(address, protocols, { headers });
     sockets.push(socket);
@@ -275,12 +275,12 @@ describe("who has to bring a key", () => {
     const client = await aSocket(address, [`x-api-key.${secret}`, "events"]);
     expect(client.socket.protocol).toBe("events");
     expect(locked.lines.join("")).not.toMatch(/canary-77aa/);
-    // Of a WebSocket alone.
+    // Only for a WebSocket.
     expect((await fetch(`${locked.url}/openapi.json?api_key=${secret}`)).status).toBe(401);
   });
 });
 
-test("a message with too many different keys is refused, and the socket goes on", async () => {
+test("a message with too many different keys is refused, and the socket stays open", async () => {
   const client = await aSocket(addressOf(server, newId()));
   const input = Object.fromEntries(Array.from({ length: 20_001 }, (_, index) => [`key ${index}`, 1]));
   client.socket.send(
@@ -295,7 +295,7 @@ test("a message with too many different keys is refused, and the socket goes on"
   });
 });
 
-test("pages of others may not open a socket of a server without keys", async () => {
+test("pages of other origins may not open a socket of a server without keys", async () => {
   const careful = await startTestServer({ corsAllowOrigins: ["loopback"] });
   try {
     const address = addressOf(careful, newId());
@@ -313,7 +313,7 @@ test("pages of others may not open a socket of a server without keys", async () 
   }
 });
 
-test("a request that would rather speak HTTP/2 is served as it came, its body included", async () => {
+test("a request that offers an upgrade to HTTP/2 is served as it came, including its body", async () => {
   const { hostname, port } = new URL(server.url);
   const body = JSON.stringify({ metadata: { from: "java" } });
   const socket = connect(Number(port), hostname);

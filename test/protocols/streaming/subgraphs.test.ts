@@ -5,7 +5,7 @@ import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { closingFrames, command, EVERYTHING, isInput, isRoot, started, type FrameStream } from "./frames.ts";
 
-/** What graphs within graphs tell over event streaming, and who is told. */
+/** The events of subgraphs over event streaming, and their receivers. */
 
 const GRAPHS = fileURLToPath(new URL("graphs/langgraph.json", import.meta.url));
 
@@ -21,7 +21,7 @@ const open = closingFrames(() => server);
 const NESTED = { assistant_id: "nested", input: { text: "tea" } };
 const named = (path: readonly string[]): string[] => path.map((segment) => segment.split(":")[0] ?? "");
 
-test("a question has the path of the graph that asks, for who subscribes to that graph, and for who comes later", async () => {
+test("a question has the path of its graph, for a subscriber to that graph, and for a later reader", async () => {
   const threadId = newId();
   const bodies = [
     { channels: EVERYTHING },
@@ -40,7 +40,7 @@ test("a question has the path of the graph that asks, for who subscribes to that
   for (const request of requests) expect(request).toEqual(first);
   const lifecycle = live[0]?.seen.filter(({ method }) => method === "lifecycle") ?? [];
   expect(lifecycle.map(({ params }) => params.namespace)).toContainEqual(first?.params.namespace);
-  // Whoever reads the thread by the first wire sees the interrupt as LangGraph has it.
+  // A reader of the first wire gets the interrupt in LangGraph's form.
   const [interrupt] = Object.values((await api.thread(threadId)).interrupts).flat();
   expect(interrupt).toEqual({ id: first?.params.data["interrupt_id"], value: "Sure?" });
   expect(first?.event_id).toBe(`synth:${runId}:input:${String(interrupt?.id)}`);
@@ -50,7 +50,7 @@ test("a question has the path of the graph that asks, for who subscribes to that
   expect((await api.state(threadId)).values).toEqual({ text: "yes" });
 });
 
-test("Python's connection for lifecycle and input is told of the root alone, and of questions of all graphs", async () => {
+test("Python's connection for lifecycle and input receives only the root's events, and questions of all graphs", async () => {
   const threadId = newId();
   const watching = { channels: ["lifecycle", "input"] };
   const python = { "user-agent": "langgraph-sdk-py/0.4.3" };
@@ -66,7 +66,7 @@ test("Python's connection for lifecycle and input is told of the root alone, and
   for (const stream of [javascript, ofSubgraphs]) expect(paths(stream)).toContain("lifecycle outer/inner");
 });
 
-test("the tree of a thread has the graphs within graphs, with what became of each", async () => {
+test("the tree of a thread contains the subgraphs, with the status of each", async () => {
   const threadId = newId();
   const { runId } = await started(server.url, threadId, NESTED);
   await api.untilQuiet(threadId);

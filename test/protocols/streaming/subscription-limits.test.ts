@@ -3,7 +3,7 @@ import WebSocket from "ws";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 
-/** What is subscribed to over WebSockets counts as what is open of its caller. */
+/** Subscriptions over WebSockets count for the caller's limit of open streams. */
 
 const HEADERS = { "x-api-key": "a" };
 let server: TestServer;
@@ -42,7 +42,7 @@ const openStreams = async (): Promise<number> => {
   return ((await answer.json()) as { limits: { open_streams: number } }).limits.open_streams;
 };
 
-test("a subscription too many is refused, one that is ended makes room, and a socket that closes for all of its own", async () => {
+test("one subscription too many is refused, an ended one frees its place, and a closed socket those of all its own", async () => {
   const socket = await opened();
   const first = await socket.ask("subscription.subscribe", VALUES);
   expect(await socket.ask("subscription.subscribe", VALUES)).toMatchObject({ type: "success" });

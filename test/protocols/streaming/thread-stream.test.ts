@@ -58,8 +58,8 @@ const expectRising = (events: readonly SentEvent[]): void => {
   expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
 };
 
-describe("a stream that is opened before anything runs", () => {
-  test.each(["server", "replica"])("tells each run from its first event on: %s", async (which) => {
+describe("a stream that is opened before any run", () => {
+  test.each(["server", "replica"])("sends each run from its first event on: %s", async (which) => {
     const threadId = await api.aThread();
     const stream = await open(threadId, { url: which === "server" ? server.url : replica.url });
     for (let turn = 0; turn < 2; turn += 1) await stream.until(isDone(await aRun(threadId)));
@@ -67,7 +67,7 @@ describe("a stream that is opened before anything runs", () => {
     expectRising(stream.seen);
   });
 
-  test("names an address to come back to that misses nothing", async () => {
+  test("names an address for reconnecting that misses nothing", async () => {
     const threadId = await api.aThread();
     const location = (await open(threadId)).headers.get("location") ?? "";
     expect(location).toMatch(new RegExp(`^/threads/${threadId}/stream\\?`));
@@ -80,7 +80,7 @@ describe("a stream that is opened before anything runs", () => {
   });
 });
 
-test("who comes later is told what comes from then on, and whoever names an event what is after it", async () => {
+test("a later reader receives new events, and one that names an event receives those after it", async () => {
   const threadId = await api.aThread();
   const runs: string[] = [];
   for (let turn = 0; turn < 2; turn += 1) {
@@ -114,7 +114,7 @@ test("who comes later is told what comes from then on, and whoever names an even
   }
 });
 
-test("a run that goes on is joined from now on, behind the event that names it", async () => {
+test("a running run is joined at the present, after the event that names it", async () => {
   const threadId = await api.aThread();
   const runId = await aRun(threadId, {
     assistant_id: "sleep",
@@ -127,7 +127,7 @@ test("a run that goes on is joined from now on, behind the event that names it",
   await stream.until(isDone(runId));
 });
 
-test("lifecycle tells that runs begin and end, and nothing else", async () => {
+test("lifecycle sends only the beginnings and ends of runs", async () => {
   const threadId = await api.aThread();
   for (const parameter of ["stream_modes", "stream_mode"]) {
     const stream = await open(threadId, { query: `?${parameter}=lifecycle` });
@@ -140,7 +140,7 @@ test("lifecycle tells that runs begin and end, and nothing else", async () => {
   }
 });
 
-test("a thread that was deleted and made anew is told from its first run on", async () => {
+test("a thread that was deleted and created again is sent from its first run on", async () => {
   const threadId = await api.aThread();
   const stream = await open(threadId);
   for (let count = 0; count < 2; count += 1) await stream.until(isDone(await aRun(threadId)));
@@ -151,7 +151,7 @@ test("a thread that was deleted and made anew is told from its first run on", as
   expect(namesOf(stream.seen.slice(before))).toEqual(OF_A_RUN);
 });
 
-test("state_update tells states that were written by hand", async () => {
+test("state_update sends states that were written by hand", async () => {
   const threadId = await api.aThread();
   const stream = await open(threadId, { query: "?stream_modes=state_update" });
   const runId = await aRun(threadId);
@@ -163,7 +163,7 @@ test("state_update tells states that were written by hand", async () => {
   expect(namesOf(stream.seen)).toEqual(["state_update"]);
 });
 
-test("state_update tells of a large state only that it changed", async () => {
+test("state_update sends of a large state only that it changed", async () => {
   const threadId = await api.aThread();
   const stream = await open(threadId, { query: "?stream_modes=state_update" });
   await api.untilRunIs(threadId, await aRun(threadId), "success");
@@ -172,7 +172,7 @@ test("state_update tells of a large state only that it changed", async () => {
   expect((await stream.until(() => true)).data).toEqual({ state: null, thread_id: threadId });
 });
 
-test("modes that nobody knows tell nothing", async () => {
+test("unknown modes send nothing", async () => {
   const threadId = await api.aThread();
   const stream = await open(threadId, { query: "?stream_modes=weather" });
   expect(stream.status).toBe(200);
@@ -180,7 +180,7 @@ test("modes that nobody knows tell nothing", async () => {
   expect(stream.seen).toEqual([]);
 });
 
-test("a thread that is not there is a 404, a wrong id a 422", async () => {
+test("a missing thread causes a 404, an invalid id a 422", async () => {
   expect((await api.get(`/threads/${newId()}/stream`)).status).toBe(404);
   expect((await api.get("/threads/first/stream")).status).toBe(422);
   const threadId = await api.aThread();
@@ -203,7 +203,7 @@ test.each([
       if (isDone(last)({ data })) return;
     }
   })();
-  // The SDK connects when it is first asked; whatever began before that is not told.
+  // The SDK connects at the first read; earlier events are not sent.
   while (sent.length === 0) await api.untilRunIs(threadId, await aRun(threadId), "success");
   last = await aRun(threadId);
   await reading;

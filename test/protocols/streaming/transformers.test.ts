@@ -5,7 +5,7 @@ import { newId } from "../../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { EVERYTHING, isRoot, openFrames, started } from "./frames.ts";
 
-/** Graphs that were compiled with transformers: what these make reaches clients. */
+/** Graphs compiled with transformers, whose output reaches clients. */
 
 let server: TestServer;
 beforeAll(async () => {
@@ -16,7 +16,7 @@ afterAll(() => server.close());
 
 const TURN = { assistant_id: "transformed", input: { text: "" } };
 
-test("channels and final values of a transformer are custom events, and what it keeps back is not told", async () => {
+test("channels and final values of a transformer are custom events, and hidden events are not sent", async () => {
   const threadId = newId();
   const stream = await openFrames(server.url, threadId, { channels: EVERYTHING });
   await started(server.url, threadId, TURN);

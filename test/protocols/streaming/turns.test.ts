@@ -4,7 +4,7 @@ import { saying } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { closingFrames, command, EVERYTHING, isInput, isRoot, started } from "./frames.ts";
 
-/** A thread that is commanded and streamed over event streaming, read frame by frame. */
+/** A thread with commands and a stream over event streaming, read frame by frame. */
 
 let server: TestServer;
 beforeAll(async () => {
@@ -16,7 +16,7 @@ const open = closingFrames(() => server);
 const aTurn = { assistant_id: "two-step", input: saying("hello") };
 
 describe("a turn", () => {
-  test("is told from its beginning to its end, with numbers that rise and ids that are its own", async () => {
+  test("is sent from its beginning to its end, with rising numbers and ids of its own", async () => {
     const threadId = newId();
     const stream = await open(threadId);
     const { runId, since } = await started(server.url, threadId, aTurn);
@@ -38,8 +38,8 @@ describe("a turn", () => {
     expect(new Set(frames.map(({ event_id }) => event_id)).size).toBe(frames.length);
   });
 
-  test("is told to its end to who opens the stream while it ends", async () => {
-    // One of six or seven ended between two looks at the database, when these were in the wrong order.
+  test("is sent to its end to a client that opens the stream while the turn ends", async () => {
+    // With the database queries in the wrong order, one of six or seven turns ended between two of them.
     for (let turn = 0; turn < 30; turn += 1) {
       const threadId = newId();
       const { runId } = await started(server.url, threadId, aTurn);
@@ -49,7 +49,7 @@ describe("a turn", () => {
     }
   });
 
-  test("asks for an answer after all its data, and goes on with it", async () => {
+  test("sends its question after all its data, and continues with the answer", async () => {
     const threadId = newId();
     const stream = await open(threadId);
     const { runId } = await started(server.url, threadId, {
@@ -71,7 +71,7 @@ describe("a turn", () => {
     await stream.until(isRoot("completed"));
   });
 
-  test("tells all who listen for questions which of them a run answers, before its data", async () => {
+  test("announces to all question listeners which ones a run answers, before the run's data", async () => {
     const threadId = newId();
     const tabs = [await open(threadId), await open(threadId, { channels: ["input"] })];
     await started(server.url, threadId, { assistant_id: "approval", input: { topic: "tea" } });
@@ -88,7 +88,7 @@ describe("a turn", () => {
     await tabs[0]?.until(isRoot("completed"));
   });
 
-  test("tells a strict answer to what does not wait why it is refused, and goes on waiting", async () => {
+  test("sends the reason of a refused strict answer, and keeps waiting", async () => {
     const threadId = newId();
     const stream = await open(threadId);
     await started(server.url, threadId, { assistant_id: "approval", input: { topic: "tea" } });
@@ -120,8 +120,8 @@ describe("a turn", () => {
   });
 });
 
-describe("who comes back", () => {
-  test("is told what came after the number he names, and nothing else", async () => {
+describe("a reconnecting client", () => {
+  test("receives the events after the number that it names, and no others", async () => {
     const threadId = newId();
     const first = await open(threadId);
     for (let turn = 0; turn < 2; turn += 1) {

@@ -3,7 +3,7 @@ import { apiOf } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { openStream, type SentEvent } from "../../helpers/server-sent-events.ts";
 
-/** The stream of a thread on one server, whose run another one executes that hears no signals. */
+/** A thread's stream on a server without signals, while another server executes the run. */
 
 let server: TestServer;
 let replica: TestServer;
@@ -17,7 +17,7 @@ afterAll(async () => {
   await server.close();
 });
 
-test("no run is told as done of which events are missing", async () => {
+test("a run with missing events is not reported as complete", async () => {
   const api = apiOf(server);
   const threadId = await api.aThread();
   const stream = await openStream(`${replica.url}/threads/${threadId}/stream`);
@@ -32,7 +32,7 @@ test("no run is told as done of which events are missing", async () => {
       if (isDone(event)) return "done";
     }
   };
-  // The stream is cut, so that the client knows, or nothing is missing.
+  // The stream is cut, so the client knows, or no event is missing.
   const end = await readToTheEnd().catch(() => "cut");
   expect([end, seen.some(({ event }) => event === "values")]).toEqual(
     end === "cut" ? ["cut", false] : ["done", true],

@@ -11,7 +11,7 @@ const aFolder = async (): Promise<string> => {
   return path;
 };
 
-/** Bundles `ui.tsx` of a project that has these files. */
+/** Bundles `ui.tsx` of a project with these files. */
 const bundled = async (files: Record<string, string>, shared: string[] = []): Promise<UiBundle> => {
   const folder = await aFolder();
   for (const [name, text] of Object.entries(files)) {
@@ -23,7 +23,7 @@ const bundled = async (files: Record<string, string>, shared: string[] = []): Pr
 const textOf = ({ contents }: { contents: Buffer }): string => contents.toString();
 
 describe("a bundle of components", () => {
-  it("takes what the page has from the page: React, the SDK, and what ui_config.shared names", async () => {
+  it("uses the page's own React, SDK, and modules named by ui_config.shared", async () => {
     const source = `
       import { useState } from "react";
       import * as chart from "a-chart/lines";
@@ -45,7 +45,7 @@ describe("a bundle of components", () => {
     );
   });
 
-  it("has styles of modules and paths of the project's tsconfig, which may leave JSX to others", async () => {
+  it("supports CSS modules and paths of the project's tsconfig, which may leave JSX untransformed", async () => {
     const { script, styles } = await bundled({
       "tsconfig.json": JSON.stringify({
         compilerOptions: { jsx: "preserve", paths: { "@/*": ["./src/*"] } },
@@ -60,7 +60,7 @@ describe("a bundle of components", () => {
     expect(textOf(script)).toContain(`{card:"${className}"}`);
   });
 
-  it("has a name of its own in the page, whatever its names differ in, and files named after their contents", async () => {
+  it("has a unique name in the page, and files named after their contents", async () => {
     const folder = await aFolder();
     const file = join(folder, "ui.tsx");
     await writeFile(file, "export default { card: () => null };");
@@ -88,17 +88,17 @@ describe("a bundle of components", () => {
       undefined,
     ],
     ["that never end loading", "for (;;); export default {};", undefined],
-  ])("knows the names of components %s, if they can be known", async (_what, source, names) => {
+  ])("knows the names of components %s, if they are static", async (_what, source, names) => {
     const { componentNames } = await bundled({ "ui.tsx": source });
     expect(componentNames).toEqual(names && new Set(names));
   });
 
-  it("makes styles of Tailwind with the project's own package, and says so where it has none", async () => {
+  it("builds styles of Tailwind with the project's own package, and reports a missing one", async () => {
     const files = {
       "ui.tsx": `import "./ui.css"; import "./other.css"; export default { card: () => <b className="p-1" /> };`,
       "ui.css": `@import "tailwindcss" source(none);\n@source "./ui.tsx";`,
       "other.css": ".other { color: red; }",
-      // Stands for Tailwind's own, in whose absence the import above is not found.
+      // Stands for Tailwind's package, without which the import above is not found.
       "node_modules/tailwindcss/index.css": "@tailwind utilities;",
       "node_modules/tailwindcss/package.json": JSON.stringify({ style: "index.css" }),
     };
@@ -117,7 +117,7 @@ describe("a bundle of components", () => {
 });
 
 describe("http.disable_ui", () => {
-  it("leaves no components", () => {
+  it("disables components", () => {
     const ui = { agent: "./ui.tsx" };
     expect(uiConfigOf({ ui, ui_config: { shared: ["a"] } }, "/project")).toEqual({
       entries: [{ name: "agent", file: "/project/ui.tsx" }],

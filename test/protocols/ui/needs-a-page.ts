@@ -1,4 +1,4 @@
-/** Can't be asked for its names without a page. */
+/** Its names can't be read without a page. */
 const width = (globalThis as unknown as { document: { body: { clientWidth: number } } }).document.body
   .clientWidth;
 

@@ -32,12 +32,12 @@ describe("components of a generative user interface", () => {
     );
   });
 
-  it("escape whatever their name holds", async () => {
+  it("escape their name", async () => {
     const { text } = await ask("two-step", `it's "plain" & </simple>`);
     expect(text).toContain("&quot;it&#39;s \\&quot;plain\\&quot; &amp; &lt;/simple&gt;&quot;");
   });
 
-  it("are loaded without a key, by every page, and kept for ever", async () => {
+  it("are loaded without a key, by every page, and cached forever", async () => {
     const addresses = addressesIn((await ask("two-step", "card")).text);
     const answers = await Promise.all(
       addresses.map((address) => fetch(address, { headers: { origin: "https://app.example" } })),
@@ -53,13 +53,13 @@ describe("components of a generative user interface", () => {
     }
     const [styles, script] = await Promise.all(answers.map((answer) => answer.text()));
     expect(styles).toContain("--card-colour");
-    // React is the page's own.
+    // React comes from the page.
     expect(script).toContain('("react/jsx-runtime")');
     expect(script).not.toContain("__SECRET_INTERNALS");
     expect(script).not.toContain(fileURLToPath(new URL("../../", import.meta.url)));
   });
 
-  it("that can't be bundled are not bundled again for who has no key, and cost the log nothing", async () => {
+  it("that can't be bundled are not bundled again for callers without a key, and write no log line for them", async () => {
     const faults = () => server.lines.filter((line) => line.includes('"level":50')).length;
     await eventually("the fault in the log", () => faults() > 0);
     const before = faults();
@@ -69,7 +69,7 @@ describe("components of a generative user interface", () => {
     expect(faults()).toBe(before);
   });
 
-  it("are asked for with a key", async () => {
+  it("require a key", async () => {
     expect((await server.client.post("/ui/two-step").send({ name: "card" })).status).toBe(401);
   });
 
@@ -79,7 +79,7 @@ describe("components of a generative user interface", () => {
     ["tokens", "card", "'tokens' has no component 'card'"],
     ["no-such-graph", "card", "Assistant 'no-such-graph' not found."],
     ["constructor", "card", "Assistant 'constructor' not found."],
-  ])("are not found where there are none: %s, %s", async (assistant, name, detail) => {
+  ])("cause a 404 if there are none: %s, %s", async (assistant, name, detail) => {
     const { status, body } = await ask(assistant, name);
     expect(status).toBe(404);
     expect((body as { detail: string }).detail).toContain(detail);
@@ -91,12 +91,12 @@ describe("components of a generative user interface", () => {
     "/ui/..%2F..%2Fetc/passwd",
     "/ui/two-step/constructor",
     "/ui/no-such-name/ui-0123456789abcdef.js",
-  ])("serve nothing but what was bundled: %s", async (path) => {
+  ])("serve only bundled files: %s", async (path) => {
     const { status } = await server.client.get(path);
     expect(status).toBe(404);
   });
 
-  it("may have names of their own, and names that only a page could say", async () => {
+  it("may have names of their own, and names that only a page can compute", async () => {
     const { status, text } = await ask("a name/of its own", "any");
     expect(status).toBe(200);
     const [script = ""] = addressesIn(text);
@@ -119,7 +119,7 @@ describe("components of a generative user interface", () => {
     );
   });
 
-  it("that can't be bundled are told in the log at the start, with the file, and not to the caller", async () => {
+  it("that can't be bundled are reported in the log at the start, with the file, and not to the caller", async () => {
     const told = await eventually("the fault in the log", () =>
       server.lines.find((line) => line.includes("components could not be bundled")),
     );

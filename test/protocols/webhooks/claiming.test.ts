@@ -7,7 +7,7 @@ import { receiverOf, webhookParts } from "../../../src/platform/domain/webhook-a
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/** Which of the due deliveries a process takes, where one user would like it to take his alone. */
+/** The choice among due deliveries when one user has most of them. */
 
 let fresh: FreshDatabase;
 let database: Database;
@@ -62,7 +62,7 @@ const claim = (options: Partial<ClaimOptions> = {}) =>
   deliveries.claim({ limit: 16, places, underWay: [], own: true, leaseSeconds: 60, ...options });
 const many = (count: number, given: Given): Given[] => Array.from({ length: count }, () => given);
 
-test("a user whose receivers are a hundred hosts has a quarter of the places, a key the half, and nobody by name all", async () => {
+test("a user with a hundred receivers gets a quarter of the places, a key half of them, and callers without a name all", async () => {
   await store(...many(100, { caller: "user:one" }));
   const { held } = await claim();
   expect(held).toHaveLength(4);
@@ -73,7 +73,7 @@ test("a user whose receivers are a hundred hosts has a quarter of the places, a 
   expect((await claim({ underWay: held })).held).toHaveLength(16);
 });
 
-test("who has a thousand due in front of all others is first once, not a thousand times", async () => {
+test("a caller with a thousand due deliveries before all others comes first once, not a thousand times", async () => {
   await store(...many(1_000, { caller: "user:one", due: 100 }));
   const others = await store(
     { caller: "user:two" },
@@ -85,12 +85,12 @@ test("who has a thousand due in front of all others is first once, not a thousan
   const taken = held.map(({ runId }) => runId);
   expect(taken).toEqual(expect.arrayContaining(others));
   expect(new Set(held.map(({ caller }) => caller)).size).toBe(5);
-  // What is under way counts: the next free place is somebody else's.
+  // Running deliveries count: the next free place is for another caller.
   const [next] = await store({ caller: "user:three" });
   expect((await claim({ limit: 1, underWay: held })).held.map(({ runId }) => runId)).toEqual([next]);
 });
 
-test("of thousands of callers who wait for a receiver that is down, each is looked at in time", async () => {
+test("of thousands of callers that wait for a failing receiver, each is tried in time", async () => {
   const waiting = Array.from({ length: 500 }, (_, index) => ({
     caller: `user:${index.toString(16)}`,
     due: -3_600,
@@ -123,7 +123,7 @@ test("a host has its places, whatever its ports", async () => {
   expect(urls.map(([url]) => receiverOf(url))).toEqual(urls.map(([, receiver]) => receiver));
 });
 
-test("what nobody could tell the end of in three days is given up by the next claim, and what was never tried is tried", async () => {
+test("a delivery without a stored result after three days is given up by the next claim, and an untried one is tried", async () => {
   const [poisoned, untried] = await store({ attempts: 7, over: 1 }, { over: 1 });
   const { held, givenUp } = await claim();
   expect(givenUp).toEqual([poisoned]);

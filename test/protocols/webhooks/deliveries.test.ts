@@ -19,13 +19,13 @@ import { listeningLogger } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
 import { startReceiver, type Receiver } from "./receiver.ts";
 
-/** What callers see of deliveries, and what the command line does, on a server where each sees what is his own. */
+/** The deliveries that callers see, and the command line's work, on a server where callers see only their own. */
 
 const KEYS = { me: "canary-77aa-mine", them: "canary-19bc-theirs" };
 type Owner = keyof typeof KEYS;
 const authenticate = createAuthenticate(Object.values(KEYS));
 
-/** Each sees the threads that are its own, and everybody all else. */
+/** Each caller sees its own threads, and everything else. */
 const authorize: Authorize = async (caller, resource, _action, value) =>
   caller.kind !== "key" || resource !== "threads"
     ? grantVisibility(resource, undefined, value)
@@ -74,7 +74,7 @@ const send = async <Body>(owner: Owner, method: string, path: string, body?: obj
 const get = (owner: Owner, runId: string) =>
   send<WebhookDelivery>(owner, "GET", `/webhooks/deliveries/${runId}`);
 
-/** A run of an owner's thread that has ended, and whose delivery is in this state. */
+/** An ended run of an owner's thread, whose delivery is in this state. */
 const aDelivery = async (owner: Owner, state: WebhookDelivery["state"]): Promise<WebhookDelivery> => {
   const caller = authenticate({ method: "GET", url: "/info", headers: { "x-api-key": KEYS[owner] } });
   const metadata = { owner: caller.kind === "key" ? caller.id : "" };
@@ -94,7 +94,7 @@ const aDelivery = async (owner: Owner, state: WebhookDelivery["state"]): Promise
 
 const MISSING = "00000000-0000-7000-8000-000000000000";
 
-test("a delivery can be looked at, searched, and sent again, by who sees its thread, and by nobody else", async () => {
+test("a delivery can be read, searched and replayed by callers who see its thread, and by no others", async () => {
   receiver.answer((_, response) => response.writeHead(410).end());
   const mine = await aDelivery("me", "failed");
   expect(mine).toMatchObject({
@@ -135,12 +135,12 @@ test("a delivery can be looked at, searched, and sent again, by who sees its thr
   const again = receiver.received.slice(before);
   expect(again.map(({ headers }) => headers["webhook-id"])).toEqual([mine.run_id]);
 
-  // It is still told of a thread that is gone; who sees not everything does not see that.
+  // The delivery of a deleted thread is still listed, except for callers with a restricted view.
   await query(server, "delete from threadloom.threads where thread_id = $1", [mine.thread_id]);
   expect((await get("me", mine.run_id)).status).toBe(404);
 });
 
-test("pages say where the next one begins", async () => {
+test("pages name the start of the next one", async () => {
   await aDelivery("me", "delivered");
   await aDelivery("me", "delivered");
   const page = await send<WebhookDelivery[]>("me", "POST", "/webhooks/deliveries/search", { limit: 1 });
@@ -150,7 +150,7 @@ test("pages say where the next one begins", async () => {
   expect(last.headers.get("x-pagination-next")).toBeNull();
 });
 
-test("metrics count what is not delivered, and say for how long", async () => {
+test("metrics count undelivered webhooks, and how long they have waited", async () => {
   receiver.answer((_, response) => response.writeHead(500).end());
   const { run_id: runId } = await aDelivery("me", "pending");
   await query(
@@ -169,7 +169,7 @@ test("metrics count what is not delivered, and say for how long", async () => {
   await eventually("it is delivered", async () => (await get("me", runId)).body.state === "delivered");
 });
 
-/** `npm run webhooks -- …` on the database of the server. */
+/** `npm run webhooks -- …` on the server's database. */
 const command = async (...argv: string[]): Promise<{ code: number; written: string; told: string }> => {
   const out = { written: "", told: "" };
   const write = (text: string): void => void (out.written += text);
@@ -184,7 +184,7 @@ const command = async (...argv: string[]): Promise<{ code: number; written: stri
   return { code, ...out };
 };
 
-test("the command line lists, shows and replays them", async () => {
+test("the command line lists, shows and replays deliveries", async () => {
   const { run_id: runId } = await aDelivery("them", "delivered");
   const listed = await command("list", "--state", "delivered", "--json");
   expect(JSON.parse(listed.written)).toContainEqual(expect.objectContaining({ run_id: runId }));
@@ -201,7 +201,7 @@ test("the command line lists, shows and replays them", async () => {
   expect((await command("list", "--state", "lost")).code).toBe(2);
 });
 
-test("nothing that a caller wrote steers the terminal of who lists it", async () => {
+test("text of a caller can't control the terminal of the operator who lists it", async () => {
   const { run_id: runId } = await aDelivery("me", "delivered");
   await query(server, "update threadloom.webhook_deliveries set url = $2 where run_id = $1", [
     runId,
@@ -211,7 +211,7 @@ test("nothing that a caller wrote steers the terminal of who lists it", async ()
   expect((await command("list")).written).toContain("/?[2Jhook??");
 });
 
-test("what was settled long ago is removed", async () => {
+test("deliveries settled long ago are removed", async () => {
   const { run_id: old } = await aDelivery("me", "delivered");
   const { run_id: young } = await aDelivery("me", "delivered");
   await query(
@@ -229,7 +229,7 @@ test("what was settled long ago is removed", async () => {
   }).close();
 });
 
-test("two servers take each delivery once, and a holder that lost it stores nothing", async () => {
+test("two servers take each delivery once, and one that lost it stores nothing", async () => {
   const { run_id: runId } = await aDelivery("me", "delivered");
   const deliveries = createDeliveries(database);
   const places = { receiver: 4, user: 4, key: 8 };
@@ -250,7 +250,7 @@ test("two servers take each delivery once, and a holder that lost it stores noth
   expect((await get("me", runId)).body.last_error).not.toBe("late");
 });
 
-test("pauses grow to four hours, never by what a receiver asks beyond that", () => {
+test("pauses grow to four hours, and a receiver's request can't extend them", () => {
   expect([1, 2, 3, 12, 25].map((failures) => pauseSeconds(failures, 0, 0))).toEqual([
     10, 20, 40, 14_400, 14_400,
   ]);

@@ -6,7 +6,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { startReceiver, type Received, type Receiver } from "./receiver.ts";
 
-/** Runs that have a webhook, and somebody who listens. Nobody waits for a retry: tests put the due time into the table. */
+/** Runs with a webhook and a receiver. Tests set the due time in the table, so they need not wait for a retry. */
 
 const SECRETS = ["whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=", "another secret of ours"];
 let server: TestServer;
@@ -47,7 +47,7 @@ interface Delivery {
   last_status: number | null;
   last_error: string | null;
 }
-/** Its row, with the reason as it is shown: it may be stored encrypted. */
+/** Its row, with the reason as shown: the stored one may be encrypted. */
 const delivery = async (runId: string): Promise<Delivery | undefined> => {
   const text = "select * from threadloom.webhook_deliveries where run_id = $1";
   const [row] = await query<Delivery>(server, text, [runId]);
@@ -62,7 +62,7 @@ const untilDelivery = (runId: string, what: string, is: (found: Delivery) => boo
   });
 const untilDelivered = (runId: string) =>
   untilDelivery(runId, "is delivered", ({ state }) => state === "delivered");
-/** As if so much time had passed. */
+/** Makes the delivery this much older. */
 const pass = async (runId: string, time: string): Promise<void> => {
   await query(
     server,
@@ -85,7 +85,7 @@ const expectSigned = ({ headers, body }: Received): void => {
 const COUNT = { assistant_id: "counter", input: saying("hello") };
 const LONG = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
 
-test("of a run that stops at an interrupt it is sent what waits for an answer", async () => {
+test("a run that stops at an interrupt sends its pending interrupts", async () => {
   const threadId = await api.aThread();
   const webhook = `${receiver.url}/hook`;
   const asking = { assistant_id: "approval", input: { request: "fly to the moon" }, webhook };
@@ -103,7 +103,7 @@ test("of a run that stops at an interrupt it is sent what waits for an answer", 
   expect(JSON.parse(receiver.received[1]!.body)).not.toHaveProperty("interrupts");
 });
 
-test("the receiver is sent the run's record with its values, signed", async () => {
+test("the receiver gets the run's record with its values, signed", async () => {
   const threadId = await api.aThread();
   const webhook = `${receiver.url}/hook?token=abc`;
   const { run_id: runId } = await api.aRun(threadId, {
@@ -126,7 +126,7 @@ test("the receiver is sent the run's record with its values, signed", async () =
     },
   });
   expectSigned(received);
-  // What receivers are sent is the hosted service's record; these fields are this server's own.
+  // Receivers get the hosted service's record; these fields are this server's own.
   const {
     error: _,
     graph_id: __,
@@ -149,8 +149,8 @@ test("the receiver is sent the run's record with its values, signed", async () =
   expect(record).toMatchObject({ status: "success", kwargs: { webhook }, metadata: { order: 7 } });
 });
 
-describe("it hears of every end:", () => {
-  test("one that failed, with its error", async () => {
+describe("a webhook is sent for every end of a run:", () => {
+  test("of one that failed, with its error", async () => {
     const threadId = await api.aThread();
     const { run_id: runId } = await api.aRun(threadId, {
       assistant_id: "failing",
@@ -166,7 +166,7 @@ describe("it hears of every end:", () => {
   test.each([
     ["interrupt", "interrupted"],
     ["rollback", "rollback"],
-  ])("one that is cancelled by %s", async (action, status) => {
+  ])("of one that is cancelled by %s", async (action, status) => {
     const threadId = await api.aThread();
     const { run_id: runId } = await api.aRun(threadId, { ...LONG, webhook: receiver.url });
     await api.untilRunIs(threadId, runId, "running");
@@ -175,7 +175,7 @@ describe("it hears of every end:", () => {
     expect(only(receiver.payloads())).toMatchObject({ run_id: runId, status });
   });
 
-  test("one that goes with its thread, which it is deleted with", async () => {
+  test("of one that is deleted with its thread", async () => {
     const threadId = await api.aThread();
     const { run_id: runId } = await api.aRun(threadId, { ...LONG, webhook: receiver.url });
     await api.untilRunIs(threadId, runId, "running");
@@ -184,20 +184,20 @@ describe("it hears of every end:", () => {
     expect(only(receiver.payloads())).toMatchObject({ run_id: runId, status: "deleted", values: null });
   });
 
-  test("one without a thread, which leaves nothing behind, and those of a batch", async () => {
+  test("of one without a thread, which leaves no data, and of those of a batch", async () => {
     const { body: values } = await api.post<object>("/runs/wait", { ...COUNT, webhook: receiver.url });
-    await eventually("it is told", () => receiver.received.length === 1);
+    await eventually("the webhook is received", () => receiver.received.length === 1);
     expect(only(receiver.payloads())).toMatchObject({ status: "success", values });
     await api.post("/runs/batch", [
       { ...COUNT, webhook: `${receiver.url}/a` },
       { ...COUNT, webhook: `${receiver.url}/b` },
       COUNT,
     ]);
-    await eventually("both are told", () => receiver.received.length === 3);
+    await eventually("both webhooks are received", () => receiver.received.length === 3);
     expect(receiver.received.map(({ path }) => path).sort()).toEqual(["/", "/a", "/b"]);
   });
 
-  test("one of a cron, and one that a command of event streaming starts", async () => {
+  test("of a cron's run, and of one that a command of event streaming starts", async () => {
     const cron = await api.post<{ cron_id: string }>("/runs/crons", {
       ...COUNT,
       schedule: "0 0 1 1 *",
@@ -206,19 +206,19 @@ describe("it hears of every end:", () => {
     const { cron_id: cronId } = cron.body;
     await query(server, "update threadloom.crons set next_run_date = now() where cron_id = $1", [cronId]);
     await api.patch(`/runs/crons/${cronId}`, {});
-    await eventually("the cron's run is told", () => receiver.received.length === 1);
+    await eventually("the webhook of the cron's run is received", () => receiver.received.length === 1);
     expect(only(receiver.payloads())).toMatchObject({ status: "success", metadata: { cron_id: cronId } });
     const threadId = await api.aThread();
     const params = { ...COUNT, webhook: `${receiver.url}/command` };
     await api.post(`/threads/${threadId}/commands`, { id: 1, method: "run.start", params });
-    await eventually("the command's run is told", () => receiver.received.length === 2);
+    await eventually("the webhook of the command's run is received", () => receiver.received.length === 2);
     expect(receiver.received[1]?.path).toBe("/command");
     expect(receiver.payloads()[1]).not.toHaveProperty("kwargs.event_streaming");
   });
 });
 
 describe("a receiver that fails", () => {
-  test("is asked again, with the same id, until it answers 2xx", async () => {
+  test("is called again, with the same id, until it answers 2xx", async () => {
     receiver.answer((_, response) => response.writeHead(503, { "retry-after": "120" }).end("no"));
     const { run_id: runId } = await api.aRun(await api.aThread(), { ...COUNT, webhook: receiver.url });
     const first = await untilDelivery(runId, "has failed", ({ failures }) => failures === 1);
@@ -240,7 +240,7 @@ describe("a receiver that fails", () => {
     for (const received of receiver.received) expectSigned(received);
   });
 
-  test("that is down for an hour hears of everything, each run once", async () => {
+  test("that is down for an hour gets every webhook, each run once", async () => {
     const { port } = receiver;
     receiver.answer((_, response) => response.destroy());
     const runs = await Promise.all(
@@ -268,7 +268,7 @@ describe("a receiver that fails", () => {
     expect(told.sort()).toEqual([...runs].sort());
   });
 
-  test("for three days, or is gone, is given up, and that can be seen", async () => {
+  test("for three days, or is gone, is given up, and the delivery shows that", async () => {
     receiver.answer((_, response) => response.writeHead(500).end());
     const { run_id: lost } = await api.aRun(await api.aThread(), { ...COUNT, webhook: receiver.url });
     await untilDelivery(lost, "has failed", ({ failures }) => failures === 1);
@@ -293,7 +293,7 @@ describe("a receiver that fails", () => {
     await other.close();
   });
 
-  test("by hanging keeps no other receiver from being told", async () => {
+  test("by hanging does not delay deliveries to others", async () => {
     receiver.answer(() => undefined);
     const hanging = await Promise.all(
       Array.from({ length: 12 }, async () => {
@@ -313,7 +313,7 @@ describe("a receiver that fails", () => {
     ]);
   });
 
-  test("by an answer without an end is told all the same", async () => {
+  test("by an endless answer has received the webhook nevertheless", async () => {
     receiver.answer((_, response) => {
       response.writeHead(200);
       const flood = (): void => {
@@ -327,7 +327,7 @@ describe("a receiver that fails", () => {
   });
 });
 
-test("values that are too large are left out, and that is said", async () => {
+test("too large values are left out, with a note", async () => {
   const { run_id: runId } = await api.aRun(await api.aThread(), {
     ...COUNT,
     input: saying("x".repeat(4_010_000)),
@@ -342,7 +342,7 @@ test("values that are too large are left out, and that is said", async () => {
   expect(payload["values"]).toBeNull();
 });
 
-test("what is far too large is not even stored with the delivery", async () => {
+test("far too large values are not even stored with the delivery", async () => {
   const { run_id: runId } = await api.aRun(await api.aThread(), {
     ...COUNT,
     input: saying("x".repeat(6_010_000)),
@@ -358,7 +358,7 @@ test("what is far too large is not even stored with the delivery", async () => {
   expect(await query(server, text, [runId])).toEqual([{ kwargs: null, config: {} }]);
 });
 
-test("a path of this server is requested as anybody would request it, without the configured headers", async () => {
+test("a path of this server is requested like any other, without the configured headers", async () => {
   const { run_id: runId } = await api.aRun(await api.aThread(), { ...COUNT, webhook: "/runs/search" });
   await untilDelivered(runId);
   const { run_id: nowhere } = await api.aRun(await api.aThread(), { ...COUNT, webhook: "/nowhere" });

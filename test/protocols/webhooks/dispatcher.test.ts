@@ -4,7 +4,7 @@ import { createDispatcher, type DispatcherParts } from "../../../src/engine/outb
 import { eventually } from "../../helpers/conditions.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/** How the courier goes about it, whatever lies in the outbox. What it does on a server: delivery.test.ts. */
+/** The dispatcher's own behaviour, with any outbox. delivery.test.ts tests it on a server. */
 
 type Deliveries = DispatcherParts["deliveries"];
 const aCourier = (deliveries: Pick<Deliveries, "claim"> & Partial<Deliveries>) =>
@@ -29,7 +29,7 @@ const held = (runId: string) => ({
   failures: 3,
 });
 
-test("a courier that is closed claims nothing more, though more is due all the time", async () => {
+test("a closed dispatcher claims nothing more, although more is due all the time", async () => {
   let claims = 0;
   const dispatcher = aCourier({
     async claim() {
@@ -43,14 +43,14 @@ test("a courier that is closed claims nothing more, though more is due all the t
   const closing = dispatcher.close();
   const atClose = claims;
   await closing;
-  // The one that was under way.
+  // The claim that was running.
   expect(claims).toBeLessThanOrEqual(atClose + 1);
 });
 
 test.each([
   [new EncryptionError("What is stored was changed."), "What is stored was changed."],
   [new TypeError("a secret of ours"), "The server failed to make the request; its log says why."],
-])("what can't be made is stored as a failure, and comes back as late as others: %s", async (fault, told) => {
+])("an impossible request is stored as a failure, and retried as late as others: %s", async (fault, told) => {
   const failures: Parameters<Deliveries["failed"]>[] = [];
   const due = [held("run")];
   const dispatcher = aCourier({
@@ -70,6 +70,6 @@ test.each([
       expect.objectContaining({ reason: told, status: null }),
     ],
   ]);
-  // Behind three failures.
+  // After three failures.
   expect(failures[0]?.[1].pauseSeconds).toBeGreaterThanOrEqual(40);
 });

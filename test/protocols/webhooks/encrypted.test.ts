@@ -7,7 +7,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { startReceiver } from "./receiver.ts";
 
-test("where what is stored is encrypted, the outbox is, too, and the receiver reads all of it", async () => {
+test("with encryption, the outbox is encrypted, too, and the receiver reads all of it", async () => {
   const receiver = await startReceiver();
   const server = await startTestServer({
     encryptionKeys: TEST_KEYS,
@@ -25,7 +25,7 @@ test("where what is stored is encrypted, the outbox is, too, and the receiver re
       const fields = { assistant_id, input: saying(canary), context: { said: canary } };
       await api.aRun(await api.aThread(), { ...fields, webhook: webhooks[index] });
     }
-    await eventually("both are told", () => receiver.received.length === 2);
+    await eventually("both are received", () => receiver.received.length === 2);
     expect(receiver.received.map(({ path }) => path).sort()).toEqual([
       `/hook?token=${canary}`,
       `/other/${canary}`,
@@ -40,7 +40,7 @@ test("where what is stored is encrypted, the outbox is, too, and the receiver re
       "select receiver from threadloom.webhook_deliveries order by run_id",
     );
     const [first] = receivers;
-    // Deliveries to one host share its places; those to this server's own routes are known without the key.
+    // Deliveries to one host share its places; those to this server's own routes are recognised without the key.
     expect(receivers).toEqual([first, first, { receiver: "" }]);
     expect(first?.receiver).toMatch(/^[0-9a-f]{32}$/);
     const [stored] = await query<{ text: string }>(
@@ -61,14 +61,14 @@ test("where what is stored is encrypted, the outbox is, too, and the receiver re
   }
 });
 
-test("why a try failed, which may name the host, is stored encrypted, too, and shown", async () => {
+test("the reason of a failed try, which may name the host, is stored encrypted and shown", async () => {
   const server = await startTestServer({
     encryptionKeys: TEST_KEYS,
     projectKeys: { webhooks: { url: { disable_private_ips: false } } },
   });
   try {
     const api = apiOf(server);
-    // Nobody listens there, or its address is refused: both are told.
+    // The address has no listener, or is refused: both reasons are shown.
     const { run_id: runId } = await api.aRun(await api.aThread(), {
       assistant_id: "counter",
       input: saying("hello"),

@@ -25,7 +25,7 @@ const states = (runIds: readonly string[]): Promise<{ state: string; failures: n
     [runIds],
   );
 
-test("a run of a thread is told while another's is tried again, and each run's tries come in their order", async () => {
+test("a thread's run is delivered while another one's is retried, and each run's tries come in order", async () => {
   const threadId = await api.aThread();
   const fields = { assistant_id: "counter", input: saying("hello") };
   const aRun = async (path: string): Promise<string> => {
@@ -35,17 +35,17 @@ test("a run of a thread is told while another's is tried again, and each run's t
   };
   receiver.answer(({ path }, response) => response.writeHead(path === "/first" ? 503 : 204).end());
   const runIds = [await aRun("/first"), await aRun("/second"), await aRun("/third")];
-  await eventually("the others are told", async () => {
+  await eventually("the others are received", async () => {
     const [first, second, third] = await states(runIds);
     return first?.failures === 1 && second?.state === "delivered" && third?.state === "delivered";
   });
   receiver.answer(undefined);
   await query(server, "update threadloom.webhook_deliveries set due_at = now() where state = 'pending'");
-  await eventually("all are told", async () =>
+  await eventually("all are received", async () =>
     (await states(runIds)).every(({ state }) => state === "delivered"),
   );
 
-  // Who wants them in the order of the ends has `run_ended_at`; within a run the times of the tries rise.
+  // Receivers can order runs by `run_ended_at`; within a run the times of the tries rise.
   const ends = receiver
     .payloads()
     .sort((a, b) => String(a["run_ended_at"]).localeCompare(String(b["run_ended_at"])));

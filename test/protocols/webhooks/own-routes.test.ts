@@ -24,7 +24,7 @@ const withServer = async (
   }
 };
 
-test("a caller who names a path of this server does not act as who has a key among the configured headers", async () => {
+test("a caller who names a path of this server can't use a key from the configured headers", async () => {
   const receiver = await startReceiver();
   const options = {
     apiKeys: [CALLERS, OPERATORS],
@@ -43,7 +43,7 @@ test("a caller who names a path of this server does not act as who has a key amo
       return ((await answer.json()) as { run_id: string }).run_id;
     };
     await createRun(`${receiver.url}/hook`);
-    await eventually("somebody else is sent the headers", () => receiver.received.length === 1);
+    await eventually("another receiver gets the headers", () => receiver.received.length === 1);
     expect(receiver.received[0]?.headers["x-api-key"]).toBe(OPERATORS);
 
     const runId = await createRun("/threads");
@@ -59,7 +59,7 @@ test("a caller who names a path of this server does not act as who has a key amo
   }).finally(() => receiver.close());
 });
 
-describe("behind something that checks access", () => {
+describe("with an access check in front of the server", () => {
   const behind = { host: "127.0.0.1", unsafeNoAuth: true };
   const aRun = async (server: TestServer, webhook: string) => {
     const api = apiOf(server);
@@ -75,7 +75,7 @@ describe("behind something that checks access", () => {
       );
       return row?.last_status ?? undefined;
     });
-  /** The path by which a user would write to the state of somebody else's thread. */
+  /** The path by which a user would write to the state of another user's thread. */
   const stateOf = async (server: TestServer) => {
     const api = apiOf(server);
     const threadId = await api.aThread();
@@ -83,7 +83,7 @@ describe("behind something that checks access", () => {
     return { threadId, path: `/threads/${threadId}/state` };
   };
 
-  test("a webhook names no route of the server, whose requests would go round it", async () => {
+  test("a webhook can't name a route of the server, because its request would bypass the check", async () => {
     await withServer(behind, async (server) => {
       const { path } = await stateOf(server);
       const { status, body } = await aRun(server, path);
@@ -91,7 +91,7 @@ describe("behind something that checks access", () => {
     });
   });
 
-  test("it may name those of the project's own application, and still none of the API", async () => {
+  test("a webhook may name routes of the project's own application, but none of the API", async () => {
     await withServer({ ...behind, projectKeys: { http: { app: APP } } }, async (server) => {
       const { threadId, path } = await stateOf(server);
       const before = await apiOf(server).state(threadId);
@@ -105,7 +105,7 @@ describe("behind something that checks access", () => {
     });
   });
 
-  test("it may name all of them where loopback was allowed", async () => {
+  test("a webhook may name all routes if loopback was allowed", async () => {
     const projectKeys = { webhooks: { url: { disable_loopback: false } } };
     await withServer({ ...behind, projectKeys }, async (server) => {
       const { body } = await aRun(server, "/threads/search");
@@ -114,7 +114,7 @@ describe("behind something that checks access", () => {
   });
 });
 
-test("the start warns of headers with secrets that may be sent anywhere, and of no others", async () => {
+test("the start warns of secret headers that may be sent anywhere, and of no others", async () => {
   const warnings = async (webhooks: JsonObject): Promise<string[]> => {
     const found: string[] = [];
     const options = { projectKeys: { webhooks }, environment: { LG_WEBHOOK_TOKEN: "the token" } };

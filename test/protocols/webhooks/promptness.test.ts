@@ -19,12 +19,12 @@ afterAll(async () => {
 });
 
 const TIMES = 9;
-/** Less than half of what a look every two seconds takes, in one try in fifty. */
+/** With a poll every two seconds, the median of nine tries would be below this once in fifty tests. */
 const AT_ONCE_MS = 400;
 const TRIES = 4;
 const LONG = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
 
-/** Ends a run that has a webhook; answers its id. */
+/** Ends a run that has a webhook; returns its id. */
 type Ending = (webhook: string) => Promise<string>;
 
 const running = async (webhook: string): Promise<{ threadId: string; runId: string }> => {
@@ -59,8 +59,8 @@ const ENDINGS: Record<string, Ending> = {
   },
 };
 
-// A server that has nothing else to do looks every two seconds: half of the first tries would begin after a second.
-test.each(Object.entries(ENDINGS))("the receiver is asked at once after a run %s", async (_, end) => {
+// An idle server polls every two seconds, so half of the first tries would begin after one second.
+test.each(Object.entries(ENDINGS))("the receiver is called at once after a run %s", async (_, end) => {
   const medianMs = async (): Promise<number> => {
     const runIds: string[] = [];
     for (let time = 0; time < TIMES; time++) runIds.push(await end(receiver.url));

@@ -8,10 +8,10 @@ export interface Received {
   body: string;
 }
 
-/** What answers; undefined: 204. */
+/** The receiver's answer; undefined: 204. */
 export type Answering = (received: Received, response: ServerResponse) => void;
 
-/** Somebody who is told of runs, on this machine. */
+/** A webhook receiver on this machine. */
 export const startReceiver = async (answering?: Answering, host = "127.0.0.1") => {
   const received: Received[] = [];
   const state = { answering, connections: 0 };
@@ -40,7 +40,7 @@ export const startReceiver = async (answering?: Answering, host = "127.0.0.1") =
     get connections() {
       return state.connections;
     },
-    /** Answers like this from now on. */
+    /** Sets the answer from now on. */
     answer(next: Answering | undefined): void {
       state.answering = next;
     },

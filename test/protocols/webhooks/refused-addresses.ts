@@ -1,4 +1,4 @@
-/** Private ones, which a configuration may allow. */
+/** Private addresses, which a configuration may allow. */
 export const PRIVATE = [
   "http://10.0.0.1/",
   "http://10.1/",
@@ -10,7 +10,7 @@ export const PRIVATE = [
   "http://[fc00::1]/",
 ];
 
-/** Loopback, link-local, of the host, or of nobody, in every spelling that an address knows. */
+/** Loopback, link-local, host and unassigned addresses, in every spelling. */
 export const NEVER_PRIVATE = [
   "http://127.0.0.1/",
   "http://127.1/",

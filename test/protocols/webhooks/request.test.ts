@@ -8,7 +8,7 @@ import { post, type Post, type PostResult } from "../../../src/protocols/webhook
 import { startReceiver, type Receiver } from "./receiver.ts";
 import { REFUSED } from "./refused-addresses.ts";
 
-/** Requests to what somebody else names. `refused` listens where none of them must arrive. */
+/** Requests to addresses that users name. `refused` listens where no request may arrive. */
 
 const configOf = (webhooks: object) => webhookConfigOf(webhooksSchema.parse(webhooks), false);
 const USUAL = configOf({});
@@ -38,7 +38,7 @@ const asking = (url: string, options: Partial<Post> = {}): Promise<PostResult> =
   });
 const allowing = { refusalOf: (address: string) => refusalOf(address, LOOPBACK) };
 
-test("nothing is connected to an address that is refused, however it is spelled", async () => {
+test("no connection is made to a refused address, however it is spelled", async () => {
   const results = await Promise.all(
     REFUSED.filter((url) => !/localhost/i.test(url)).map((url) => {
       const there = new URL(url);
@@ -58,20 +58,23 @@ test.each([
   ["169.254.169.254", 4],
   ["fe80::1%eth0", 6],
   ["10.0.0.1", 4],
-] as const)("nor to a name that stands for %s, alone or beside a public one", async (address, family) => {
-  const found: ResolvedAddress = { address, family };
-  for (const answer of [[found], [ELSEWHERE, found], [found, ELSEWHERE]]) {
-    const result = await asking(`http://rebound.example:${receiver.port}/`, {
-      resolveName: () => Promise.resolve(answer),
-    });
-    expect(result).toMatchObject({
-      reason: expect.stringContaining("'rebound.example' stands for") as string,
-    });
-  }
-  expect(receiver.connections).toBe(0);
-});
+] as const)(
+  "no connection is made to a name that stands for %s, alone or beside a public one",
+  async (address, family) => {
+    const found: ResolvedAddress = { address, family };
+    for (const answer of [[found], [ELSEWHERE, found], [found, ELSEWHERE]]) {
+      const result = await asking(`http://rebound.example:${receiver.port}/`, {
+        resolveName: () => Promise.resolve(answer),
+      });
+      expect(result).toMatchObject({
+        reason: expect.stringContaining("'rebound.example' stands for") as string,
+      });
+    }
+    expect(receiver.connections).toBe(0);
+  },
+);
 
-test("a name that changes its answer is asked once, and what it said then is called", async () => {
+test("a name that changes its answer is resolved once, and that address is called", async () => {
   let asked = 0;
   const resolveName: ResolveName = () => {
     asked += 1;
@@ -83,7 +86,7 @@ test("a name that changes its answer is asked once, and what it said then is cal
   expect(receiver.connections).toBe(0);
 });
 
-test("a name that is not known, and one whose server hangs, are told in our own words", async () => {
+test("an unknown name, and one whose server hangs, cause the server's own error texts", async () => {
   const unknown = Object.assign(new Error("queryA ENOTFOUND"), { code: "ENOTFOUND" });
   expect(await asking("http://unknown.example/", { resolveName: () => Promise.reject(unknown) })).toEqual({
     kind: "unanswered",
@@ -96,7 +99,7 @@ test("a name that is not known, and one whose server hangs, are told in our own 
   });
 });
 
-test("where it is allowed, a name is called", async () => {
+test("an allowed name is called", async () => {
   const resolveName: ResolveName = () => Promise.resolve([HERE]);
   const result = await asking(`http://here.example:${receiver.port}/hook`, { ...allowing, resolveName });
   expect(result).toEqual({ kind: "answered", status: 204, retryAfter: undefined });
@@ -106,7 +109,7 @@ test("where it is allowed, a name is called", async () => {
   });
 });
 
-/** Somebody who speaks no HTTP. */
+/** A server that does not speak HTTP. */
 const startRaw = async (speak: (write: (text: string) => void) => void) => {
   const server = createServer((socket) => {
     socket.on("error", () => undefined);
@@ -141,14 +144,14 @@ test.each([
       write("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
     "no HTTP",
   ],
-] as const)("a receiver that %s is an unanswered request", async (_, speak, reason) => {
+] as const)("a receiver that %s counts as an unanswered request", async (_, speak, reason) => {
   const { server, url } = await startRaw(speak);
   const result = await asking(url, { ...allowing, timeoutMs: 300 });
   expect(result).toMatchObject({ kind: "unanswered", reason: expect.stringContaining(reason) as string });
   server.close();
 });
 
-test("an answer whose body hangs is an answer; a stop ends the request", async () => {
+test("an answer whose body hangs counts as an answer; a stop ends the request", async () => {
   const slow = await startRaw((write) => write("HTTP/1.1 201 Created\r\ncontent-length: 10\r\n\r\nab"));
   const result = await asking(slow.url, { ...allowing, timeoutMs: 200 });
   expect(result).toMatchObject({ kind: "answered", status: 201 });

@@ -6,7 +6,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { startReceiver, type Receiver } from "./receiver.ts";
 
-/** Who sees what was told of runs whose threads are gone, where a project's `Auth` tells users apart. */
+/** Who sees the deliveries of runs whose threads are gone, if a project's `Auth` distinguishes users. */
 
 const KEY = "canary-51d0-operators";
 let server: TestServer;
@@ -48,11 +48,11 @@ const aRun = async (who: Who, path = "/runs"): Promise<string> => {
   const webhook = `${receiver.url}/hook`;
   const { body } = await send(who, "POST", path, { assistant_id: "who", input: {}, webhook });
   const { run_id: runId } = body as { run_id: string };
-  await eventually(`${runId} to be told`, () => isDelivered(runId));
+  await eventually(`the delivery of ${runId}`, () => isDelivered(runId));
   return runId;
 };
 
-test("a user finds, reads and replays the deliveries of runs without a thread, and nobody else's", async () => {
+test("a user finds, reads and replays deliveries of own runs without a thread, and no other user's", async () => {
   const hers = await aRun("alice");
   const his = await aRun("bob");
   expect(await deliveriesOf("alice")).toEqual([hers]);
@@ -73,7 +73,7 @@ test("a user finds, reads and replays the deliveries of runs without a thread, a
   expect(again.map(({ headers }) => headers["webhook-id"])).toEqual([hers]);
 });
 
-test("while the thread is there its owner alone sees them, though another's run it was", async () => {
+test("while the thread exists only its owner sees them, even if another user created the run", async () => {
   const { body } = await send("alice", "POST", "/threads", {});
   const { thread_id: threadId } = body as { thread_id: string };
   const runId = await aRun("alice", `/threads/${threadId}/runs`);

@@ -11,7 +11,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 
-/** Who is allowed to be told by TLS: a server in a process of its own, which trusts one authority more. */
+/** Trusted TLS receivers: a server in a process of its own, which trusts one more authority. */
 
 let database: FreshDatabase;
 let bench: Bench;
@@ -32,7 +32,7 @@ const openssl = async (...parameters: string[]): Promise<void> => {
 };
 const EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-batch"];
 
-/** An authority that signs by itself; `name`.pem is its certificate. */
+/** A self-signed authority; `name`.pem is its certificate. */
 const anAuthority = async (name: string): Promise<void> => {
   const usage = ["-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign"];
   const files = ["-keyout", `${name}.key`, "-out", `${name}.pem`];
@@ -51,7 +51,7 @@ const aCertificate = async (authority: string, host: string): Promise<{ key: str
   return { key: await read("key"), cert: await read("pem") };
 };
 
-test("a receiver is told by TLS if its certificate is of an authority that the server trusts, and tried again until then", async () => {
+test("a receiver gets webhooks over TLS if the server trusts its certificate's authority, and they are retried until then", async () => {
   await anAuthority("trusted");
   await anAuthority("stranger");
   const good = await aCertificate("trusted", "IP:127.0.0.1");

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createTries, LATE_ANSWER, type SendResult } from "../../../src/engine/outbox/tries.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/** What the log and the metrics say of tries to deliver webhooks. */
+/** The log lines and metrics of tries to deliver webhooks. */
 
 const failed = (status: number | null, reason: string): SendResult => ({ kind: "failed", status, reason });
 const delivered: SendResult = { kind: "delivered", status: 200 };
@@ -17,7 +17,7 @@ const aLog = () => {
   return { tries: createTries(logger), told };
 };
 
-test("a receiver is named when it begins to fail, and when it is back", () => {
+test("a receiver is named when it begins to fail, and when it recovers", () => {
   const { tries, told } = aLog();
   for (let count = 0; count < 3; count += 1)
     tries.note("a.example", failed(500, "The receiver answered 500."));
@@ -34,7 +34,7 @@ test("a receiver is named when it begins to fail, and when it is back", () => {
   });
 });
 
-test("tries are counted by what they came to", () => {
+test("tries are counted by result", () => {
   const { tries } = aLog();
   tries.note("a", delivered);
   tries.note("a", failed(410, "The receiver answered 410."));
@@ -51,7 +51,7 @@ test("tries are counted by what they came to", () => {
   });
 });
 
-test("thousands of receivers write no thousands of lines", () => {
+test("thousands of receivers do not write thousands of lines", () => {
   const { tries, told } = aLog();
   for (let count = 0; count < 3_000; count += 1) tries.note(`${count}.example`, failed(null, LATE_ANSWER));
   expect(told()).toHaveLength(60);

@@ -4,7 +4,7 @@ import { refusalOf } from "../../../src/protocols/webhooks/addresses.ts";
 import { NEVER_PRIVATE, PRIVATE, REFUSED } from "./refused-addresses.ts";
 import { ownRouteOf, webhookRefusal } from "../../../src/protocols/webhooks/url-rules.ts";
 
-/** Which webhooks a run may name. What names stand for is looked at when they are called: request.test.ts. */
+/** The webhook addresses that a run may name. Names are resolved when they are called: request.test.ts. */
 
 const configOf = (webhooks: object) => webhookConfigOf(webhooksSchema.parse(webhooks), false);
 const USUAL = configOf({});
@@ -14,11 +14,11 @@ test.each(REFUSED)("%s is refused", (url) => {
   expect(webhookRefusal(url, USUAL)).toMatch(/^names /);
 });
 
-test.each(NEVER_PRIVATE)("%s is refused where private addresses are allowed, too", (url) => {
+test.each(NEVER_PRIVATE)("%s is refused even if private addresses are allowed", (url) => {
   expect(webhookRefusal(url, withRules({ disable_private_ips: false }))).toMatch(/^names /);
 });
 
-test.each(PRIVATE)("%s is private: it may be allowed", (url) => {
+test.each(PRIVATE)("%s is private and may be allowed", (url) => {
   expect(webhookRefusal(url, withRules({ disable_private_ips: false }))).toBeUndefined();
 });
 
@@ -38,7 +38,7 @@ test.each([
   "hook",
   "../hook",
   "example.com/hook",
-])("%s is no address of a receiver", (url) => {
+])("%s is not an address of a receiver", (url) => {
   expect(webhookRefusal(url, USUAL)).toMatch(/^must be an http or https address/);
 });
 
@@ -62,7 +62,7 @@ describe("webhooks.url", () => {
     expect(webhookRefusal("https://example.com/", rules)).toBeUndefined();
   });
 
-  test("allowed_domains takes names, and with *. those below one, but not that one", () => {
+  test("allowed_domains accepts names, and with *. their subdomains, but not the name itself", () => {
     const rules = withRules({ allowed_domains: ["Hooks.example.com", "*.corp.example"] });
     for (const name of ["hooks.example.com", "HOOKS.example.com.", "a.corp.example", "a.b.corp.example"])
       expect(webhookRefusal(`https://${name}/`, rules)).toBeUndefined();
@@ -70,13 +70,13 @@ describe("webhooks.url", () => {
       expect(webhookRefusal(`https://${name}/`, rules)).toContain("allowed_domains");
   });
 
-  test("a name that is allowed does not make its address so", () => {
+  test("an allowed name does not allow its address", () => {
     const rules = withRules({ allowed_domains: ["127.0.0.1", "localhost"] });
     expect(webhookRefusal("http://127.0.0.1/", rules)).toContain("a loopback address");
     expect(webhookRefusal("http://localhost/", rules)).toContain("this machine");
   });
 
-  test("allowed_ports takes the usual ones into account", () => {
+  test("allowed_ports considers default ports", () => {
     const rules = withRules({ allowed_ports: [443, 8443] });
     expect(webhookRefusal("https://example.com/", rules)).toBeUndefined();
     expect(webhookRefusal("http://example.com:8443/", rules)).toBeUndefined();
@@ -110,13 +110,13 @@ describe("webhooks.url", () => {
   });
 });
 
-test("an address of a zone, and what is none, is refused", () => {
+test("an address with a zone, and an invalid one, are refused", () => {
   expect(refusalOf("fe80::1%eth0", USUAL)).toBe("a link-local address");
   expect(refusalOf("example.com", USUAL)).toBe("no address");
   expect(refusalOf("", USUAL)).toBe("no address");
 });
 
-test("a path of this server keeps its query and loses what no request has", () => {
+test("a path of this server keeps its query and loses the parts that requests don't have", () => {
   expect(ownRouteOf("/a/../hook?x=1#part")).toBe("/hook?x=1");
   expect(ownRouteOf("//evil.example/hook")).toBeUndefined();
 });
@@ -125,7 +125,7 @@ describe("webhooks.headers", () => {
   const headersOf = (headers: object, environment: Record<string, string>, prefix?: string) =>
     webhookHeaders(configOf({ headers, env_prefix: prefix }), environment);
 
-  test("take variables with the prefix", () => {
+  test("may contain variables with the prefix", () => {
     expect(
       headersOf(
         { "X-A": "a ${{ env.LG_WEBHOOK_A }}-${{env.LG_WEBHOOK_B}}" },
@@ -135,7 +135,7 @@ describe("webhooks.headers", () => {
     expect(headersOf({ "X-A": "${{ env.MY_A }}" }, { MY_A: "$&1" }, "MY_")).toEqual({ "X-A": "$&1" });
   });
 
-  test("name no other, none that is missing, and nothing else", () => {
+  test("may contain no other variable, no missing one, and nothing else in braces", () => {
     const environment = { SECRET: "s", LG_WEBHOOK_LINES: "a\r\nb: c" };
     expect(() => headersOf({ A: "${{ env.SECRET }}" }, environment)).toThrow(/with the prefix LG_WEBHOOK_/);
     expect(() => headersOf({ A: "${{ env.LG_WEBHOOK_NO }}" }, environment)).toThrow(/is not set/);
@@ -144,7 +144,7 @@ describe("webhooks.headers", () => {
   });
 
   test.each(["webhook-id", "Webhook-Signature", "Content-Length", "host", "a b", ""])(
-    "of the server itself, or no header at all: '%s'",
+    "may not be the server's own, or invalid: '%s'",
     (name) => {
       expect(() => headersOf({ [name]: "x" }, {})).toThrow(/header/);
     },

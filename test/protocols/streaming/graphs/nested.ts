@@ -1,4 +1,4 @@
-/** A question two graphs deep: `outer`, within it `inner`, and the node `ask` of that. */
+/** A question two graphs deep: in the node `ask` of `inner`, which is in `outer`. */
 import { Annotation, interrupt, START, StateGraph } from "@langchain/langgraph";
 
 const State = Annotation.Root({ text: Annotation<string>() });

@@ -1,4 +1,4 @@
-/** A graph that is compiled with transformers: one tells which nodes have returned, and keeps tasks from clients. */
+/** A graph compiled with transformers: one emits the nodes that have returned, and hides tasks from clients. */
 import { Annotation, START, StateGraph, StreamChannel, type StreamTransformer } from "@langchain/langgraph";
 
 const State = Annotation.Root({ text: Annotation<string>() });
