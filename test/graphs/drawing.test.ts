@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { EXAMPLES, load, loadConfig } from "./helpers.ts";
 
 describe("the drawing of a graph", () => {
-  it("holds its nodes and edges, conditional ones marked", async () => {
+  it("contains its nodes and edges, with conditional ones marked", async () => {
     const graphs = await loadConfig(EXAMPLES);
     const { nodes, edges } = await graphs.drawing("agent");
     expect(nodes.map(({ id }) => id)).toEqual(["__start__", "agent", "tools", "__end__"]);
@@ -15,7 +15,7 @@ describe("the drawing of a graph", () => {
     expect(edges).toContainEqual({ source: "agent", target: "tools", conditional: true });
   });
 
-  it("has edges of four keys only, whatever is drawn", async () => {
+  it("has edges of only four keys, for any graph", async () => {
     const graphs = await loadConfig(EXAMPLES);
     for (const id of graphs.ids) {
       for (const edge of (await graphs.drawing(id, true)).edges) {
@@ -25,7 +25,7 @@ describe("the drawing of a graph", () => {
     }
   });
 
-  it("opens subgraphs as deep as asked", async () => {
+  it("opens subgraphs to the requested depth", async () => {
     const graphs = await load({ nested: "forms/nested.ts:graph" });
     const ids = async (xray: boolean | number) =>
       (await graphs.drawing("nested", xray)).nodes.map(({ id }) => id);
@@ -36,7 +36,7 @@ describe("the drawing of a graph", () => {
     expect(await ids(true)).toEqual(await ids(2));
   });
 
-  it("carries the metadata of nodes", async () => {
+  it("contains the metadata of nodes", async () => {
     const graphs = await load({ nested: "forms/nested.ts:graph" });
     const { nodes } = await graphs.drawing("nested");
     expect(nodes.find(({ id }) => id === "middle")).toMatchObject({ metadata: { colour: "blue" } });
@@ -66,7 +66,7 @@ describe("the subgraphs of a graph", () => {
     });
   });
 
-  it("of one namespace are that one alone, with or without recurse", async () => {
+  it("of one namespace are only that one, with or without recurse", async () => {
     const graphs = await load({ nested: "forms/nested.ts:graph" });
     expect(Object.keys(await graphs.subgraphs("nested", "middle"))).toEqual(["middle"]);
     expect(Object.keys(await graphs.subgraphs("nested", "middle|inner", true))).toEqual(["middle|inner"]);
@@ -74,7 +74,7 @@ describe("the subgraphs of a graph", () => {
     expect(await graphs.subgraphs("nested", "nowhere", true)).toEqual({});
   });
 
-  it("are none for a graph without any", async () => {
+  it("are empty for a graph without any", async () => {
     const graphs = await loadConfig(EXAMPLES);
     expect(await graphs.subgraphs("agent", undefined, true)).toEqual({});
     expect(Object.keys(await graphs.subgraphs("research"))).toEqual(["investigate"]);

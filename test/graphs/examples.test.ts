@@ -49,7 +49,7 @@ describe("the example agent, without a key", () => {
     expect(text).toContain(answer);
   });
 
-  it("calls two tools at once for a question that asks for both", async () => {
+  it("calls two tools at once for a question that needs both", async () => {
     const graph = await example("agent");
     await graph.invoke(ask("What is 2 + 3 and what's the weather in Rome?"), thread);
     const { messages } = await stateOf(graph);
@@ -57,7 +57,7 @@ describe("the example agent, without a key", () => {
     expect(messages.at(-1)?.text).toMatch(/in Rome.*2 \+ 3 = 5/);
   });
 
-  it("answers a failing tool with what went wrong", async () => {
+  it("answers a failing tool with its error", async () => {
     const graph = await example("agent");
     await graph.invoke(ask("what is 1 / 0"), thread);
     expect(await lastText(graph)).toContain("divides by zero");
@@ -89,13 +89,13 @@ describe("the example agent, without a key", () => {
     ).toMatch(/tools/);
   });
 
-  it("answers offline too when a provider is named whose key is not set", async () => {
+  it("answers offline, too, if the key of a named provider is not set", async () => {
     const graph = await example("agent");
     await graph.invoke(ask("Hi"), { ...thread, context: { model_name: "mistralai:any" } });
     expect(await lastText(graph)).toContain('You said: "Hi"');
   });
 
-  it("streams token by token, under the ids that its messages have in the state", async () => {
+  it("streams token by token, with the ids of the messages in the state", async () => {
     const graph = await example("agent");
     const streamed = new Map<string, string[]>();
     const nodes: string[] = [];
@@ -152,7 +152,7 @@ describe("the approval example", () => {
     ["an edit", { decision: "edit", text: "Dear Ada, done." }, "sent", /^Sent: Dear Ada, done\.$/],
     ["a bare text", "Dear Ada, done.", "sent", /^Sent: Dear Ada, done\.$/],
     ["reject", { decision: "reject", reason: "rude" }, "rejected", /nothing was sent/],
-  ])("goes on with %s", async (_name, resume, status, text) => {
+  ])("continues with %s", async (_name, resume, status, text) => {
     const graph = await example("approval");
     await draftOf(graph);
     await graph.invoke(new Command({ resume }), thread);
@@ -161,7 +161,7 @@ describe("the approval example", () => {
     expect((await graph.getState(thread)).next).toEqual([]);
   });
 
-  it("goes on with an answer to the interrupt of that id", async () => {
+  it("continues with an answer to the interrupt of that id", async () => {
     const graph = await example("approval");
     await draftOf(graph);
     const id = (await graph.getState(thread)).tasks[0]?.interrupts[0]?.id ?? "";
@@ -169,7 +169,7 @@ describe("the approval example", () => {
     expect(await stateOf(graph)).toMatchObject({ status: "rejected" });
   });
 
-  it("asks again after an answer that is no decision", async () => {
+  it("asks again after an answer that is not a decision", async () => {
     const graph = await example("approval");
     await draftOf(graph);
     await graph.invoke(new Command({ resume: { decision: "perhaps" } }), thread);
@@ -189,7 +189,7 @@ describe("the approval example", () => {
 });
 
 describe("the research example", () => {
-  it("works on its questions in parallel subgraphs and puts the findings together", async () => {
+  it("works on its questions in parallel subgraphs and combines the findings", async () => {
     const graph = await example("research");
     const seen: [string, string][] = [];
     for await (const [namespace, update] of (await graph.stream(ask("otters"), {
@@ -201,7 +201,7 @@ describe("the research example", () => {
     }
     expect(seen[0]).toEqual(["", "plan"]);
     const branches = seen.slice(1, -1);
-    // All three have searched before the first has read: they run at the same time.
+    // All three have searched before the first has read, so they run at the same time.
     expect(branches.slice(0, 3)).toEqual(Array(3).fill(["investigate", "search"]));
     expect(branches.filter(([, node]) => node === "read")).toHaveLength(3);
     expect(seen.at(-1)).toEqual(["", "report"]);
@@ -214,7 +214,7 @@ describe("the research example", () => {
     expect((await lastText(graph)).split("\n")).toHaveLength(4);
   });
 
-  it("starts afresh with the next topic of the thread", async () => {
+  it("starts again with the next topic of the thread", async () => {
     const graph = await example("research");
     await graph.invoke(ask("otters"), thread);
     await graph.invoke(ask("beavers"), thread);

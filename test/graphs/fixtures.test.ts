@@ -4,7 +4,7 @@ import type { GraphRunOptions, RunnableGraph } from "../../src/graphs/runnable-g
 import { eventually } from "../helpers/conditions.ts";
 import { failure, FIXTURES, loadConfig } from "./helpers.ts";
 
-/** What other tests and the benchmarks rely on in the fixture graphs. */
+/** Properties of the fixture graphs that other tests and the benchmarks rely on. */
 const thread: GraphRunOptions = { configurable: { thread_id: "t" } };
 
 async function fixture(id: string): Promise<RunnableGraph> {
@@ -33,7 +33,7 @@ describe("the fixture graphs", () => {
     expect(result).toMatchObject({ steps: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] });
   });
 
-  it("sleep takes its time from input or context, tells of it, and ends at once when aborted", async () => {
+  it("sleep takes its time from input or context, reports it, and ends at once when aborted", async () => {
     const graph = await fixture("sleep");
     const custom: GraphRunOptions = { streamMode: "custom" };
     expect(await collect(graph, { milliseconds: 120 }, custom)).toEqual([
@@ -54,7 +54,7 @@ describe("the fixture graphs", () => {
     expect((await sleeping).name).toBe("AbortError");
   });
 
-  it("custom-events sends as many events as the input says", async () => {
+  it("custom-events sends as many events as the input asks for", async () => {
     const events = await collect(await fixture("custom-events"), { count: 130 }, { streamMode: "custom" });
     expect(events).toEqual(Array.from({ length: 130 }, (_, index) => ({ index })));
   });
@@ -71,13 +71,13 @@ describe("the fixture graphs", () => {
     expect(await graph.invoke({}, thread)).toMatchObject({ count: 2 });
   });
 
-  it("tokens streams as many tokens as the input says", async () => {
+  it("tokens streams as many tokens as the input asks for", async () => {
     const chunks = await collect(await fixture("tokens"), { tokens: 30 }, { streamMode: "messages" });
     expect(chunks).toHaveLength(30);
     expect(new Set(chunks.map((chunk) => (chunk as [{ id: string }])[0].id)).size).toBe(1);
   });
 
-  it("stubborn sleeps without a look at the signal, and goes on to its second node", async () => {
+  it("stubborn sleeps without checking the signal, and continues to its second node", async () => {
     const chunks = await collect(await fixture("stubborn"), { milliseconds: 1 }, { streamMode: "custom" });
     expect(chunks).toEqual([{ ignoring: true }, { ignored: true }]);
     const graph = await fixture("stubborn");
@@ -86,7 +86,7 @@ describe("the fixture graphs", () => {
     });
   });
 
-  it("blocking holds up the whole event loop", async () => {
+  it("blocking blocks the whole event loop", async () => {
     const graph = await fixture("blocking");
     let [longest, last] = [0, performance.now()];
     const counter = setInterval(() => {

@@ -10,7 +10,7 @@ export const FIXTURES = fileURLToPath(new URL("../fixtures/", import.meta.url));
 export const EXAMPLES = fileURLToPath(new URL("../../langgraph.json", import.meta.url));
 export const logger = createLogger({ level: "silent" });
 
-/** A file that is gone after the test; returns its path. */
+/** A file that is deleted after the test; returns its path. */
 export async function aFile(name: string, content: unknown): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "graphs-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

@@ -8,7 +8,7 @@ const schemasOf = async (path: string): Promise<GraphSchemas> =>
 /** The draft of each document. */
 const $schema = "http://json-schema.org/draft-07/schema#";
 
-/** What front ends look for in a key that holds messages. */
+/** The fields by which front ends recognise a key with messages. */
 const messages = expect.objectContaining({
   type: "array",
   langgraph_type: "messages",
@@ -26,14 +26,14 @@ describe("the JSON schemas of a graph", () => {
         messages,
         topic: { type: "string", description: "What it is about" },
         depth: expect.objectContaining({ type: "integer", minimum: 1, default: 2 }) as unknown,
-        // JSON schema has no word for a Date.
+        // JSON schema has no type for a Date.
         since: {},
         list: { type: "array", items: { type: "string" } },
       },
       required: ["topic", "list"],
     });
     expect(schemas.output_schema).toEqual(schemas.state_schema);
-    // An input may leave out any key, and the reducer of `list` takes one string at a time.
+    // An input may omit any key, and the reducer of `list` accepts one string at a time.
     expect(schemas.input_schema).toMatchObject({ properties: { messages, list: { type: "string" } } });
     expect(schemas.input_schema).not.toHaveProperty("required");
     expect(schemas.context_schema).toEqual({
@@ -64,7 +64,7 @@ describe("the JSON schemas of a graph", () => {
     expect(schemas.context_schema).toMatchObject({ properties: { model: { type: "string" } } });
   });
 
-  it("come from a StateSchema, and the references of a recursive type lead somewhere", async () => {
+  it("come from a StateSchema, and the references of a recursive type can be resolved", async () => {
     const { state_schema, input_schema } = await schemasOf("forms/states.ts:stateSchema");
     expect(state_schema).toMatchObject({
       properties: { messages, total: { type: "number", default: 0 } },
@@ -84,7 +84,7 @@ describe("the JSON schemas of a graph", () => {
     }
   });
 
-  it("come from the channels where the types exist in TypeScript only", async () => {
+  it("come from the channels if the types exist in TypeScript only", async () => {
     const schemas = await schemasOf("forms/states.ts:annotation");
     expect(schemas.state_schema).toEqual({
       $schema,
@@ -100,19 +100,19 @@ describe("the JSON schemas of a graph", () => {
     expect(schemas.context_schema).toEqual({ $schema, type: "object", properties: {} });
   });
 
-  it("name their draft, and are written in it, whatever draft the library of a schema prefers", async () => {
+  it("name their draft, and are valid in it, whatever draft a schema library prefers", async () => {
     const { input_schema, state_schema } = await schemasOf("forms/states.ts:pair");
     const pair = { type: "array", items: [{ type: "string" }, { type: "number" }] };
     expect(state_schema).toMatchObject({ $schema, properties: { pair } });
     expect(input_schema).toMatchObject({ $schema, properties: { pair } });
   });
 
-  it("know messages whose reducer was written by hand", async () => {
+  it("recognise messages whose reducer was written by hand", async () => {
     const { input_schema } = await schemasOf("forms/states.ts:handWritten");
     expect(input_schema).toEqual({ $schema, type: "object", properties: { messages } });
   });
 
-  it("of an agent hold its messages and its context", async () => {
+  it("of an agent contain its messages and its context", async () => {
     const schemas = await schemasOf("forms/agents.ts:agent");
     expect(schemas.input_schema).toMatchObject({ properties: { messages } });
     expect(schemas.output_schema).toMatchObject({ properties: { messages } });
@@ -120,7 +120,7 @@ describe("the JSON schemas of a graph", () => {
   });
 
   it.each(["forms/builders.ts:functional", "forms/factories.ts:factory", "forms/builders.ts:builder"])(
-    "have properties, whatever the form (%s)",
+    "have properties, for any form (%s)",
     async (path) => {
       const { graph_id: _, provisional: _none, ...schemas } = await schemasOf(path);
       expect(Object.keys(schemas)).toHaveLength(5);
@@ -128,7 +128,7 @@ describe("the JSON schemas of a graph", () => {
     },
   );
 
-  it("are JSON, and are made once", async () => {
+  it("are JSON, and are built once", async () => {
     const graphs = await load({ graph: "forms/states.ts:zod4" });
     const schemas = await graphs.schemas("graph");
     expect(JSON.parse(JSON.stringify(schemas))).toEqual(schemas);

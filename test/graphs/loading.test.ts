@@ -47,14 +47,14 @@ describe("the forms of a graph", () => {
     expect(messages.at(-1)?.text).toContain("2 + 3 = 5");
   });
 
-  it("what a factory throws reaches the run as it is", async () => {
+  it("an error of a factory reaches the run unchanged", async () => {
     const graphs = await load({ graph: "forms/factories.ts:failingFactory" });
     const error = await failure(graphs.resolve("graph"));
     expect(error).toBeInstanceOf(TypeError);
     expect(error.message).toBe("This tenant has no model.");
   });
 
-  it("a factory that can't build its graph can't be described either, and that is no fault of the server", async () => {
+  it("a factory that can't build its graph can't be described either, and that is no server error", async () => {
     const graphs = await load({ graph: "forms/factories.ts:failingFactory" });
     for (const ask of [graphs.schemas("graph"), graphs.drawing("graph"), graphs.subgraphs("graph")]) {
       expect(await failure(ask)).toMatchObject({
@@ -64,7 +64,7 @@ describe("the forms of a graph", () => {
     }
   });
 
-  it("a factory that returns no graph is told apart by its id", async () => {
+  it("a factory that returns no graph causes an error with its id", async () => {
     const graphs = await load({ empty: "forms/factories.ts:emptyFactory" });
     expect((await failure(graphs.resolve("empty"))).message).toBe(
       "The factory of graph 'empty' returned a value of type undefined, not a graph.",
@@ -87,7 +87,7 @@ describe("langgraph.json", () => {
     expect(described.description("team/a b")).toBe("Two steps.");
   });
 
-  it("tells the environment of its env file, of its env object, and of a missing env file nothing", async () => {
+  it("returns the environment of its env file, of its env object, and nothing for a missing env file", async () => {
     const graphs = { a: "./a.ts:a" };
     const withObject = await aFile("langgraph.json", { graphs, env: { NAME: "value", LIMIT: 3 } });
     expect((await readGraphConfig(withObject)).environment).toEqual({ NAME: "value", LIMIT: "3" });
@@ -124,13 +124,13 @@ describe("langgraph.json", () => {
     ],
     ['{"graphs": {"__proto__": "./agent.ts:graph"}}', /no graph can be named '__proto__'/],
     ['{"graphs": {"agent": "./agent.ts:graph"}, "env": 3}', /env: must be the path of a file/],
-  ])("is refused when it says %s", async (text, message) => {
+  ])("is refused if it contains %s", async (text, message) => {
     const error = await failure(readGraphConfig(await aFile("langgraph.json", text)));
     expect(error.name).toBe("GraphLoadError");
     expect(error.message).toMatch(message);
   });
 
-  it("is refused when it is missing, with its whole path", async () => {
+  it("is refused if it is missing, with its whole path", async () => {
     const error = await failure(loadConfig("/nowhere/langgraph.json"));
     expect(error.message).toBe(
       "There is no /nowhere/langgraph.json. It names the graphs of a project: start where it is, or name it with --config.",
@@ -138,7 +138,7 @@ describe("langgraph.json", () => {
   });
 });
 
-describe("a graph that can't be served stops the start", () => {
+describe("the start fails for a graph with", () => {
   it.each([
     [
       "a module that throws",
@@ -174,13 +174,13 @@ describe("a graph that can't be served stops the start", () => {
     expect(error.message).toBe(`Graph 'broken': the file ${FIXTURES}no-such-file.ts does not exist.`);
   });
 
-  it("an export that does not exist: the message says which there are", async () => {
+  it("an export that does not exist: the message lists the existing ones", async () => {
     const error = await failure(load({ agent: "forms/factories.ts:grahp" }));
     expect(error.message).toMatch(/^Graph 'agent' \(\/.*factories\.ts\) has no export 'grahp': it exports /);
     expect(error.message).toContain("'asyncFactory'");
   });
 
-  it("several of them are told together", async () => {
+  it("several such errors, which are reported together", async () => {
     const error = await failure(
       load({ fine: "two-step.ts:graph", one: "two-step.ts:missing", two: "broken/throws.ts:graph" }),
     );
@@ -191,7 +191,7 @@ describe("a graph that can't be served stops the start", () => {
 describe("a graph belongs to its server", () => {
   const thread = { configurable: { thread_id: "t" } };
 
-  it("two servers in one process have each their own checkpointer", async () => {
+  it("two servers in one process each have their own checkpointer", async () => {
     const savers = [new MemorySaver(), new MemorySaver()] as const;
     const [left, right] = await Promise.all(
       savers.map((checkpointer) => load({ counter: "counter.ts:graph" }, { checkpointer })),
@@ -234,7 +234,7 @@ describe("a graph belongs to its server", () => {
     expect(own.checkpointer).toBeUndefined();
   });
 
-  it("a graph that a factory returns again and again stays as it is", async () => {
+  it("a graph that a factory returns repeatedly stays unchanged", async () => {
     const { sharedFactory } = await import("../fixtures/forms/factories.ts");
     const checkpointer = new MemorySaver();
     const graphs = await load({ shared: "forms/factories.ts:sharedFactory" }, { checkpointer });
@@ -242,13 +242,13 @@ describe("a graph belongs to its server", () => {
     expect(sharedFactory().checkpointer).toBeUndefined();
   });
 
-  it("a checkpointer compiled into the graph gives way to the server's", async () => {
+  it("the server's checkpointer replaces one compiled into the graph", async () => {
     const checkpointer = new MemorySaver();
     const graphs = await load({ graph: "forms/builders.ts:withOwnCheckpointer" }, { checkpointer });
     expect((await graphs.resolve("graph")).checkpointer).toBe(checkpointer);
   });
 
-  it("bindings of one call belong to that call", async () => {
+  it("bindings of one call apply to that call only", async () => {
     const [own, attempt] = [new MemorySaver(), new MemorySaver()];
     const graphs = await load({ counter: "counter.ts:graph" }, { checkpointer: own });
     const bound = await graphs.resolve("counter", {}, { checkpointer: attempt });
@@ -256,7 +256,7 @@ describe("a graph belongs to its server", () => {
     expect((await graphs.resolve("counter")).checkpointer).toBe(own);
   });
 
-  it("an unknown graph is not found, by its id", async () => {
+  it("an unknown graph causes a not-found error with its id", async () => {
     const graphs = await loadGraphs({ configPath: await aConfig({ a: "two-step.ts:graph" }), logger });
     for (const ask of [
       graphs.resolve("b"),

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { giveChunks, STREAMED_MESSAGES } from "../../src/graphs/model-chunks.ts";
 
-/** Chat models whose chunks are given to callbacks, by a class that has of LangChain's what matters here. */
+/** Chat models whose chunks are passed to callbacks, with a class that has the relevant parts of LangChain's. */
 
 interface Chunk {
   text: string;
@@ -17,7 +17,7 @@ const managerOf = (handlers: object[]) => {
 type Manager = ReturnType<typeof managerOf>;
 const ofStreamedRun = () => managerOf([{ [STREAMED_MESSAGES]: new Set<string>() }]);
 
-/** Such a class anew: it is changed for good. */
+/** A new copy of the class, because it is changed permanently. */
 const langChain = () => {
   class BaseChatModel {
     async *_streamResponseChunks(_messages: unknown, _options: unknown, _manager?: Manager) {
@@ -45,7 +45,7 @@ const silentIn = ({ BaseChatModel }: ReturnType<typeof langChain>) =>
     }
   };
 
-test("in a run that streams messages each chunk is given, by either way to call a model", async () => {
+test("in a run that streams messages each chunk is passed on, with either way to call a model", async () => {
   const module = langChain();
   giveChunks(module);
   const model = new (silentIn(module))();
@@ -57,7 +57,7 @@ test("in a run that streams messages each chunk is given, by either way to call 
   expect(streamed.given).toEqual(["a", "b"]);
 });
 
-test("any other run reaches the model as it was called", async () => {
+test("any other run calls the model unchanged", async () => {
   const module = langChain();
   giveChunks(module);
   const model = new (silentIn(module))();
@@ -67,7 +67,7 @@ test("any other run reaches the model as it was called", async () => {
   expect(model.managers[0]).toBe(manager);
 });
 
-test("a model that builds on another class gives its chunks once", async () => {
+test("a model that extends another class passes its chunks once", async () => {
   const module = langChain();
   giveChunks(module);
   giveChunks(module);
@@ -84,7 +84,7 @@ test("a model that builds on another class gives its chunks once", async () => {
   expect(manager.given).toEqual(["A", "B"]);
 });
 
-test("who stops reading ends the model's stream", async () => {
+test("a reader that stops ends the model's stream", async () => {
   const module = langChain();
   giveChunks(module);
   let isEnded = false;
@@ -101,7 +101,7 @@ test("who stops reading ends the model's stream", async () => {
   expect(isEnded).toBe(true);
 });
 
-test("a model that can't stream stays as it is, and so does a class that is not LangChain's", async () => {
+test("a model that can't stream stays unchanged, and so does a class that is not LangChain's", async () => {
   const module = langChain();
   giveChunks(module);
   const model = new module.BaseChatModel();

@@ -8,7 +8,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { aProject } from "../helpers/project.ts";
 import { aConfig } from "./helpers.ts";
 
-/** The test runner has a module loader of its own, so that the two real ways of starting run in processes of their own. */
+/** The test runner has its own module loader, so the two real ways of starting run in processes of their own. */
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
 const script = (room: string, configPath: string) => `
@@ -36,7 +36,7 @@ async function run(options: string[], room: string, configPath: string): Promise
   return JSON.parse(stdout);
 }
 
-/** The room as JavaScript, as a build would leave it. */
+/** The room as JavaScript, like a build's result. */
 async function aCompiledRoom(): Promise<string> {
   const folder = await mkdtemp(join(ROOT, "node_modules", ".graphs-room-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -69,11 +69,11 @@ describe("graphs are loaded into the server's own process", () => {
     expect(await run(["--import", "tsx"], room, await aConfig(GRAPHS))).toEqual(LOADED);
   });
 
-  it("when the server is compiled JavaScript and no TypeScript loader is there", async () => {
+  it("when the server is compiled JavaScript without a TypeScript loader", async () => {
     expect(await run([], await aCompiledRoom(), await aConfig(GRAPHS))).toEqual(LOADED);
   });
 
-  it("a promise that rejects is told, and does not end the process", async () => {
+  it("an unhandled rejection is logged, and does not end the process", async () => {
     const room = join(ROOT, "src/graphs/graphs.ts");
     const config = await aConfig({ ...GRAPHS, broken: "broken/rejects.ts:graph" });
     expect(await run(["--import", "tsx"], room, config)).toEqual({
@@ -140,7 +140,7 @@ describe("graphs are loaded into the server's own process", () => {
     ],
   ];
   it.each(PLACES)(
-    "%s is told with its place, frame by frame, and the lines around it",
+    "%s is logged with its place, frame by frame, and the lines around it",
     async (_what, files, place) => {
       const project = await aProject({
         "package.json": { type: "module" },

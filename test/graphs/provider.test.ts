@@ -6,7 +6,7 @@ import { PATIENTLY } from "../helpers/conditions.ts";
 import { createOpenAiServer, type ChatAnswer, type ChatRequest } from "../helpers/openai-server.ts";
 import { EXAMPLES, failure, loadConfig } from "./helpers.ts";
 
-/** Asks for the weather, then says what the tool said. */
+/** Asks for the weather, then repeats the tool's answer. */
 function answerLikeAModel({ messages, tools = [] }: ChatRequest): ChatAnswer {
   const last = messages.at(-1);
   if (last?.role === "tool") return { content: `The tool says: ${last.content}` };
@@ -16,7 +16,7 @@ function answerLikeAModel({ messages, tools = [] }: ChatRequest): ChatAnswer {
   return { content: "I have no tool for that." };
 }
 
-/** The agent, and the provider that its client is pointed to as a user would: by the environment. */
+/** The agent, whose client gets the provider's address from the environment, like a user's. */
 async function agentWith(answer: (request: ChatRequest) => ChatAnswer, options?: { tokenDelayMs: number }) {
   const provider = await createOpenAiServer(answer, options);
   onTestFinished(() => provider.close());
@@ -35,7 +35,7 @@ const messagesOf = async (graph: RunnableGraph) =>
   ((await graph.getState(thread)).values as { messages: BaseMessage[] }).messages;
 
 describe("the example agent, with a provider", () => {
-  it("calls the model that the context names, with its prompt, its tools and the key", async () => {
+  it("calls the model in the context, with its prompt, its tools and the key", async () => {
     const { provider, graph } = await agentWith(answerLikeAModel);
     await graph.invoke(question, { ...thread, context });
 
@@ -59,7 +59,7 @@ describe("the example agent, with a provider", () => {
     expect(provider.requests[1]?.messages.at(-1)).toMatchObject({ role: "tool", tool_call_id: "call_1" });
   });
 
-  it("streams the provider's tokens as they come, under one id per message", async () => {
+  it("streams the provider's tokens as they arrive, under one id per message", async () => {
     const { provider, graph } = await agentWith(answerLikeAModel);
     const streamed = new Map<string, string[]>();
     for await (const [message] of (await graph.stream(question, {
@@ -91,7 +91,7 @@ describe("the example agent, with a provider", () => {
     expect(error.message).toContain("Incorrect API key provided.");
   });
 
-  it("leaves the provider's stream when the run is cancelled", async () => {
+  it("closes the provider's stream when the run is cancelled", async () => {
     const long = "word ".repeat(5000);
     const { provider, graph } = await agentWith(() => ({ content: long }), { tokenDelayMs: 2 });
     const controller = new AbortController();

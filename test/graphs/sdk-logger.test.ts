@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createSdkLogger } from "../../src/graphs/sdk-logger.ts";
 import { createLogger } from "../../src/platform/lib/logger.ts";
 
-test("a graph may log a value of any size: what stands for it in the line is small", () => {
+test("a graph may log a value of any size: its form in the log line is small", () => {
   const lines: string[] = [];
   const destination = { write: (line: string) => void lines.push(line) };
   const sdkLogger = createSdkLogger(createLogger({ level: "info", destination }));

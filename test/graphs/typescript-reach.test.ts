@@ -24,7 +24,7 @@ const aWorkspace = async (files: Record<string, string>): Promise<(file: string)
 };
 
 const TOOLS = JSON.stringify({ name: "@acme/tools", exports: { ".": { import: "./src/index.ts" } } });
-/** As some packages are published, with their source: a loader is no business of the project's. */
+/** Packages published with their source, whose loader is not the project's concern. */
 const INSTALLED = {
   "node_modules/installed/package.json": JSON.stringify({ main: "./index.js" }),
   "node_modules/installed/index.js": 'export * from "./source.ts";',
@@ -42,7 +42,7 @@ test.each([
   ["imports JavaScript alone", 'import "./other.js";', { "apps/agent/other.js": "export {};" }, false],
   ["imports what is installed", 'import "installed"; import "node:fs"; import "fs";', INSTALLED, false],
 ] as const)(
-  "a graph in JavaScript that %s is known to reach TypeScript, or not",
+  "a graph in JavaScript that %s is recognised as reaching TypeScript, or not",
   async (_, text, more, answer) => {
     const at = await aWorkspace({
       "apps/agent/graph.js": text,

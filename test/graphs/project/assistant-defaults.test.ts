@@ -9,7 +9,7 @@ describe("the config and the context of a graph in langgraph.json", () => {
       await aFile("langgraph.json", JSON.stringify({ graphs: { agent: { path: "a:b", ...graph } } })),
     );
 
-  it("are those of its own assistant; LANGGRAPH_CONFIG wins, field by field", async () => {
+  it("are those of its system assistant; LANGGRAPH_CONFIG overrides them, field by field", async () => {
     const { entries, warning } = await read({
       config: { recursion_limit: 9, tags: ["a"] },
       context: { a: 1, b: 2 },
@@ -24,14 +24,14 @@ describe("the config and the context of a graph in langgraph.json", () => {
     });
   });
 
-  it("are empty where neither says anything, whatever the graph is called", async () => {
+  it("are empty if neither sets them, whatever the graph's name", async () => {
     const entries = [{ id: "constructor" }, ...(await read({})).entries];
     const nothing = { config: {}, context: {} };
     expect(assistantDefaults(entries, {})).toEqual({ constructor: nothing, agent: nothing });
   });
 
   it.each([{ config: { recursion_limit: "many" } }, { context: [] }, { config: { tags: ["\0"] } }])(
-    "that can't be are refused at the start: %j",
+    "are refused at the start if invalid: %j",
     async (graph) => {
       expect((await failure(read(graph))).message).toContain("graphs.agent");
     },

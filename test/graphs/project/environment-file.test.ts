@@ -12,7 +12,7 @@ const warningFor = async (env: string): Promise<string | undefined> => {
   return (await readGraphConfig(file)).warning?.replace(folder, "");
 };
 
-test("a file of variables that is not there is told, but for .env, which a fresh checkout lacks", async () => {
+test("a missing file of variables is reported, except .env, which a fresh checkout lacks", async () => {
   expect(await warningFor(".evn")).toBe("env names /.evn, which is not there");
   expect(await warningFor(".env")).toBeUndefined();
 });

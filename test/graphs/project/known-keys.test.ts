@@ -7,7 +7,7 @@ const GRAPHS = { graphs: { agent: "./agent.ts:graph" } };
 const warningOf = (more: Record<string, unknown>) => keyWarning(reviewKeys({ ...GRAPHS, ...more }));
 
 describe("the keys of langgraph.json", () => {
-  it("that have an effect need no warning", () => {
+  it("need no warning if they have an effect", () => {
     expect(
       warningOf({
         $schema: "https://langgra.ph/schema.json",
@@ -24,7 +24,7 @@ describe("the keys of langgraph.json", () => {
     ).toBeUndefined();
   });
 
-  it("that say how an image is built are listed apart from what deserves a warning", () => {
+  it("that describe the build of an image are listed apart from those that deserve a warning", () => {
     const file = {
       ...GRAPHS,
       dependencies: ["."],
@@ -48,7 +48,7 @@ describe("the keys of langgraph.json", () => {
     [{ authentication: { path: "./auth.py:auth" } }, "'authentication' is unknown; did you mean 'auth'?"],
     [{ auth: {}, aut: { path: "./auth.ts:auth" } }, "'aut' is unknown; did you mean 'auth'?"],
     [{ auth: { pth: "./auth.ts:auth" } }, "'auth.pth' is unknown; did you mean 'auth.path'?"],
-  ])("a misspelt auth starts no open server: %j", async (more, sentence) => {
+  ])("a misspelt auth prevents an open server: %j", async (more, sentence) => {
     const { message } = await failure(readGraphConfig(await aFile("langgraph.json", { ...GRAPHS, ...more })));
     expect(message).toContain(`langgraph.json: ${sentence} The server refuses to start`);
   });
@@ -60,7 +60,7 @@ describe("the keys of langgraph.json", () => {
     [{ auth: { path: "./auth.ts:auth" }, authz: { path: "./other.ts:auth" } }],
     [{ auth: { disable_studio_auth: true } }],
     [{ something_else: { path: "./auth.ts:auth" } }],
-  ])("what can't be a misspelt auth refuses no start: %j", async (more) => {
+  ])("a key that can't be a misspelt auth prevents no start: %j", async (more) => {
     const file = await aFile("langgraph.json", { ...GRAPHS, ...more });
     expect((await readGraphConfig(file)).entries).toHaveLength(1);
   });
@@ -104,14 +104,14 @@ describe("the keys of langgraph.json", () => {
   );
 
   it.each([[null], [{}], [{ disable_studio_auth: true }], [undefined]])(
-    "no handlers are named by the auth %j",
+    "the auth %j names no handlers",
     async (auth) => {
       const file = await aFile("langgraph.json", { ...GRAPHS, auth });
       expect((await readGraphConfig(file)).auth).toBeUndefined();
     },
   );
 
-  it("are named, too, where a misspelt one leaves the file without graphs", async () => {
+  it("are named, too, if a misspelt one leaves the file without graphs", async () => {
     const file = await aFile("langgraph.json", { grahps: { agent: "./agent.ts:graph" } });
     const { message } = await failure(readGraphConfig(file));
     expect(message).toContain("graphs: must be an object like");

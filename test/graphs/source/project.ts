@@ -6,11 +6,11 @@ import { onTestFinished } from "vitest";
 
 const PACKAGES = fileURLToPath(new URL("../../../node_modules", import.meta.url));
 
-/** A project with packages and the given files, gone after the test; returns its folder. */
+/** A project with packages and the given files, deleted after the test; returns its folder. */
 export const aProject = async (files: Record<string, string>): Promise<string> => {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "project-")));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  // A folder of its own: results are kept in it.
+  // A folder of its own, because results are stored in it.
   await mkdir(join(folder, "node_modules"));
   for (const name of ["@langchain", "@types", "zod"])
     await symlink(join(PACKAGES, name), join(folder, "node_modules", name));

@@ -23,7 +23,7 @@ const LANGGRAPH_JSON = JSON.stringify({ graphs: { one: "./one.ts:graph" } });
 /** The draft of each document. */
 const $schema = "http://json-schema.org/draft-07/schema#";
 
-/** A program in the place of the one that reads: it writes down that it was started, and then does what the test says. */
+/** A program that replaces the source reader: it records its start, and then does what the test asks. */
 const STAND_IN = `
 import { appendFileSync } from "node:fs";
 appendFileSync(new URL("./starts", import.meta.url), "x");
@@ -60,7 +60,7 @@ const aReader = async (program: string, options: Partial<SourceReaderOptions> = 
   return { reader, starts };
 };
 
-test("questions at the same time share one process, and later ones need none", async () => {
+test("concurrent questions share one process, and later ones need none", async () => {
   const { reader, starts } = await aReader(ANSWERS);
   const answers = await Promise.all(["one", "one", "other"].map((id) => reader.of(id)));
   expect(answers.map((answer) => answer?.get("")?.state)).toEqual([
@@ -73,14 +73,14 @@ test("questions at the same time share one process, and later ones need none", a
   expect(await starts()).toBe(1);
 });
 
-test("nothing is known where the process is killed, and it is not started for each question", async () => {
+test("a killed process gives no answer, and is not started for each question", async () => {
   const { reader, starts } = await aReader(DIES);
   expect(await reader.of("one")).toBeUndefined();
   expect(await reader.of("one")).toBeUndefined();
   expect(await starts()).toBe(1);
 });
 
-test("a question waits for a while only, and the process ends with the reader", async () => {
+test("a question waits for a limited time, and the process ends with the reader", async () => {
   const { reader, starts } = await aReader(HANGS, { patienceMs: 50 });
   expect(await reader.of("one")).toBeUndefined();
   const waiting = reader.of("one");
@@ -89,12 +89,12 @@ test("a question waits for a while only, and the process ends with the reader", 
   expect(await starts()).toBeLessThanOrEqual(1);
 });
 
-test("a program that is not there is no fault that a question sees", async () => {
+test("a missing program causes no error for a question", async () => {
   const { reader } = await aReader("", { entry: new URL("file:///no/such/program.js") });
   expect(await reader.of("one")).toBeUndefined();
 });
 
-test("the loop turns while source is read; a restart asks no process; a change of the source does", async () => {
+test("the loop turns while source is read; a restart needs no process; a change of the source does", async () => {
   const folder = await aProject({ "langgraph.json": LANGGRAPH_JSON, "one.ts": graphText('"a" | "b"') });
   const configPath = join(folder, "langgraph.json");
   const cacheFolder = join(folder, "cache");
@@ -112,7 +112,7 @@ test("the loop turns while source is read; a restart asks no process; a change o
   const { input_schema, state_schema, output_schema } = await first.schemas("one");
   clearInterval(turning);
   expect([input_schema, state_schema, output_schema]).toEqual([choice, choice, choice]);
-  // Reading takes a second at least. A loop that reads has no turn in between.
+  // Reading takes at least a second. A blocked loop would have no turn in between.
   expect(turns).toBeGreaterThan(20);
 
   const second = await started(noProcess);
@@ -123,7 +123,7 @@ test("the loop turns while source is read; a restart asks no process; a change o
   expect((await third.schemas("one")).input_schema).toEqual(unknown);
 });
 
-test("what `npm run schemas` has kept, for an image, a server finds and starts no process", async () => {
+test("a server uses the schemas that `npm run schemas` stored for an image, and starts no process", async () => {
   const folder = await aProject({ "langgraph.json": LANGGRAPH_JSON, "one.ts": graphText("number") });
   const configPath = join(folder, "langgraph.json");
   const { stdout } = await promisify(execFile)("npm", ["run", "schemas", "--", "--config", configPath], {
@@ -147,7 +147,7 @@ test("what `npm run schemas` has kept, for an image, a server finds and starts n
   });
 });
 
-test("what was kept is told where nothing can read the source, without the packages of types, and not of another source", async () => {
+test("stored schemas are used if the source can't be read, without the packages of types, and not for another source", async () => {
   const folder = await aProject({ "langgraph.json": LANGGRAPH_JSON, "one.ts": graphText("number") });
   const configPath = join(folder, "langgraph.json");
   const cacheFolder = join(folder, "cache");
@@ -170,13 +170,13 @@ test("what was kept is told where nothing can read the source, without the packa
     return (await reader.of("one"))?.get("")?.state;
   };
   expect(await told(undefined)).toEqual({ value: { type: "string" } });
-  // Where it can be read, it is: the package may have been replaced.
+  // A readable source is read again, because the package may have been replaced.
   expect(await told(new URL("file:///no/such/program.js"))).toBeUndefined();
   await writeFile(source, graphText("boolean"));
   expect(await told(undefined)).toBeUndefined();
 });
 
-test("an answer from before the source was read says that it is provisional, and the later one does not", async () => {
+test("an answer from before the source was read is marked as provisional, and the later one is not", async () => {
   const folder = await aProject({
     "langgraph.json": LANGGRAPH_JSON,
     "one.ts": graphText("string"),
@@ -207,11 +207,11 @@ test("an answer from before the source was read says that it is provisional, and
     .poll(async () => await graphs.schemas("one"), { timeout: PATIENCE_MS })
     .toMatchObject({ state_schema: { properties: { value: { type: "string" } } } });
   expect(await graphs.schemas("one")).not.toHaveProperty("provisional");
-  // It is in a folder that git leaves out.
+  // The file is in a folder that git ignores.
   expect(await readFile(join(folder, ".threadloom/.gitignore"), "utf8")).toBe("*\n");
 });
 
-test("a failure to read is no reason to ask again", async () => {
+test("a failed read is not repeated", async () => {
   const folder = await aProject({ "langgraph.json": LANGGRAPH_JSON, "one.ts": graphText("string") });
   const configPath = join(folder, "langgraph.json");
   const entry = new URL("file:///no/such/program.js");
@@ -222,7 +222,7 @@ test("a failure to read is no reason to ask again", async () => {
   expect(await graphs.schemas("one")).not.toHaveProperty("provisional");
 });
 
-test("the schemas of a few sources are kept, and a damaged file counts as none", async () => {
+test("the schemas of a few sources are kept, and a damaged file is ignored", async () => {
   const folder = await aProject({ "langgraph.json": LANGGRAPH_JSON });
   const cacheFolder = join(folder, "cache");
   const source = join(folder, "one.ts");
@@ -247,7 +247,7 @@ test("the schemas of a few sources are kept, and a damaged file counts as none",
   expect(await cache.read(request)).toEqual(extractionOf("6"));
 });
 
-test("'threadloom start' reads the source without being asked", async () => {
+test("'threadloom start' reads the source without a question", async () => {
   const folder = await aProject({ "langgraph.json": LANGGRAPH_JSON, "one.ts": graphText("string") });
   const data = join(folder, ".threadloom");
   const database = await freshDatabase();
@@ -265,7 +265,7 @@ test("'threadloom start' reads the source without being asked", async () => {
     .toContainEqual(expect.stringMatching(/^schemas-.*\.json$/));
 });
 
-test("the log says once that schemas can't be cached", async () => {
+test("the log reports once that schemas can't be cached", async () => {
   const { logger, lines } = listeningLogger();
   const { reader } = await aReader(ANSWERS, { cacheFolder: "/dev/null/cache", logger });
   await reader.of("one");
@@ -275,7 +275,7 @@ test("the log says once that schemas can't be cached", async () => {
   expect(JSON.parse(told[0]!)).toMatchObject({ level: 40 });
 });
 
-test("servers with and without graph processes tell the fields of graphs and subgraphs", async () => {
+test("servers with and without graph processes return the fields of graphs and subgraphs", async () => {
   const folder = await aProject({
     "langgraph.json": JSON.stringify({ graphs: { outer: "./outer.ts:graph" } }),
     "outer.ts": `
@@ -290,7 +290,7 @@ test("servers with and without graph processes tell the fields of graphs and sub
     `,
   });
   const model = { properties: { model: { type: "string", enum: ["small", "large"] } } };
-  // The second finds what the first has kept.
+  // The second server finds the schemas that the first one stored.
   for (const graphProcesses of [1, 0]) {
     const server = await startTestServer({
       graphConfigFile: join(folder, "langgraph.json"),
@@ -301,7 +301,7 @@ test("servers with and without graph processes tell the fields of graphs and sub
     try {
       const schemas = async (): Promise<unknown> =>
         (await server.client.get("/assistants/outer/schemas")).body;
-      // On a busy machine the first answers may be of what is known without the source.
+      // On a busy machine the first answers may come without the source.
       await expect.poll(schemas, { timeout: PATIENCE_MS }).toMatchObject({
         graph_id: "outer",
         input_schema: { properties: { messages: { langgraph_type: "messages" }, depth: { type: "number" } } },

@@ -107,21 +107,21 @@ test.each<[key: string, schema: JsonObject]>([
   ],
   ["account", { type: "object", properties: { id: { type: "string" } }, required: ["id"] }],
   ["brand", { type: "string" }],
-  // What JSON has no word for, or nobody knows.
+  // Types that JSON can't express, or that are unknown.
   ["lookup", {}],
   ["anything", {}],
   ["big", {}],
-])("the type of %s is told", (key, schema) => {
+])("the type of %s is extracted", (key, schema) => {
   expect(schemasOf("graph").state[key]).toEqual(schema);
   expect(schemasOf("graph").output[key]).toEqual(schema);
 });
 
-test("an input has the type that the reducer takes", () => {
+test("an input has the type that the reducer accepts", () => {
   expect(schemasOf("graph").input.list).toEqual({ type: "string" });
   expect(schemasOf("graph").input.count).toEqual({ type: "number" });
 });
 
-test("messages are known by their type, whatever the key is called", () => {
+test("messages are recognised by their type, whatever the key's name", () => {
   const { state, input } = schemasOf("graph");
   for (const schema of [state.messages, input.messages, state.history]) {
     expect(schema).toMatchObject({
@@ -133,11 +133,11 @@ test("messages are known by their type, whatever the key is called", () => {
   expect(state.last).toMatchObject({ type: "object", title: "Message" });
 });
 
-test("functions are no values", () => {
+test("functions are not values", () => {
   expect(schemasOf("graph").state).not.toHaveProperty("act");
 });
 
-test("a type that contains itself is a definition, and one without an end is cut", () => {
+test("a type that contains itself becomes a definition, and an infinite one is cut", () => {
   const tree = {
     type: "object",
     properties: {
@@ -152,14 +152,14 @@ test("a type that contains itself is a definition, and one without an end is cut
   expect(JSON.stringify(state.endless).length).toBeLessThan(10_000);
 });
 
-test("of a schema that is too large its type is left", () => {
+test("a too large schema is reduced to its type", () => {
   const { state } = schemasOf("graph");
   expect(state.code).toEqual({ type: "string" });
   expect(state.doubled).toEqual({ type: "object" });
   expect(state.odd).toHaveProperty("properties");
 });
 
-test("names that every object inherits are names like others", () => {
+test("names that every object inherits are treated like others", () => {
   const { properties, required } = schemasOf("graph").state.odd ?? {};
   expect(required).toEqual(["constructor", "__proto__"]);
   expect(Object.entries(properties as Record<string, JsonValue>)).toEqual([
@@ -168,7 +168,7 @@ test("names that every object inherits are names like others", () => {
   ]);
 });
 
-test("a graph's own input, output and context are told apart from its state", () => {
+test("a graph's own input, output and context are separate from its state", () => {
   expect(schemasOf("narrowed")).toEqual({
     state: { text: { type: "string" }, secret: { type: "number" } },
     input: { text: { type: "string" } },
@@ -204,7 +204,7 @@ test("subgraphs are read from chains, variables, other files and options", () =>
   expect(schemasOf("subgraphs", "imported")).toEqual(schemasOf("narrowed"));
 });
 
-test("JavaScript has the types that its comments give, others it leaves open", () => {
+test("JavaScript has the types of its comments, and leaves others open", () => {
   expect(schemasOf("documented").state).toEqual({
     book: {
       type: "object",
@@ -216,17 +216,17 @@ test("JavaScript has the types that its comments give, others it leaves open", (
   expect(schemasOf("plainJavaScript").state).toEqual({ text: {} });
 });
 
-test("what is no graph, or not there, says nothing and harms no other", () => {
+test("an export that is no graph, or missing, has no types and affects no other", () => {
   expect(graphsRead()).toEqual(
     Object.keys(GRAPHS).filter((id) => !["untyped", "gone", "noFile"].includes(id)),
   );
 });
 
-test("the process yields the CPU to everything else", () => {
+test("the process yields the CPU to all others", () => {
   expect(priority).toBeGreaterThan(getPriority());
 });
 
-test("type errors, missing modules, old options, declarations beside JavaScript: what can be told is told", async () => {
+test("with type errors, missing modules, old options, or declarations beside JavaScript, the known types are extracted", async () => {
   const folder = await aProject({
     "tsconfig.json": JSON.stringify({ extends: "./base.json", include: ["*.ts"] }),
     "base.json": JSON.stringify({

@@ -23,7 +23,7 @@ const parse = (argv: string[] = [], environment: Record<string, string> = {}, te
   parseConfig(flagsIn(argv), environment, terminal);
 
 describe("values", () => {
-  test("everything has a default that fits", () => {
+  test("every option has a valid default", () => {
     expect(parse()).toMatchObject({
       graphConfigFile: "langgraph.json",
       host: "127.0.0.1",
@@ -48,7 +48,7 @@ describe("values", () => {
     });
   });
 
-  test("flags win over the environment", () => {
+  test("flags override the environment", () => {
     expect(parse(["--port", "9000"], { PORT: "9001" }).port).toBe(9000);
     expect(parse(["--port=9000"], { PORT: "9001" }).port).toBe(9000);
     expect(parse([], { PORT: "9001" }).port).toBe(9001);
@@ -58,7 +58,7 @@ describe("values", () => {
     expect(parse([], { PORT: "", API_KEYS: "" })).toMatchObject({ port: 8123, apiKeys: [] });
   });
 
-  test.each(["DATABASE_URL", "DATABASE_URI", "POSTGRES_URI"])("%s names the database", (name) => {
+  test.each(["DATABASE_URL", "DATABASE_URI", "POSTGRES_URI"])("%s sets the database", (name) => {
     expect(parse([], { [name]: "postgres://u:p@db/x" }).databaseUrl).toBe("postgres://u:p@db/x");
   });
 
@@ -74,7 +74,7 @@ describe("values", () => {
     ["LOG_JSON", "false", { logFormat: "pretty" }],
     ["LOG_LEVEL", "WARNING", { logLevel: "warn" }],
     ["LOG_LEVEL", "INFO", { logLevel: "info" }],
-  ])("%s=%s means what it means for the hosted server", (name, value, expected) => {
+  ])("%s=%s has the meaning of the hosted server", (name, value, expected) => {
     expect(parse([], { [name]: value })).toMatchObject(expected);
   });
 
@@ -96,14 +96,14 @@ describe("values", () => {
     expect(graphConfigFileOf({ LANGGRAPH_CONFIG: "a.json" })).toBe("a.json");
   });
 
-  test("our own name wins over the hosted server's", () => {
+  test("the server's own name overrides the hosted server's", () => {
     expect(parse([], { MAX_ATTEMPTS: "2", BG_JOB_MAX_RETRIES: "5" }).maxAttempts).toBe(2);
     expect(parse([], { BODY_LIMIT_MB: "2", HTTP_MAX_REQUEST_BODY_BYTES: "5000" }).bodyLimitBytes).toBe(
       2_000_000,
     );
   });
 
-  test("the log is pretty on a terminal and JSON elsewhere, unless LOG_FORMAT says otherwise", () => {
+  test("the log is pretty on a terminal and JSON elsewhere, unless LOG_FORMAT is set", () => {
     expect(parse([], {}, true).logFormat).toBe("pretty");
     expect(parse([], {}, false).logFormat).toBe("json");
     expect(parse([], { LOG_FORMAT: "pretty" }, false).logFormat).toBe("pretty");
@@ -114,7 +114,7 @@ describe("values", () => {
     expect(config.corsAllowOrigins).toEqual(["https://a.example", "https://b.example"]);
   });
 
-  test("keys come from API_KEYS and from the file that API_KEYS_FILE names", async () => {
+  test("keys come from API_KEYS and from the file in API_KEYS_FILE", async () => {
     const file = await keyFile("# ours\nthird\n\nfourth\n");
     const config = parse([], { API_KEYS: "first,second", API_KEYS_FILE: file });
     expect(config.apiKeys).toEqual(["first", "second", "third", "fourth"]);
@@ -178,20 +178,20 @@ describe("refusals", () => {
     expect(() => parse(argv, environment as Record<string, string>)).toThrow(message);
   });
 
-  test("a wrong database URL is refused without its password in the message", () => {
+  test("an invalid database URL is refused with a message without its password", () => {
     const attempt = () => parse([], { DATABASE_URL: "mysql://root:hunter2@db/x" });
     expect(attempt).toThrow("DATABASE_URL must be a URL like postgresql://user:password@host:5432/database.");
     expect(attempt).not.toThrow(/hunter2/);
   });
 
-  test("a file without keys is refused: it would leave the server open", async () => {
+  test("a file without keys is refused, because it would leave the server open", async () => {
     const file = await keyFile("\n");
     expect(() => parse([], { API_KEYS_FILE: file })).toThrow(/holds no key/);
   });
 });
 
 describe("relations", () => {
-  test("a way past a pooler belongs to a DATABASE_URL", () => {
+  test("a direct connection beside a pooler requires a DATABASE_URL", () => {
     const direct = { DATABASE_DIRECT_URL: "postgres://u:hunter2@db/x" };
     const attempt = () => parse([], direct);
     expect(attempt).toThrow("DATABASE_DIRECT_URL needs a DATABASE_URL beside it");
@@ -200,14 +200,14 @@ describe("relations", () => {
     expect(config.databaseDirectUrl).toBe("postgres://u:hunter2@db/x");
   });
 
-  test("a lease outlasts two heartbeats", () => {
+  test("a lease must last longer than two heartbeats", () => {
     expect(() => parse([], { LEASE_SECONDS: "4", HEARTBEAT_SECONDS: "2" })).toThrow(
       "LEASE_SECONDS (4) must be more than twice HEARTBEAT_SECONDS (2)",
     );
     expect(parse([], { LEASE_SECONDS: "4.1", HEARTBEAT_SECONDS: "2" }).leaseSeconds).toBe(4.1);
   });
 
-  test("a blocked loop is given at least a lease, or nothing", () => {
+  test("the limit of a blocked loop is at least a lease, or 0", () => {
     expect(() => parse([], { LEASE_SECONDS: "90" })).toThrow(
       "BLOCKED_LOOP_SECONDS (60) must be 0 or at least LEASE_SECONDS (90)",
     );
@@ -215,7 +215,7 @@ describe("relations", () => {
     expect(parse([], { LEASE_SECONDS: "90", BLOCKED_LOOP_SECONDS: "0" }).blockedLoopSeconds).toBe(0);
   });
 
-  test("a blocked graph process is given up sooner than a blocked server, but not before its lease", () => {
+  test("the limit of a blocked graph process is shorter than a blocked server's, but not shorter than its lease", () => {
     expect(parse(["--workers", "2"]).blockedLoopSeconds).toBe(15);
     expect(parse(["--workers", "auto"]).blockedLoopSeconds).toBe(15);
     expect(parse(["--workers", "0"]).blockedLoopSeconds).toBe(60);
@@ -225,7 +225,7 @@ describe("relations", () => {
   });
 
   test.each(["0.0.0.0", "::", "192.168.1.2", "example.org"])(
-    "%s is not listened on without API keys",
+    "the server refuses to listen on %s without API keys",
     (host) => {
       const mayListen = (config: Config, hasStoredKeys = false) =>
         expect(() => assertMayListen(config, { hasStoredKeys }));
@@ -239,7 +239,7 @@ describe("relations", () => {
     },
   );
 
-  test("handlers of auth guard as keys do", () => {
+  test("auth handlers protect like keys", () => {
     const config = parse(["--host", "0.0.0.0"]);
     expect(() => assertMayListen(config, { hasStoredKeys: false, hasAuth: true })).not.toThrow();
     expect(parse(["--unsafe-ignore-auth"]).unsafeIgnoreAuth).toBe(true);
@@ -256,7 +256,7 @@ describe("relations", () => {
 });
 
 describe("help", () => {
-  test("the letters of langgraphjs dev say the same as the words", () => {
+  test("the short flags of langgraphjs dev equal the long ones", () => {
     expect(parse(["-p", "8200", "-c", "elsewhere.json"])).toMatchObject({
       port: 8200,
       graphConfigFile: "elsewhere.json",
@@ -276,7 +276,7 @@ describe("help", () => {
 });
 
 describe("the hosted server's environment", () => {
-  test("what means nothing here is named in one sentence, without values", () => {
+  test("variables without a meaning here are named in one message, without values", () => {
     const warning = environmentWarning({
       REDIS_URI: "redis://me:hunter2@redis",
       LANGGRAPH_CLOUD_LICENSE_KEY: "hunter2",
@@ -292,7 +292,7 @@ describe("the hosted server's environment", () => {
     );
   });
 
-  test("nothing is said where there is nothing to say", () => {
+  test("no message is written without such variables", () => {
     expect(environmentWarning({ PORT: "80", POSTGRES_URI: "postgres://db/x" })).toBeUndefined();
   });
 });

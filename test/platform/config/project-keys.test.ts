@@ -5,8 +5,8 @@ import { aFile, failure } from "../../graphs/helpers.ts";
 
 const GRAPHS = { graphs: { agent: "./agent.ts:graph" } };
 
-describe("keys of langgraph.json in the environment", () => {
-  test("win over the file, each as a whole; those with a name of their own over the key that they are part of", async () => {
+describe("keys of langgraph.json in environment variables", () => {
+  test("override the file, each as a whole; those with a variable of their own override their parent key", async () => {
     const file = await aFile("langgraph.json", {
       ...GRAPHS,
       http: { mount_prefix: "/file", disable_store: true },
@@ -29,7 +29,7 @@ describe("keys of langgraph.json in the environment", () => {
     expect(read.storeExpiry.defaultMinutes).toBe(7);
   });
 
-  test("a thread's time to live may be its minutes alone", async () => {
+  test("may set a thread's time to live as a number of minutes", async () => {
     const file = await aFile("langgraph.json", {
       ...GRAPHS,
       checkpointer: { ttl: { strategy: "keep_latest" } },
@@ -38,7 +38,7 @@ describe("keys of langgraph.json in the environment", () => {
     expect(threadExpiry.defaultTtl).toEqual({ minutes: 90, strategy: "delete" });
   });
 
-  test("make a file unnecessary if they name the graphs", async () => {
+  test("replace the file if they name the graphs", async () => {
     const given = projectKeysIn({ LANGSERVE_GRAPHS: '{"agent": "/deps/agent.ts:graph"}' });
     const { entries } = await readGraphConfig("/nowhere/langgraph.json", given);
     expect(entries).toMatchObject([{ id: "agent", file: "/deps/agent.ts", exportName: "graph" }]);
@@ -63,13 +63,13 @@ describe("keys of langgraph.json in the environment", () => {
     ],
     [{ MOUNT_PREFIX: "/agents/" }, "http.mount_prefix: must be a path"],
     [{ LANGGRAPH_HTTP: '{"middleware_order": "x"}' }, 'http.middleware_order: must be "middleware_first"'],
-  ])("what %j says is checked as the file is", async (environment, message) => {
+  ])("in %j are validated like the file", async (environment, message) => {
     const file = await aFile("langgraph.json", GRAPHS);
     const error = await failure(readGraphConfig(file, projectKeysIn(environment as Record<string, string>)));
     expect(error.message).toContain(message);
   });
 
-  test("unknown ones and those without effect are named", async () => {
+  test("that are unknown or without effect are named", async () => {
     const file = await aFile("langgraph.json", GRAPHS);
     const { warning } = await readGraphConfig(
       file,

@@ -7,7 +7,7 @@ import { freshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { openQueue } from "../../engine/queue/open-queue.ts";
 
-test("processes that start at once without advisory locks make the tables once, and all of them start", async () => {
+test("processes that start at once without advisory locks create the tables once, and all of them start", async () => {
   const { connectionString, drop } = await freshDatabase();
   const client = new pg.Client({ connectionString });
   await client.connect();
@@ -27,7 +27,7 @@ test("processes that start at once without advisory locks make the tables once, 
   }
 });
 
-test("a worker whose session is gone is noticed at half of its lease, without sessions when the lease is over", async () => {
+test("a worker with a lost session is noticed at half of its lease, and without sessions at the end of the lease", async () => {
   const opened = await openQueue();
   try {
     const requeuedBy = async (seesDeaths: boolean) => {

@@ -11,7 +11,7 @@ import { listeningLogger } from "../../helpers/parts.ts";
 import { spawnServer } from "../../helpers/server-process.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 
-/** The port of a database that hangs up until it is said to be there. */
+/** The port of a database that refuses connections until the test opens it. */
 const aDatabaseToCome = async () => {
   const { connectionString, drop } = await freshDatabase();
   const target = new URL(connectionString);
@@ -43,7 +43,7 @@ const awaited = (connectionString: string, options: { seconds?: number; signal?:
   };
 };
 
-test("a database that is not there yet is waited for, and the log says so", async () => {
+test("the server waits for a database that is not there yet, and logs that", async () => {
   const { connectionString, arrives } = await aDatabaseToCome();
   const { lines, outcome } = awaited(connectionString);
   await eventually("it is said", () => lines.join("").includes("the database at the one is not there yet"));
@@ -52,7 +52,7 @@ test("a database that is not there yet is waited for, and the log says so", asyn
   expect(lines.join("")).toContain("the database at the one is there");
 });
 
-test("what waiting does not mend is thrown at once, and all else where nothing is waited for", async () => {
+test("permanent errors are thrown at once, and all errors without waiting", async () => {
   const { connectionString, arrives } = await aDatabaseToCome();
   await expect(awaited(connectionString, { seconds: 0 }).outcome).rejects.toThrow();
   arrives();
@@ -63,7 +63,7 @@ test("what waiting does not mend is thrown at once, and all else where nothing i
   expect(lines).toEqual([]);
 });
 
-test("nothing is waited for any more when who waits is to end", async () => {
+test("waiting ends when its caller is stopped", async () => {
   const { connectionString } = await aDatabaseToCome();
   const ending = new AbortController();
   const { lines, outcome } = awaited(connectionString, { signal: ending.signal });
@@ -73,7 +73,7 @@ test("nothing is waited for any more when who waits is to end", async () => {
   await refused;
 });
 
-test("a server starts before its database, says that it is not in --data, and Ctrl-C ends the waiting", async () => {
+test("a server starts before its database, logs that --data has none, and Ctrl-C ends the waiting", async () => {
   const { connectionString, arrives } = await aDatabaseToCome();
   const folder = await temporaryFolder();
   onTestFinished(() => folder.remove());
@@ -97,7 +97,7 @@ test("a server starts before its database, says that it is not in --data, and Ct
 });
 
 test.each(["threadloom migrate", "threadloom\\0", "threadloom listener"])(
-  "a database that dies when a start connects as '%s' is waited for, as one that is not there yet",
+  "a database that dies during a connection with '%s' is waited for like a missing one",
   async (application) => {
     const { connectionString, drop } = await freshDatabase();
     const target = new URL(connectionString);

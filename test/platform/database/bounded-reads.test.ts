@@ -33,14 +33,14 @@ const waitingForLock = async () =>
     )[0]?.count,
   );
 
-it("ends a statement that takes too long in the database, and says that the filter has to be narrowed", async () => {
+it("ends a statement that takes too long in the database, and asks for a narrower filter", async () => {
   const refused = await database.boundedRead("select pg_sleep(60)").catch((error: unknown) => error);
   expect(refused).toMatchObject({ kind: "invalid", message: expect.stringContaining("narrow the filter") });
   const left = await database.query(
     "select from pg_stat_activity where query like '%pg_sleep(60)' and state = 'active'",
   );
   expect(left).toEqual([]);
-  // The limit has gone with its transaction.
+  // The limit ended with its transaction.
   expect(await database.query("show statement_timeout")).toEqual([{ statement_timeout: "0" }]);
 });
 
@@ -48,7 +48,7 @@ it("refuses to write", async () => {
   await expect(database.boundedRead("create table mine ()")).rejects.toThrow("read-only transaction");
 });
 
-it("runs two at a time, and lets go of who waits when that caller has gone", async () => {
+it("runs two at a time, and drops a waiting read when its caller has disconnected", async () => {
   await database.transaction(async (holder) => {
     await holder.query("select pg_advisory_xact_lock($1)", [LOCK]);
     const caller = new AbortController();

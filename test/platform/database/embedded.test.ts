@@ -84,7 +84,7 @@ describe("one process", () => {
     expect(await query(second, "select * from notes")).toEqual([{ note: "kept" }]);
   });
 
-  test("the server listens on 127.0.0.1 only and wants the password", async () => {
+  test("the server listens on 127.0.0.1 only and requires the password", async () => {
     const postgres = await start();
     expect(await query(postgres, "show listen_addresses")).toEqual([{ listen_addresses: "127.0.0.1" }]);
     const url = new URL(postgres.connectionString);
@@ -99,7 +99,7 @@ describe("one process", () => {
     expect((await stat(place.folder)).mode & 0o777).toBe(0o700);
   });
 
-  test("another port is taken when the remembered one is in use", async () => {
+  test("another port is used when the remembered one is taken", async () => {
     const first = await start();
     await first.close();
     const port = Number(new URL(first.connectionString).port);
@@ -114,7 +114,7 @@ describe("one process", () => {
     }
   });
 
-  test("a server that can't start says why, with the last lines of its log", async () => {
+  test("a server that can't start throws the reason, with the last lines of its log", async () => {
     await makePlace(place);
     await createCluster(place, await findBinaries(place));
     await writeFile(join(dataOf(place), "postgresql.conf"), "shared_buffers = plenty\n");
@@ -136,7 +136,7 @@ describe("one process", () => {
     expect(await query(postgres, "select * from notes")).toEqual([]);
   });
 
-  test("a postmaster.pid whose number belongs to another program now does not hinder the start", async () => {
+  test("a postmaster.pid whose number now belongs to another program does not prevent the start", async () => {
     const first = await start();
     await first.close();
     await writeFile(
@@ -147,7 +147,7 @@ describe("one process", () => {
     expect(await query(second, "select 1 as one")).toEqual([{ one: 1 }]);
   });
 
-  test("a cluster whose maker was killed half-way is made anew", async () => {
+  test("a cluster whose creation was killed halfway is created again", async () => {
     await makePlace(place);
     const dead = spawn("true");
     await once(dead, "exit");
@@ -172,7 +172,7 @@ describe("several processes", () => {
     return { child, connectionString, pid, exited: once(child, "exit") };
   };
 
-  test("the server of a process that was killed is adopted, and stopped by the one that adopted it", async () => {
+  test("the server of a killed process is adopted, and stopped by the process that adopted it", async () => {
     const dead = await startInChild();
     const before = (await findPostmaster(place))!;
     process.kill(dead.pid, "SIGKILL");
@@ -181,7 +181,7 @@ describe("several processes", () => {
     const adopter = await start();
     expect((await findPostmaster(place))?.pid).toBe(before.pid);
     expect(adopter.connectionString).toBe(dead.connectionString);
-    // Until the server has noticed that the connection of the dead one is gone, somebody else seems to use it.
+    // Until the server notices the closed connection of the dead process, it looks used.
     await eventually(async () => {
       const sql = "select pid from pg_stat_activity where application_name = 'threadloom embedded'";
       return (await query(adopter, sql)).length === 1 || undefined;
@@ -190,7 +190,7 @@ describe("several processes", () => {
     expect(await findPostmaster(place)).toBeUndefined();
   });
 
-  test("when a process and its server were killed, the next start recovers what was committed", async () => {
+  test("after a process and its server were killed, the next start recovers the committed data", async () => {
     const dead = await startInChild();
     const before = (await findPostmaster(place))!;
     await query(
@@ -204,7 +204,7 @@ describe("several processes", () => {
     expect(await query(postgres, "select * from notes")).toEqual([{ note: 1 }]);
   });
 
-  test("two that start at once on a new data folder share one server; the last one stops it", async () => {
+  test("two processes that start at once on a new data folder share one server; the last one stops it", async () => {
     const postgres = await Promise.all([start(), start(), start()]);
     expect(new Set(postgres.map(({ connectionString }) => connectionString)).size).toBe(1);
     const [first, second, third] = postgres as [EmbeddedPostgres, EmbeddedPostgres, EmbeddedPostgres];
@@ -215,13 +215,13 @@ describe("several processes", () => {
     expect(await findPostmaster(place)).toBeUndefined();
   });
 
-  test("all that close at once leave no server behind", async () => {
+  test("processes that close at once leave no server", async () => {
     const postgres = await Promise.all([start(), start(), start()]);
     await Promise.all(postgres.map((one) => one.close()));
     expect(await findPostmaster(place)).toBeUndefined();
   });
 
-  test("one that starts while the last one closes gets a running server", async () => {
+  test("a process that starts while the last one closes gets a running server", async () => {
     for (let round = 0; round < 5; round += 1) {
       const leaving = await start();
       const [, coming] = await Promise.all([leaving.close(), start()]);
@@ -230,7 +230,7 @@ describe("several processes", () => {
     }
   });
 
-  test("a process that was given the address as its DATABASE_URL keeps the server running", async () => {
+  test("a process that got the address as its DATABASE_URL keeps the server running", async () => {
     const postgres = await start();
     const worker = new pg.Client({
       connectionString: postgres.connectionString,
@@ -244,7 +244,7 @@ describe("several processes", () => {
 });
 
 describe.runIf(ROOT)("as root", () => {
-  test("the server runs as another user, in the wished folder where that user can reach it", async () => {
+  test("the server runs as another user, in the configured folder if that user can reach it", async () => {
     const postgres = await start();
     expect(postgres.dataFolder).toBe(dataFolder);
     const { pid } = (await findPostmaster(place))!;
@@ -273,7 +273,7 @@ describe.runIf(ROOT)("as root", () => {
     }
   });
 
-  test("data that a normal user made are used as that user", async () => {
+  test("data created by a normal user are used as that user", async () => {
     const nobody = { uid: 65_534, gid: 65_534 };
     const home = join(folder.path, "home");
     await mkdir(home, { mode: 0o755 });
@@ -297,7 +297,7 @@ describe.runIf(ROOT)("as root", () => {
     await postgres.close();
   });
 
-  test("binaries that the server's user can't reach are copied, with the links that no script has made", async () => {
+  test("binaries that the server's user can't reach are copied, with the links that no script created", async () => {
     const version = `0.0.0-test-${process.pid}`;
     const installed = dirname(dirname(dirname((await findBinaries(place)).initdb)));
     const source = join(folder.path, "package");

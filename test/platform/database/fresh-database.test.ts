@@ -34,7 +34,7 @@ test("a fresh database is migrated and empty", async () => {
   expect((await query(connectionString, "select from threadloom.migrations")).length).toBeGreaterThan(0);
 });
 
-test("databases that are made at once don't see each other's rows", async () => {
+test("databases created at once don't share rows", async () => {
   const databases = await Promise.all([aDatabase(), aDatabase(), aDatabase(), aDatabase()]);
   await query(
     databases[0]!.connectionString,
@@ -48,7 +48,7 @@ test("databases that are made at once don't see each other's rows", async () => 
   expect(counts.map((rows) => rows[0]?.threads)).toEqual([1, 0, 0, 0]);
 });
 
-test("a database is dropped though somebody is still connected", async () => {
+test("a database is dropped even if a client is connected", async () => {
   const { connectionString, drop } = await aDatabase();
   const client = new pg.Client({ connectionString });
   const lost = new Promise((resolve) => client.on("error", resolve));

@@ -5,12 +5,12 @@ import { freshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { startTcpProxy, type TcpProxy } from "../../helpers/tcp-proxy.ts";
 
-/** Connections through which nothing gets any more without a word, and those that only seem so. */
+/** Half-open connections, through which nothing arrives, and connections that only look half-open. */
 
 const CONNECTIONS = 4;
 const closers: (() => Promise<unknown>)[] = [];
 let proxy: TcpProxy;
-/** The way to the database without the proxy, which stands in this process. */
+/** The address of the database without the proxy, which runs in this process. */
 let directly: string;
 beforeEach(async () => {
   const fresh = await freshDatabase();
@@ -45,7 +45,7 @@ const aHalfOpenPool = async (timeoutMs?: number): Promise<Database> => {
   return database;
 };
 
-test("a statement and a transaction on a half-open connection are given up after some 15 seconds, not a minute", async () => {
+test("a statement and a transaction on a half-open connection are given up after about 15 seconds, not a minute", async () => {
   const database = await aHalfOpenPool();
   const startedAt = performance.now();
   const work = [
@@ -58,14 +58,14 @@ test("a statement and a transaction on a half-open connection are given up after
   expect(performance.now() - startedAt).toBeLessThan(40_000);
 });
 
-test("when one connection does not answer, the next statements get connections that do", async () => {
+test("when one connection does not answer, the next statements use others", async () => {
   const database = await aHalfOpenPool(3_000);
   await expect(database.query("select 1")).rejects.toThrow("Query read timeout");
   for (let statement = 0; statement < 2 * CONNECTIONS; statement += 1)
     expect(await database.query("select 1 as one")).toEqual([{ one: 1 }]);
 });
 
-test("answers that arrive while the event loop is blocked for longer than they are waited for are read", async () => {
+test("answers that arrive while the event loop is blocked beyond their time limit are read", async () => {
   const database = aPool(directly, 3_000);
   const statement = "select 1 as one from pg_sleep(0.5)";
   await Promise.all([database.query(statement), database.query(statement), database.query(statement)]);
@@ -82,7 +82,7 @@ test("answers that arrive while the event loop is blocked for longer than they a
   expect(rows).toEqual([[{ one: 1 }], [{ one: 1 }], [{ one: 1 }]]);
 });
 
-test("statements that wait for their answers take no timer each", async () => {
+test("statements that wait for their answers need no timer each", async () => {
   const database = aPool(directly);
   const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   await database.transaction(async (transaction) => {

@@ -4,8 +4,8 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
 
 /**
- * What one page of records costs the database has a bound, however much is stored in those that were asked for: a few
- * clients who store as much as they may must not take searches away from everybody.
+ * The cost of one page of records is limited, whatever their size. Otherwise a few clients with large records could block the searches of
+ * all others.
  */
 
 let server: TestServer;
@@ -17,9 +17,9 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 const RECORDS = 200;
-/** What one request may bring: 20,000 elements. PostgreSQL writes each with 309 digits, so a record has 6 MB. */
+/** The maximum of one request: 20,000 elements. PostgreSQL writes each with 309 digits, so a record has 6 MB. */
 const LARGE = `(select jsonb_build_object('kind', 'large', 'numbers', jsonb_agg(1e308)) from generate_series(1, 20000))`;
-/** A page ends with the record with which it has 16 MiB. */
+/** A page ends with the record that reaches 16 MiB. */
 const ON_A_PAGE = 3;
 const ON_A_PAGE_OF_SUMMARIES = 1;
 
@@ -92,7 +92,7 @@ test.each<[string, number, () => Promise<{ status: number; headers: Headers; bod
   ["assistants", ON_A_PAGE, () => api.post("/assistants/search", { ...MANY, name: "large" })],
   ["versions", ON_A_PAGE, () => api.post(versionsPath, MANY)],
   ["items", ON_A_PAGE, () => api.post("/store/items/search", { ...MANY, namespace_prefix: ["large"] })],
-])("a search of large records answers with those that a page has room for: %s", async (_, found, ask) => {
+])("a search of large records returns as many as a page has room for: %s", async (_, found, ask) => {
   const answer = await ask();
   const records = Array.isArray(answer.body) ? answer.body : (answer.body as { items: unknown[] }).items;
   expect([answer.status, records?.length]).toEqual([200, found]);

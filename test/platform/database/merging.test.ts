@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 
-/** What requests add to each other has a bound, as each of them has. */
+/** Merged values of several requests have a limit, like the values of each request. */
 
 let server: TestServer;
 let api: Api;
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** As two requests leave it behind that brought keys of 0.95 MB. */
+/** The result of two requests with keys of 0.95 MB. */
 const ALMOST_FULL = "jsonb_build_object('before', repeat('x', 1900000))";
 const LARGE = { text: "x".repeat(200_000) };
 
@@ -46,7 +46,7 @@ test.each([
   ["a thread", aThread],
   ["an assistant", anAssistant],
   ["a state", aState],
-])("metadata of %s are refused when what is merged would be too large", async (_, make) => {
+])("metadata of %s are refused if the merged value would be too large", async (_, make) => {
   const path = await make();
   const metadataOf = async () => (await api.get<{ metadata: object }>(path)).body.metadata;
   const before = await metadataOf();
@@ -72,7 +72,7 @@ test.each<[string, () => Promise<string>]>([
       return `/assistants/${body.assistant_id}`;
     },
   ],
-])("metadata of %s have 4,000 elements at most after they are merged, however deep", async (_, make) => {
+])("merged metadata of %s have at most 4,000 elements, at any depth", async (_, make) => {
   const path = await make();
   const patch = (metadata: object) => api.patch<Refusal>(path, { metadata });
   for (const metadata of [members(2_000, "a"), { deep: members(1_998, "b") }])
@@ -86,14 +86,14 @@ test.each<[string, () => Promise<string>]>([
   expect((await patch({ deep: null, two: "more" })).status).toBe(200);
 });
 
-test("items of lists, which take few bytes, are counted as well", async () => {
+test("small items of lists count, too", async () => {
   const path = `/threads/${await api.aThread()}`;
   const patch = (name: string) => api.patch(path, { metadata: { [name]: Array(1_990).fill(true) } });
   const statuses = [(await patch("a")).status, (await patch("b")).status, (await patch("c")).status];
   expect(statuses).toEqual([200, 200, 422]);
 });
 
-test("a thread keeps what the newest run was given if it has no room for all that its runs were given", async () => {
+test("a thread keeps the newest run's configuration if it has no room for those of all runs", async () => {
   const threadId = await api.aThread();
   await query(
     server,
@@ -118,7 +118,7 @@ test("a thread keeps what the newest run was given if it has no room for all tha
   expect(configurableOf(kwargs)).toEqual(LARGE);
 });
 
-test("a thread that was deleted and made again while its change waited for it is not said to be too large", async () => {
+test("a thread that was deleted and created again while its change waited does not count as too large", async () => {
   const threadId = await api.aThread();
   const holder = new pg.Client({ connectionString: server.connectionString });
   await holder.connect();

@@ -6,7 +6,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
 
-/** A migration beside servers at work: what it waits for, and who waits for it. */
+/** A migration beside running servers: which statements it waits for, and which wait for it. */
 
 let database: FreshDatabase;
 let reader: pg.Client;
@@ -29,13 +29,13 @@ const LATER: Migration = {
 const isApplied = async (): Promise<boolean> =>
   (await query(database, "select from threadloom.migrations where name = $1", [LATER.name])).length === 1;
 
-test("a reader in an open transaction and a pending migration stop no other statement, and the migration follows the reader", async () => {
+test("an open transaction with a read and a pending migration block no other statement, and the migration follows the reader", async () => {
   await reader.query("begin");
   await reader.query("select from threadloom.threads");
   const { logger, lines } = listeningLogger();
   const migrations = [...(await readMigrations()), LATER];
   const start = () => migrate(database.connectionString, { schema: "threadloom", migrations, logger });
-  // Two replicas: they must not take turns at blocking the table.
+  // Two replicas must not take turns at blocking the table.
   const migrating = Promise.all([start(), start()]);
   try {
     await eventually("the migration waits for the reader", async () => {

@@ -7,7 +7,7 @@ import { freshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { startTcpProxy } from "../../helpers/tcp-proxy.ts";
 
-test("the log says once that the database is away, and once that it is back again, after how long", async () => {
+test("the log reports once that the database is away, and once its return and the duration", async () => {
   const fresh = await freshDatabase();
   onTestFinished(() => fresh.drop());
   let proxy = await startTcpProxy(fresh.connectionString);
@@ -35,7 +35,7 @@ test("the log says once that the database is away, and once that it is back agai
   expect(said("the database is away")).toHaveLength(1);
 });
 
-test("an outage is a few lines, not one for each request, connection, heartbeat and sweep", async () => {
+test("an outage writes a few lines, not one for each request, connection, heartbeat and sweep", async () => {
   const fresh = await freshDatabase();
   onTestFinished(() => fresh.drop());
   let proxy = await startTcpProxy(fresh.connectionString);
@@ -53,7 +53,7 @@ test("an outage is a few lines, not one for each request, connection, heartbeat 
   });
   const api = apiOf(server);
   await api.aRun(await api.aThread(), { assistant_id: "sleep", input: { milliseconds: 600_000 } });
-  // Connections for many requests at once, all of them lost.
+  // Connections for many concurrent requests, all of them lost.
   await Promise.all(Array.from({ length: 20 }, () => api.aThread()));
   const lines = () => server.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   const since = server.lines.length;
@@ -68,7 +68,7 @@ test("an outage is a few lines, not one for each request, connection, heartbeat 
     .slice(since)
     .filter(({ level }) => Number(level) >= 40)
     .map(({ msg }) => String(msg));
-  // The heartbeat has a connection of its own, if it was late, and tells its loss, too.
+  // A late heartbeat has a connection of its own, and reports its loss, too.
   expect(loud.length).toBeLessThanOrEqual(6);
   expect([...new Set(loud)].sort()).toEqual([
     "a database connection was lost",
@@ -79,7 +79,7 @@ test("an outage is a few lines, not one for each request, connection, heartbeat 
   ]);
 });
 
-test("a full disk is told once, though reads go on between the writes that it refuses", () => {
+test("a full disk is logged once, although reads succeed between the refused writes", () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const { logger, lines } = listeningLogger();

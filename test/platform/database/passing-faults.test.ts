@@ -35,13 +35,13 @@ const failureOf = async (work: Promise<unknown>): Promise<unknown> => {
   }
   throw new Error("Nothing failed.");
 };
-/** What `pg` makes of an error of the server. */
+/** The error that `pg` creates from an error of the server. */
 const refusalOf = (state: string): Promise<unknown> =>
   failureOf(database.query(`do $$ begin raise exception 'not now' using errcode = '${state}'; end $$`));
 const systemError = (code: string, syscall: string): Error =>
   Object.assign(new Error(`${syscall} ${code}`), { code, syscall });
 
-describe("what passes", () => {
+describe("a temporary error", () => {
   test.each([
     ["40001", false],
     ["40P01", false],
@@ -58,13 +58,13 @@ describe("what passes", () => {
     ["25P03", true],
     ["08006", true],
     ["08P01", true],
-  ])("%s of the server; whether the statement may be committed: %s", async (state, uncertain) => {
+  ])("is %s of the server; whether the statement may have been committed: %s", async (state, uncertain) => {
     const error = await refusalOf(state);
     expect(isPassing(error)).toBe(true);
     expect(mayHaveBeenCommitted(error)).toBe(uncertain);
   });
 
-  test("a session that PostgreSQL 15 could not begin on a full disk, but no other internal error of the server", async () => {
+  test("is a session that PostgreSQL 15 could not begin on a full disk, but no other internal error of the server", async () => {
     const refusal = (message: string): Promise<unknown> =>
       failureOf(
         database.query(`do $$ begin raise exception '${message}' using errcode = 'internal_error'; end $$`),
@@ -86,13 +86,16 @@ describe("what passes", () => {
     ["ECONNRESET", "read", true],
     ["ETIMEDOUT", "read", true],
     ["EPIPE", "write", true],
-  ])("%s of the system in %s; whether the statement may be committed: %s", (code, syscall, uncertain) => {
-    const error = systemError(code, syscall);
-    expect(isPassing(error)).toBe(true);
-    expect(mayHaveBeenCommitted(error)).toBe(uncertain);
-  });
+  ])(
+    "is %s of the system in %s; whether the statement may have been committed: %s",
+    (code, syscall, uncertain) => {
+      const error = systemError(code, syscall);
+      expect(isPassing(error)).toBe(true);
+      expect(mayHaveBeenCommitted(error)).toBe(uncertain);
+    },
+  );
 
-  test("what `pg` and the system really say of addresses behind which nobody is", async () => {
+  test("is a real error of `pg` and the system for an address without a listener", async () => {
     const away = (address: string): Promise<unknown> => {
       const other = openDatabase({
         connectionString: address,
@@ -113,7 +116,7 @@ describe("what passes", () => {
     }
   });
 
-  test("a statement that was cancelled by a time-out or by an administrator, which was not committed", async () => {
+  test("is a statement cancelled by a time-out or by an administrator, which was not committed", async () => {
     const timedOut = await failureOf(
       database.transaction(
         (transaction) => transaction.query("select pg_sleep(60)"),
@@ -129,16 +132,16 @@ describe("what passes", () => {
     }
   });
 
-  test("a connection that dies under a statement, which may be committed", async () => {
+  test("is a connection that dies during a statement, which may have been committed", async () => {
     const error = await failureOf(database.query("select pg_terminate_backend(pg_backend_pid())"));
     expect(isPassing(error)).toBe(true);
     expect(mayHaveBeenCommitted(error)).toBe(true);
   });
 });
 
-describe("what does not pass", () => {
+describe("a permanent error", () => {
   test.each(["23505", "22P02", "42601", "42P01", "28P01", "3D000", "XX000"])(
-    "%s of the server",
+    "is %s of the server",
     async (state) => {
       const error = await refusalOf(state);
       expect(isPassing(error)).toBe(false);
@@ -146,7 +149,7 @@ describe("what does not pass", () => {
     },
   );
 
-  test("errors that come from no database", () => {
+  test("is an error that comes from no database", () => {
     for (const error of [new Error("no"), new TypeError("no"), "ECONNREFUSED", undefined, { code: "40001" }])
       expect(isPassing(error)).toBe(false);
   });
@@ -166,10 +169,10 @@ test("a connection to a server that is no longer the primary is not used again",
   expect(await pidOf()).not.toBe(before);
 });
 
-describe("trying again", () => {
+describe("a retry", () => {
   const deadlock = () => Object.assign(new Error("deadlock detected"), { code: "40P01" });
 
-  test("goes on while it passes, and says from the second try on that it is not the first", async () => {
+  test("continues while the error is temporary, and reports from the second try on that it is not the first", async () => {
     const tries: boolean[] = [];
     const result = await retryPassing(async (isRetry) => {
       tries.push(isRetry);
@@ -180,7 +183,7 @@ describe("trying again", () => {
     expect(tries).toEqual([false, true, true, true]);
   });
 
-  test("ends at once with what does not pass, and with what nobody wants any more", async () => {
+  test("ends at once with a permanent error, or when its caller is gone", async () => {
     let tries = 0;
     const work = async (): Promise<never> => {
       tries += 1;

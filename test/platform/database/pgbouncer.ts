@@ -11,7 +11,7 @@ import { freshDatabase } from "../../helpers/database.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 import { freePort } from "../../helpers/free-port.ts";
 
-/** A program that is installed here. */
+/** An installed PgBouncer. */
 export interface Pgbouncer {
   path: string;
   version: string;
@@ -19,12 +19,12 @@ export interface Pgbouncer {
   knowsPreparedStatements: boolean;
 }
 
-/** Debian's place for it, which is not on the path of a normal user. */
+/** Debian's folder for it, which is not on the path of a normal user. */
 const SYSTEM_FOLDER = "/usr/sbin";
 /** It refuses to run as root. */
 const NOBODY = { uid: 65_534, gid: 65_534 };
 
-/** The one that TEST_PGBOUNCER names, else the first on the path, else Debian's. */
+/** The one in TEST_PGBOUNCER, else the first on the path, else Debian's. */
 export const findPgbouncer = async (): Promise<Pgbouncer | undefined> => {
   const named = process.env["TEST_PGBOUNCER"] ?? "";
   const folders = [...(process.env["PATH"] ?? "").split(delimiter), SYSTEM_FOLDER];
@@ -40,22 +40,22 @@ export const findPgbouncer = async (): Promise<Pgbouncer | undefined> => {
 
 export interface PoolerOptions {
   program: Pgbouncer;
-  /** Where the database is; its name, user and password are taken as they are. */
+  /** The address of the database; its name, user and password are used unchanged. */
   connectionString: string;
   mode?: "transaction" | "session";
-  /** Connections to the database at most, whoever asks. */
+  /** The maximum of connections to the database, of all clients together. */
   poolSize: number;
   preparedStatements?: boolean;
-  /** Further lines of its configuration. */
+  /** More lines of its configuration. */
   settings?: string[];
 }
 
 export interface Pooler {
   /** The same database through the pooler. */
   connectionString: string;
-  /** Connections of its clients that are open now, save the one that asks. */
+  /** Open connections of its clients, without the one that asks. */
   countClients(): Promise<number>;
-  /** Ends it as a crash would; its address stays reserved for `start`. */
+  /** Ends it like a crash; its address stays reserved for `start`. */
   kill(): Promise<void>;
   start(): Promise<void>;
   close(): Promise<void>;
@@ -154,7 +154,7 @@ export const startPooler = async (options: PoolerOptions): Promise<Pooler> => {
   };
 };
 
-/** What a test opens, to be closed in reverse by `tidyUp`. */
+/** The resources that a test opens; `tidyUp` closes them in reverse order. */
 export const openings = () => {
   const opened: { close(): Promise<void> }[] = [];
   const keep = async <T extends { close(): Promise<void> }>(opening: T | Promise<T>): Promise<T> => {
@@ -164,7 +164,7 @@ export const openings = () => {
   };
   return {
     keep,
-    /** A fresh database; answers its address. */
+    /** A fresh database; returns its address. */
     async aDatabase(): Promise<string> {
       const { connectionString, drop } = await freshDatabase();
       opened.push({ close: drop });

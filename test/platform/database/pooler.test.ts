@@ -11,7 +11,7 @@ import { query } from "../../helpers/query.ts";
 import { findPgbouncer, openings, startPooler, type Pooler } from "./pgbouncer.ts";
 
 const program = await findPgbouncer();
-/** Less than one server wants, so that connections are really shared. */
+/** Less than one server needs, so that connections are really shared. */
 const POOL_SIZE = 5;
 const RUNS_AT_ONCE = 40;
 const logger = pino({ level: "silent" });
@@ -41,7 +41,7 @@ const modes: Mode[] = [
 
 const MISSING =
   "not run: there is no pgbouncer on the PATH or in /usr/sbin (the Debian package has that name), and TEST_PGBOUNCER names none";
-// Only some reporters show the names of tests that were not run.
+// Only some reporters show the names of skipped tests.
 if (program === undefined) process.stderr.write(`test/platform/database/pooler.test.ts: ${MISSING}\n`);
 describe.runIf(program === undefined)("behind a pooler in transaction mode", () => {
   test(MISSING, ({ skip }) => skip(MISSING));
@@ -108,7 +108,7 @@ for (const { how, preparedStatements, possible } of modes) {
         expect(backends?.shared).toBeLessThanOrEqual(POOL_SIZE);
       });
 
-      test("hold their locks on the connections that listen, and nothing on those of the pooler", async () => {
+      test("hold their locks on the listening connections, and none on those of the pooler", async () => {
         const holders = await query<{ name: string }>(
           { connectionString: direct },
           `select a.application_name as name from pg_locks l join pg_stat_activity a using (pid)
@@ -123,7 +123,7 @@ for (const { how, preparedStatements, possible } of modes) {
         ).toEqual([]);
       });
 
-      test("tell each other what happens, without waiting for a look", async () => {
+      test("notify each other without waiting for a poll", async () => {
         const open = async () => {
           const database = openDatabase({
             connectionString: pooler.connectionString,
@@ -145,7 +145,7 @@ for (const { how, preparedStatements, possible } of modes) {
         ).toEqual(sent);
       });
 
-      test("a run that asks is answered on the other one", async () => {
+      test("answer a run's interrupt on the other server", async () => {
         const threadId = await api.aThread();
         await api.aFinishedRun(threadId, { assistant_id: "approval", input: saying("a refund") });
         expect(await other.thread(threadId)).toMatchObject({ status: "interrupted" });
@@ -156,7 +156,7 @@ for (const { how, preparedStatements, possible } of modes) {
         expect(result).toMatchObject({ status: "sent" });
       });
 
-      test("a stream is followed on the other one, cut, resumed there, and the run cancelled", async () => {
+      test("follow a stream on the other server, cut it, resume it there, and cancel the run", async () => {
         const threadId = await api.aThread();
         const stream = await openStream(`${api.url}/threads/${threadId}/runs/stream`, {
           body: {
@@ -180,7 +180,7 @@ for (const { how, preparedStatements, possible } of modes) {
         expect((await api.run(threadId, runId)).status).toBe("interrupted");
       });
 
-      test("states are updated and read, histories too", async () => {
+      test("update and read states and histories", async () => {
         const threadId = await api.aThread();
         await api.aFinishedRun(threadId, { assistant_id: "counter", input: { count: 1 } });
         await other.post(`/threads/${threadId}/state`, { values: { count: 40 } });
@@ -189,7 +189,7 @@ for (const { how, preparedStatements, possible } of modes) {
         expect((await api.post(`/threads/${threadId}/copy`)).status).toBe(200);
       });
 
-      test("items are stored on one and found on the other", async () => {
+      test("store items on one server and find them on the other", async () => {
         const put = await fetch(`${api.url}/store/items`, {
           method: "PUT",
           headers: { "content-type": "application/json" },
@@ -203,7 +203,7 @@ for (const { how, preparedStatements, possible } of modes) {
         expect(found.body.items).toMatchObject([{ value: { tea: true } }]);
       });
 
-      test("runs outlive the pooler", async () => {
+      test("keep their runs through a restart of the pooler", async () => {
         const threadId = await api.aThread();
         const run = await api.aRun(threadId, { assistant_id: "ten-steps", input: {} });
         const asleep = await api.aRun(await api.aThread(), {
@@ -220,7 +220,7 @@ for (const { how, preparedStatements, possible } of modes) {
         expect(await Promise.all([statusOf(run), statusOf(asleep)])).toEqual(["success", "success"]);
       });
 
-      test("no password stands in the log", () => {
+      test("write no password to the log", () => {
         expect(server.lines.length).toBeGreaterThan(10);
         expect(server.lines.filter((line) => line.includes(PASSWORD))).toEqual([]);
       });

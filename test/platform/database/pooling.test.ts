@@ -43,7 +43,7 @@ describe.runIf(program !== undefined)(`a start behind a pooler${unless}`, () => 
     await expect(attempt).rejects.toThrow(
       /^DATABASE_URL leads through a pooler in transaction mode, .*set DATABASE_DIRECT_URL/,
     );
-    // Nothing stays on connections that others use.
+    // No setting remains on connections that others use.
     expect(
       await query(
         { connectionString: direct },
@@ -52,7 +52,7 @@ describe.runIf(program !== undefined)(`a start behind a pooler${unless}`, () => 
     ).toEqual([]);
   });
 
-  test("is refused though others keep the pooler busy", async () => {
+  test("is refused even if other clients keep the pooler busy", async () => {
     const direct = await aDatabase();
     const pooler = await aPooler(direct);
     const busy = await keep(
@@ -89,14 +89,14 @@ describe.runIf(program !== undefined)(`a start behind a pooler${unless}`, () => 
     expect(textsOf(result.messages)).toEqual(["hi", "first", "second"]);
   });
 
-  test("is refused if the direct connection leads through one, too", async () => {
+  test("is refused if the direct connection leads through a pooler, too", async () => {
     const pooler = await aPooler(await aDatabase());
     await expect(starting(pooler.connectionString, pooler.connectionString)).rejects.toThrow(
       /^DATABASE_DIRECT_URL leads through a pooler in transaction mode itself/,
     );
   });
 
-  test("is refused if it doesn't know prepared statements and is to be given some", async () => {
+  test("is refused if the pooler doesn't support prepared statements and they are enabled", async () => {
     const direct = await aDatabase();
     const pooler = await aPooler(direct, { preparedStatements: false });
     await expect(starting(pooler.connectionString, direct, true)).rejects.toThrow(
@@ -104,7 +104,7 @@ describe.runIf(program !== undefined)(`a start behind a pooler${unless}`, () => 
     );
   });
 
-  test("as a process ends with the sentence, and works once the direct connection is named", async () => {
+  test("ends its process with the message, and works once the direct connection is configured", async () => {
     const direct = await aDatabase();
     const pooler = await aPooler(direct);
     const argv = ["--config", FIXTURE_GRAPHS, "--port", "0"];
@@ -126,7 +126,7 @@ describe.runIf(program !== undefined)(`a start behind a pooler${unless}`, () => 
     }
   });
 
-  test("is refused to an import, too, which migrates", async () => {
+  test("is refused for an import, too, which migrates", async () => {
     const direct = await aDatabase();
     const pooler = await aPooler(direct);
     for (const statement of [

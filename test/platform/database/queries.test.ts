@@ -29,7 +29,7 @@ afterAll(async () => {
 
 const found = async (): Promise<number> => (await database.query("select from threadloom.threads")).length;
 
-test("a query of Kysely is part of the transaction in which it is made, beside raw statements", async () => {
+test("a query of Kysely runs in its transaction, beside raw statements", async () => {
   const undone = database.transaction(async (transaction) => {
     await transaction.query("insert into threadloom.threads (thread_id) values ($1)", [ID]);
     const rows = await queriesOver(transaction).selectFrom("threads").select("thread_id").execute();
@@ -46,7 +46,7 @@ test("a query of Kysely is part of the transaction in which it is made, beside r
   expect(await found()).toBe(0);
 });
 
-test("Kysely opens no transaction of its own, which would be beside ours", async () => {
+test("Kysely opens no transaction of its own, which would be separate from the server's", async () => {
   await expect(
     queriesOver(database)
       .transaction()
@@ -70,7 +70,7 @@ test("a query of Kysely is prepared once for a connection", async () => {
   });
 });
 
-test("a query that is compiled once is sent with what is given, and with the condition of a visibility that hides something", async () => {
+test("a query compiled once is sent with its values, and with the condition of a restricted visibility", async () => {
   let built = 0;
   const find = compileOnce(
     { threadId: ({ id }: { id: string }) => id },

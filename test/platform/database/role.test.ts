@@ -11,7 +11,7 @@ import { freshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { readSteps } from "../../readme/document.ts";
 
-/** The roles that docs/database-role.md tells administrators to make, by its own SQL. */
+/** The roles from the SQL in docs/database-role.md. */
 
 const PAGE = fileURLToPath(new URL("../../../docs/database-role.md", import.meta.url));
 const PASSWORD = randomBytes(8).toString("hex");
@@ -52,7 +52,7 @@ const addressAs = (role: string): string => {
   return url.href;
 };
 
-/** Runs the SQL of a section, as an administrator pastes it, with roles, password, schema and database of this test. */
+/** Runs the SQL of a section as an administrator pastes it, with this test's roles, password, schema and database. */
 const paste = async (heading: string, schema = "threadloom"): Promise<void> => {
   const database = new URL(address).pathname.slice(1);
   for (const { command } of readSteps(await readFile(PAGE, "utf8"), heading, "sql")) {
@@ -66,7 +66,7 @@ const paste = async (heading: string, schema = "threadloom"): Promise<void> => {
   }
 };
 
-/** Uses all that a server does: a run, its states, the store, a cron, a search, and the end of a thread. */
+/** Uses all parts of a server: a run, its states, the store, a cron, a search, and the deletion of a thread. */
 const useServerAs = async (role: string, databaseSchema = "threadloom"): Promise<void> => {
   const server = await startTestServer({ connectionString: addressAs(role), databaseSchema });
   try {
@@ -96,7 +96,7 @@ const isRefused = async (client: pg.Client, statement: string): Promise<void> =>
   expect(client.query(statement)).rejects.toMatchObject({ code: "42501" });
 
 test.each(["threadloom", "agents_of_team_1"])(
-  "a role that owns nothing but its schema, %s, is enough, and can't do more",
+  "a role that owns only its schema, %s, is enough, and has no more rights",
   async (schema) => {
     await administrator.query("create table public.others (secret text)");
     await paste("## One role, which owns one schema", schema);
@@ -113,7 +113,7 @@ test.each(["threadloom", "agents_of_team_1"])(
 );
 
 test.each(["threadloom", "agents_of_team_1"])(
-  "servers may have a role that can't change the tables in %s, which their owner brings up to date",
+  "servers may have a role that can't change the tables in %s, which their owner migrates",
   async (schema) => {
     await paste("## Two roles: one owns the tables, one serves", schema);
     const { logger } = listeningLogger();
@@ -139,7 +139,7 @@ test.each(["threadloom", "agents_of_team_1"])(
   },
 );
 
-test("a role without rights in the schema is told in a sentence, with where the rights stand", async () => {
+test("a role without rights in the schema gets an error that names the page with the rights", async () => {
   await administrator.query(`create role ${roleNamed("threadloom_server")} login password '${PASSWORD}'`);
   await migrate(address, { schema: "threadloom", advisoryLocks: true, logger: listeningLogger().logger });
   const refused: unknown = await migrate(addressAs("threadloom_server"), {

@@ -10,12 +10,12 @@ const MADE_UP = `${SOURCE}made-up-rows.ts`;
 
 interface Column {
   type: string;
-  /** Undefined: it is computed, and PostgreSQL does not say. */
+  /** Undefined: a computed column, for which PostgreSQL does not know. */
   nullable: boolean | undefined;
 }
 type Columns = ReadonlyMap<string, Column>;
 
-/** What `pg` makes of a type, as TypeScript calls it. What is not here may be anything: json, and what is in it. */
+/** The TypeScript type that `pg` creates for each type. A type that is not listed may be anything, like json. */
 const KINDS: Readonly<Record<string, string>> = {
   uuid: "string",
   text: "string",
@@ -28,7 +28,7 @@ const KINDS: Readonly<Record<string, string>> = {
   _text: "array",
 };
 
-/** Where a type of rows does not fit what the database answers. */
+/** The columns of a query's result that a row type does not fit. */
 const misfits = (checker: ts.TypeChecker, row: ts.Type, columns: Columns, place: ts.Node): string[] =>
   row.getProperties().flatMap((property) => {
     const { name } = property;
@@ -40,7 +40,7 @@ const misfits = (checker: ts.TypeChecker, row: ts.Type, columns: Columns, place:
       return isOptional ? [] : [`${name} is no column`];
     }
     const kind = KINDS[column.type];
-    // What stands for any JSON stands for null, too.
+    // A type for any JSON includes null, too.
     if (kind === undefined) return [];
     const isNull = (part: ts.Type): boolean =>
       (part.flags & (ts.TypeFlags.Null | ts.TypeFlags.Undefined)) !== 0;
@@ -79,7 +79,7 @@ const programOf = (text: string): ts.Program => {
   return ts.createProgram([MADE_UP, ...files.map((name) => `${SOURCE}${name}`)], options, host);
 };
 
-/** The pieces of SQL that are spelt out in a node, long enough to tell a statement: what is put in between is not. */
+/** The literal pieces of SQL in a node, long enough to identify a statement, without the interpolated values. */
 const piecesOf = (node: ts.Node): string[] => {
   const pieces: string[] = [];
   const visit = (part: ts.Node): void => {
@@ -106,7 +106,7 @@ interface Site {
   pieces: string[];
 }
 
-/** The calls `query<Row>(…)`, with the SQL that they send as far as it is spelt out. */
+/** The calls `query<Row>(…)`, with the literal parts of their SQL. */
 const sitesOf = (program: ts.Program): Site[] => {
   const checker = program.getTypeChecker();
   const sites: Site[] = [];
@@ -127,7 +127,7 @@ const sitesOf = (program: ts.Program): Site[] => {
         ts.isPropertyAccessExpression(node.expression) &&
         node.expression.name.text === "query"
       ) {
-        // A statement with named parameters is asked itself, all others are given.
+        // A statement with named parameters has its own `query`; all others are an argument.
         const own = spelt(node.expression.expression);
         const pieces = own.length > 0 ? own : spelt(node.arguments[0]!);
         const place = file.fileName.slice(SOURCE.length);
@@ -206,7 +206,7 @@ const ROWS = `
   export interface OtherType { attempt: string }
 `;
 
-describe("the types of rows", () => {
+describe("row types", () => {
   let program: ts.Program;
   let checker: ts.TypeChecker;
   let madeUp: ts.SourceFile;
@@ -220,7 +220,7 @@ describe("the types of rows", () => {
     madeUp = program.getSourceFile(MADE_UP)!;
   });
 
-  test("are those of the tables: no column is missing, none is too many, and null is where it may be", async () => {
+  test("match the tables: no column is missing or extra, and nullable columns are typed so", async () => {
     const found: string[] = [];
     const tables = typeNamed("Rows").getProperties();
     expect(tables.length).toBeGreaterThan(5);
@@ -233,7 +233,7 @@ describe("the types of rows", () => {
     expect(found).toEqual([]);
   });
 
-  test("are those of the statements that answer them", async () => {
+  test("match the statements that return them", async () => {
     const found: string[] = [];
     let compared = 0;
     for (const { place, node, row, pieces } of sitesOf(program)) {
@@ -243,7 +243,7 @@ describe("the types of rows", () => {
       for (const text of texts) {
         if (!/^\s*create /.test(text)) faults.push(misfits(checker, row, await columnsOf(text), node));
       }
-      // What is not spelt out may make several statements of it, of which some are asked from elsewhere.
+      // The parts that are not literal can make several statements, some of which are called elsewhere.
       const least = faults.sort((one, other) => one.length - other.length)[0];
       if (least === undefined) continue;
       compared += 1;
@@ -258,7 +258,7 @@ describe("the types of rows", () => {
     ["NeverNull", ["worker_id may be null"]],
     ["AlwaysThere", ["thread_id is never null"]],
     ["OtherType", ["attempt is int4, not string"]],
-  ])("are told from others: %s", async (name, faults) => {
+  ])("that are wrong are found: %s", async (name, faults) => {
     const columns = await columnsOf("select r.* from threadloom.runs r where r.thread_id = $1");
     expect(misfits(checker, typeNamed(name), columns, madeUp)).toEqual(faults);
   });

@@ -8,7 +8,7 @@ import { startTestServer } from "../../helpers/app.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/** The schema that the tables stand in: what a start makes, moves, refuses, and leaves to others. */
+/** The schema of the tables: what a start creates, moves, refuses, and leaves alone. */
 
 const MIGRATIONS = fileURLToPath(new URL("../../../migrations/", import.meta.url));
 const closers: (() => Promise<void>)[] = [];
@@ -24,7 +24,7 @@ const connect = async (connectionString: string): Promise<pg.Client> => {
   return client;
 };
 
-/** A database that this server has never seen, as its owner sees it. */
+/** A new database, as its owner sees it. */
 const anEmptyDatabase = async (): Promise<{ client: pg.Client } & FreshDatabase> => {
   const fresh = await freshDatabase();
   closers.push(() => fresh.drop());
@@ -46,7 +46,7 @@ const logger = listeningLogger().logger;
 const aMigration = (text: string): Migration => ({ name: "0002_later.sql", text, checksum: text });
 
 describe("a start", () => {
-  test("leaves the schema public, with other people's tables of the same names, as it is", async () => {
+  test("leaves the schema public unchanged, with other people's tables of the same names", async () => {
     const { client, connectionString } = await anEmptyDatabase();
     await client.query(
       `create table threads (mine text); create table checkpoints (mine text);
@@ -66,7 +66,7 @@ describe("a start", () => {
     expect(await tablesIn(client, "threadloom")).toContain("threads");
   });
 
-  test("names each migration in the log where there was a database before, and says of a new one only that it is ready", async () => {
+  test("names each migration in the log for an existing database, and says of a new one only that it is ready", async () => {
     const told = (lines: string[]): unknown[] =>
       lines
         .map((line) => JSON.parse(line) as { level: number; migration?: string })
@@ -83,7 +83,7 @@ describe("a start", () => {
     expect(told(later.lines)).toEqual([expect.objectContaining({ migration: "0002_later.sql" })]);
   });
 
-  test("that fails half-way leaves nothing of the migration that failed, and all before it", async () => {
+  test("that fails halfway keeps nothing of the failed migration, and all migrations before it", async () => {
     const { client, connectionString } = await anEmptyDatabase();
     const migrations = [...(await readMigrations()), aMigration("create table half (a int); select 1 / 0")];
     await expect(migrate(connectionString, { schema: "threadloom", migrations, logger })).rejects.toThrow(
@@ -96,7 +96,7 @@ describe("a start", () => {
     expect(await tablesIn(client, "threadloom")).toContain("whole");
   });
 
-  test("is refused where another edition of a migration has run", async () => {
+  test("is refused if another edition of a migration has run", async () => {
     const { connectionString } = await freshDatabaseToDrop();
     const [baseline] = await readMigrations();
     const migrations = [{ ...baseline!, checksum: "another" }];
@@ -105,7 +105,7 @@ describe("a start", () => {
     );
   });
 
-  test("is refused where a newer version has migrated the database", async () => {
+  test("is refused if a newer version has migrated the database", async () => {
     const { connectionString } = await freshDatabaseToDrop();
     const client = await connect(connectionString);
     await client.query(
@@ -116,7 +116,7 @@ describe("a start", () => {
     );
   });
 
-  test("of a user who may not create a schema says what an administrator has to run", async () => {
+  test("of a user who may not create a schema names the SQL for an administrator", async () => {
     const { client, connectionString } = await anEmptyDatabase();
     const role = `limited_${Math.floor(Math.random() * 1e9)}`;
     await client.query(`create role ${role} login password 'secret'`);
@@ -142,7 +142,7 @@ describe("a start", () => {
   };
 });
 
-test("two deployments share a database, each in a schema of its own, and hear only their own signals", async () => {
+test("two deployments share a database, each in a schema of its own, and receive only their own signals", async () => {
   const { client, connectionString } = await anEmptyDatabase();
   const [one, other] = await Promise.all([
     startTestServer({ connectionString, databaseSchema: "one" }),
@@ -174,7 +174,7 @@ test("two deployments share a database, each in a schema of its own, and hear on
   expect(await tablesIn(client, "threadloom")).toEqual([]);
 });
 
-test("a statement names the schema that is configured, quoted", () => {
+test("a statement names the configured schema, quoted", () => {
   expect(inSchema("threadloom")("select from threadloom.runs")).toBe("select from threadloom.runs");
   expect(inSchema("user")("select from threadloom.runs r join threadloom.threads t using (thread_id)")).toBe(
     'select from "user".runs r join "user".threads t using (thread_id)',
@@ -182,7 +182,7 @@ test("a statement names the schema that is configured, quoted", () => {
 });
 
 test.each(["", "Upper", "pg_mine", "a-b", 'a"b', "1a", "information_schema", "a".repeat(41)])(
-  "%j is no name for a schema",
+  "%j is not a valid schema name",
   (name) => {
     expect(isSchemaName(name)).toBe(false);
   },
@@ -192,7 +192,7 @@ test("every statement in the code names the schema of its tables", () => {
   const source = fileURLToPath(new URL("../../../src/", import.meta.url));
   const migrations = readdirSync(MIGRATIONS).map((file) => readFileSync(MIGRATIONS + file, "utf8"));
   const created = migrations.flatMap((sql) => [...sql.matchAll(/create table (?:threadloom\.)?(\w+)/g)]);
-  // These two are made by code: vectors only where they are searched, migrations by what runs them.
+  // These two are created by code: vectors only for semantic search, migrations by the migration code.
   const tables = [...created.map(([, name]) => name), "store_vectors", "migrations"].join("|");
   const unqualified = new RegExp(
     `\\b(from|into|update|join|truncate|references) (${tables})\\b(?= [a-z$(]|\`|")|, (${tables}) [a-z]+ where`,

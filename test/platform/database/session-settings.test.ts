@@ -8,7 +8,7 @@ import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
 
-/** A database whose sessions compile costly statements, as PostgreSQL's defaults have it. */
+/** A database whose sessions compile costly statements, which is PostgreSQL's default. */
 
 const closers: (() => Promise<unknown>)[] = [];
 let database: FreshDatabase;
@@ -25,7 +25,7 @@ afterEach(async () => {
 const jitOf = async (connectionString: string): Promise<string | undefined> =>
   (await query<{ jit: string }>({ connectionString }, "show jit"))[0]?.jit;
 
-test("a connection says at its start that nothing is compiled, beside what its address says", async () => {
+test("a connection disables compilation at its start, beside the options of its address", async () => {
   expect(await jitOf(database.connectionString)).toBe("on");
   const url = new URL(await withSessionSettings(`${database.connectionString}?options=-c%20work_mem%3D5MB`));
   expect(await jitOf(url.href)).toBe("off");
@@ -35,7 +35,7 @@ test("a connection says at its start that nothing is compiled, beside what its a
 const PLANNING =
   "select current_setting('enable_seqscan') as whole, current_setting('enable_bitmapscan') as bitmaps";
 
-test("statements are planned by indexes, and searches by whatever is best for them", async () => {
+test("statements are planned with indexes, and searches with any plan", async () => {
   const { logger } = listeningLogger();
   const opened = openDatabase({
     connectionString: await withSessionSettings(database.connectionString),
@@ -51,7 +51,7 @@ test("statements are planned by indexes, and searches by whatever is best for th
 });
 
 test("no connection of a server compiles statements", async () => {
-  // Each session that reads the trap's table notes its own setting.
+  // Each session that reads the trap's table records its own setting.
   await query(
     database,
     `create table public.seen (jit text);
@@ -72,7 +72,7 @@ test("no connection of a server compiles statements", async () => {
   expect(new Set(seen.map(({ jit }) => jit))).toEqual(new Set(["off"]));
 });
 
-/** As PgBouncer answers: a fatal error of the class "protocol violation" to any `options`. */
+/** Answers like PgBouncer: a fatal error of the class "protocol violation" to any `options`. */
 const refusingOptions = async (connectionString: string): Promise<string> => {
   const target = new URL(connectionString);
   const pooler = createServer((client) => {

@@ -35,7 +35,7 @@ afterAll(async () => {
 
 const events = (threadId = newId()): Signal => ({ kind: "events", threadId, runId: newId() });
 
-/** What was heard before `last`, which is sent after all others. */
+/** The signals received before `last`, which is sent after all others. */
 const heardUntil = async (received: readonly Signal[], last: Signal): Promise<readonly Signal[]> =>
   await eventually("the last signal has come", () => {
     const at = received.findIndex(({ runId }) => runId === last.runId);
@@ -49,7 +49,7 @@ test("a signal names its kind, its thread and its run, here and in another proce
   );
   const signal: Signal = { kind: "available", threadId: newId(), runId: newId() };
   here.send(signal);
-  await eventually("both have heard", () => received.every((signals) => signals.length > 0));
+  await eventually("both have received it", () => received.every((signals) => signals.length > 0));
   for (const stop of stops) stop();
   expect(received).toEqual([[signal], [signal]]);
 });
@@ -64,7 +64,7 @@ test("more signals than one notification can carry all arrive", async () => {
   expect(received).toEqual(sent);
 });
 
-test("who subscribes to a thread hears of that thread alone, and of nothing when that has ended", async () => {
+test("a subscriber of a thread receives signals of that thread only, and none after its end", async () => {
   const all: Signal[] = [];
   const [first, second]: Signal[][] = [[], []];
   const [thread, other] = [newId(), newId()];

@@ -2,7 +2,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { walkThroughAll } from "./walk.ts";
 
-/** What belongs to one thread, and is to be found by it. All other tables are common to all threads. */
+/** Tables with rows of one thread, found by the thread. All other tables are shared by all threads. */
 const OF_A_THREAD = new Set([
   "threads",
   "runs",
@@ -14,8 +14,8 @@ const OF_A_THREAD = new Set([
 ]);
 
 /**
- * Statements that may do otherwise, by a piece of their text, and why. None of them is among those that a run takes from
- * its creation on a thread to its end, but for the claim, which looks for a thread. docs/scaling.md shows the list.
+ * Statements with exceptions from the rule, by a piece of their text, and the reason. None of them belongs to a run on a thread, except the
+ * claim, which looks for a thread. docs/scaling.md shows the list.
  */
 const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = [
   [/^with recursive (lanes|next) as/, "claims"],
@@ -84,7 +84,7 @@ interface PlanNode {
 
 const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 
-/** The ways in which a statement does not stay on one thread, as PostgreSQL plans it whatever its parameters are. */
+/** The ways in which a statement touches more than one thread, in PostgreSQL's plan for any parameters. */
 const faultsOf = (text: string, plan: PlanNode): string[] => {
   const nodes = nodesOf(plan);
   const conditions = nodes
@@ -123,7 +123,7 @@ afterAll(async () => {
   await walk.close();
 });
 
-/** Prepared, since `explain (generic_plan)` is there from PostgreSQL 16 on. */
+/** Uses prepared statements, because `explain (generic_plan)` exists only from PostgreSQL 16 on. */
 const lookAt = async (text: string): Promise<string[]> => {
   await client.query(`prepare looked_at as ${text}`);
   try {
@@ -141,13 +141,13 @@ const lookAt = async (text: string): Promise<string[]> => {
 };
 
 describe("statements", () => {
-  test("name the thread in each table that belongs to one, and write to no other, but for those of the list", async () => {
+  test("name the thread in each table with a thread, and write to no other, except for the listed ones", async () => {
     const found: string[] = [];
     const used = new Set<string>();
     let held = 0;
     for (const text of walk.statements) {
       const line = text.replace(/\s+/g, " ").trim();
-      // `explain` reads statistics alone.
+      // `explain` reads only statistics.
       if (/^(?:create|explain) /.test(line)) continue;
       const faults = await lookAt(text);
       if (faults.length === 0) held += 1;
@@ -157,7 +157,7 @@ describe("statements", () => {
       if (allowed.length === 0) found.push(`${faults.join(", ")}: ${line}`);
     }
     expect(found).toEqual([]);
-    // The walk has been to where runs are created, executed, read and ended.
+    // The walk has created, executed, read and ended runs.
     expect(held).toBeGreaterThan(45);
   });
 

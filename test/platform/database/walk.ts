@@ -9,8 +9,8 @@ import { listeningLogger } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
 
 /**
- * Takes down the text of all statements on our tables that this process sends, Kysely's among them, until it is ended; by
- * database, since what other test files have left in this process may go on sending.
+ * Records the text of all statements on the server's tables that this process sends, including Kysely's, by database: parts of other test
+ * files may still run in this process.
  */
 const recordStatements = () => {
   const textsOf = new Map<string, Set<string>>();
@@ -33,8 +33,8 @@ const recordStatements = () => {
 };
 
 /**
- * Asks two servers on one database for all that they can do, and does by hand what only deaths would bring about. Answers
- * the statements that this took, and the database, which the caller drops.
+ * Uses all functions of two servers on one database, and simulates states that only crashes cause. Returns the statements, and the
+ * database, which the caller drops.
  */
 export const walkThroughAll = async () => {
   const recorder = recordStatements();
@@ -46,7 +46,7 @@ export const walkThroughAll = async () => {
       const agent = { assistant_id: "agent", input: saying("hello") };
       const sleeping = { assistant_id: "sleep", input: { milliseconds: 1_000 } };
 
-      // Runs, as they come one after the other.
+      // Runs one after the other.
       const threadId = await api.aThread({
         metadata: { of: "walk" },
         ttl: { ttl: 60, strategy: "keep_latest" },
@@ -67,7 +67,7 @@ export const walkThroughAll = async () => {
       await api.post("/runs/batch", [agent, agent]);
       await api.post("/runs", agent);
 
-      // Runs that meet on a thread.
+      // Concurrent runs on a thread.
       for (const strategy of ["enqueue", "interrupt", "rollback", "reject"]) {
         const busy = await api.aThread();
         const first = await api.aRun(busy, sleeping);
@@ -85,7 +85,6 @@ export const walkThroughAll = async () => {
         await api.untilQuiet(busy);
       }
 
-      // States.
       const state = await api.state(threadId);
       await api.history(threadId);
       await api.post(`/threads/${threadId}/state`, { values: saying("changed") });
@@ -100,7 +99,6 @@ export const walkThroughAll = async () => {
       await api.post("/threads/prune", { thread_ids: [copy], strategy: "keep_latest" });
       await api.post("/threads/prune", { thread_ids: [copy], strategy: "delete" });
 
-      // Records.
       await api.patch(`/threads/${threadId}`, { metadata: { more: 1 }, ttl: 5 });
       for (const filter of [
         {},
@@ -124,7 +122,7 @@ export const walkThroughAll = async () => {
       await api.remove(`/threads/${threadId}/runs/${lastRun}`);
       await api.remove(`/threads/${threadId}`);
 
-      // Crons, one of each kind; they are due once.
+      // Crons, one of each kind; each is due once.
       const schedule = "0 0 1 1 *";
       const crons = [
         await api.post<{ cron_id: string }>("/runs/crons", { ...agent, schedule }),
@@ -145,7 +143,7 @@ export const walkThroughAll = async () => {
         await api.remove(`/runs/crons/${cronId}`);
       }
 
-      // What a death leaves behind.
+      // The state after a crash.
       const database = openDatabase({
         connectionString: one.connectionString,
         poolSize: 2,

@@ -17,7 +17,7 @@ import { encryptionCommand, type EncryptionStatus } from "../../helpers/encrypti
 import { listeningLogger } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
 
-/** Encrypted values belong to their rows: whoever can write to the database can't show one row's content in another. */
+/** Encrypted values belong to their rows: write access to the database is not enough to show one row's content in another row. */
 
 const KEY = "a key of a test, of 32 bytes ...";
 const OLDER = "an old key of a test, 32 bytes .";
@@ -52,13 +52,13 @@ const status = async (
     unbound: number;
   };
 
-/** All that one user has. */
+/** All data of one user. */
 interface Conversation {
   /** One has stopped at a question, one has ended with an error. */
   threads: [string, string];
   assistantId: string;
   cronId: string;
-  /** What is said in it, and the namespace of its item. */
+  /** The word in its messages, and the namespace of its item. */
   word: string;
   side: string;
 }
@@ -95,12 +95,12 @@ const aConversation = async (
     );
     return deliveries.every(({ failures }) => failures > 0);
   });
-  // Not again in this test.
+  // Prevents another try in this test.
   await query(database, "update threadloom.webhook_deliveries set due_at = now() + interval '1 day'");
   return { threads, assistantId: assistant.assistant_id, cronId: cron.body.cron_id, word, side };
 };
 
-/** What the API shows of it that stands in rows of a table: an error is shown, too. */
+/** The parts of a conversation that the API shows from table rows, including errors. */
 const shownOf = async (
   { api, server, database }: Site,
   { threads, assistantId, cronId, word, side }: Conversation,
@@ -147,7 +147,7 @@ const shownOf = async (
   return (await all()).join("\n");
 };
 
-/** SQL for which rows of a table are of a conversation. */
+/** SQL for the rows of a table that belong to a conversation. */
 const rowsOf = ({ name }: WalkedTable, { threads, assistantId, cronId, word }: Conversation): string => {
   if (name.startsWith("assistant")) return `assistant_id = '${assistantId}'`;
   if (name === "crons") return `cron_id = '${cronId}'`;
@@ -155,7 +155,7 @@ const rowsOf = ({ name }: WalkedTable, { threads, assistantId, cronId, word }: C
   return `thread_id in ('${threads.join("', '")}')`;
 };
 
-/** Gives rows what those of another conversation hold in a column, does something, and takes it back. Answers how many. */
+/** Copies a column's values from another conversation, runs the work, and restores the values. Returns the number of rows. */
 const withMoved = async (
   { database }: Site,
   table: WalkedTable,
@@ -197,7 +197,7 @@ describe("an encrypted value", () => {
     await site.database.drop();
   });
 
-  test("that is moved to another row is shown to nobody who reads that row, whatever column it is of", async () => {
+  test("that is moved to another row is not shown to readers of that row, in any column", async () => {
     const moved: string[] = [];
     for (const table of ENCRYPTED_TABLES) {
       expect(await shownOf(site, mine, table.name)).toContain(MINE);
@@ -209,7 +209,7 @@ describe("an encrypted value", () => {
         if (rows > 0) moved.push(`${table.name}.${column}`);
       }
     }
-    // Of those that are not among them test/platform/encryption/columns.test.ts tells.
+    // test/platform/encryption/columns.test.ts covers the other columns.
     expect(moved).toEqual([
       "assistants.config",
       "assistants.metadata",
@@ -247,7 +247,7 @@ describe("an encrypted value", () => {
     expect(await status(site.database, KEY)).toMatchObject({ unreadable: 0, unbound: 0 });
   });
 
-  test("of a thread is encrypted for its copy, which stays when the thread is gone and the key is another", async () => {
+  test("of a thread is encrypted for its copy, which stays readable without the thread and with another key", async () => {
     const { api, database } = site;
     const original = await api.aThread({ metadata: { secret: MINE } });
     const run = { assistant_id: "whispers", config: { configurable: { said: MINE } } };
@@ -265,13 +265,13 @@ describe("an encrypted value", () => {
     const next = "the newest key of a test, of 32 ";
     const reencrypted = await command(database, [next, KEY], "rotate", "--json");
     expect(JSON.parse(reencrypted.written)).toMatchObject({ unreadable: 0, unbound: 0 });
-    // This server has the older key alone, so the rows are given back to it.
+    // This server has only the older key, so the rows are returned to it.
     expect(await command(database, [KEY, next], "rotate")).toMatchObject({ code: 0 });
     expect(await api.thread(copy.thread_id)).toEqual(copy);
   });
 });
 
-describe("what an earlier version has encrypted, bound to no row", () => {
+describe("values that an earlier version encrypted without binding them to a row", () => {
   let database: FreshDatabase;
   beforeAll(async () => {
     database = await freshDatabase();
@@ -283,7 +283,7 @@ describe("what an earlier version has encrypted, bound to no row", () => {
   const encryption = { keys: [KEY, OLDER].flatMap(keysOf), metadataKeys: CHOSEN };
   const cipher = openCipher(encryption) as Cipher;
   const unbound = (place: string): string => (place.startsWith("json ") ? "json" : place);
-  /** Stores all that is there as that version did. */
+  /** Stores all values in the form of that version. */
   const storeAsBefore = async (): Promise<void> => {
     const own = openDatabase({
       connectionString: database.connectionString,
@@ -320,7 +320,7 @@ describe("what an earlier version has encrypted, bound to no row", () => {
     }
   };
 
-  test("is refused at the start until it is bound to its rows, and is not lost", async () => {
+  test("are refused at the start until they are bound to their rows, and are not lost", async () => {
     const before = await startOn(database, OLDER);
     const mine = await aConversation(before, MINE, "a");
     const tables = ENCRYPTED_TABLES.map(({ name }) => name);

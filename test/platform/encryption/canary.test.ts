@@ -14,7 +14,7 @@ import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 
 const PROJECT = fileURLToPath(new URL("./project/with-users.json", import.meta.url));
 
-/** Everywhere where a user can put a word; each gets one of its own, so that a search says where one was found. */
+/** Every place for a user's text, each with a word of its own, so a search names the place. */
 const PLACES = [
   "message",
   "large",
@@ -49,7 +49,7 @@ type Words = Record<(typeof PLACES)[number], string>;
 const someWords = (): Words =>
   Object.fromEntries(PLACES.map((place) => [place, `canary${randomBytes(12).toString("hex")}`])) as Words;
 
-/** Says each word over the API. Answers what the API shows of it all afterwards. */
+/** Writes each word through the API. Returns everything that the API shows afterwards. */
 const sayAll = async (url: string, words: Words): Promise<string> => {
   const client = new Client({
     apiUrl: url,
@@ -138,7 +138,7 @@ const sayAll = async (url: string, words: Words): Promise<string> => {
 
 const JSON_BODY = { "content-type": "application/json" };
 
-/** As a thief might find it: as it is, and in the forms in which programs write bytes. */
+/** The forms in which a thief might find a word: plain, and in common byte encodings. */
 const formsOf = (word: string): Buffer[] => {
   const bytes = Buffer.from(word);
   const shifted = (count: number) =>
@@ -162,7 +162,7 @@ const filesBelow = async (folder: string): Promise<string[]> =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
 
-/** In which files of the database each word stands. */
+/** The database files that contain each word. */
 const findAll = async (folder: string, words: Words): Promise<Partial<Record<string, string[]>>> => {
   const forms = PLACES.map((place) => [place, formsOf(words[place])] as const);
   const found: Partial<Record<string, string[]>> = {};
@@ -192,7 +192,7 @@ const aDatabaseThatHeard = async (
     const options = { connectionString: postgres.connectionString, graphConfigFile: PROJECT, ...encryption };
     const first = await startTestServer(options);
     await first.close();
-    // What PostgreSQL compresses is as readable as before, but not for a search of files.
+    // Compressed text is readable, but a search of files does not find it.
     await query(
       postgres,
       `do $$ declare c record; begin
@@ -201,7 +201,7 @@ const aDatabaseThatHeard = async (
           execute format('alter table threadloom.%I alter column %I set storage external', c.table_name, c.column_name);
         end loop; end $$`,
     );
-    // Graphs in a process of their own, which stores what they do by itself.
+    // Graphs in a process of their own, which stores its data itself.
     const server = await startTestServer({ ...options, graphProcesses: 1 });
     const shown = await sayAll(server.url, words).finally(() => server.close());
     await query(postgres, "analyze");
@@ -212,8 +212,8 @@ const aDatabaseThatHeard = async (
   }
 };
 
-describe("the raw files of a database, its write-ahead log among them", () => {
-  test("hold every word that a user said, without a key", async () => {
+describe("the raw files of a database, including its write-ahead log,", () => {
+  test("contain every word that a user wrote, without a key", async () => {
     const words = someWords();
     const { folder, shown } = await aDatabaseThatHeard(words, {
       encryptionKeys: [],
@@ -224,7 +224,7 @@ describe("the raw files of a database, its write-ahead log among them", () => {
     expect(PLACES.filter((place) => found[place] === undefined)).toEqual([]);
   });
 
-  test("hold none of them with one, though the API shows all", async () => {
+  test("contain none of them with a key, although the API shows all", async () => {
     const words = someWords();
     const keys = { encryptionKeys: TEST_KEYS, encryptedMetadataKeys: ["secret"] };
     const { folder, shown, lines } = await aDatabaseThatHeard(words, keys);

@@ -12,27 +12,27 @@ const cipher = cipherOf("a key of a test, of 32 bytes ...", ["secret"]);
 const encryption = createEncryption(cipher);
 const ID = "01a208d7-ed23-7988-9e1a-2522a36f9765";
 
-test("a row without encryption is not touched", () => {
+test("a row without encryption is not changed", () => {
   const rows = [{ thread_id: ID, metadata: { a: 1 } }];
   expect(createEncryption(undefined).decryptedRows("threads", rows)).toBe(rows);
   expect(encryption.decrypted("threads", rows[0]!)).toBe(rows[0]);
 });
 
-test("a row is opened by its ids, however its caller writes them", () => {
+test("a row is decrypted with its ids, in any spelling of its caller", () => {
   const key = { assistant_id: ID.toUpperCase() };
   const stored = encryption.stored("assistants", "context", { said: "hello" }, key);
   const row = { assistant_id: ID, name: "A", context: parseStoredJson(stored) };
   expect(encryption.decrypted("assistants", row)).toEqual({ ...row, context: { said: "hello" } });
 });
 
-test("no answer is made of a row that nobody has opened", () => {
+test("an encrypted row is never returned in an answer", () => {
   const stored = encryption.stored("threads", "metadata", { secret: "said" }, { thread_id: ID });
   const row = { thread_id: ID, metadata: parseStoredJson(stored) };
   expect(() => JSON.stringify(row)).toThrow("read without opening them");
   expect(JSON.stringify(encryption.decrypted("threads", row))).toContain("said");
 });
 
-test("without keys values are stored as they are, and a text of a missing key is refused", () => {
+test("without keys, values are stored unchanged, and a text encrypted with a missing key is refused", () => {
   const off = createEncryption(undefined);
   const key = { cron_id: "c1" };
   expect(off.stored("crons", "metadata", { a: "enc1:" }, key)).toBe('{"a":"enc1:"}');
@@ -46,7 +46,7 @@ const run = { run_id: "R1", thread_id: "T1", assistant_id: "A1" };
 const others = { run_id: "r2", thread_id: "t2", assistant_id: "a2" };
 const [checkpoint, otherCheckpoint] = ["C1", "c2"].map((id) => ({ checkpoint_ns: "n|1", checkpoint_id: id }));
 
-/** Of each table the ids of a row and those of another, and the places of each column in the first. */
+/** For each table: the ids of two rows, and the encryption places of each column in the first row. */
 const DECLARED: Readonly<
   Record<EncryptedTable, readonly [own: object, other: object, places: Readonly<Record<string, string[]>>]>
 > = {
@@ -185,7 +185,7 @@ describe.each(Object.entries(DECLARED))("columns of %s", (table, [own, other, pl
   );
 });
 
-test("a run shows what the database merged into it from its thread and its assistant, and nothing of others", () => {
+test("a run shows the values merged from its thread and its assistant, and nothing of others", () => {
   const merged = (key: typeof run): string => {
     const parts = [
       encryption.stored("assistants", "config", { a: "of the assistant" }, key),

@@ -23,10 +23,10 @@ const RUN = { run_id: "1" };
 const CHECKPOINT = { checkpoint_ns: "", checkpoint_id: "1" };
 const TEXTS = ["", "said", '{"a":"ü€😀"}', "line\nline", "a\u0000b", "x".repeat(100_000)];
 
-describe("a sealed text", () => {
+describe("an encrypted text", () => {
   const cipher = cipherOf(NEW);
 
-  test.each(TEXTS)("opens in its place, and nowhere else", (text) => {
+  test.each(TEXTS)("decrypts in its place, and nowhere else", (text) => {
     const encrypted = cipher.encrypt(text, PLACE);
     expect(cipher.decrypt(encrypted, PLACE)).toBe(text);
     expect(cipher.decrypt(encrypted, "elements 1 3", PLACE)).toBe(text);
@@ -36,7 +36,7 @@ describe("a sealed text", () => {
     );
   });
 
-  test("is another one each time, unless it is to be alike", () => {
+  test("differs each time, unless it is to be deterministic", () => {
     expect(cipher.encrypt("said", PLACE)).not.toBe(cipher.encrypt("said", PLACE));
     const alike = cipher.encryptAlike("said", PLACE);
     expect(cipher.encryptAlike("said", PLACE)).toBe(alike);
@@ -45,7 +45,7 @@ describe("a sealed text", () => {
     expect(cipher.decrypt(alike, PLACE)).toBe("said");
   });
 
-  test("can't be changed in any of its bytes, nor cut", () => {
+  test("can't be changed in any byte, nor cut", () => {
     const encrypted = cipher.encrypt("said", PLACE);
     const start = encrypted.lastIndexOf(":") + 1;
     const bytes = Buffer.from(encrypted.slice(start), "base64");
@@ -61,7 +61,7 @@ describe("a sealed text", () => {
     }
   });
 
-  test("needs its key, and an error says which without saying any", () => {
+  test("requires its key, and an error names the key's id without its value", () => {
     const encrypted = cipherOf(OLD).encrypt("said", PLACE);
     const told = (open: () => unknown): string => {
       try {
@@ -80,13 +80,13 @@ describe("a sealed text", () => {
     expect(openText(undefined, "[1]", PLACE)).toBe("[1]");
   });
 
-  test("of an older key opens beside a newer one, which seals", () => {
+  test("of an older key decrypts beside a newer one, which encrypts", () => {
     const both = openCipher({ keys: [NEW, OLD].map(base64), metadataKeys: [] }) as Cipher;
     expect(both.decrypt(cipherOf(OLD).encrypt("said", PLACE), PLACE)).toBe("said");
     expect(cipherOf(NEW).decrypt(both.encrypt("said", PLACE), PLACE)).toBe("said");
   });
 
-  test("says nothing of what it is the digest of, without the key", () => {
+  test("reveals nothing about the text of a digest without the key", () => {
     expect(cipher.digest("said")).toMatch(/^[0-9a-f]{32}$/);
     expect(cipher.digest("said")).toBe(cipherOf(NEW).digest("said"));
     expect(cipher.digest("said")).not.toBe(cipherOf(OLD).digest("said"));
@@ -111,12 +111,12 @@ describe("keys", () => {
   });
 });
 
-describe("sealed values in JSON", () => {
+describe("encrypted values in JSON", () => {
   const cipher = cipherOf(NEW, ["secret"]);
   const parsed = (text: string, places: Places = [ROW]): unknown =>
     JSON.parse(decryptJson(cipher, text, places));
 
-  test("are opened wherever they stand, and may be of any type", () => {
+  test("are decrypted at any depth, and may be of any type", () => {
     for (const value of ["said", 'a "quote"\\', 1, null, [1, { deep: true }], { a: "ü" }]) {
       expect(parsed(encryptJson(cipher, JSON.stringify(value), ROW))).toEqual(value);
       const around = JSON.stringify({ a: [encryptValue(cipher, value, ROW)], b: "open" });
@@ -124,7 +124,7 @@ describe("sealed values in JSON", () => {
     }
   });
 
-  test("keep the keys of a configuration, and are alike for one thread", () => {
+  test("keep the keys of a configuration, and are equal for one thread", () => {
     const config: JsonObject = {
       tags: ["said"],
       configurable: { model: "said", constructor: 1, ["__proto__"]: "said" },
@@ -145,7 +145,7 @@ describe("sealed values in JSON", () => {
     expect(() => assertSearchable(cipher, { open: "said" })).not.toThrow();
   });
 
-  test("are not what somebody wrote who would like them to be", () => {
+  test("are not confused with a user's imitation", () => {
     const other = cipherOf(OLD);
     const planted = {
       a: encryptValue(other, "said", ROW),
@@ -153,7 +153,7 @@ describe("sealed values in JSON", () => {
       c: "enc1:",
     };
     expect(parsed(JSON.stringify(planted))).toEqual(planted);
-    // Out of a backup of this very server.
+    // From a backup of this server.
     for (const text of [encryptValue(cipher, "said", ROW), `enc1:${cipher.keyId}:AAAA`, "enc1:"]) {
       const own = { a: text, deep: [{ b: text }, text], [text]: 1 };
       const stored = JSON.stringify(encryptMetadata(cipher, own, ROW));
@@ -185,7 +185,7 @@ describe("sealed values in JSON", () => {
     expect(isEncrypted('"enc1:')).toBe(false);
   });
 
-  test("that are damaged stay as they are, are told of once, and cost what stands beside them nothing", () => {
+  test("that are damaged stay unchanged, are logged once, and do not affect the values beside them", () => {
     const told: string[] = [];
     const telling = cipherOf(NEW);
     telling.onDamaged(({ message }) => told.push(message));
@@ -204,7 +204,7 @@ function base64(text: string): string {
   return Buffer.from(text).toString("base64");
 }
 
-test("several keys are separated by commas, with or without spaces; a key that holds a comma stands alone", () => {
+test("several keys are separated by commas, with or without spaces; a key with a comma must be the only one", () => {
   const [one, other] = ["a key of a test, of 32 bytes ...", "0123456789abcdef"];
   const hex = "ab".repeat(32);
   const texts = (keys: Buffer[] | undefined) => keys?.map((key) => key.toString());

@@ -32,7 +32,7 @@ const forget = () =>
 const isNoted = async (): Promise<boolean> =>
   (await query(database, `select from threadloom.encryption_keys where key_id = '${OLD_ID}'`)).length === 1;
 
-test("a key that a server encrypts with is not forgotten, though no row needs it yet", async () => {
+test("a key that a server encrypts with is not removed, although no row needs it yet", async () => {
   const server = await startServer([OLD, NEW]);
   try {
     const refused = await forget();
@@ -46,7 +46,7 @@ test("a key that a server encrypts with is not forgotten, though no row needs it
   }
 });
 
-test("a key is forgotten as soon as the server that encrypted with it has stopped, beside others", async () => {
+test("a key is removed as soon as the server that encrypted with it has stopped, beside others", async () => {
   const server = await startServer([NEW, OLD]);
   try {
     expect(await forget()).toMatchObject({ code: 0 });
@@ -56,7 +56,7 @@ test("a key is forgotten as soon as the server that encrypted with it has stoppe
   }
 });
 
-test("a server stops in order though the note of its key can't be taken back", async () => {
+test("a server stops in order even if the record of its key can't be deleted", async () => {
   const own = await freshDatabase();
   const server = await startTestServer({
     connectionString: own.connectionString,
@@ -66,13 +66,13 @@ test("a server stops in order though the note of its key can't be taken back", a
   await expect(server.close()).resolves.toBeUndefined();
 });
 
-test("a key is not forgotten if a server encrypted with it behind the look, and stopped", async () => {
+test("a key is not removed if a server encrypted with it after the check, and stopped", async () => {
   await (await startServer([OLD, NEW])).close();
   const holding = new pg.Client({ connectionString: database.connectionString });
   await holding.connect();
   await holding.query("begin; lock table threadloom.checkpoint_contents");
   const forgetting = forget();
-  await eventually("the look has come to the table that is locked", async () => {
+  await eventually("the check has reached the locked table", async () => {
     const waiting = await query(
       database,
       "select from pg_locks where not granted and relation = 'threadloom.checkpoint_contents'::regclass",

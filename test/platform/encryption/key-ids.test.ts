@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const keys = Array.from({ length: 1_000 }, (_, index) => encryptionKey(Buffer.alloc(32, `${index} `)));
 
-test("no id of a key begins with '-'", () => {
+test("no key id begins with '-'", () => {
   expect(keys.filter(({ id }) => id.startsWith("-"))).toEqual([]);
   expect(keys.filter(({ id }) => id.startsWith("_")).length).toBeGreaterThan(0);
 });

@@ -53,7 +53,7 @@ const status = async (keys: string[], verb = "status"): Promise<EncryptionStatus
   return JSON.parse(written) as EncryptionStatus;
 };
 
-/** Something in every column that may be sealed. Answers its thread. */
+/** Writes a text into every column that may be encrypted. Returns its thread. */
 const sayAll = async (server: TestServer, api: Api): Promise<string> => {
   const metadata = { secret: SECRET, open: "yes" };
   const assistant = await api.post<{ assistant_id: string }>("/assistants", {
@@ -94,12 +94,12 @@ const sayAll = async (server: TestServer, api: Api): Promise<string> => {
     );
     return rows.length > 0 && rows.every(({ failures }) => failures > 0);
   });
-  // The next try would be another server's, which stores why it failed with its key.
+  // Another server would make the next try, and store its failure with its own key.
   await query(server, "update threadloom.webhook_deliveries set due_at = now() + interval '1 day'");
   return threadId;
 };
 
-/** All that the API shows of a thread, and of what is not a thread's. */
+/** Everything that the API shows of a thread, and of records without a thread. */
 const shown = async (api: Api, threadId: string): Promise<string> => {
   const { body: runs } = await api.get<{ run_id: string }[]>(`/threads/${threadId}/runs?limit=100`);
   const answers = await Promise.all([
@@ -112,13 +112,13 @@ const shown = async (api: Api, threadId: string): Promise<string> => {
     api.post("/webhooks/deliveries/search", {}),
   ]);
   const shownRuns = [...runs].sort((a, b) => a.run_id.localeCompare(b.run_id));
-  // Webhooks go on being tried.
+  // Webhooks are retried, so their deliveries change.
   return JSON.stringify([shownRuns, ...answers.map(({ body }) => body)], (key, value: unknown) =>
     /attempt|failures|updated_at/.test(key) ? undefined : value,
   );
 };
 
-/** Where the word stands in the clear. */
+/** The places where the word is in plain text. */
 const inTheClear = async (): Promise<string[]> => {
   const found: string[] = [];
   for (const { name, columns } of ENCRYPTED_TABLES) {
@@ -134,11 +134,11 @@ const inTheClear = async (): Promise<string[]> => {
   return found;
 };
 
-describe("what was stored before there was a key", () => {
+describe("data from before the first key", () => {
   let threadId: string;
   let before: string;
 
-  test("is told by the status, encrypted anew beside a server, and read as before", async () => {
+  test("are reported by the status, encrypted beside a running server, and read as before", async () => {
     [threadId, before] = await withServer({ encryptionKeys: [] }, async (server, api) => {
       const id = await sayAll(server, api);
       return [id, await shown(api, id)] as const;
@@ -176,11 +176,11 @@ describe("what was stored before there was a key", () => {
       const done = await status([OLD], "rotate");
       expect(done).toMatchObject({ plain: 0, busy: 0, unreadable: 0, reencrypted: found.plain });
       expect(await shown(api, threadId)).toBe(before);
-      // And it goes on.
+      // The thread continues.
       const client = new Client({ apiUrl: server.url });
       await client.runs.wait(threadId, "whispers", { input: { words: {} } });
     });
-    // What a run says of itself stays to be found by.
+    // The searchable fields of a run stay in plain text.
     expect(await inTheClear()).toEqual([
       "runs.metadata",
       "webhook_deliveries.metadata",
@@ -188,7 +188,7 @@ describe("what was stored before there was a key", () => {
     ]);
   });
 
-  test("is encrypted with a newer key then, and an older one can be dropped when nothing needs it", async () => {
+  test("are encrypted with a newer key later, and an older one can be removed when no row needs it", async () => {
     const old = cipherOf(OLD).keyId;
     before = await withServer(
       { encryptionKeys: keysOf(OLD), encryptedMetadataKeys: CHOSEN },
@@ -220,7 +220,7 @@ describe("what was stored before there was a key", () => {
   });
 });
 
-test("what runs store meanwhile is not lost, and all of it is encrypted with the newest key in the end", async () => {
+test("values that runs store meanwhile are not lost, and all are encrypted with the newest key in the end", async () => {
   const TURNS = 3;
   const said = { messages: [{ role: "user", content: SECRET }], words: {} };
   const turn = (api: Api, id: string) =>
@@ -239,7 +239,7 @@ test("what runs store meanwhile is not lost, and all of it is encrypted with the
         for (let turns = 1; turns < TURNS; turns++) await turn(api, id);
       }),
     );
-    // A statement that began before it may store a copy of an older row behind it: then the command fails.
+    // An earlier statement may store a copy of an older row afterwards; then the command fails.
     const during = JSON.parse((await command(both, "rotate", "--json")).written) as EncryptionStatus;
     await talking;
     expect(during).toMatchObject({ busy: 0, unreadable: 0, plain: 0 });
@@ -251,7 +251,7 @@ test("what runs store meanwhile is not lost, and all of it is encrypted with the
   });
 });
 
-test("metadata that are no longer chosen are open again, and found", async () => {
+test("metadata that are no longer chosen are decrypted again, and found", async () => {
   chosen = [];
   const keys = [NEWEST, NEW];
   await withServer({ encryptionKeys: keys.flatMap(keysOf) }, async (_, api) => {
@@ -266,7 +266,7 @@ test("metadata that are no longer chosen are open again, and found", async () =>
   });
 });
 
-test("every column in which something is sealed is among those that are sealed anew", async () => {
+test("every column with encrypted values is included in key rotation", async () => {
   const columns = await query<{ table: string; column: string }>(
     database,
     `select table_name as table, column_name as column from information_schema.columns

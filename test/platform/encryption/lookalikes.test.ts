@@ -7,7 +7,7 @@ import { encryptionCommand, type EncryptionStatus } from "../../helpers/encrypti
 import { cipherOf, keysOf } from "../../helpers/encryption.ts";
 import { query } from "../../helpers/query.ts";
 
-/** The rotation of keys beside texts of callers that look encrypted, and beside rows that it can't finish. */
+/** Key rotation beside callers' texts that look encrypted, and beside rows that it can't finish. */
 
 const OLD = "an old key of a test, 32 bytes .";
 const NEW = "a key of a test, of 32 bytes ...";
@@ -46,7 +46,7 @@ const rowsOfOld = async (): Promise<number | undefined> => {
   return (JSON.parse(written) as EncryptionStatus).keys.find(({ id }) => id === OLD_ID)?.rows;
 };
 
-test("no text of a caller keeps an older key needed, wherever it names that key", async () => {
+test("a caller's text never keeps an older key needed, wherever it names that key", async () => {
   const text = `enc1:${OLD_ID}:${"A".repeat(64)}`;
   const metadata = {
     said: `see ${text}`,
@@ -78,7 +78,7 @@ test("no text of a caller keeps an older key needed, wherever it names that key"
   });
 });
 
-test("a column that lacks its key keeps no other column of its row from the newest key", async () => {
+test("a column without its key does not keep other columns of its row from the newest key", async () => {
   const threadId = await withServer([NEW, OLD], (api) => api.aThread());
   const key = { thread_id: threadId };
   const config = cipherOf(OLD).encrypt('"said"', ENCRYPTED_COLUMNS.threads.config.places(key)[0]);
@@ -119,9 +119,9 @@ test("the command fails while rows can't be decrypted, since they may need an ol
   expect(await command("forget", OLD_ID ?? "")).toMatchObject({ code: 1 });
 });
 
-test("the command fails while a server goes on to encrypt with an older key", async () => {
+test("the command fails while a server still encrypts with an older key", async () => {
   await query(database, "delete from threadloom.store_items");
-  // A server with the older key in front stores this row whenever the command has stored it.
+  // A server whose first key is the older one stores this row each time after the command has stored it.
   const encrypted = cipherOf(OLD).encrypt('{"said":"hello"}', ITEM);
   await query(
     database,

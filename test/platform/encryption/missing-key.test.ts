@@ -7,7 +7,7 @@ import { encryptionCommand, type EncryptionStatus } from "../../helpers/encrypti
 import { cipherOf, keysOf } from "../../helpers/encryption.ts";
 import { query } from "../../helpers/query.ts";
 
-/** Rows that are encrypted with a key that is not configured: it may be forgotten, and be found again. */
+/** Rows encrypted with a key that is not configured: it may be removed, and configured again. */
 
 const OLD = "an old key of a test, 32 bytes .";
 const NEW = "a key of a test, of 32 bytes ...";
@@ -43,7 +43,7 @@ const forgottenBehindTheServer = async (key: string): Promise<void> => {
   await query(database, "delete from threadloom.encryption_keys where key_id = $1", [cipherOf(key).keyId]);
 };
 
-test("what is encrypted with a key that is not configured is told with its id, is left as it is, and opens when the key is back", async () => {
+test("values encrypted with an unconfigured key are reported with its id, stay unchanged, and decrypt when the key returns", async () => {
   const shown = async (api: Api, threadId: string, assistantId: string): Promise<string> => {
     const answers = [
       await api.get(`/threads/${threadId}`),
@@ -104,7 +104,7 @@ test("what is encrypted with a key that is not configured is told with its id, i
   });
 });
 
-test("before there is a key, the status counts what is not encrypted, and tells keys that are not configured", async () => {
+test("before the first key, the status counts unencrypted values, and reports keys that are not configured", async () => {
   const own = await freshDatabase();
   try {
     const { connectionString } = own;
@@ -139,7 +139,7 @@ test("before there is a key, the status counts what is not encrypted, and tells 
   }
 });
 
-test("a key that is forgotten beside a server that encrypts with it is needed again, and the log says so", async () => {
+test("a key that is removed while a server encrypts with it is needed again, and the log says so", async () => {
   const own = await freshDatabase();
   const { connectionString } = own;
   const server = await startTestServer({ connectionString, encryptionKeys: keysOf(OLD) });

@@ -4,14 +4,14 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { cipherOf, keysOf } from "../../helpers/encryption.ts";
 import { query } from "../../helpers/query.ts";
 
-/** Whoever has read the database writes over the API what he has found there: it is his own text, and says nothing. */
+/** A user with read access to the database writes copied encrypted text through the API: it stays plain text, and reveals nothing. */
 
 const KEY = "a key of a test, of 32 bytes ...";
 const SAID = "canary-31c0-said";
 
 let server: TestServer;
 let api: Api;
-/** What another user's run was given, as a backup has it. */
+/** Another user's run arguments, as a backup contains them. */
 let found: string;
 beforeAll(async () => {
   server = await startTestServer({ encryptionKeys: keysOf(KEY) });
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-test("as metadata, and as what a run is told beside its input, it is shown as it was written", async () => {
+test("copied text in metadata, and in run arguments beside the input, is shown as it was written", async () => {
   const planted = { x: found, deep: [{ y: found }], [found]: "a key" };
   const threadId = await api.aThread({ metadata: planted });
   await api.patch(`/threads/${threadId}`, { metadata: { patched: found } });
@@ -78,7 +78,7 @@ test("as metadata, and as what a run is told beside its input, it is shown as it
   expect(shown[4]?.body).toMatchObject({ metadata: planted });
 });
 
-test("stored by whoever can write to the database, what is damaged keeps no run and no page from its end", async () => {
+test("a damaged value, written directly to the database, does not stop a run or a page", async () => {
   const { keyId } = cipherOf(KEY);
   const damaged = { x: `enc1:${keyId}:AAAA` };
   const threadId = await api.aThread();

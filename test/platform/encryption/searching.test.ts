@@ -3,7 +3,10 @@ import { apiOf, saying, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { TEST_KEYS } from "../../helpers/encryption.ts";
 
-/** Every way to search by what a user said, on a server that encrypts it: it finds, or refuses in one sentence; it never passes over. */
+/**
+ * Every search for a user's text, on a server that encrypts it: the search finds the text, or is refused in one sentence; it never misses a
+ * record.
+ */
 
 let server: TestServer;
 let api: Api;
@@ -41,7 +44,7 @@ afterAll(() => server.close());
 const ofMetadata = (key: string) => `the values of '${key}' are encrypted, so nothing can be found by them.`;
 const OF_ITEMS = "the values of items are encrypted, so nothing can be found by them.";
 
-/** A filter, and the sentence by which it is refused; undefined: it finds what is there. */
+/** A filter with the message of its refusal; undefined: it finds the record. */
 const OF_METADATA: readonly (readonly [filter: object, refusal: string | undefined])[] = [
   [{ open: "yes" }, undefined],
   [{ deep: { open: "yes" } }, undefined],
@@ -73,7 +76,7 @@ const CASES = Object.entries(ROUTES).flatMap(([route, filters]) =>
   filters.map(([metadata, refusal]) => ({ route, body: { metadata }, refusal })),
 );
 
-describe("a server that encrypts", () => {
+describe("a server with encryption", () => {
   test.each([
     ...CASES,
     { route: "/threads/search", body: { values: { messages: [{ content: "hello" }] } }, refusal: undefined },
@@ -89,7 +92,7 @@ describe("a server that encrypts", () => {
       body: { namespace_prefix: ["notes"], filter: { said: { $ne: "x" } } },
       refusal: OF_ITEMS,
     },
-  ])("finds by POST $route $body, or says that it can't", async ({ route, body, refusal }) => {
+  ])("finds by POST $route $body, or refuses", async ({ route, body, refusal }) => {
     const path = route.replace(":thread_id", threadId).replace(":assistant_id", assistantId);
     const answer = await api.post<unknown>(path, body);
     if (refusal !== undefined) {

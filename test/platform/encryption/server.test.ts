@@ -15,7 +15,7 @@ const FIXTURES = fileURLToPath(new URL("../../fixtures/", import.meta.url));
 
 const said = (content: string) => ({ input: { messages: [{ role: "user", content }] } });
 
-describe("a server that was given a key", () => {
+describe("a server with a key", () => {
   let server: TestServer;
   let client: Client;
   beforeAll(async () => {
@@ -24,7 +24,7 @@ describe("a server that was given a key", () => {
   });
   afterAll(() => server.close());
 
-  test("stores a configuration that is given again only once", async () => {
+  test("stores a repeated configuration only once", async () => {
     const { thread_id: threadId } = await client.threads.create();
     const options = { ...said("hello"), config: { configurable: { model: "small" } } };
     await client.runs.wait(threadId, "two-step", options);
@@ -38,7 +38,7 @@ describe("a server that was given a key", () => {
     expect(JSON.stringify(rows)).not.toContain("small");
   });
 
-  test("costs a long conversation no more for each turn than one without a key", async () => {
+  test("costs a long conversation no more for each turn than a server without a key", async () => {
     const { thread_id: threadId } = await client.threads.create();
     const bytes: number[] = [];
     for (let turn = 0; turn < 8; turn++) {
@@ -55,7 +55,7 @@ describe("a server that was given a key", () => {
     expect(Math.max(...added)).toBeLessThan(Math.min(...added) * 1.2);
   });
 
-  test("says in a sentence that another server lacks the key, and which", async () => {
+  test("reports that another server lacks the key, and which key", async () => {
     const { connectionString } = server;
     const id = cipherOf(OLD).keyId;
     await expect(startTestServer({ connectionString, encryptionKeys: [] })).rejects.toThrow(
@@ -67,7 +67,7 @@ describe("a server that was given a key", () => {
   });
 });
 
-test("a server with a newer key goes on with a thread of one with an older key", async () => {
+test("a server with a newer key continues a thread of a server with an older key", async () => {
   const database = await freshDatabase();
   try {
     const { connectionString } = database;
@@ -80,7 +80,7 @@ test("a server with a newer key goes on with a thread of one with an older key",
     const client = new Client({ apiUrl: older.url });
     const { thread_id: threadId } = await client.threads.create({ metadata: { secret: "kept" } });
     await client.runs.wait(threadId, "two-step", said("before"));
-    // Beside the newer one it would take runs that it can't decrypt.
+    // Beside the newer server it would take runs that it can't decrypt.
     await older.close();
     const newer = await startTestServer({
       connectionString,
@@ -123,7 +123,7 @@ test("a server with a key refuses to store vectors", async () => {
   }
 });
 
-test("what was stored before there was a key is read and gone on with", async () => {
+test("data from before the first key are read and continued", async () => {
   const database = await freshDatabase();
   try {
     const { connectionString } = database;

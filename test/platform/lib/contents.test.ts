@@ -4,7 +4,7 @@ import { leastOf, millisecondsOf } from "../../helpers/conditions.ts";
 
 const stackOf = (error: Error): string => (fieldsWithoutContents(error) as { stack: string }).stack;
 
-test("the lines of a stack that repeat the message are withheld, also where they look like places in code", () => {
+test("stack lines that repeat the message are left out, even if they look like places in code", () => {
   const said = "    at secret (/home/secret.ts:1:1)";
   for (const message of [said, `secret\n${said}`, `${"secret\n".repeat(1_000)}${said}`]) {
     const stack = stackOf(new Error(message));

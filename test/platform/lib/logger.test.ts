@@ -32,7 +32,7 @@ test.each<[string, object]>([
     { err: new AggregateError(Array.from({ length: 500 }, () => failing(EIGHT_MEGABYTES))) },
   ],
   ["a loop", { got: loop }],
-])("a log line is bounded, whatever a caller sent: %s", (_name, fields) => {
+])("a log line is bounded, for any request of a caller: %s", (_name, fields) => {
   const { logger, lines } = listeningLogger();
   logger.warn(fields, "something was odd");
   logger.child({}).warn(fields, "something was odd");
@@ -43,14 +43,14 @@ test.each<[string, object]>([
   }
 });
 
-test("its message is bounded, too", () => {
+test("a log line's message is bounded, too", () => {
   const { logger, lines } = listeningLogger();
   logger.warn(EIGHT_MEGABYTES);
   logger.warn({ one: 1 }, EIGHT_MEGABYTES);
   for (const line of lines) expect(line.length).toBeLessThan(LINE_AT_MOST);
 });
 
-test("what is small is written as it is, and what was left out is said", () => {
+test("a small value is written unchanged, and an omission is marked", () => {
   const { logger, lines } = listeningLogger();
   const fields = { text: "a\nb", list: [1, null, { deep: [true] }], nothing: undefined, at: new Date(0) };
   logger.info(fields, "small");
@@ -67,7 +67,7 @@ test("what is small is written as it is, and what was left out is said", () => {
   );
 });
 
-test("an error is told with its cause, and nothing that hangs on it", () => {
+test("an error is logged with its cause, and without its other properties", () => {
   const { logger, lines } = listeningLogger();
   const error = Object.assign(failing("outer", failing("inner")), {
     code: "23505",
@@ -86,7 +86,7 @@ test("an error is told with its cause, and nothing that hangs on it", () => {
   expect(lines[0]).not.toContain("canary");
 });
 
-/** What a terminal shows. */
+/** The output on a terminal. */
 const terminal = (options?: PrettyOptions) => {
   let shown = "";
   const destination = new Writable({
@@ -99,7 +99,7 @@ const terminal = (options?: PrettyOptions) => {
   return { logger, shown: () => shown, lines: () => stripVTControlCharacters(shown).trimEnd().split("\n") };
 };
 
-test("a terminal gets one line for an end of a run: how it ended first, the rest behind that", () => {
+test("a terminal gets one line for a run's end: first how it ended, then the rest", () => {
   const { logger, lines } = terminal();
   logger.info({ run_id: "r1", graph_id: "agent", status: "success", exec_ms: 56 }, "run ended");
   expect(lines()).toEqual([
@@ -109,7 +109,7 @@ test("a terminal gets one line for an end of a run: how it ended first, the rest
   ]);
 });
 
-test("a terminal gets what a graph printed in one line, before the ids, and no line or colour of its making", () => {
+test("a terminal gets a graph's output in one line, before the ids, without its line breaks and colours", () => {
   const { logger, lines } = terminal();
   logger.warn({ run_id: "r1", text: "hello\n[00:00:00] FATAL: forged\u001b[31m" }, "printed");
   expect(lines()).toEqual([
@@ -119,7 +119,7 @@ test("a terminal gets what a graph printed in one line, before the ids, and no l
   ]);
 });
 
-test("where that is wanted, a terminal gets what a graph printed as it was, but for what would steer it", () => {
+test("if configured, a terminal gets a graph's output unchanged, except for control characters", () => {
   const { logger, shown, lines } = terminal({ printsPlainly: true });
   const text = "{ a: 1,\n\tb: \u001b[33m2\u001b[39m }";
   logger.info({ run_id: "r1", text }, "printed");
@@ -137,7 +137,7 @@ test("a terminal gets an error with its stack, line by line", () => {
   expect(lines().slice(1).join("\n")).toMatch(/outer[^]*\n +at .*logger\.test/);
 });
 
-test("a terminal that takes nothing any more ends nothing", () => {
+test("a terminal that accepts no more output does not stop the server", () => {
   const unwritable = openSync("/dev/null", "r");
   try {
     const destination = openTerminal(unwritable);
@@ -162,7 +162,7 @@ test.each([
   ["a name and a code", (secret: string) => Object.assign(new Error("x"), { name: secret, code: secret })],
   ["a text that was thrown", (secret: string) => secret],
   ["an object that was thrown", (secret: string) => ({ message: secret })],
-])("a graph's error is logged without what it says, unless contents are logged: %s", (name, throwing) => {
+])("a graph's error is logged without its message, unless contents are logged: %s", (name, throwing) => {
   const secret = "my number is 4711";
   const lines: string[] = [];
   const destination = { write: (line: string) => void lines.push(line) };
@@ -172,7 +172,7 @@ test.each([
   if (name !== "an object that was thrown") expect(lines[1]).toContain("4711");
 });
 
-test("a graph's error without its message still says its class, its code and where it was thrown", () => {
+test("a graph's error without its message has its class, its code and where it was thrown", () => {
   const { logger, lines } = listeningLogger();
   const error = Object.assign(new TypeError("secret"), { code: "ERR_OF_GRAPH" });
   logger.warn({ err: ofGraph(new RangeError("secret", { cause: error })) }, "failed");

@@ -2,14 +2,14 @@ import { setImmediate as turn, setTimeout as pause } from "node:timers/promises"
 import { describe, expect, test } from "vitest";
 import { createTimeSlicer, createYieldPoint } from "../../../src/platform/lib/time-slicer.ts";
 
-/** Work of which no promise tells how long it takes: it holds the event loop. */
+/** Work of unknown duration: it blocks the event loop. */
 const hold = (milliseconds: number): void => {
   const end = performance.now() + milliseconds;
   while (performance.now() < end);
 };
 
-describe("work that is paced", () => {
-  test("goes on at once while its slice is young", async () => {
+describe("sliced work", () => {
+  test("continues at once while its slice is young", async () => {
     const yieldPoint = createYieldPoint(createTimeSlicer({ sliceMs: 60_000 }));
     let turned = false;
     setImmediate(() => (turned = true));
@@ -17,7 +17,7 @@ describe("work that is paced", () => {
     expect(turned).toBe(false);
   });
 
-  test("makes room when its slice is over", async () => {
+  test("pauses when its slice is over", async () => {
     const yieldPoint = createYieldPoint(createTimeSlicer({ sliceMs: 5 }));
     let turns = 0;
     let over = false;
@@ -33,7 +33,7 @@ describe("work that is paced", () => {
     expect(turns).toBeGreaterThanOrEqual(9);
   });
 
-  test("of many callers is done one slice at a time, with rests in which others have many turns", async () => {
+  test("of many callers is done one slice at a time, with pauses in which other work has many turns", async () => {
     const slicer = createTimeSlicer({ sliceMs: 5, restMs: () => 5 });
     let inOneTurn = 0;
     let most = 0;
@@ -47,7 +47,7 @@ describe("work that is paced", () => {
     })();
     const callers = Array.from({ length: 8 }, async () => {
       const yieldPoint = createYieldPoint(slicer);
-      // The first rounds of all begin before anybody knows that they are long.
+      // All first rounds begin before their length is known.
       await yieldPoint();
       for (let round = 0; round < 5; round += 1) {
         hold(6);
@@ -60,11 +60,11 @@ describe("work that is paced", () => {
     over = true;
     await others;
     expect(most).toBe(1);
-    // With a turn between two slices it would be one for each; a rest has hundreds.
+    // With one turn between two slices there would be one for each; a pause has hundreds.
     expect(turns).toBeGreaterThan(200);
   });
 
-  test("ends with the signal's reason while it waits, and does not hold up the others", async () => {
+  test("ends with the signal's reason while it waits, and does not delay the others", async () => {
     const slicer = createTimeSlicer({ sliceMs: 1 });
     const gone = new AbortController();
     const leaving = createYieldPoint(slicer, gone.signal);

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => database.drop());
 
-/** Nothing of a server is connected any more. */
+/** All of a server's connections are closed. */
 const nothingIsOpen = () =>
   eventually("nothing is connected", async () => {
     const connected = await query(
@@ -20,8 +20,8 @@ const nothingIsOpen = () =>
     return connected.length === 0;
   });
 
-test("a start that fails leaves nothing behind that goes on, such as a worker that looks for runs", async () => {
-  // The very last thing that is stored before a server takes requests: its graphs' assistants.
+test("a failed start leaves nothing running, such as a worker that looks for runs", async () => {
+  // The assistants of the graphs are stored last before a server accepts requests.
   await query(database, "alter table threadloom.assistants add constraint refused check (false) not valid");
   const started = vi.spyOn(globalThis, "setInterval");
   const stopped = vi.spyOn(globalThis, "clearInterval");
@@ -37,7 +37,7 @@ test("a start that fails leaves nothing behind that goes on, such as a worker th
   await nothingIsOpen();
 });
 
-test("what can't be closed does not keep the rest open", async () => {
+test("a part that can't be closed does not keep the others open", async () => {
   const server = await startTestServer({ connectionString: database.connectionString });
   const { app } = server;
   const closeApp = app.close.bind(app);

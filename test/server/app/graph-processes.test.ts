@@ -9,7 +9,7 @@ import { createLogger } from "../../../src/platform/lib/logger.ts";
 
 vi.mock(import("../../../src/engine/executors/process/pool.ts"), () => ({ createGraphProcesses: vi.fn() }));
 
-/** What the log says of a start with so many processes and connections. */
+/** The log lines of a start with this many processes and connections. */
 const warningsOf = (graphProcesses: number, databasePoolSize: number): string => {
   const lines: string[] = [];
   const logger = createLogger({
@@ -22,14 +22,14 @@ const warningsOf = (graphProcesses: number, databasePoolSize: number): string =>
   return lines.join("");
 };
 
-test("a start with more processes than DATABASE_POOL_SIZE has connections for says so, and names both settings", () => {
+test("a start with more processes than DATABASE_POOL_SIZE warns, and names both settings", () => {
   expect(warningsOf(15, 20)).toContain(
     "WORKERS=15 is 15 graph processes, which hold up to 34 database connections with the server, though DATABASE_POOL_SIZE is 20",
   );
   expect(warningsOf(8, 20)).toBe("");
 });
 
-test("a server whose graph processes never load the graphs is ready without them, and says so", async () => {
+test("a server whose graph processes never load the graphs becomes ready without them, and logs that", async () => {
   const lines: string[] = [];
   const logger = createLogger({ level: "warn", destination: { write: (line) => void lines.push(line) } });
   const never = { loaded: new Promise<void>(() => undefined) };

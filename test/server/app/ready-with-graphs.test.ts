@@ -6,7 +6,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 import { aProject } from "../../helpers/project.ts";
 
-/** A graph that a graph process has loaded as soon as there is a file `go`. */
+/** A graph that a graph process has loaded as soon as the file `go` exists. */
 const AGENT = `
   import { existsSync, writeFileSync } from "node:fs";
   import { setTimeout as delay } from "node:timers/promises";

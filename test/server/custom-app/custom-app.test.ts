@@ -41,7 +41,7 @@ describe("an application of Hono", () => {
     expect((await ask("/missing")).text).not.toContain("There is no route");
   });
 
-  test("is around the API: each answer goes through it, and keeps what it says", async () => {
+  test("wraps the API: each answer passes through it unchanged", async () => {
     const { thread_id: threadId } = await client.threads.create({ metadata: { a: 1 } });
     const found = await ask(`/threads/${threadId}`);
     expect([found.headers.get("x-own"), found.headers.get("x-guard")]).toEqual(["200", "passed"]);
@@ -60,7 +60,7 @@ describe("an application of Hono", () => {
     expect((await fetch(`${server.url}/info`, { method: "HEAD" })).status).toBe(200);
   });
 
-  test("is not asked by health probes", async () => {
+  test("is not called for health probes", async () => {
     const probe = await ask("/ok", { ask: "throw" });
     expect([probe.status, probe.headers.get("x-own")]).toEqual([200, null]);
   });
@@ -69,7 +69,7 @@ describe("an application of Hono", () => {
     ["refuse", 403, { detail: "not you" }],
     ["throw", 500, { detail: "The server could not answer this request; its log says why." }],
     ["throw-later", 500, { detail: "The server could not answer this request; its log says why." }],
-  ])("decides over requests to the API: %s", async (asked, status, body) => {
+  ])("decides about requests to the API: %s", async (asked, status, body) => {
     const answer = await ask("/threads/search", { method: "POST", body: "{}", ask: asked });
     expect([answer.status, JSON.parse(answer.text)]).toEqual([status, body]);
     if (asked !== "refuse") {
@@ -95,7 +95,7 @@ describe("an application of Hono", () => {
     expect(JSON.parse(large.text)).toMatchObject(JSON.parse(body) as object);
   });
 
-  test("may change what the API answers", async () => {
+  test("may change the API's answers", async () => {
     const { thread_id: threadId } = await client.threads.create();
     const upper = await ask(`/threads/${threadId}`, { ask: "upper" });
     expect(upper.text).toContain('"THREAD_ID"');
@@ -106,7 +106,7 @@ describe("an application of Hono", () => {
     expect(Number(looked.headers.get("x-size"))).toBe(looked.text.length);
   });
 
-  test("lets tokens through one by one, changed or not, on both wires", async () => {
+  test("passes tokens on one by one, changed or not, on both wires", async () => {
     for (const asked of [undefined, "upper", "drop"]) {
       const controller = new AbortController();
       const answer = await fetch(`${server.url}/runs/stream`, {
@@ -128,7 +128,7 @@ describe("an application of Hono", () => {
       expect(answer.headers.get("content-location")).toMatch(/\/runs\//);
       expect(answer.headers.get("x-own")).toBe("200");
       let text = "";
-      // The run goes on for a minute: what arrives now was not kept for its end.
+      // The run continues for a minute, so these tokens arrived before its end.
       for await (const chunk of answer.body as unknown as AsyncIterable<Uint8Array>) {
         text += new TextDecoder().decode(chunk);
         if ((text.match(/data:/gi) ?? []).length > 3) break;
@@ -148,7 +148,7 @@ describe("an application of Hono", () => {
     expect(values).toHaveProperty("messages");
   });
 
-  test("a client that leaves ends what it has asked for, in the application and in the API", async () => {
+  test("a disconnected client ends its requests in the application and in the API", async () => {
     const controller = new AbortController();
     const ticks = await fetch(`${server.url}/ticks`, { signal: controller.signal });
     for await (const chunk of ticks.body as unknown as AsyncIterable<Uint8Array>) {
@@ -164,7 +164,7 @@ describe("an application of Hono", () => {
     await expect.poll(() => seen.includes("left")).toBe(true);
   });
 
-  test("a client that leaves before its answer is there is no fault of the application's", async () => {
+  test("a client that disconnects before its answer causes no error of the application", async () => {
     const leaving = new AbortController();
     const { thread_id: threadId } = await client.threads.create();
     const before = seen.length;
@@ -186,7 +186,7 @@ describe("an application of Hono", () => {
     expect(faults).toEqual([]);
   });
 
-  test("a long answer through it takes few listeners of its response", async () => {
+  test("a long answer through it adds few listeners to its response", async () => {
     const warnings: string[] = [];
     const receive = (warning: Error): void => void warnings.push(warning.name);
     process.on("warning", receive);
@@ -205,7 +205,7 @@ describe("an application of Hono", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("takes uploads as they come, and no larger ones than the server does", async () => {
+  test("accepts uploads as they arrive, up to the server's limit", async () => {
     const upload = await ask("/upload", { method: "POST", body: "x".repeat(1_000_000) });
     expect(JSON.parse(upload.text)).toEqual({ bytes: 1_000_000 });
     const named = await ask("/upload", { method: "POST", body: "x".repeat(5_000_000) });
@@ -224,7 +224,7 @@ describe("an application of Hono", () => {
   });
 
   test.each(["/thre%61ds/search", "/threads/search/", "/threads/%73earch"])(
-    "what guards a path guards it in any spelling: %s",
+    "its guard of a path applies in any spelling: %s",
     async (path) => {
       const answer = await ask(path, { method: "POST", body: "{}", headers: { "x-guarded": "1" } });
       expect([answer.status, answer.text]).toEqual([403, "guarded"]);
@@ -233,7 +233,7 @@ describe("an application of Hono", () => {
   );
 
   test.each(["/assistants/%2e%2e", "/assistants/%2E", "/assistants/..%2f/schemas"])(
-    "a path that could be read in two ways is none: %s",
+    "a path with two possible readings is refused: %s",
     async (path) => {
       const { hostname, port } = new URL(server.url);
       const status = await new Promise((resolve, reject) => {
@@ -265,7 +265,7 @@ describe("an application of Hono", () => {
   });
 });
 
-describe("who may call the routes of an application", () => {
+describe("access to the routes of an application", () => {
   const KEY = "a-key-of-sixteen-characters";
   const app = appAt("app.ts:app");
   test.each([
@@ -283,7 +283,7 @@ describe("who may call the routes of an application", () => {
       const asked = ["/hello/Ann", "/info", `/threads/${newId()}`];
       const without = [];
       for (const path of asked) without.push(await status(path));
-      // What its middleware refuses, it refuses to callers that it does not know only where it is asked first.
+      // Its middleware refuses unknown callers only if it is called before the authentication.
       without.push(await status(`/threads/${newId()}`, { "x-ask": "refuse" }));
       expect(without).toEqual(statuses);
       expect(await status(`/threads/${newId()}`, { "x-api-key": KEY })).toBe(404);
@@ -298,8 +298,8 @@ describe("who may call the routes of an application", () => {
   });
 });
 
-describe("an application that is no Hono", () => {
-  test("leaves to the API what it says to be missing, unless the API has no such route either", async () => {
+describe("an application without Hono", () => {
+  test("leaves its 404s to the API, unless the API has no such route either", async () => {
     const server = await startTestServer({
       projectKeys: { http: { app: appAt("plain.ts"), mount_prefix: "/all" } },
     });
@@ -332,7 +332,7 @@ describe("an application that is no Hono", () => {
     ["plain.ts:nothing", "has no export 'nothing': it exports 'default', 'notAnApp'"],
     ["nowhere.ts:app", "nowhere.ts does not exist"],
     ["webapp.py:app", "which is Python"],
-  ])("or none at all keeps the server from starting, and says why: %s", async (reference, message) => {
+  ])("or a missing one prevents the start, with the reason: %s", async (reference, message) => {
     await expect(startTestServer({ projectKeys: { http: { app: appAt(reference) } } })).rejects.toThrow(
       message,
     );

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { startTestServer } from "../../helpers/app.ts";
 import { sendRaw } from "../../helpers/raw-requests.ts";
 
-/** Own routes that ask who calls, where the API has routes that ask nobody. */
+/** Own routes that require a caller, at paths where the API has open routes. */
 
 const KEY = "a-key-of-sixteen-characters";
 const app = fileURLToPath(new URL("./apps/home.ts:app", import.meta.url));
@@ -34,7 +34,7 @@ const answersOf = async (http: object, headers: Record<string, string>, apiKeys 
 
 const ASKING = { enable_custom_route_auth: true };
 
-test("a stranger is answered by the API where that is open, and by no route of the application's own", async () => {
+test("a stranger gets the API's answer on open routes, and none of the application's own routes", async () => {
   expect(await answersOf(ASKING, {})).toEqual([
     ["/", 302, false],
     ["/docs", 200, false],
@@ -50,12 +50,12 @@ test("a stranger is answered by the API where that is open, and by no route of t
   expect(wrong.filter(([, , isMine]) => isMine)).toEqual([]);
 });
 
-test("where the API has no such route, nothing is open, however it is spelled", async () => {
+test("paths without such a route in the API are not open, in any spelling", async () => {
   const answers = await answersOf({ ...ASKING, disable_ui: true, disable_meta: true }, {});
   expect(answers.map(([, status]) => status)).toEqual([...PLACES.map(() => 401), 200]);
 });
 
-test("whoever is known is asked for nothing more, and neither is anybody of a server without keys", async () => {
+test("a known caller needs nothing more, and neither does any caller of a server without keys", async () => {
   const mine = ["/", "/docs", "/docs/", "/docs/static/mine.js", "/ui/a/b", "/admin"];
   for (const answers of [await answersOf(ASKING, { "x-api-key": KEY }), await answersOf(ASKING, {}, [])])
     expect(answers.filter(([, , isMine]) => isMine).map(([path]) => path)).toEqual(mine);

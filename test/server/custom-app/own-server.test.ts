@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 
-/** The SDK's `new Client()` without an address, in `http.app` and in graphs, reaches the server that it runs in. */
+/** The SDK's `new Client()` without an address, in `http.app` and in graphs, reaches the server in which it runs. */
 
 const config = (name: string) => fileURLToPath(new URL(`own-server/${name}.json`, import.meta.url));
 let servers: TestServer[];
@@ -50,7 +50,7 @@ test("from a node in a graph process", async () => {
   expect(body.made).toHaveLength(2);
 });
 
-test("it is asked who it is, as any client; below a prefix, too", async () => {
+test("such a client has to authenticate like any other; below a prefix, too", async () => {
   const { origin } = new URL(users.url);
   const ask = async (path: string, headers = {}): Promise<unknown> =>
     await (await fetch(`${origin}/agents/${path}`, { headers })).json();

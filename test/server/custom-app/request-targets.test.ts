@@ -4,7 +4,7 @@ import { newId } from "../../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { sendRaw, UPGRADE } from "../../helpers/raw-requests.ts";
 
-/** Request lines as no client of ours sends them, to an application that guards a part of the API. */
+/** Request lines that normal clients never send, to an application that guards a part of the API. */
 
 const app = fileURLToPath(new URL("./apps/app.ts:app", import.meta.url));
 const GUARDED = { "x-guarded": "1" };
@@ -14,7 +14,7 @@ beforeAll(async () => {
   server = await startTestServer({ projectKeys: { http: { app } }, allowedHosts: ["*"] });
 });
 afterAll(async () => {
-  // What a stranger sends is nobody's fault but his.
+  // A stranger's request causes no server error.
   expect(server.lines.filter((line) => line.includes("a request failed"))).toEqual([]);
   await server.close();
 });
@@ -25,7 +25,7 @@ const search = async (target: string, headers: Record<string, string> = {}) =>
     headers: { "content-type": "application/json", ...headers },
   });
 
-describe("a request that names the whole address", () => {
+describe("a request with an absolute address", () => {
   test.each([
     "http://a/threads/search",
     "http://a:80/threads/search?limit=1",
@@ -33,7 +33,7 @@ describe("a request that names the whole address", () => {
     "https://a/threads/search/",
     "http://[::1]:1/thre%61ds/search",
     "http://a:99999/threads/search",
-  ])("is the one for its path, also for who guards that: %s", async (target) => {
+  ])("reaches its path, also for a guard of that path: %s", async (target) => {
     for (const host of ["localhost", "localhost:8123", "a", "1.2.3.256"]) {
       const refused = await search(target, { ...GUARDED, host });
       expect([refused.status, refused.body.includes("guarded")]).toEqual([403, true]);
@@ -42,7 +42,7 @@ describe("a request that names the whole address", () => {
     }
   });
 
-  test("is one for the root without a path", async () => {
+  test("reaches the root if it has no path", async () => {
     expect((await sendRaw(server.url, "GET http://a?x=1")).head).toContain("location: /docs");
   });
 
@@ -53,7 +53,7 @@ describe("a request that names the whole address", () => {
   });
 });
 
-describe("what is no path", () => {
+describe("an invalid path", () => {
   test.each([
     "*",
     "ftp://a/threads/search",
@@ -64,19 +64,19 @@ describe("what is no path", () => {
     "?threads",
     "threads/search",
     "\\threads/search",
-  ])("is a 400, and nobody is asked about it: %s", async (target) => {
+  ])("causes a 400, without authentication: %s", async (target) => {
     const answer = await search(target);
     expect([answer.status, answer.head.includes("x-own")]).toEqual([400, false]);
     const socket = await sendRaw(server.url, `GET ${target}`, { headers: UPGRADE });
     expect(socket.status).toBe(400);
   });
 
-  test("is one where it stands for the whole server", async () => {
+  test("does not include `*`, which stands for the whole server", async () => {
     expect((await sendRaw(server.url, "OPTIONS *")).status).toBe(204);
   });
 });
 
-describe("a path that can be read in two ways", () => {
+describe("a path with two possible readings", () => {
   test.each([
     ["//a/threads/search", 404],
     ["//threads/search", 404],
@@ -92,7 +92,7 @@ describe("a path that can be read in two ways", () => {
     ["/thre%61ds/search", 200],
     ["/threads/search/", 200],
     ["/threads/search?x=http://b/", 200],
-  ])("reaches the API in one, and past the guard in none: %s", async (target, status) => {
+  ])("reaches the API in one reading, and never past the guard: %s", async (target, status) => {
     expect((await search(target)).status).toBe(status);
     const refused = await search(target, GUARDED);
     expect(refused.status).toBe(refused.body.includes("guarded") ? 403 : 404);
@@ -107,7 +107,7 @@ describe("a path that can be read in two ways", () => {
   );
 });
 
-test("a server without keys looks at the name in the address, and not at the one in Host", async () => {
+test("a server without keys checks the name in the address, and not the one in Host", async () => {
   const local = await startTestServer();
   try {
     const answer = await sendRaw(local.url, "GET http://evil.example/info");
@@ -117,7 +117,7 @@ test("a server without keys looks at the name in the address, and not at the one
   }
 });
 
-test("below a prefix the same holds, and what is outside stays there", async () => {
+test("below a prefix the same holds, and paths outside stay outside", async () => {
   const http = { app, mount_prefix: "/all" };
   const prefixed = await startTestServer({ projectKeys: { http }, allowedHosts: ["*"] });
   try {

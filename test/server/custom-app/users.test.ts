@@ -36,7 +36,7 @@ describe.each([
   { order: "auth_first", routesAsk: false },
   { order: "middleware_first", routesAsk: true },
   { order: "auth_first", routesAsk: true },
-])("with users, $order, and own routes that ask who calls: $routesAsk", ({ order, routesAsk }) => {
+])("with users, $order, and own routes that require a caller: $routesAsk", ({ order, routesAsk }) => {
   let server: TestServer;
   beforeAll(async () => {
     server = await startTestServer({
@@ -55,7 +55,7 @@ describe.each([
   afterAll(() => server.close());
   const authFirst = order === "auth_first" || routesAsk;
 
-  test("own routes know the user where they ask who calls, and are open to everybody where they don't", async () => {
+  test("own routes know the user if they require a caller, and are open otherwise", async () => {
     const hello = `${PREFIX}/hello/Ann`;
     const open: Asked = [200, { hello: "Ann", user: null }];
     expect(await ask(server, hello)).toEqual(routesAsk ? REFUSED : open);
@@ -66,7 +66,7 @@ describe.each([
     expect(withKey).toEqual(routesAsk ? [200, { hello: "Ann", user: expect.any(String) }] : open);
   });
 
-  test("who is told what they are, is told all that the handler said of them", async () => {
+  test("a route that knows the user gets all fields of the handler", async () => {
     const [status, body] = await ask(server, `${PREFIX}/whoami`, { headers: ALICE });
     expect([status, body]).toEqual([
       200,
@@ -86,7 +86,7 @@ describe.each([
     ]);
   });
 
-  test("whoever has to be known and is not is a 401 before the application is asked, else the application decides first", async () => {
+  test("an unknown caller gets a 401 before the application where a caller is required, else the application decides first", async () => {
     const refused = { "x-ask": "refuse" };
     expect(await ask(server, `${PREFIX}/threads/search`, { method: "POST", headers: refused })).toEqual(
       authFirst ? REFUSED : FORBIDDEN,
@@ -94,17 +94,17 @@ describe.each([
     expect(
       await ask(server, `${PREFIX}/threads/search`, { method: "POST", headers: { ...refused, ...ALICE } }),
     ).toEqual(FORBIDDEN);
-    // The application lets it through.
+    // The application lets the request through.
     expect(await ask(server, `${PREFIX}/threads/search`, { method: "POST" })).toEqual(REFUSED);
   });
 
-  test("what is not below the prefix is not there, and a probe is", async () => {
+  test("a path outside the prefix causes a 404, and a probe works", async () => {
     expect((await ask(server, "/hello/Ann", { headers: ALICE }))[0]).toBe(404);
     expect((await ask(server, "/threads/search", { method: "POST", headers: ALICE }))[0]).toBe(404);
     expect((await ask(server, "/ok"))[0]).toBe(200);
   });
 
-  test("/docs is below the prefix, open to browsers, and its document asks who calls and names the prefix", async () => {
+  test("/docs is below the prefix, open to browsers, and its document requires a caller and names the prefix", async () => {
     const [status, page] = await ask(server, `${PREFIX}/docs/`, { headers: {} });
     expect([status, String(page).includes("swagger")]).toEqual([200, true]);
     expect((await ask(server, `${PREFIX}/openapi.json`))[0]).toBe(401);
@@ -114,7 +114,7 @@ describe.each([
     ]);
   });
 
-  test("the official client works below the prefix, and users see what is theirs", async () => {
+  test("the official client works below the prefix, and users see their own records", async () => {
     const clientOf = (name: string): Client =>
       new Client({
         // Its address has the prefix.
@@ -158,11 +158,11 @@ describe("limits", () => {
     return answers;
   };
 
-  test("own routes count as reads of the user where they ask who calls", async () => {
+  test("own routes count as reads of the user if they require a caller", async () => {
     const server = await limited({ enable_custom_route_auth: true });
     try {
       expect(await statuses(server, "/hello/Ann", ALICE, 5)).toEqual([200, 200, 200, 429, 429]);
-      // The same bucket as that of the API's routes, and none of another's.
+      // They share the bucket of the API's routes, and no other user's.
       expect(await statuses(server, "/threads/00000000-0000-4000-8000-000000000000", ALICE, 1)).toEqual([
         429,
       ]);
@@ -172,13 +172,13 @@ describe("limits", () => {
     }
   });
 
-  test("own routes that are open to everybody count by the address", async () => {
+  test("open own routes count by the address", async () => {
     const server = await limited({});
     try {
       const from = (address: string) => ({ "x-forwarded-for": address });
       expect(await statuses(server, "/hello/Ann", from("10.1.1.1"), 5)).toEqual([200, 200, 200, 429, 429]);
       expect(await statuses(server, "/hello/Ann", from("10.1.1.2"), 1)).toEqual([200]);
-      // A path that nobody has is counted once: three are taken.
+      // An unknown path is counted once: three requests are accepted.
       expect(await statuses(server, "/nope", { ...ALICE, ...from("10.1.1.3") }, 4)).toEqual([
         404, 404, 404, 429,
       ]);
@@ -188,7 +188,7 @@ describe("limits", () => {
   });
 });
 
-test("LANGGRAPH_AUTH and LANGGRAPH_HTTP of an image say the same as the file", async () => {
+test("LANGGRAPH_AUTH and LANGGRAPH_HTTP of an image equal the file's settings", async () => {
   const server = await startTestServer({
     projectKeys: projectKeysIn({
       LANGGRAPH_AUTH: JSON.stringify({ path: AUTH }),

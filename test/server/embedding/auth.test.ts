@@ -3,7 +3,7 @@ import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
 import { expect, test } from "vitest";
 import * as exported from "../../../src/server/embedding/auth.ts";
 
-test("threadloom/auth has the official Auth and HTTPException", async () => {
+test("threadloom/auth exports the official Auth and HTTPException", async () => {
   expect(exported.Auth).toBe(Auth);
   expect(exported.HTTPException).toBe(HTTPException);
   const text = await readFile(new URL("../../../package.json", import.meta.url), "utf8");

@@ -3,7 +3,7 @@ import { createServer } from "../../../src/server/embedding/server.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 
 test(
-  "a program gives the server routes and hooks of its own, before it listens",
+  "a program adds routes and hooks of its own to the server, before it listens",
   { timeout: 60_000 },
   async () => {
     const database = await freshDatabase();

@@ -1,4 +1,4 @@
-/** Everybody is who he says he is, and may do everything. */
+/** Every caller is who they claim to be, and may do everything. */
 import { Auth } from "@langchain/langgraph-sdk/auth";
 
 export const auth = new Auth()

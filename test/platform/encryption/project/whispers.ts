@@ -1,4 +1,4 @@
-/** Puts words that it is given wherever a graph can put something; each stands in `words` under the name of the place. */
+/** Writes given words to each place that a graph can write; `words` has each under the name of its place. */
 import { AIMessage } from "@langchain/core/messages";
 import type { LangGraphRunnableConfig } from "@langchain/langgraph";
 import { Annotation, END, interrupt, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";

@@ -5,7 +5,7 @@ import type { AppAuth } from "../../../../src/server/custom-app/environment.ts";
 
 type Variables = { auth?: AppAuth };
 
-/** What the middleware has seen, for the tests. */
+/** The requests that the middleware has received, for the tests. */
 export const seen: string[] = [];
 
 export const app = new Hono<{ Variables: Variables }>();

@@ -1,4 +1,4 @@
-/** An application that is no Hono. */
+/** An application that does not use Hono. */
 export default {
   async fetch(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url);

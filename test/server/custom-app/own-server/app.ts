@@ -1,9 +1,9 @@
 import { Client } from "@langchain/langgraph-sdk";
 
-/** Made while the application is loaded: no server listens yet. */
+/** Created while the application is loaded, before a server listens. */
 const early = new Client({ callerOptions: { maxRetries: 0 } });
 
-/** `/early` and `/late` make a thread through the server's own API, as the caller of this request where it says who that is. */
+/** `/early` and `/late` create a thread through the server's own API, with the credentials of this request if it has any. */
 export const app = {
   async fetch(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url);

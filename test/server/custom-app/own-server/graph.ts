@@ -1,4 +1,4 @@
-/** Makes a thread through the API of the server that executes it. */
+/** Creates a thread through the API of the server that executes it. */
 import { Client } from "@langchain/langgraph-sdk";
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 
