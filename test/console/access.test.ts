@@ -9,13 +9,13 @@ import { eventually } from "../helpers/conditions.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 
-/** Who may do what in the console, and whether everybody can use it: with keys alone, on a phone, in the dark. */
+/** Permissions in the console, and accessibility: with the keyboard alone, on a phone, in dark mode. */
 
 const KEY = "canary-19c4-the-key";
 const root = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const PAGES = ["Playground", "Graph", "Assistants", "Runs", "Queue", "Crons", "Store"];
 
-/** A dialog that has closed may still change the address. */
+/** A closed dialog may still change the address. */
 const closeDialogs = async (page: Page): Promise<void> => {
   const dialogs = page.locator("dialog");
   for (let open = await dialogs.count(); open > 0; open -= 1) {
@@ -79,7 +79,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
     return key;
   };
 
-  test("a key that may only read sees all, and is told the server's sentence where it changes something", async () => {
+  test("a key that may only read sees everything, and a change gets the server's message", async () => {
     const { page } = shown;
     const cron = await sendAs<{ cron_id: string }>(shown, byKey, "POST", "/runs/crons", {
       assistant_id: "agent",
@@ -156,7 +156,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
     await page.getByRole("button", { name: "Forget the API key" }).click();
   });
 
-  test("a key that is revoked while the page is open leads back to the question who calls", async () => {
+  test("a key that is revoked while the page is open returns the page to the sign-in", async () => {
     const { page } = shown;
     const key = await aKey(["read"], "to be revoked");
     await shown.go("/runs");
@@ -171,7 +171,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
-  test("the keyboard alone signs in, navigates, starts a run, answers what it asks, and cancels one", async () => {
+  test("the keyboard alone signs in, navigates, starts a run, answers its question, and cancels a run", async () => {
     const { page } = shown;
     const { thread_id } = await sendAs<{ thread_id: string }>(shown, byKey, "POST", "/threads", {});
     const { run_id } = await sendAs<{ run_id: string }>(shown, byKey, "POST", `/threads/${thread_id}/runs`, {
@@ -179,7 +179,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
       input: { messages: [] },
       after_seconds: 3_600,
     });
-    /** What has the keyboard: its role is not of interest, its words are. */
+    /** The text of the focused element, whatever its role. */
     const focused = (): Promise<string> =>
       page.evaluate(`(() => {
         const one = document.activeElement;
@@ -197,7 +197,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
       throw new Error(`Tab never came to ${String(name)}, but to: ${seen.join(" | ")}`);
     };
 
-    // The field has the keyboard as it appears.
+    // The field is focused when it appears.
     await page.getByLabel(/API key/).waitFor();
     await page.keyboard.type(KEY);
     await page.keyboard.press("Enter");
@@ -242,7 +242,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
       .waitFor();
   });
 
-  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+  test("has thrown no error, sent no request elsewhere, and broken no rule of its content policy", () => {
     expect(shown.faults).toEqual([]);
   });
 });
@@ -254,7 +254,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with a project's own Auth",
   }, SLOW_MS);
   afterAll(() => shown?.close());
 
-  test("two users with bearer tokens see only theirs, and not the queue of all", async () => {
+  test("two users with bearer tokens see only their own data, and not the queue", async () => {
     const runs = new Map<string, string>();
     for (const name of ["alice", "bob"]) {
       const headers = { authorization: `Bearer ${name}-token` };
@@ -306,7 +306,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with a project's own Auth",
     }
   });
 
-  test("who signs in after somebody else sees nothing of what that one saw, not even for a moment", async () => {
+  test("a second user in the same page never sees data of the first, not even for a moment", async () => {
     const { browser, server } = shown;
     const headers = { authorization: "Bearer alice-token" };
     const { thread_id } = await sendAs<{ thread_id: string }>(shown, headers, "POST", "/threads", {});
@@ -320,7 +320,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with a project's own Auth",
     await signIn(page, /token/, "alice-token");
     await page.locator(`tr[data-run="${run.run_id}"]`).waitFor();
     await page.getByRole("button", { name: "Forget the token" }).click();
-    // Nothing is answered any more: what is shown now was there before.
+    // Requests get no answer any more, so visible data was there before.
     await page.route("**/runs/search", () => undefined);
     await signIn(page, /token/, "bob-token");
     await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
@@ -329,7 +329,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with a project's own Auth",
   });
 });
 
-describe.skipIf(reasonForNoBrowser() !== undefined)("on a phone in the dark", { timeout: SLOW_MS }, () => {
+describe.skipIf(reasonForNoBrowser() !== undefined)("on a phone in dark mode", { timeout: SLOW_MS }, () => {
   let shown: OpenConsole;
   beforeAll(async () => {
     shown = await openConsole({
@@ -339,7 +339,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("on a phone in the dark", { 
   }, SLOW_MS);
   afterAll(() => shown?.close());
 
-  test("no page is wider than the screen, moves anything, or has anything that axe finds wrong", async () => {
+  test("no page is wider than the screen, shifts its layout, or violates a rule of axe", async () => {
     const { page } = shown;
     await sendAs(shown, {}, "POST", "/runs/crons", {
       assistant_id: "agent",
@@ -370,7 +370,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("on a phone in the dark", { 
     expect(seen).toEqual(PAGES.map((name) => ({ name, page: true, main: true, moving: 0, violations: [] })));
   });
 
-  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+  test("has thrown no error, sent no request elsewhere, and broken no rule of its content policy", () => {
     expect(shown.faults).toEqual([]);
   });
 });

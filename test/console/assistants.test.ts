@@ -35,7 +35,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
   }, SLOW_MS);
   afterAll(() => shown?.close());
 
-  test("lists them a page at a time, by a part of the name and by graph", async () => {
+  test("lists them in pages, by a part of the name and by graph", async () => {
     for (let number = 1; number <= 21; number += 1)
       await client.assistants.create({ graphId: "research", name: `Reader ${number}` });
     await client.assistants.create({ graphId: "approval", name: "<b>Reader</b> of drafts" });
@@ -54,7 +54,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     await main().getByText("No assistant matches.").waitFor();
   });
 
-  test("makes one by the form of its graph's context, and opens it", async () => {
+  test("creates one with the form of its graph's context, and opens it", async () => {
     await shown.go("/assistants");
     await button("New assistant").click();
     await dialog().getByLabel("Graph").selectOption("agent");
@@ -65,7 +65,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     await dialog().getByText("Config and metadata").click();
     await dialog().getByLabel("Metadata (JSON)").fill('{"team": "numbers"}');
     expect(await shown.violations()).toEqual([]);
-    // Some people click twice: they want one all the same.
+    // A double click must still create only one.
     await dialog().getByRole("button", { name: "Create assistant" }).dblclick();
     await main().getByRole("heading", { level: 1, name: "Counting" }).waitFor();
     const [made, another] = await client.assistants.search({ name: "Counting" });
@@ -77,7 +77,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     });
   });
 
-  test("says in the server's own words why one can't be made, and keeps what was written", async () => {
+  test("shows the server's message when one can't be created, and keeps the input", async () => {
     await shown.go("/assistants");
     await button("New assistant").click();
     await dialog().getByLabel("Name", { exact: true }).fill("Deep");
@@ -89,7 +89,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     await dialog().getByRole("button", { name: "Close" }).click();
   });
 
-  test("says that an edit makes a new version, of what is written there and nothing else", async () => {
+  test("says that an edit creates a new version from the input alone", async () => {
     const assistant = await revised("Support");
     await openOne(assistant);
     await button("Edit").click();
@@ -106,7 +106,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
       .waitFor();
   });
 
-  test("tells who saves that somebody else has saved in the meantime, and saves when asked once more", async () => {
+  test("warns before saving that another user has saved meanwhile, and saves after a second confirmation", async () => {
     const assistant = await revised("Shared");
     await openOne(assistant);
     await button("Edit").click();
@@ -126,7 +126,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     });
   });
 
-  test("shows two versions side by side, and what differs in words", async () => {
+  test("shows two versions side by side, with their difference in words", async () => {
     await openOne(await revised("Compared"));
     const differences = main().getByRole("region", { name: "Differences" });
     const row = (name: string): Locator => differences.getByRole("row").filter({ hasText: name });
@@ -143,7 +143,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     await main().getByText("The two versions are equal.").waitFor();
   });
 
-  test("activates an earlier version when it is confirmed", async () => {
+  test("activates an earlier version after a confirmation", async () => {
     const assistant = await revised("Back again");
     await openOne(assistant);
     await button("Activate version 1").click();
@@ -155,7 +155,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     expect(await client.assistants.get(assistant.assistant_id)).toMatchObject({ version: 1 });
   });
 
-  test("leads to the graph and, to be used, to the playground", async () => {
+  test("links to the graph and to the playground", async () => {
     const assistant = await revised("In use");
     await openOne(assistant);
     expect(await main().getByRole("link", { name: "agent" }).getAttribute("href")).toBe(
@@ -166,7 +166,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     await chosen.locator("option:checked").getByText("In use").waitFor({ state: "attached" });
   });
 
-  test("deletes one with all its versions and, if that is wanted, its threads", async () => {
+  test("deletes one with all its versions and, if requested, its threads", async () => {
     const [kept, gone] = [await revised("With a thread"), await revised("Without threads")];
     const thread = await client.threads.create();
     await client.runs.wait(thread.thread_id, kept.assistant_id, {
@@ -188,7 +188,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     await expect(client.threads.get(thread.thread_id)).rejects.toThrow("404");
   });
 
-  test("says why the assistant of a graph can't be deleted", async () => {
+  test("says why the system assistant of a graph can't be deleted", async () => {
     const [ofGraph] = await client.assistants.search({
       graphId: "agent",
       metadata: { created_by: "system" },
@@ -198,13 +198,13 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     expect(await button("Delete").count()).toBe(0);
   });
 
-  test("says that there is none where the address names none", async () => {
+  test("says that there is none if the address names a missing one", async () => {
     await shown.go("/assistants/00000000-0000-4000-8000-000000000000");
     await main().getByRole("alert").getByText("not found").waitFor();
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("bears a context of nearly a megabyte and names that every object has, in the dark, on a phone", async () => {
+  test("handles a context of nearly a megabyte and names that every object has, in dark mode, on a phone", async () => {
     const assistant = await client.assistants.create({
       ...{ graphId: "agent", name: `${"long".repeat(60)}` },
       context: {
@@ -235,7 +235,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("has thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
+  test("has thrown no error, sent no request elsewhere, and broken no rule of its content policy", () => {
     expect(shown.faults).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import { stepsOf } from "../../console/src/parts/schema-form/patterns.ts";
 import { SchemaCheck } from "../../console/src/parts/schema-form/schema-check.ts";
 import { partsOf } from "../../console/src/playground/markdown-parts.ts";
 
-/** What a graph writes is read in the tab of whoever looks at it, which stands still meanwhile. */
+/** A graph's output is processed in the reader's tab, which must not freeze. */
 
 const kindsOf = (text: string, isGrowing = false): string[] =>
   partsOf(text, isGrowing).map(({ kind }) => kind);
@@ -17,13 +17,13 @@ describe("the parts of a text", () => {
     "> a quotation",
   ].join("\n\n");
 
-  test("are formatted where it is ordinary, however long it is", () => {
+  test("are formatted if the text is ordinary, however long", () => {
     expect(kindsOf(ORDINARY)).toEqual(["formatted"]);
     expect(new Set(kindsOf(`${ORDINARY}\n\n`.repeat(300)))).toEqual(new Set(["formatted"]));
     expect(kindsOf(`|a|b|c|\n|-|-|-|\n${"|some words|**two**|3|\n".repeat(100)}`)).toEqual(["formatted"]);
   });
 
-  test("are blocks of code, which nothing reads, whatever stands in them", () => {
+  test("are blocks of code, which are not parsed, whatever they contain", () => {
     const parts = partsOf("Look:\n```js\n[[[[ **\n\n~~~\n```\nand\n~~~~\n```\n~~~\n~~~~", false);
     expect(parts).toEqual([
       { kind: "formatted", text: "Look:" },
@@ -48,24 +48,21 @@ describe("the parts of a text", () => {
     "`a",
     "[^a]: b\n",
     "a\n\n*[_",
-  ])(
-    "stay as they were written, but for a beginning, where 8,000 characters of %j would block the page",
-    (bad) => {
-      const text = bad.repeat(8_000 / bad.length);
-      const parts = partsOf(text, false);
-      const marks = parts.map(({ kind, text: part }) =>
-        kind === "formatted" ? part.replaceAll(/[\w ]/g, "").length : 0,
-      );
-      expect(Math.hypot(...marks)).toBeLessThan(2_001);
-      expect(parts.map((part) => part.text).join("\n")).toBe(text);
-    },
-  );
+  ])("stay plain text after a beginning if 8,000 characters of %j would block the page", (bad) => {
+    const text = bad.repeat(8_000 / bad.length);
+    const parts = partsOf(text, false);
+    const marks = parts.map(({ kind, text: part }) =>
+      kind === "formatted" ? part.replaceAll(/[\w ]/g, "").length : 0,
+    );
+    expect(Math.hypot(...marks)).toBeLessThan(2_001);
+    expect(parts.map((part) => part.text).join("\n")).toBe(text);
+  });
 
-  test("are one where a link or a footnote is explained in another place", () => {
+  test("are one part if a link or a footnote is defined in another place", () => {
     expect(kindsOf("A [link][1].\n\n```\ncode\n```\n\n[1]: https://example.com")).toEqual(["formatted"]);
   });
 
-  test("of a text that grows stay what they are, but for the last one", () => {
+  test("of a growing text stay the same, except the last one", () => {
     const text = `${ORDINARY}\n\n`.repeat(20);
     const whole = partsOf(text, true);
     for (const length of [200, 1_000, 2_000]) {
@@ -85,7 +82,7 @@ describe("a pattern", () => {
     "^(?=.*\\d)(?=.*[a-z]).{8,}$",
     "^https?://",
     "^[^@]+@[^@]+\\.[^@]+$",
-  ])("is held against texts: %s", (pattern) => expect(stepsOf(pattern)(100)).toBeLessThan(MANY));
+  ])("is checked against texts: %s", (pattern) => expect(stepsOf(pattern)(100)).toBeLessThan(MANY));
 
   test.for([
     "^(a+)+$",
@@ -96,17 +93,17 @@ describe("a pattern", () => {
     "^(a?){30}a{30}$",
     "(",
     "[",
-  ])("is not, since it may take for ever: %s", (pattern) =>
+  ])("is not checked, since it may never end: %s", (pattern) =>
     expect(stepsOf(pattern)(100)).toBeGreaterThan(MANY),
   );
 });
 
-describe("a value is checked in bounded time", () => {
+describe("a value is validated in bounded time", () => {
   const errorsOf = (schema: Record<string, unknown>, value: unknown): string[] =>
     new SchemaCheck(schema).errorsOf(value).map(({ message }) => message);
   const SLOW = `${"a".repeat(60)}!`;
 
-  test("against patterns that end, and against no others", () => {
+  test("only against patterns that end", () => {
     expect(errorsOf({ properties: { a: { pattern: "^[a-z]+$" } } }, { a: "A" })).toEqual([
       "String does not match pattern",
     ]);
@@ -118,11 +115,11 @@ describe("a value is checked in bounded time", () => {
     expect(errorsOf(quick, { b: 1 })).toEqual(["is not allowed here"]);
   });
 
-  test("in steps that are counted over all of it, not for each of its texts, keys and lists alone", () => {
+  test("in steps counted over the whole value, not for each text, key and list", () => {
     const many = Array.from({ length: 1_000 }, () => ({ a: "ab".repeat(100) }));
     const keys = Object.fromEntries(Array.from({ length: 5_000 }, (_, place) => [`key${place}`, place]));
     const items = Array.from({ length: 1_000 }, (_, place) => place);
-    /** How often it is there, of so many times that the validator comes to it. */
+    /** How many of the validator's checks find the property. */
     const timesThere = (name: string, schema: Record<string, unknown>, value: unknown): number => {
       const bounded = new BoundedSchema(schema);
       const place = bounded.schema as Record<string, unknown>;
@@ -142,7 +139,7 @@ describe("a value is checked in bounded time", () => {
     }
   });
 
-  test("against a schema that unfolds without end", () => {
+  test("against a schema that expands endlessly", () => {
     const doubled = Object.fromEntries(
       Array.from({ length: 40 }, (_, level) => [
         `s${level}`,
@@ -153,7 +150,7 @@ describe("a value is checked in bounded time", () => {
     expect(errorsOf(schema, 1)).toEqual([]);
   });
 
-  test("against properties that have the names of what is counted", () => {
+  test("against properties with the names of counted ones", () => {
     const schema = {
       type: "object",
       properties: { type: { type: "string" }, pattern: { type: "integer" }, format: { const: "url" } },
@@ -167,7 +164,7 @@ describe("a value is checked in bounded time", () => {
     ).toBe(true);
   });
 
-  test("and says no more of it than somebody reads", () => {
+  test("with no more errors than a person reads", () => {
     const [message = ""] = errorsOf(
       { enum: Array.from({ length: 10_000 }, (_, index) => `choice ${index}`) },
       "x",

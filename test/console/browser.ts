@@ -7,7 +7,7 @@ import { startTestServer, type TestServer, type TestServerOptions } from "../hel
 
 export { reasonForNoBrowser } from "../clients/browser/chromium.ts";
 
-/** A page of a browser is drawn, and its graph answers: 30 s are little on a machine that is busy. */
+/** A browser draws a page, and its graph answers: 30 s are little on a busy machine. */
 export const SLOW_MS = 300_000;
 
 /** The console of a test server, open in Chromium. */
@@ -15,11 +15,11 @@ export interface OpenConsole {
   server: TestServer;
   browser: Browser;
   page: Page;
-  /** Whatever must not happen, in words: errors that nothing caught, refusals of the content policy, requests to anywhere else. */
+  /** Forbidden events, in words: uncaught errors, refusals of the content policy, requests to other hosts. */
   faults: string[];
-  /** @param place behind the #, e.g. `/runs` */
+  /** @param place after the #, e.g. `/runs` */
   go(place: string): Promise<void>;
-  /** What axe finds wrong with what is shown, each as `rule: selectors`. */
+  /** The violations that axe finds on the page, each as `rule: selectors`. */
   violations(): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -30,9 +30,9 @@ interface AxeResults {
   violations: { id: string; nodes: { target: unknown[]; failureSummary?: string }[] }[];
 }
 
-/** Everything that axe knows of WCAG 2.2 A and AA, and its best practices; of what is shown at the moment. */
+/** All of axe's rules of WCAG 2.2 A and AA, and its best practices, for the current page. */
 export const violationsIn = async (page: Page): Promise<string[]> => {
-  // By the debugger, which the content policy of the page does not bind.
+  // Uses the debugger, to which the page's content policy does not apply.
   await page.evaluate(AXE);
   const { violations } = (await page.evaluate(
     "axe.run(document, { resultTypes: ['violations'] })",
@@ -43,7 +43,7 @@ export const violationsIn = async (page: Page): Promise<string[]> => {
   );
 };
 
-/** Notes on a page whatever must not happen in it. */
+/** Records all forbidden events of a page. */
 export const watchPage = (page: Page, origin: string): string[] => {
   const faults: string[] = [];
   page.on("pageerror", (error) => faults.push(`not caught: ${error.message}`));
@@ -58,13 +58,13 @@ export const watchPage = (page: Page, origin: string): string[] => {
 };
 
 export interface ConsoleOptions extends TestServerOptions {
-  /** In front of `/console`, as `mount_prefix` says. */
+  /** The path before `/console`, from `mount_prefix`. */
   prefix?: string;
-  /** Of the browser: its size, its colours. */
+  /** Options of the browser: its size, its colours. */
   context?: BrowserContextOptions;
 }
 
-/** Builds the page if it isn't built from what is there, starts a server, and opens the page in Chromium. */
+/** Builds the page if it is outdated, starts a server, and opens the page in Chromium. */
 export const openConsole = async ({
   prefix = "",
   context,

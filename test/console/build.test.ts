@@ -7,7 +7,7 @@ import { temporaryFolder } from "../helpers/temporary-folder.ts";
 
 const BUILD = fileURLToPath(new URL("../../console/build.js", import.meta.url));
 
-test("with packages that are not those of package-lock.json, the console says so where it can't be built", async () => {
+test("with packages that differ from package-lock.json, an impossible build of the console names the cause", async () => {
   const { path, remove } = await temporaryFolder();
   onTestFinished(remove);
   await mkdir(`${path}/console`);

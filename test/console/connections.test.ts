@@ -7,7 +7,7 @@ import { startDeafProxy } from "./deaf-proxy.ts";
 import { openGate } from "./graphs/gate.ts";
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
-/** Over HTTP/1.1 a browser opens six connections to a server for all of them, and each would keep two. */
+/** Over HTTP/1.1 a browser opens six connections to a server for all tabs, and each tab would keep two. */
 const TABS = 4;
 
 describe.skipIf(reasonForNoBrowser() !== undefined)(
@@ -33,14 +33,14 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.getByLabel("Message", { exact: true }).fill(text);
       await page.keyboard.press("Enter");
     };
-    /** Chromium without a screen shows all its tabs. */
+    /** Headless Chromium treats all its tabs as visible. */
     const look = (page: Page, state: "visible" | "hidden"): Promise<void> =>
       page.evaluate(`
       Object.defineProperty(document, "visibilityState", { configurable: true, value: "${state}" });
       document.dispatchEvent(new Event("visibilitychange"));
     `);
 
-    test("are left to others by a tab whose run has ended, so that any number of tabs can be open", async () => {
+    test("are released by a tab whose run has ended, so any number of tabs can be open", async () => {
       const context = shown.page.context();
       const tabs = [shown.page];
       while (tabs.length < TABS) tabs.push(await context.newPage());
@@ -49,14 +49,14 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
         await tab.getByRole("log", { name: "Messages" }).getByText(`You said: "question ${place}"`).waitFor();
         await streamsAre(0);
       }
-      // The first one goes on where it was.
+      // The first tab continues.
       await shown.page.getByLabel("Message", { exact: true }).fill("once more");
       await shown.page.keyboard.press("Enter");
       await shown.page.getByRole("log", { name: "Messages" }).getByText(`You said: "once more"`).waitFor();
       for (const tab of tabs.slice(1)) await tab.close();
     });
 
-    test("are left to others by a tab that nobody sees, which shows all that it has missed", async () => {
+    test("are released by a hidden tab, which later shows all missed events", async () => {
       const { page } = shown;
       const messages = page.getByRole("log", { name: "Messages" });
       await begin(page, "held", "hello");
@@ -77,7 +77,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await messages.getByRole("article").count()).toBe(3);
     });
 
-    test("are taken again for a run that goes on as somebody looks again", async () => {
+    test("are opened again for a running run when its tab becomes visible", async () => {
       const { page } = shown;
       const messages = page.getByRole("log", { name: "Messages" });
       await begin(page, "held", "hello");
@@ -92,7 +92,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await streamsAre(0);
     });
 
-    /** Opens the console through a proxy that notices nothing, begins a run that waits, and lets it end unheard. */
+    /**
+     * Opens the console through a proxy that hides lost connections, begins a run that waits, and ends it while the console is
+     * disconnected.
+     */
     const endUnheard = async (listen: (page: Page) => Promise<void>): Promise<void> => {
       const proxy = await startDeafProxy(shown.server.url);
       const page = await shown.page.context().newPage();
@@ -115,10 +118,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       }
     };
 
-    test("that a proxy keeps open when the server behind it is gone do not hide how the run has ended", () =>
+    test("that a proxy keeps open without the server do not hide the run's end", () =>
       endUnheard(async () => undefined));
 
-    test("nor how a run has ended that was joined", () =>
+    test("that a proxy keeps open without the server do not hide the end of a joined run", () =>
       endUnheard(async (page) => {
         await streamsAre(2);
         await page.reload();
@@ -127,7 +130,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
         await streamsAre(2);
       }));
 
-    test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+    test("has thrown no error, sent no request elsewhere, and broken no rule of its content policy", () => {
       expect(shown.faults).toEqual([]);
     });
   },

@@ -55,7 +55,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeo
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("creates one: the words follow what is written, and a refusal stays beside it", async () => {
+  test("creates one: the words follow the input, and a refusal is shown beside it", async () => {
     const { page } = shown;
     await shown.go("/crons");
     await page.getByRole("button", { name: "New cron" }).click();
@@ -95,7 +95,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeo
     await row(cron!.cron_id).getByText("Every 15 minutes").waitFor();
   });
 
-  test("leaves the second at which one ends as it is where only something else is changed", async () => {
+  test("keeps the seconds of an end time if only other fields are changed", async () => {
     const cron = await aCron({ end_time: "2100-01-01T00:00:42.000Z" });
     await shown.go("/crons");
     await row(cron.cron_id).getByRole("button", { name: /^Edit/ }).click();
@@ -120,7 +120,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeo
     expect(await crons()).toMatchObject([{ thread_id: threadId, on_run_completed: null }]);
   });
 
-  test("changes one, pauses and resumes it, and deletes it after a question", async () => {
+  test("changes one, pauses and resumes it, and deletes it after a confirmation", async () => {
     const { page } = shown;
     const cron = await aCron({ end_time: "2100-01-01T00:00:00Z", metadata: { kept: true } });
     await shown.go("/crons");
@@ -184,7 +184,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeo
     await shown.page.getByRole("dialog", { name: "Run" }).getByText("Error in node").waitFor();
   });
 
-  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+  test("has thrown no error, sent no request elsewhere, and broken no rule of its content policy", () => {
     expect(shown.faults).toEqual([]);
   });
 });

@@ -3,14 +3,14 @@ import { createServer, request, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface DeafProxy {
-  /** Where to connect instead of to the server behind it. */
+  /** The address that replaces the server's. */
   readonly url: string;
-  /** The streams of the server end, and their clients are told nothing of it. Answers how many. */
+  /** Ends the streams of the server without notice to their clients. Returns their number. */
   loseStreams(): number;
   close(): Promise<void>;
 }
 
-/** An HTTP proxy that does not notice when the server behind it goes away. */
+/** An HTTP proxy that does not notice when its server goes away. */
 export const startDeafProxy = async (target: string): Promise<DeafProxy> => {
   const streams = new Set<IncomingMessage>();
   const server = createServer((asked, answer) => {

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:console`: what the console is to who uses it, in headless Chromium beside its server. A thread of 2,000 messages, into
- * which 60 tokens a second come: how even the frames are. How soon a page shows something, and how much is loaded for it.
+ * `npm run bench:console`: measures the console in headless Chromium beside its server. With a thread of 2,000 messages and 60 tokens a
+ * second it measures how even the frames are, how soon a page shows something, and how much it loads.
  */
 import { readdirSync, statSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
@@ -17,7 +17,7 @@ const TOKENS = 600;
 const TOKENS_PER_SECOND = 60;
 const LOADS = 5;
 const FRAME_MS = 1_000 / 60;
-/** From here on a frame is felt as a hitch; browsers report the same as a long task. */
+/** Longer frames are visible as a hitch; browsers report the same as a long task. */
 const LONG_MS = 50;
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
@@ -38,7 +38,7 @@ const paintOf = async (page: Page): Promise<number> => {
   );
 };
 
-/** Cold: a browser that has never been here; warm: the same page again. */
+/** Cold: the first visit of a browser; warm: the same page again. */
 const measurePaint = async (browser: Browser, address: string): Promise<void> => {
   const cold: number[] = [];
   const warm: number[] = [];
@@ -142,7 +142,7 @@ const measureBundle = (): void => {
 /** A server as people start it, in a process of its own. */
 const startServer = async () => {
   const folder = await mkdtemp(join(tmpdir(), "threadloom-console-"));
-  // As root the database runs as another user, who has to get through.
+  // As root, the database runs as another user, who needs access to the folder.
   if (process.getuid?.() === 0) await chmod(folder, 0o755);
   const server = spawnProcess(
     [

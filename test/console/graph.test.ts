@@ -5,7 +5,7 @@ import { eventually } from "../helpers/conditions.ts";
 import { openGate } from "./graphs/gate.ts";
 import { openConsole, violationsIn, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 
-/** How wide the page is, and whether its main part has to be scrolled sideways. */
+/** The width of the page, and whether its main part scrolls sideways. */
 const WIDTHS = `(() => {
   const main = document.querySelector("main");
   return [document.documentElement.scrollWidth, main.scrollWidth <= main.clientWidth];
@@ -29,7 +29,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
   const node = (id: string) => shown.page.locator(`button[data-node="${id}"]`);
   const drawing = () => shown.page.getByRole("region", { name: "Drawing of the graph" });
 
-  test("draws the graph of an assistant that is picked, its subgraphs open, and shuts them", async () => {
+  test("draws the graph of a selected assistant with its subgraphs open, and closes them", async () => {
     const { page } = shown;
     await shown.go("/graph");
     await page.getByLabel("Assistant").selectOption({ label: "research" });
@@ -55,7 +55,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     await node("investigate:search").waitFor();
   });
 
-  test("dashes edges that are chosen, and writes their labels on them", async () => {
+  test("draws conditional edges dashed, with their labels", async () => {
     await shown.go("/graph/gated");
     await node("middle:wait").waitFor();
     const dashed = await shown.page.evaluate(
@@ -65,7 +65,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     expect(await drawing().locator("svg text").allTextContents()).toEqual(["once_more"]);
   });
 
-  test("says the same in words", async () => {
+  test("describes the graph in words", async () => {
     const { page } = shown;
     await page.getByText("Graph as a list").click();
     const items = page.getByRole("listitem").filter({ hasText: "leads to" });
@@ -74,7 +74,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     );
   });
 
-  test("is drawn larger and smaller, and as large as it fits", async () => {
+  test("zooms the graph in and out, and to fit", async () => {
     const { page } = shown;
     const widthOf = async () => (await node("finish").boundingBox())?.width ?? 0;
     const width = await widthOf();
@@ -87,7 +87,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     await eventually("it is as before", async () => Math.abs((await widthOf()) - width) < 1);
   });
 
-  test("shows which nodes run, in subgraphs too, and what they have done when they are through", async () => {
+  test("shows running nodes, also in subgraphs, and their results when they are done", async () => {
     const { page } = shown;
     const { thread_id: threadId } = await client.threads.create();
     await shown.go(`/graph/gated?thread=${threadId}`);
@@ -118,7 +118,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
       .waitFor();
   });
 
-  test("closes its stream when one leaves, and opens none without a thread", async () => {
+  test("closes its stream when the page is left, and opens none without a thread", async () => {
     const { page } = shown;
     const open = new Set<unknown>();
     page.on("request", (request) => {
@@ -137,7 +137,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     await eventually("it is closed again", () => open.size === 0);
   });
 
-  test("shows a run that began before somebody looked", async () => {
+  test("shows a run that began before the page was opened", async () => {
     const { thread_id: threadId } = await client.threads.create();
     await client.runs.create(threadId, "gated", { input: { text: "hello" } });
     await shown.go(`/graph/gated?thread=${threadId}`);
@@ -146,7 +146,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     await node("finish").filter({ hasText: "once" }).waitFor();
   });
 
-  test("shows what a node read and wrote each time that it ran, the newest first", async () => {
+  test("shows the input and output of each execution of a node, the newest first", async () => {
     const { page } = shown;
     const threadId = await aThread("counter", {});
     await client.runs.wait(threadId, "counter", { input: {} });
@@ -167,10 +167,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("shows what nodes of subgraphs read and wrote, when nothing is known of them but what is stored", async () => {
+  test("shows the input and output of nodes of subgraphs from the stored state alone", async () => {
     const { page, server } = shown;
     const threadId = await aThread("research", { messages: [{ role: "user", content: "looms" }] });
-    // As if the events of the run had been forgotten.
+    // Simulates lost events of the run.
     await page.route("**/stream/events", (route) => route.abort());
     await shown.go(`/graph/research?thread=${threadId}`);
     await node("investigate:search").filter({ hasText: "3 times" }).click();
@@ -182,13 +182,13 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     await node("plan").click();
     const planned = page.locator("details[data-outcome=done] section", { hasText: "Output" });
     await planned.getByText("findings", { exact: true }).waitFor();
-    // What goes past a reducer is a value as any other.
+    // A value that bypasses a reducer looks like any other.
     expect(await planned.textContent()).not.toContain("__overwrite__");
     await page.unroute("**/stream/events");
     expect(server.url).not.toBe("");
   });
 
-  test("counts the newest steps of a long thread, and the older ones when asked", async () => {
+  test("counts the newest steps of a long thread, and the older ones on request", async () => {
     const { page } = shown;
     const threadId = await aThread("counter", {});
     for (let runs = 2; runs <= 20; runs += 1) await client.runs.wait(threadId, "counter", { input: {} });
@@ -199,7 +199,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     expect(await page.getByRole("button", { name: "Include older steps" }).count()).toBe(0);
   });
 
-  test("shows which node failed, and its error", async () => {
+  test("shows the failed node and its error", async () => {
     const { page } = shown;
     const threadId = await aThread("failing", { reason: "out of yarn" });
     await shown.go(`/graph/failing?thread=${threadId}`);
@@ -209,7 +209,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("shows which node waits for an answer, and what it asks", async () => {
+  test("shows the node that waits for an answer, and its question", async () => {
     const { page } = shown;
     const threadId = await aThread("approval", { messages: [{ role: "user", content: "looms" }] });
     await shown.go(`/graph/approval?thread=${threadId}`);
@@ -220,7 +220,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     );
   });
 
-  test("finds the graph of a thread by itself, and lists the assistant's threads", async () => {
+  test("finds the graph of a thread, and lists the assistant's threads", async () => {
     const { page } = shown;
     const threadId = await aThread("counter", {});
     await shown.go(`/graph?thread=${threadId}`);
@@ -256,7 +256,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("fits a phone, in the dark", async () => {
+  test("fits a phone, in dark mode", async () => {
     const threadId = await aThread("research", { messages: [{ role: "user", content: "looms" }] });
     const context = await shown.browser.newContext({
       viewport: { width: 390, height: 844 },
@@ -271,7 +271,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     await context.close();
   });
 
-  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+  test("has thrown no error, sent no request elsewhere, and broken no rule of its content policy", () => {
     expect(shown.faults).toEqual([]);
   });
 });

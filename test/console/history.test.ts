@@ -5,7 +5,7 @@ import { eventually } from "../helpers/conditions.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, violationsIn, type OpenConsole } from "./browser.ts";
 import { openGate } from "./graphs/gate.ts";
 
-/** How wide the page is, and whether its main part has to be scrolled sideways. */
+/** The width of the page, and whether its main part scrolls sideways. */
 const WIDTHS = `(() => {
   const main = document.querySelector("main");
   return [document.documentElement.scrollWidth, main.scrollWidth <= main.clientWidth];
@@ -42,7 +42,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
   const items = () => shown.page.getByRole("treeitem");
   const item = (id: string) => shown.page.locator(`[data-checkpoint="${id}"]`);
   const changes = () => shown.page.getByRole("list", { name: "Differences" }).locator("> li");
-  /** Titles and levels of the tree, as a screen reader has them. */
+  /** Titles and levels of the tree, as a screen reader gets them. */
   const tree = async (): Promise<string[]> =>
     (await items().all()).reduce<Promise<string[]>>(
       async (known, each) => [
@@ -52,7 +52,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
       Promise.resolve([]),
     );
 
-  test("shows checkpoints as a tree of forks, the newest branch first, with what wrote them and what is due", async () => {
+  test("shows checkpoints as a tree of forks, the newest branch first, with their writers and next nodes", async () => {
     const { page } = shown;
     const threadId = await aDraft();
     await client.threads.updateState(threadId, { values: { draft: "Mine." }, asNode: "write" });
@@ -79,7 +79,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("shows the state of a checkpoint, what was due with its questions, and copies its id", async () => {
+  test("shows the state of a checkpoint, its next nodes with their questions, and copies its id", async () => {
     const { page } = shown;
     const threadId = await aDraft();
     const [newest = ""] = await idsOf(threadId);
@@ -94,7 +94,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     );
   });
 
-  test("says in words what is different from the checkpoint before, and from any other", async () => {
+  test("describes the difference from the previous checkpoint, and from any other", async () => {
     const { page } = shown;
     const threadId = await aDraft();
     const ids = await idsOf(threadId);
@@ -115,7 +115,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
         .filter({ hasText: /^Changed draft/ })
         .count(),
     ).toBe(1);
-    // The other way round: mark one, choose another.
+    // The other way round: mark one, then select another.
     await page.getByRole("button", { name: "Compare others with this checkpoint" }).click();
     await page.getByText("Select another checkpoint in the list").waitFor();
     await item(ids.at(-1) ?? "").click();
@@ -124,7 +124,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("bounds differences of long texts and lists", async () => {
+  test("limits the differences of long texts and lists", async () => {
     const { page } = shown;
     const { thread_id: threadId } = await client.threads.create({ graphId: "gated" });
     const list = (start: number) => Array.from({ length: 1_500 }, (_, place) => `line ${start + place * 7}`);
@@ -147,7 +147,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("stores an edited state as a fork, as a node that is chosen", async () => {
+  test("stores an edited state as a fork, as a selected node", async () => {
     const { page } = shown;
     const threadId = await aDraft();
     await open(threadId);
@@ -165,7 +165,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     expect([values.draft, next]).toEqual(["By hand.", ["review"]]);
   });
 
-  test("edits a state as JSON, and writes nothing but what is changed", async () => {
+  test("edits a state as JSON, and writes only the changes", async () => {
     const { page } = shown;
     const threadId = await aThread("counter", {});
     await open(threadId);
@@ -181,7 +181,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     expect(values.count).toBe(6);
   });
 
-  test("tells who stores a state that others have stored one in the meantime, and stores it when asked once more", async () => {
+  test("warns before storing a state that another user has stored one meanwhile, and stores it after a second confirmation", async () => {
     const { page } = shown;
     const threadId = await aDraft();
     await open(threadId);
@@ -200,7 +200,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     expect((await client.threads.getState<{ draft: string }>(threadId)).values.draft).toBe("Mine.");
   });
 
-  test("runs on from a checkpoint, and shows where that leads", async () => {
+  test("continues from a checkpoint, and shows the resulting branch", async () => {
     const { page } = shown;
     const threadId = await aThread("counter", { count: 10 });
     const history = await client.threads.getHistory(threadId);
@@ -219,7 +219,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("runs from a checkpoint with new input", async () => {
+  test("starts a run from a checkpoint with new input", async () => {
     const { page } = shown;
     const threadId = await aThread("counter", { count: 10 });
     const oldest = (await idsOf(threadId)).at(-2) ?? "";
@@ -235,7 +235,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     expect(values.count).toBe(111);
   });
 
-  test("shows the steps of a run as they come, and refuses to edit or run meanwhile in a sentence", async () => {
+  test("shows the steps of a run live, and meanwhile refuses to edit or run with a message", async () => {
     const { page } = shown;
     const { thread_id: threadId } = await client.threads.create();
     await client.runs.create(threadId, "gated", { input: { text: "hello" } });
@@ -260,7 +260,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     await page.locator("h1 ~ [data-status=idle]").waitFor();
   });
 
-  test("looks into graphs within the thread, and out again", async () => {
+  test("opens subgraphs within the thread, and returns", async () => {
     const { page } = shown;
     const threadId = await aThread("research", { messages: [{ role: "user", content: "looms" }] });
     await open(threadId);
@@ -276,7 +276,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     await items().filter({ hasText: "next: investigate ×3" }).waitFor();
   });
 
-  test("runs from the step that called a graph within the thread, which begins anew", async () => {
+  test("starts a run from the step that called a subgraph, which begins again", async () => {
     const { page } = shown;
     const threadId = await aThread("research", { messages: [{ role: "user", content: "looms" }] });
     await open(threadId);
@@ -293,7 +293,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("keeps no state in memory that nobody looks at", async () => {
+  test("keeps no state in memory that is not visible", async () => {
     const { page } = shown;
     const threadId = await aDraft();
     const ids = await idsOf(threadId);
@@ -303,7 +303,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
       asked.push(request.url() + (request.postData() ?? ""));
     });
     await open(threadId);
-    // Each is shown beside the one before it.
+    // Each is shown beside the previous one.
     for (const place of [0, 1, 0]) {
       await item(ids[place] ?? "").click();
       await page
@@ -315,7 +315,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     expect(asked.filter((request) => request.includes(ids[0] ?? "")).length).toBe(2);
   });
 
-  test("keeps what is written in a dialog while others go on with the thread", async () => {
+  test("keeps the input of a dialog while other clients continue the thread", async () => {
     const { page } = shown;
     const threadId = await aThread("counter", {});
     for (const opener of ["Edit state…", "Run with new input…"]) {
@@ -341,7 +341,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     await page.getByText("Failed: out of yarn").waitFor();
   });
 
-  test("has 500 checkpoints in pages, drawn as far as they are in sight, and the keyboard goes through them", async () => {
+  test("loads 500 checkpoints in pages, draws only the visible ones, and supports the keyboard", async () => {
     const { page } = shown;
     const { thread_id: threadId } = await client.threads.create({
       graphId: "counter",
@@ -376,7 +376,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("says that there is no such thread, and that nothing has run in one", async () => {
+  test("says that a thread does not exist, or has no runs", async () => {
     const { page } = shown;
     await shown.go("/threads/00000000-0000-4000-8000-000000000000/history");
     await page
@@ -389,7 +389,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("fits a phone, in the dark", async () => {
+  test("fits a phone, in dark mode", async () => {
     const threadId = await aDraft();
     const context = await shown.browser.newContext({
       viewport: { width: 390, height: 844 },
@@ -406,7 +406,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     await context.close();
   });
 
-  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+  test("has thrown no error, sent no request elsewhere, and broken no rule of its content policy", () => {
     expect(shown.faults).toEqual([]);
   });
 });

@@ -10,7 +10,7 @@ import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { sendRaw } from "../helpers/raw-requests.ts";
 import { reasonForNoBrowser, SLOW_MS, watchPage } from "./browser.ts";
 
-/** The console at other addresses, with parts of the API left out, and asked in odd ways. */
+/** The console at other addresses, with parts of the API disabled, and with unusual requests. */
 
 const graphConfigFile = fileURLToPath(new URL("../../langgraph.json", import.meta.url));
 const PLACES = [
@@ -20,7 +20,7 @@ const PLACES = [
 ].map(([, path = ""]) => path.replaceAll(/[:?]/g, ""));
 const NAMES = ["Playground", "Graph", "Assistants", "Runs", "Queue", "Crons", "Store"];
 
-/** As a proxy that takes a prefix away; what is not below it is not there. */
+/** A proxy that removes a prefix; paths outside the prefix do not exist. */
 const startStrippingProxy = async (prefix: string, target: string) => {
   const asked: string[] = [];
   const proxy: Server = createServer((request, response) => {
@@ -55,7 +55,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
   }, SLOW_MS);
   afterAll(() => browser?.close());
 
-  /** A page of it, with what went wrong in it; refusals of the API among that. */
+  /** A page with its recorded faults, including refusals of the API. */
   const open = async (address: string): Promise<{ page: Page; faults: string[] }> => {
     const page = await browser.newPage();
     const faults = watchPage(page, new URL(address).origin);
@@ -80,7 +80,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     }
   };
 
-  test("works below a mount prefix, and behind a proxy that takes another one away: pages, files and API", async () => {
+  test("works below a mount prefix, and behind a proxy that removes another one: pages, files and API", async () => {
     const server = await startTestServer({
       graphConfigFile,
       projectKeys: { http: { mount_prefix: "/agents/v1" } },
@@ -89,13 +89,13 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     try {
       expect(server.url).toMatch(/\/agents\/v1$/);
       for (const root of [server.url, `${proxy.url}/agents/v1`]) {
-        // Without the slash, and with what people may add.
+        // Without the slash, and with an added query.
         const { page, faults } = await open(`${root}/console?from=mail`);
         expect(new URL(page.url()).pathname).toBe(`${new URL(root).pathname}/console/`);
         await goThrough(page, NAMES);
         await page.getByRole("navigation").getByRole("link", { name: "Runs", exact: true }).click();
         await page.getByText(/^\d+ runs?$/).waitFor();
-        // An address from which somebody has lost the #.
+        // An address that lost its #.
         await page.goto(`${root}/console/queue/`);
         await expect.poll(() => page.title()).toBe("Queue – Threadloom");
         expect(faults).toEqual([]);
@@ -115,7 +115,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     ["disable_threads", ["Playground"]],
     ["disable_meta", ["Queue"]],
   ])(
-    "says with http.%s that the server has no such part, on the pages %j, and goes on",
+    "says with http.%s that the server lacks this part, on the pages %j, and works otherwise",
     async (option, pages) => {
       const server = await startTestServer({ graphConfigFile, projectKeys: { http: { [option]: true } } });
       try {
@@ -155,7 +155,7 @@ describe("the page at /console", () => {
     }
   });
 
-  test("tells caches that its files differ by encoding, and answers HEAD as GET without a body", async () => {
+  test("tells caches that its files differ by encoding, and answers HEAD like GET without a body", async () => {
     const index = await (await fetch(`${server.url}/console/`)).text();
     const script = /src="\.\/(assets\/[^"]+\.js)"/.exec(index)?.[1] ?? "no script";
     for (const path of ["", script, "icon.svg", "sign-in.json"]) {
@@ -181,7 +181,7 @@ describe("the page at /console", () => {
     expect(await brotli.text()).toBe(await plain.text());
   });
 
-  test("leads from the address of a page without its # to that page, at every mount", async () => {
+  test("redirects the address of a page without its # to that page, at every mount", async () => {
     expect(PLACES).toContain("threads/threadId/history");
     const mounted = await startTestServer({ projectKeys: { http: { mount_prefix: "/console/v1" } } });
     const proxy = await startStrippingProxy("/tools", mounted.url);
@@ -202,7 +202,7 @@ describe("the page at /console", () => {
           expect(answer.headers.get("cache-control")).toBe("no-cache");
         }
       }
-      // Neither names of files nor other names that begin like a page.
+      // Neither file names nor other names that start like a page.
       for (const path of ["runs.json", "runsomething", "assets/runs", "elsewhere"])
         expect([path, (await fetch(`${server.url}/console/${path}`)).status]).toEqual([path, 404]);
     } finally {
@@ -211,7 +211,7 @@ describe("the page at /console", () => {
     }
   });
 
-  test("gives no file beside its own, whatever is asked for", async () => {
+  test("serves only its own files, for any request", async () => {
     for (const path of [
       "/console/../package.json",
       "/console/%2e%2e/package.json",
@@ -237,7 +237,7 @@ describe("the page at /console", () => {
         true,
       ]);
       expect(answer.body).not.toMatch(/"name": ?"threadloom"|root:|dependencies/);
-      // Nothing of it is our fault, so nothing is logged as one.
+      // These requests are no server errors, so none is logged.
       expect(server.lines.filter((line) => /"level":(50|60)/.test(line))).toEqual([]);
     }
   });

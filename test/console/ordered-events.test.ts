@@ -5,7 +5,7 @@ import { onTestFinished, test } from "vitest";
 import { orderEvents } from "../../console/src/playground/ordered-events.ts";
 import { eventually } from "../helpers/conditions.ts";
 
-/** The graph of a node of the graph of a node. */
+/** The namespace of a subgraph of a subgraph. */
 const PLACE = ["helper:1", "thinker:2"];
 
 const message = (seq: number, data: object, id = "ai") => ({
@@ -26,7 +26,7 @@ const EVENTS = [
   message(7, { event: "content-block-finish", index: 0, content: { type: "text", text: TEXT } }),
   message(8, { event: "message-finish" }),
 ];
-/** Another message, in whose place it is seen that all before it was read. */
+/** The arrival of this last message shows that all earlier ones were read. */
 const LAST = [
   message(20, { event: "message-start", role: "ai", metadata: {} }, "last"),
   message(21, { event: "content-block-finish", index: 0, content: { type: "text", text: "LAST" } }, "last"),
@@ -64,7 +64,7 @@ const aThread = () => {
   return { thread, streams };
 };
 
-/** What a reader of the innermost graph shows, who comes when the stream before his own has told `early`. */
+/** The messages of the innermost graph for a reader that opens its stream after `early` was sent. */
 const shownTo = async (early: readonly object[], replayed: readonly object[]) => {
   const { thread, streams } = aThread();
   const around = thread.subscribe({
@@ -96,14 +96,14 @@ test.each([
   ["the beginning", EVENTS.slice(0, 4), EVENTS.slice(0, 5), "token3 token4 token5 "],
   ["nothing", [], EVENTS.slice(0, 4), "token3 token4 "],
 ])(
-  "a message of a graph within a graph is shown whole of which %s was told before its reader's own stream",
+  "a subgraph's message is shown whole if %s was sent before its reader's own stream",
   async (_, early, replayed, text) => {
     const shown = await shownTo(early, replayed);
     await eventually(`"${text}" is shown`, () => shown().join() === text || undefined);
   },
 );
 
-test("messages of a state are not taken back by an earlier state that is told later", async () => {
+test("an older state that arrives later removes no messages", async () => {
   const states = [state(1, ["one"]), state(2, ["one", "two"]), state(3, ["one", "two", "three"])];
   const shown = await shownTo(states.slice(2), states);
   await eventually("all are shown", () => shown().join() === "one,two,three" || undefined);

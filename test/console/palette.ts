@@ -1,4 +1,4 @@
-/** Pictures of pages as PNG with a palette: half the bytes of what a browser makes, and a page has few colours. */
+/** Pictures of pages as PNG with a palette: half the size of a browser's, because a page has few colours. */
 import { crc32, deflateSync } from "node:zlib";
 import type { Page } from "playwright-core";
 
@@ -12,7 +12,7 @@ interface Pixels {
   colours: Uint32Array;
 }
 
-/** What is drawn, by a browser: none of our packages reads a PNG. */
+/** A browser draws the picture, because no installed package reads a PNG. */
 const pixelsOf = async (page: Page, png: Buffer): Promise<Pixels> => {
   const { width, height, bytes } = (await page.evaluate(`(async () => {
     const answer = await fetch("data:image/png;base64,${png.toString("base64")}");
@@ -36,7 +36,7 @@ const pixelsOf = async (page: Page, png: Buffer): Promise<Pixels> => {
 const distance = (one: number, other: number): number =>
   [16, 8, 0].reduce((sum, shift) => sum + (((one >> shift) & 255) - ((other >> shift) & 255)) ** 2, 0);
 
-/** The most frequent colours; the others are shades at the edges of letters, and take the nearest of these. */
+/** The most frequent colours; the others are shades at the edges of letters, and become the nearest of these. */
 const paletteOf = (colours: Uint32Array): { palette: number[]; index: Map<number, number> } => {
   const counts = new Map<number, number>();
   for (const colour of colours) counts.set(colour, (counts.get(colour) ?? 0) + 1);
@@ -58,7 +58,7 @@ const chunk = (name: string, data: Buffer): Buffer => {
   return Buffer.concat([length, named, sum]);
 };
 
-/** @param page any that is open: its browser reads the picture */
+/** @param page any open page: its browser reads the picture */
 export const withPalette = async (page: Page, png: Buffer): Promise<Buffer> => {
   const { width, height, colours } = await pixelsOf(page, png);
   const { palette, index } = paletteOf(colours);
@@ -69,7 +69,7 @@ export const withPalette = async (page: Page, png: Buffer): Promise<Buffer> => {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
-  header.set([8, 3, 0, 0, 0], 8); // a byte a pixel, which is a place in the palette
+  header.set([8, 3, 0, 0, 0], 8); // one byte for each pixel: an index into the palette
   const entries = Buffer.from(palette.flatMap((colour) => [colour >> 16, (colour >> 8) & 255, colour & 255]));
   return Buffer.concat([
     SIGNATURE,

@@ -1,6 +1,6 @@
 /**
- * `npm run pictures`: takes the pictures of docs/images anew, light and dark, of the console beside the three templates of
- * `threadloom new`. Look at each before you commit it.
+ * `npm run pictures`: takes the pictures of docs/images again, light and dark, of the console beside the three templates of `threadloom
+ * new`. Check each one before you commit it.
  */
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ import { withPalette } from "./palette.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PATIENCE_MS = 60_000;
-/** For what moves or comes late and is not worth a condition each: pictures are looked at. */
+/** For animations and late parts that are not worth a condition each: a person checks the pictures. */
 const SETTLED_MS = 1_500;
 
 const QUESTION = "What is the weather in Oslo, and what is 12 * 12?";
@@ -48,7 +48,7 @@ const begin = async (page: Page, address: string, graph: string): Promise<void> 
   await page.getByRole("heading", { level: 2, name: graph }).waitFor();
 };
 
-/** Threads of all graphs, the last of which is a conversation with two branches. Answers its place. */
+/** Threads of all graphs, the last of which is a conversation with two branches. Returns its place. */
 const fillWith = async (page: Page, address: string): Promise<{ talk: string; research: string }> => {
   const place = (): string => page.url().slice(page.url().indexOf("#"));
   const untilIdle = () => page.getByRole("main").getByText("idle").first().waitFor();
@@ -72,7 +72,7 @@ const fillWith = async (page: Page, address: string): Promise<{ talk: string; re
   await untilIdle();
   await say(page, "What is 12 * 12?", "12 * 12 = 144");
   await untilIdle();
-  // Another question in place of the second one: a branch.
+  // Replaces the second question by another one, which makes a branch.
   const question = messages(page).filter({ hasText: "What is 12 * 12?" });
   await question.getByRole("button", { name: "Edit" }).click();
   await page.getByLabel("Edited message").fill(QUESTION);
@@ -121,7 +121,7 @@ const takePictures = async (browser: Browser, address: string): Promise<void> =>
   const filling = await browser.newPage();
   filling.setDefaultTimeout(PATIENCE_MS);
   const places = await fillWith(filling, address);
-  // The content policy of the console lets no page read a picture.
+  // The content policy of the console forbids a page to read a picture.
   await filling.goto("about:blank");
   for (const [name, show] of scenes(address, places)) {
     for (const colorScheme of ["light", "dark"] as const) {

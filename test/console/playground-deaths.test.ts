@@ -7,7 +7,7 @@ import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./br
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 
 describe.skipIf(reasonForNoBrowser() !== undefined)(
-  "an answer whose process dies in the middle of it",
+  "an answer whose process dies in the middle",
   { timeout: SLOW_MS },
   () => {
     let shown: OpenConsole;
@@ -16,7 +16,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
     }, SLOW_MS);
     afterAll(() => shown?.close());
 
-    /** How often an answer stands in the page, at most, from now on. */
+    /** The maximum number of copies of an answer on the page from now on. */
     const countBeginnings = async (): Promise<() => Promise<number>> => {
       await shown.page.evaluate(`(() => {
         window.most = 0;
@@ -29,7 +29,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       return async () => Number(await shown.page.evaluate("window.most"));
     };
 
-    test("is shown once: what the dead attempt has said goes as the next one begins", async () => {
+    test("is shown once: the dead attempt's text disappears when the next attempt begins", async () => {
       const { page, server } = shown;
       const beginnings = await countBeginnings();
       const messages = page.getByRole("log", { name: "Messages" }).getByRole("article");
@@ -37,7 +37,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.getByRole("heading", { level: 2, name: "dying" }).waitFor();
       await page.getByLabel("Message", { exact: true }).fill("go");
       await page.keyboard.press("Enter");
-      // Processes of graphs start twice, which takes a busy machine longer than a locator waits.
+      // Graph processes start twice, which takes a busy machine longer than a locator waits.
       await messages.getByText("token19").waitFor({ timeout: SLOW_MS });
       await page.getByText("idle", { exact: true }).first().waitFor();
       const { body } = await apiOf(server).post<{ attempts: number }[]>("/runs/search", {});
@@ -48,7 +48,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(shown.faults).toEqual([]);
     });
 
-    test("is not shown again after the next one, with which the stream tells it once more", async () => {
+    test("is not shown again after the next one, with which the stream replays it", async () => {
       const { page } = shown;
       const messages = page.getByRole("log", { name: "Messages" }).getByRole("article");
       await page.getByLabel("Message", { exact: true }).fill("go on");

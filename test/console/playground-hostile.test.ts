@@ -11,9 +11,9 @@ const PICTURE = Buffer.from(
   "base64",
 );
 
-/** What a graph keeps may be anything, and people click twice. */
+/** A graph may store anything, and people click twice. */
 describe.skipIf(reasonForNoBrowser() !== undefined)(
-  "the playground with what nobody expects",
+  "the playground with unexpected data",
   { timeout: SLOW_MS },
   () => {
     let shown: OpenConsole;
@@ -39,7 +39,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
     const runsOf = async (thread: string) => (await ask<unknown[]>("GET", `/threads/${thread}/runs`)).length;
     const messages = () => shown.page.getByRole("log", { name: "Messages" });
 
-    test("shows messages whose fields are none of those that they should be", async () => {
+    test("shows messages with invalid fields", async () => {
       const thread = await aThread("anything", {
         messages: [
           { type: "human", id: "one", content: "first" },
@@ -61,7 +61,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await shown.page.locator("details[data-tool]").count()).toBe(2);
     });
 
-    test("gives back what the server refuses: a message that is too large, one that comes too often", async () => {
+    test("returns input that the server refuses: a too large message, or one sent too often", async () => {
       const { page } = shown;
       const box = page.getByLabel("Message", { exact: true });
       await shown.go("/?assistant=anything");
@@ -72,7 +72,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await refusal.getByText("The body is larger than the 4194304 bytes that are taken here.").waitFor();
       await eventually("it can be shortened", async () => (await box.inputValue()).length === 5_000_000);
       expect(await messages().count()).toBe(0);
-      // A line without a space is no reason to put the button out of sight.
+      // A line without a space must not push the button out of the window.
       const { x, width } = (await page.getByRole("button", { name: "Send", exact: true }).boundingBox())!;
       expect(x + width).toBeLessThan(page.viewportSize()!.width);
       await box.fill("short");
@@ -91,7 +91,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await expect.poll(() => box.inputValue()).toBe("");
     });
 
-    test("says of what is no message that it is none, shows the others, and says before it is sent which one is wrong", async () => {
+    test("marks an invalid message, shows the others, and names the invalid one before it is sent", async () => {
       const { page } = shown;
       const odd = [null, 3, "text", [1], {}, { type: "hologram", id: "odd", content: "A hologram" }];
       const thread = await aThread("anything", {
@@ -106,7 +106,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
           (json) => `This value of the graph is not a message: ${json}`,
         ),
       );
-      // While they come, too.
+      // Also while they arrive.
       await page.getByRole("button", { name: "JSON", exact: true }).click();
       await page.getByLabel("Input as JSON").fill('{"messages":[null,{"type":"ai","content":"Live"}]}');
       await page.getByRole("button", { name: "Send", exact: true }).click();
@@ -120,7 +120,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(page.url()).toContain("#/?assistant=agent");
     });
 
-    test("shows texts as they were written that are nested too deeply to be formatted", async () => {
+    test("shows texts as plain text if they are nested too deeply for formatting", async () => {
       const texts = [
         "[".repeat(20_000),
         ">".repeat(20_000),
@@ -134,7 +134,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await messages().getByText("*a_ *a_").waitFor();
     });
 
-    test("sends every image of those that are pasted at once", async () => {
+    test("sends every image of several that are pasted at once", async () => {
       const { page } = shown;
       await shown.go("/?assistant=showing");
       await page.getByRole("heading", { level: 2, name: "showing" }).waitFor();
@@ -161,7 +161,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       });
       const width = page.viewportSize()?.width ?? 0;
       await shown.go("/");
-      // The list of a moment ago may still be known.
+      // The previous list may still be cached.
       await page.reload();
       const choice = page.getByLabel("Assistant", { exact: true });
       await choice.locator("option", { hasText: "xxx" }).waitFor({ state: "attached" });
@@ -173,7 +173,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await ask("DELETE", `/assistants/${assistant_id}`).catch(() => undefined);
     });
 
-    test("tells of a run that failed although a step of its thread is due, and does not wait for it", async () => {
+    test("reports a failed run although a step of its thread is due, and does not wait for it", async () => {
       const thread = await aThread("anything", { messages: [], unstorable: true });
       await shown.go(`/threads/${thread}`);
       await shown.page
@@ -184,7 +184,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await shown.page.getByRole("button", { name: "Stop" }).count()).toBe(0);
     });
 
-    test("takes a double click for one: an input as JSON makes one thread and one run, an answer is made anew once", async () => {
+    test("treats a double click as one: a JSON input creates one thread and one run, an answer is regenerated once", async () => {
       const { page } = shown;
       const before = await ask<number>("POST", "/threads/count", {});
       await shown.go("/?assistant=counter");
@@ -206,7 +206,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await runsOf(said)).toBe(2);
     });
 
-    test("sends nothing twice of which a proxy does not know whether it was done, and reads how it went", async () => {
+    test("sends nothing twice if a proxy does not know whether it was done, and reads the result", async () => {
       const { page } = shown;
       const thread = await aThread("agent", { messages: [{ type: "human", content: "hello" }] });
       await shown.go(`/threads/${thread}`);
@@ -228,7 +228,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await runsOf(thread)).toBe(2);
     });
 
-    test("tells of a page that something in between has sent as an answer, and reads again when it is out of the way", async () => {
+    test("reports a foreign page sent as an answer by a proxy, and reads again when that is gone", async () => {
       const { page } = shown;
       const asked = /\/(runs|assistants)\/search$/;
       await page.route(asked, (route) =>
@@ -248,7 +248,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.getByRole("alert").waitFor({ state: "detached" });
     });
 
-    test("goes on with a stream that could not be opened for as long as a server takes to be started again", async () => {
+    test("retries a stream that could not be opened for as long as a server takes to restart", async () => {
       const { page } = shown;
       const thread = await aThread("agent", { messages: [{ type: "human", content: "hello" }] });
       await shown.go(`/threads/${thread}`);
@@ -267,7 +267,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.unroute("**/stream/events");
     });
 
-    test("shows by itself what could not be read, once it can", async () => {
+    test("shows unreadable data by itself, once the data can be read", async () => {
       const { page } = shown;
       const bad = { status: 502, contentType: "text/html", body: "<h1>502 Bad Gateway</h1>" };
       await page.route("**/assistants/search", (route) => route.fulfill(bad));
@@ -279,7 +279,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await page.getByRole("alert").count()).toBe(0);
     });
 
-    test("has thrown nothing", () => {
+    test("has thrown no error", () => {
       expect(shown.faults).toEqual([]);
     });
   },

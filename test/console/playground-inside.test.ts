@@ -8,7 +8,7 @@ import { playgroundOf } from "./playground-person.ts";
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 
 describe.skipIf(reasonForNoBrowser() !== undefined)(
-  "graphs within the graph of a conversation",
+  "subgraphs of the graph of a conversation",
   { timeout: SLOW_MS },
   () => {
     let shown: OpenConsole;
@@ -27,7 +27,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
     const passGate = (): Promise<unknown> =>
       eventually("a graph waits at the gate", async () => openGate() === 1 || undefined);
 
-    test("are shown while they work: that of a node, and that which a tool has called; also after a reload", async () => {
+    test("are shown while they work: one in a node, and one called by a tool; also after a reload", async () => {
       const { page } = shown;
       await begin("nested");
       await say("Why?");
@@ -68,7 +68,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.getByRole("navigation", { name: "Subgraphs of the thread" }).getByText("helper").waitFor();
     });
 
-    test("are found at a message that a node has made of what they found in the steps before it", async () => {
+    test("are found at a message that a node made from their results in earlier steps", async () => {
       await begin("research");
       await say("looms");
       const report = messages().filter({ hasText: "Report on looms" });
@@ -79,7 +79,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await shown.violations()).toEqual([]);
     });
 
-    test("have thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
+    test("have thrown no error, sent no request elsewhere, and broken no rule of the content policy", () => {
       expect(shown.faults).toEqual([]);
     });
   },

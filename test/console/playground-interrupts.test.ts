@@ -7,7 +7,7 @@ import { playgroundOf } from "./playground-person.ts";
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 
 describe.skipIf(reasonForNoBrowser() !== undefined)(
-  "what threads of the playground wait for",
+  "a question to a person in the playground",
   { timeout: SLOW_MS },
   () => {
     let shown: OpenConsole;
@@ -41,7 +41,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       ].entries()) {
         await say("inbox");
         await action.locator("strong").getByText("40").waitFor();
-        // A message would be taken for the answer.
+        // A message would count as the answer.
         expect(await page.getByLabel("Message", { exact: true }).count()).toBe(0);
         if (place === 0) expect(await shown.violations()).toEqual([]);
         await answer();
@@ -59,7 +59,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       ]);
     });
 
-    test("is several actions of the middleware, answered once all are decided", async () => {
+    test("can be several actions of the middleware, answered once all are decided", async () => {
       const { page } = shown;
       await begin("asking");
       await say("middleware");
@@ -82,7 +82,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       });
     });
 
-    test("is several questions at once, and questions of any shape", async () => {
+    test("can be several questions at once, and questions of any shape", async () => {
       const { page } = shown;
       await begin("asking");
       await say("two");
@@ -100,7 +100,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await messages().getByText('Answered: {"colour":"red"}').waitFor();
     });
 
-    test("is answered only by what a person writes or chooses: no box is filled in, and no empty one is sent", async () => {
+    test("is answered only by a person's input or choice: no field is prefilled, and no empty one is sent", async () => {
       const { page } = shown;
       const json = page.getByLabel("Answer as JSON");
       const text = page.getByLabel("Answer", { exact: true });
@@ -111,7 +111,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect([await json.inputValue(), await send.isDisabled()]).toEqual(["", true]);
       await json.fill("true");
       expect(await send.isEnabled()).toBe(true);
-      // Written in a box that is no longer shown.
+      // The input was typed into a field that is no longer shown.
       await page.getByRole("button", { name: "Answer with a text" }).click();
       expect([await text.inputValue(), await send.isDisabled()]).toEqual(["", true]);
       await page.getByRole("button", { name: "Answer with JSON" }).click();
@@ -125,7 +125,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await messages().getByText("Answered: [null,2]").waitFor();
     });
 
-    test("is a button for each of its options, which answers with that option", async () => {
+    test("has a button for each of its options, which answers with that option", async () => {
       const { page } = shown;
       const options = page.getByRole("group", { name: "Options" });
       await begin("asking");
@@ -148,7 +148,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
           .getByText(`Answered: ${answer}`)
           .waitFor();
       }
-      // Something else than an option.
+      // An answer other than an option.
       await say("options");
       await page.getByLabel("Answer as JSON").fill('"neither"');
       await page.getByRole("button", { name: "Answer", exact: true }).click();
@@ -172,7 +172,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await options.count()).toBe(0);
     });
 
-    test("is read by scrolling where it is long, with what was said in sight above it", async () => {
+    test("scrolls if it is long, with the conversation visible above it", async () => {
       const { page } = shown;
       await page.setViewportSize({ width: 1280, height: 800 });
       await begin("asking");
@@ -185,7 +185,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await heightOf(page.getByRole("log", { name: "Messages" }))).toBeGreaterThan(200);
       expect(await page.evaluate("document.documentElement.scrollHeight <= innerHeight")).toBe(true);
       expect(await shown.violations()).toEqual([]);
-      // The keyboard alone comes to its end.
+      // The keyboard alone reaches its end.
       await question.getByRole("button", { name: "Ignore" }).focus();
       await page.keyboard.press("Enter");
       await messages()
@@ -193,7 +193,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
         .waitFor();
     });
 
-    test("is drawn piece by piece where it is of megabytes and nobody may edit it", async () => {
+    test("is drawn piece by piece if it has megabytes and can't be edited", async () => {
       const { page } = shown;
       await begin("asking");
       await say("inbox of megabytes without edit");
@@ -206,7 +206,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await eventually("there is more of it", async () => (await drawn()) > 50_000 || undefined);
     });
 
-    test("becomes a field only when somebody wants to edit it, where it is of megabytes", async () => {
+    test("becomes a field only when a person wants to edit it, if it has megabytes", async () => {
       const { page } = shown;
       await begin("asking");
       await say("inbox of megabytes");
@@ -227,7 +227,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await messages().last().textContent()).toContain('"to":"Ada"');
     });
 
-    test("has thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
+    test("has thrown no error, sent no request elsewhere, and broken no rule of the content policy", () => {
       expect(shown.faults).toEqual([]);
     });
   },

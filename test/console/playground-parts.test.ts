@@ -20,7 +20,7 @@ const checkpoint = (id: string, parent: string | undefined, source = "loop"): Ch
 });
 
 describe("the tree of checkpoints", () => {
-  /** Said, answered; said in another way; that answered twice. */
+  /** A message and its answer; an edit of the message; two answers to the edit. */
   const tree = treeOf(
     [
       checkpoint("1", undefined, "input"),
@@ -35,7 +35,7 @@ describe("the tree of checkpoints", () => {
     true,
   );
 
-  test("has a fork where something was said in another way, and one where it was answered anew", () => {
+  test("has a fork for an edited message, and one for a regenerated answer", () => {
     expect(headOf(tree)?.id).toBe("8");
     expect(forksOnPath(tree, "8")).toEqual([
       { shared: undefined, branches: ["2", "5"], position: 1 },
@@ -45,26 +45,26 @@ describe("the tree of checkpoints", () => {
     expect(newestBelow(tree, "5")).toBe("8");
   });
 
-  test("counts a fork of a fork as one more branch, from whichever branch it is looked at", () => {
+  test("counts a fork of a fork as one more branch, from any branch", () => {
     const more = treeOf([...tree.byId.values(), checkpoint("9", "4", "input"), checkpoint("A", "9")], true);
     expect(forksOnPath(more, "A")).toEqual([{ shared: undefined, branches: ["2", "5", "A"], position: 2 }]);
     expect(forksOnPath(more, "3")[0]).toMatchObject({ branches: ["2", "5", "A"], position: 0 });
   });
 
-  test("invents no branches where the oldest checkpoints were not read", () => {
+  test("invents no branches if the oldest checkpoints were not read", () => {
     const cut = treeOf([checkpoint("5", "4"), checkpoint("6", "5"), checkpoint("3", "2")], false);
     expect(forksOnPath(cut, "6")).toEqual([]);
   });
 });
 
-describe("what an attempt has said that came to nothing", () => {
+describe("the text of a failed attempt", () => {
   const turn = 2 ** 27;
   const tell = (turns: ReturnType<typeof createTurns>, seq: number, method: string, data: unknown) =>
     turns.add({ seq, method, params: { namespace: [], timestamp: 0, data } } as never);
   const says = (turns: ReturnType<typeof createTurns>, seq: number, id: string) =>
     tell(turns, seq, "messages", { event: "message-start", id });
 
-  test("is left over as soon as the next one begins, but for what is stored", () => {
+  test("is left over as soon as the next attempt begins, except for the stored messages", () => {
     const turns = createTurns();
     tell(turns, turn, "values", { messages: [{ id: "asked" }] });
     for (const [place, id] of ["asked", "stored", "half"].entries()) says(turns, turn + 1 + place, id);
@@ -81,7 +81,7 @@ describe("what an attempt has said that came to nothing", () => {
     expect(changes).toBe(1);
   });
 
-  test("stays where the graph keeps no messages: nobody can say which ones belong to it", () => {
+  test("stays if the graph stores no messages, because its messages can't be identified", () => {
     const turns = createTurns();
     says(turns, turn, "half");
     tell(turns, 2 * turn, "values", { constructor: 1 });
@@ -91,8 +91,8 @@ describe("what an attempt has said that came to nothing", () => {
   });
 });
 
-describe("what a thread asks", () => {
-  test("is answered freely where the question lets nobody decide", () => {
+describe("a thread's question", () => {
+  test("is answered freely if it offers no decision", () => {
     expect(actionQuestion({ action_request: { action: "burn" } })).toBeUndefined();
     expect(
       actionQuestion([{ action_request: { action: "burn", args: null }, config: { allow_accept: "yes" } }]),
@@ -108,7 +108,7 @@ describe("what a thread asks", () => {
   const request = { action: "send", args: { to: "Ada" } };
   const config = { allow_accept: true, allow_edit: true, allow_respond: true, allow_ignore: true };
 
-  test("is answered with a list in the shape that agent inboxes know, also if one action was asked for", () => {
+  test("is answered with a list in the shape of agent inboxes, also if it has one action", () => {
     const question = actionQuestion({ action_request: request, config });
     expect(question?.requests[0]?.allowed).toEqual(["accept", "edit", "respond", "ignore"]);
     const answerTo = (answer: Parameters<NonNullable<typeof question>["answerOf"]>[0][number]) =>
@@ -121,7 +121,7 @@ describe("what a thread asks", () => {
     expect(answerTo({ decision: "ignore" })).toEqual([{ type: "ignore", args: null }]);
   });
 
-  test("is answered with decisions in the shape of the middleware, in either case of its names", () => {
+  test("is answered with decisions in the shape of the middleware, with either case of its names", () => {
     for (const value of [
       {
         actionRequests: [{ name: "send", args: {} }],
@@ -140,7 +140,7 @@ describe("what a thread asks", () => {
     }
   });
 
-  test("is of no known shape if any part of it is not", () => {
+  test("has an unknown shape if any part of it has", () => {
     for (const value of [
       undefined,
       null,
@@ -155,7 +155,7 @@ describe("what a thread asks", () => {
 });
 
 describe("rows of messages", () => {
-  test("hold the answers to the tools that a message calls, and stay the same objects while nothing changes", () => {
+  test("contain the answers of the tools that a message calls, and stay the same objects while nothing changes", () => {
     const call = { type: "ai", id: "a", tool_calls: [{ id: "call", name: "t", args: {} }] };
     const answer = { type: "tool", id: "b", tool_call_id: "call" };
     const alone = { type: "tool", id: "c", tool_call_id: "constructor" };
@@ -167,13 +167,13 @@ describe("rows of messages", () => {
     expect(rowsOf([call, answer, alone], rows)[0]).toBe(rows[0]);
   });
 
-  test("have keys of their own also where messages have the same id or none", () => {
+  test("have unique keys also if messages have equal ids or none", () => {
     const rows = rowsOf([{ id: "a" }, { id: "a" }, {}, {}], []);
     expect(new Set(rows.map(({ key }) => key)).size).toBe(4);
   });
 });
 
-test("options of runs are added to a command, whose own fields win", () => {
+test("options of runs are added to a command, whose own fields take precedence", () => {
   const options = {
     ...NO_OPTIONS,
     stopBefore: ["agent", "*"],

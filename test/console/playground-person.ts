@@ -1,10 +1,7 @@
 import type { Page } from "playwright-core";
 import type { OpenConsole } from "./browser.ts";
 
-/**
- * What a person sees and does in the playground.
- * @param shown the console, asked for with each act: tests open it before the first
- */
+/** A person's view and actions in the playground. @param shown returns the console; called for each action, because tests open it later */
 export const playgroundOf = (shown: () => OpenConsole) => {
   const messagesOf = (page: Page) => page.getByRole("log", { name: "Messages" }).getByRole("article");
   return {

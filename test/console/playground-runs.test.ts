@@ -43,7 +43,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
     const passGate = (): Promise<unknown> =>
       eventually("a run waits at the gate", async () => openGate() === 1 || undefined);
 
-    test("wait in order while another goes on; each can be withdrawn, and is never run then", async () => {
+    test("wait in order behind a running one; each can be withdrawn, and then never runs", async () => {
       const { page } = shown;
       await begin("waiting");
       await say("first");
@@ -74,7 +74,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await expect.poll(() => messages().count()).toBe(6);
     });
 
-    test("stop at breakpoints, show what is due, and go on when somebody says so", async () => {
+    test("stop at breakpoints, show the next nodes, and continue on request", async () => {
       const { page } = shown;
       await begin("agent");
       const form = await openOptions();
@@ -94,7 +94,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
         .last()
         .getByText(/^It is .* in Paris, .* °C\.$/);
       await answer.waitFor();
-      // Regenerated, it stops there, too: a branch is a run like any other.
+      // A regenerated answer stops there, too: a branch is a run like any other.
       await messages().nth(1).getByRole("button", { name: "Regenerate" }).click();
       await page.getByText("The graph has stopped before tools.").waitFor();
       const last = await openOptions();
@@ -102,7 +102,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await last.getByLabel("Recursion limit (steps)").fill("0");
       await last.getByText("Configuration", { exact: true }).click();
       await last.getByRole("button", { name: "Use for the next runs" }).click();
-      // What is wrong stands where it can be seen, and the keyboard in it.
+      // The error is visible, and its field is focused.
       await last.locator("input[type=number]:focus").waitFor();
       await last.getByRole("button", { name: "Clear all" }).click();
       await page.getByRole("button", { name: "Run options", exact: true }).waitFor();
@@ -110,7 +110,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await answer.waitFor();
     });
 
-    test("are given the context that somebody has written into the form of the graph's schema", async () => {
+    test("get the context from the form of the graph's schema", async () => {
       await begin("agent");
       const form = await openOptions();
       await form.getByLabel("system_prompt").fill("Be brief.");
@@ -118,13 +118,13 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await say("hello");
       await messages().getByText("You said").waitFor();
       expect((await runs()).map(({ kwargs }) => kwargs.context)).toEqual([{ system_prompt: "Be brief." }]);
-      // What was set is there again, and can be taken back.
+      // The values are there again, and can be reset.
       const again = await openOptions();
       expect(await again.getByLabel("system_prompt").inputValue()).toBe("Be brief.");
       await again.getByRole("button", { name: "Clear all" }).click();
     });
 
-    test("begin at the checkpoint from which time travel has led to the playground", async () => {
+    test("begin at the checkpoint from which time travel opened the playground", async () => {
       const { page } = shown;
       await begin("agent");
       for (const text of ["one", "two"]) {
@@ -157,7 +157,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await messages().nth(2).getByRole("group", { name: "Branches" }).getByText("2/2").waitFor();
       expect(await messages().count()).toBe(4);
       expect(page.url()).toBe(`${shown.server.url}/console/#/threads/${thread}`);
-      // From a state in which something is due it can be done again as it is.
+      // A state with a next node can be executed again unchanged.
       const due = states.find(({ next }) => next[0] === "agent");
       await shown.go(`/threads/${thread}?checkpoint=${due?.checkpoint.checkpoint_id ?? ""}`);
       await page.getByRole("button", { name: "Continue with agent" }).click();
@@ -167,7 +167,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
         .waitFor();
     });
 
-    test("have thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
+    test("have thrown no error, sent no request elsewhere, and broken no rule of the content policy", () => {
       expect(shown.faults).toEqual([]);
     });
   },

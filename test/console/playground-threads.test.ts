@@ -31,7 +31,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     messagesOf(page).getByText(new RegExp(`^You said: "${text}"`));
   const branchOf = (place: number) => messages().nth(place).getByRole("group", { name: "Branches" });
 
-  test("are edited into branches, each of which is shown again and goes on", async () => {
+  test("are edited into branches, each of which is shown again and continues", async () => {
     await begin("agent");
     for (const text of ["one", "two"]) {
       await say(text);
@@ -56,7 +56,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await branchOf(0).getByText("1/2").waitFor();
   });
 
-  test("answer anew, as often as one wants", async () => {
+  test("regenerate an answer any number of times", async () => {
     await begin("agent");
     await say("one");
     await answerTo("one").waitFor();
@@ -72,7 +72,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     expect(await messages().count()).toBe(2);
   });
 
-  test("show in every tab what happens in one, whoever started it", async () => {
+  test("show in every tab the changes of any tab, also of other clients' runs", async () => {
     await begin("agent");
     await say("first");
     await answerTo("first").waitFor();
@@ -90,7 +90,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     expect(faults).toEqual([]);
   });
 
-  test("are named, found by what they are, paged, and deleted after a question", async () => {
+  test("are named, searched, paged, and deleted after a confirmation", async () => {
     const { page, server } = shown;
     const list = page.getByRole("complementary", { name: "Threads" });
     await begin("agent");
@@ -119,7 +119,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await expect.poll(() => list.getByRole("listitem").count()).toBe(30);
     await search.fill("status=interrupted");
     await list.getByText("No thread found.").waitFor();
-    // It is none of those that are listed: words are looked for in all.
+    // It is not among the listed threads, because words are searched in all.
     await search.fill("my thread");
     await list.getByRole("link", { name: "My thread" }).waitFor();
     await list
@@ -138,13 +138,13 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await list.getByRole("button", { name: "Delete thread My thread" }).click();
     expect(await shown.violations()).toEqual([]);
     await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
-    // It was the one that was shown.
+    // It was the open thread.
     await page.waitForURL(/#\/$/);
     await list.getByRole("listitem").first().waitFor();
     await expect.poll(() => list.getByText("My thread").count()).toBe(0);
   });
 
-  test("show what a run of the API has said that began and ended between two looks", async () => {
+  test("show the messages of an API run that began and ended between two polls", async () => {
     await begin("agent");
     await say("mine");
     await answerTo("mine").waitFor();
@@ -158,7 +158,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await answerTo("mine again").waitFor();
   });
 
-  test("leave no states behind that were shown once: a state may have megabytes", async () => {
+  test("release states after they were shown: a state may have megabytes", async () => {
     const { page, server } = shown;
     const client = new Client({ apiUrl: server.url, apiKey: null });
     const { thread_id: threadId } = await client.threads.create();
@@ -189,12 +189,12 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
           && Array.isArray(one.values?.messages)).length;
       }`,
     });
-    // React keeps what it drew before.
+    // React keeps its previous tree.
     expect(result.value).toBeLessThan(5);
     expect(result.value).toBeGreaterThan(0);
   });
 
-  test("are usable on a phone and in the dark, with threads and state in dialogs", async () => {
+  test("are usable on a phone and in dark mode, with threads and state in dialogs", async () => {
     const { browser, server } = shown;
     const context = await browser.newContext({ viewport: { width: 390, height: 844 }, colorScheme: "dark" });
     const page = await context.newPage();
@@ -217,7 +217,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     expect(faults).toEqual([]);
   });
 
-  test("are begun with any graph, however many assistants somebody has named", async () => {
+  test("can be started with any graph, however many assistants exist", async () => {
     const client = new Client({ apiUrl: shown.server.url, apiKey: null });
     const graphs = (await client.assistants.search({ metadata: { created_by: "system" }, limit: 100 }))
       .length;
@@ -234,7 +234,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     expect(await choice.locator("optgroup[label=Graphs] option").count()).toBe(graphs);
   });
 
-  test("have thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
+  test("have thrown no error, sent no request elsewhere, and broken no rule of the content policy", () => {
     expect(shown.faults).toEqual([]);
   });
 });

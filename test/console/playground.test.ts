@@ -27,7 +27,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
 
     const { messages, say, begin } = playgroundOf(() => shown);
 
-    test("makes a thread of the first message, and shows the answer with its tool calls and their results", async () => {
+    test("creates a thread from the first message, and shows the answer with its tool calls and their results", async () => {
       const { page } = shown;
       await begin("agent");
       await say("What is the weather in Paris?");
@@ -46,7 +46,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await shown.violations()).toEqual([]);
     });
 
-    test("goes on with the thread after a reload, and shows its state with ways to look deeper", async () => {
+    test("continues the thread after a reload, and shows its state with links to details", async () => {
       const { page } = shown;
       await page.reload();
       await messages().getByText("What is the weather in Paris?").waitFor();
@@ -65,7 +65,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       );
     });
 
-    test("shows tokens as they come; stops; says where the graph has stopped, and goes on from there", async () => {
+    test("shows tokens live; stops; shows where the graph stopped, and continues from there", async () => {
       const { page } = shown;
       await begin("typing");
       await say("Type.");
@@ -80,7 +80,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.getByRole("button", { name: "Stop" }).waitFor();
     });
 
-    test("joins a run that goes on when the page is opened again, and lets the next message wait", async () => {
+    test("joins a running run when the page is opened again, and queues the next message", async () => {
       const { page } = shown;
       await messages()
         .getByText(/token40/)
@@ -98,7 +98,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.getByText("The graph has stopped before model.").waitFor();
     });
 
-    test("shows blocks, images of its own, reasoning and formatted text; nothing of it runs or is loaded", async () => {
+    test("shows blocks, own images, reasoning and formatted text; executes and loads none of it", async () => {
       const { page } = shown;
       await begin("showing");
       await page
@@ -127,7 +127,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await shown.violations()).toEqual([]);
     });
 
-    test("shows why a run failed, also after a reload, and tries again", async () => {
+    test("shows why a run failed, also after a reload, and retries it", async () => {
       const { page } = shown;
       await begin("failing");
       await say("Go!");
@@ -146,7 +146,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.getByRole("alert").getByText("This graph always fails.").waitFor();
     });
 
-    test("shows why a run failed also where what is stored is read slowly", async () => {
+    test("shows why a run failed also if the state is read slowly", async () => {
       const { page, server } = shown;
       let release: () => void = () => undefined;
       const released = new Promise<void>((resolve) => (release = resolve));
@@ -159,7 +159,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await begin("failing");
       await say("Go!");
       const threadId = /threads\/([^/]+)\/state/.exec((await asked).url())?.[1] ?? "";
-      // By its third look at the record the page has done all that it does before the state is read.
+      // After its third poll of the record the page has done everything that precedes reading the state.
       for (let look = 0; look < 3; look += 1) await page.waitForResponse(/\/threads\/search$/);
       await eventually("no run goes on", async () => {
         const { body } = await server.client.get(`/threads/${threadId}/runs`);
@@ -171,10 +171,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.unrouteAll({ behavior: "wait" });
     });
 
-    test("reads a new thread once, and shows its first run as it goes on", async () => {
+    test("reads a new thread once, and shows its first run live", async () => {
       const { page } = shown;
       const size = page.viewportSize();
-      // Without the panel of the state, which reads it, too.
+      // Without the state panel, which reads the state, too.
       await page.setViewportSize({ width: 1_000, height: 900 });
       let reads = 0;
       const count = (request: Request): void => {
@@ -191,7 +191,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       if (size !== null) await page.setViewportSize(size);
     });
 
-    test("takes an input as a form of the graph's schema, and as JSON", async () => {
+    test("accepts an input as a form of the graph's schema, and as JSON", async () => {
       const { page } = shown;
       await begin("typing");
       await page.getByRole("button", { name: "Form" }).click();
@@ -208,7 +208,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await messages().getByText("token0 token1").waitFor();
     });
 
-    test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+    test("has thrown no error, sent no request elsewhere, and broken no rule of its content policy", () => {
       expect(shown.faults).toEqual([]);
     });
   },

@@ -27,7 +27,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
 
   const pendingOf = async (threadId: string): Promise<number> =>
     (await api.runs(threadId)).filter(({ status }) => status === "pending").length;
-  /** What a field says. */
+  /** The value of a field. */
   const figure = async (name: string): Promise<string | undefined> => {
     const terms = await shown.page.getByRole("term").allTextContents();
     return (await shown.page.getByRole("definition").allTextContents())[terms.indexOf(name)];
@@ -35,7 +35,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
   const rowOf = (table: string, text: string) =>
     shown.page.getByRole("region", { name: table, exact: true }).getByRole("row").filter({ hasText: text });
 
-  test("says that nothing waits, and what servers there are", async () => {
+  test("says that no run waits, and lists the servers", async () => {
     await shown.go("/queue");
     await shown.page.getByText("No run is pending or running.").waitFor();
     await shown.page.getByText("No pending runs.").waitFor();
@@ -43,7 +43,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("shows what waits by graph and by thread, how long the oldest has waited, what is executed, and where", async () => {
+  test("shows waiting runs by graph and thread, the longest wait, running runs, and their servers", async () => {
     const [busy, other] = [await api.aThread(), await api.aThread()];
     await api.aRun(busy, SLEEP);
     const first = await api.aRun(busy, COUNT);
@@ -79,7 +79,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("goes on by itself when the database was away", async () => {
+  test("recovers by itself after an outage of the database", async () => {
     const { page } = shown;
     await shown.go("/queue");
     await page.getByText("No run is pending or running.").waitFor();
@@ -91,7 +91,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
     await expect.poll(() => page.getByText(detail).count(), { timeout: SLOW_MS }).toBe(0);
   });
 
-  test("tells suspects, and graphs that no server executes", async () => {
+  test("shows suspects, and graphs without a server", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { ...COUNT, ...LATER });
     await query(
@@ -107,7 +107,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
     expect(await figure("Suspects")).toBe("1");
   });
 
-  test("cancels one run, those of a thread, those of a graph, and all, each after a question with their number", async () => {
+  test("cancels one run, those of a thread, those of a graph, and all, each after a confirmation with their number", async () => {
     const threads = [await api.aThread(), await api.aThread(), await api.aThread()];
     for (const thread of threads) {
       await api.aRun(thread, { ...COUNT, ...LATER });
@@ -143,7 +143,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
     await page.getByText("No pending runs.").waitFor();
   });
 
-  test("shows what waits again once a server is back that was away", async () => {
+  test("shows waiting runs again after an outage of the server", async () => {
     const { page } = shown;
     await shown.go("/queue");
     await page.getByText("No run is pending or running.").waitFor();
@@ -158,7 +158,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
-  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+  test("has thrown no error, sent no request elsewhere, and broken no rule of its content policy", () => {
     expect(shown.faults).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import ts from "typescript";
 import { expect, test } from "vitest";
 import { cyclesIn } from "../import-cycles.ts";
 
-/** The order of console/README.md: a room imports from those below it, and pages not from each other. */
+/** The order of console/README.md: a room imports from those below it, and pages do not import each other. */
 
 const SOURCE = fileURLToPath(new URL("../../console/src/", import.meta.url));
 const RANKS: ReadonlyMap<string, number> = new Map([
@@ -30,7 +30,7 @@ const importsOf = (file: string): string[] =>
     .filter((name) => name.startsWith("."))
     .map((name) => posix.join(posix.dirname(file), name));
 
-test("rooms of the console import one way, and pages nothing of each other", () => {
+test("rooms of the console import one way, and pages do not import each other", () => {
   const imports = files.flatMap((file) => importsOf(file).map((imported) => ({ file, imported })));
   expect(imports.length).toBeGreaterThan(200);
   const wrong = imports.filter(
@@ -39,7 +39,7 @@ test("rooms of the console import one way, and pages nothing of each other", () 
   expect(wrong).toEqual([]);
 });
 
-test("no file of the console imports itself over others", () => {
+test("no file of the console imports itself through others", () => {
   expect(cyclesIn(new Map(files.map((file) => [file, new Set(importsOf(file))])))).toEqual([]);
 });
 

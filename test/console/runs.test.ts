@@ -24,7 +24,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
       return body.num_running === 0 || undefined;
     });
     await query(shown.server, "delete from threadloom.threads");
-    // What a test has selected, paused or points at holds new runs back in the next one.
+    // A selection, a pause or a hovering pointer of one test would hold back new runs in the next one.
     await shown.page.mouse.move(0, 0);
     await shown.page.reload();
   });
@@ -36,7 +36,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
   };
   const row = (runId: string) => shown.page.locator(`tr[data-run="${runId}"]`);
 
-  test("lists runs over all threads with their status, graph, duration, attempts, and error in one line", async () => {
+  test("lists runs of all threads with their status, graph, duration, attempts, and error in one line", async () => {
     const [good, bad] = [await aRun(COUNT, "success"), await aRun(FAIL, "error")];
     await shown.go("/runs");
     await row(good.run_id).waitFor();
@@ -49,7 +49,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("shows runs as they come while nobody reads, and how long they go on", async () => {
+  test("shows new runs live while no person interacts, and their duration", async () => {
     await aRun(COUNT, "success");
     await shown.go("/runs");
     await shown.page.getByText("1 run", { exact: true }).waitFor();
@@ -62,7 +62,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await row(run.run_id).getByText("interrupted").waitFor();
   });
 
-  test("keeps new runs behind a button while somebody reads, and moves nothing", async () => {
+  test("holds new runs behind a button while a person interacts, and shifts nothing", async () => {
     const first = await aRun(COUNT, "success");
     await shown.go("/runs");
     await row(first.run_id).getByRole("link").first().focus();
@@ -77,7 +77,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     expect(await button.count()).toBe(0);
   });
 
-  test("asks for nothing while it is paused, and goes on after that", async () => {
+  test("sends no request while it is paused, and continues after that", async () => {
     await aRun(COUNT, "success");
     const page = await shown.browser.newPage();
     await page.clock.install();
@@ -109,7 +109,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     const { page } = shown;
     await shown.go("/runs");
     await page.getByLabel("Status", { exact: true }).selectOption("error");
-    // What was shown before may have been one run, too.
+    // The previous list may also have contained one run.
     await row(bad.run_id).waitFor();
     await row(good.run_id).waitFor({ state: "detached" });
     await page.getByText("1 run", { exact: true }).waitFor();
@@ -121,7 +121,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await page.getByLabel("Thread", { exact: true }).fill(other.thread_id);
     await page.keyboard.press("Enter");
     await page.getByText("1 run", { exact: true }).waitFor();
-    // Another tab, which is given the address.
+    // Another tab, which opens the same address.
     const address = page.url();
     await shown.go("/crons");
     await page.goto(address);
@@ -141,7 +141,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await page.getByText("3 runs", { exact: true }).waitFor();
   });
 
-  test("says what is wrong with a filter in the server's own sentence", async () => {
+  test("shows the server's message for an invalid filter", async () => {
     await shown.go("/runs?thread=constructor");
     await shown.page
       .getByRole("alert")
@@ -154,7 +154,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
       .waitFor();
   });
 
-  test("shows one run with its times, what it was asked to do, and its error with the node that threw", async () => {
+  test("shows one run with its times, its input, and its error with the node that threw", async () => {
     const bad = await aRun({ ...FAIL, context: { tone: "dry" } }, "error");
     await shown.go(`/runs?run=${bad.run_id}`);
     const dialog = shown.page.getByRole("dialog", { name: "Run" });
@@ -186,7 +186,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     expect(shown.page.url()).not.toContain("run=");
   });
 
-  test("tells a run that was lost and begun again from one that was begun once", async () => {
+  test("distinguishes a run that was lost and started again from one that started once", async () => {
     const run = await aRun(COUNT, "success");
     await query(shown.server, "update threadloom.runs set attempt = 4, lost_attempts = 2 where run_id = $1", [
       run.run_id,
@@ -197,11 +197,11 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
       .waitFor();
   });
 
-  test("says what became of the webhook of a run", async () => {
+  test("shows the state of a run's webhook", async () => {
     const receiver = await startReceiver((_, response) => response.writeHead(503).end());
     try {
       const run = await aRun({ ...COUNT, webhook: `${receiver.url}/told` }, "success");
-      await eventually("it was told", () => receiver.received.length > 0 || undefined);
+      await eventually("the webhook was received", () => receiver.received.length > 0 || undefined);
       await shown.go(`/runs?run=${run.run_id}`);
       const webhook = shown.page.getByRole("region", { name: "Webhook" });
       await webhook.getByText(`${receiver.url}/told`).waitFor();
@@ -216,7 +216,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     }
   });
 
-  test("says that a run is not there", async () => {
+  test("says that a run does not exist", async () => {
     await shown.go("/runs?run=00000000-0000-7000-8000-000000000000");
     await shown.page
       .getByRole("alert")
@@ -224,7 +224,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
       .waitFor();
   });
 
-  test("cancels a run that is looked at, and deletes one that has ended", async () => {
+  test("cancels an open run, and deletes an ended one", async () => {
     const run = await aRun(SLEEP);
     await shown.go("/runs");
     await row(run.run_id).getByRole("link").first().click();
@@ -245,7 +245,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     expect((await api.get(`/threads/${run.thread_id}/runs/${run.run_id}`)).status).toBe(404);
   });
 
-  test("closes a question over a run alone, and gives the keyboard back to the button that asked it", async () => {
+  test("closes only the confirmation over a run, and returns the focus to its button", async () => {
     const run = await aRun(SLEEP);
     await shown.go(`/runs?run=${run.run_id}`);
     const dialog = shown.page.getByRole("dialog", { name: "Run", exact: true });
@@ -267,10 +267,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await dialog.waitFor({ state: "detached" });
   });
 
-  test("cancels several at once, rolled back, after a question with their number, and deletes several", async () => {
+  test("cancels several at once, with rollback, after a confirmation with their number, and deletes several", async () => {
     const [first, second, ended] = [await aRun(SLEEP), await aRun(SLEEP), await aRun(COUNT, "success")];
     await shown.go("/runs");
-    // Who has selected one reads: the others would be held back.
+    // A selection counts as interaction, so the other runs would be held back.
     await shown.page.getByText("3 runs", { exact: true }).waitFor();
     for (const { run_id } of [first, second, ended])
       await shown.page.getByLabel(`Select run ${run_id}`).check();
@@ -292,7 +292,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await shown.page.getByText("No runs match.").waitFor();
   });
 
-  test("deletes several although one is gone already and one is refused, and says which are left", async () => {
+  test("deletes several although one is already gone and one is refused, and names the rest", async () => {
     const { page } = shown;
     const [gone, refused, deleted] = [
       await aRun(COUNT, "success"),
@@ -323,7 +323,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await page.getByText("No runs match.").waitFor();
   });
 
-  test("goes on where a page has ended, though new runs come while pages are read", async () => {
+  test("continues after the end of a page, although new runs arrive between pages", async () => {
     const { page } = shown;
     const [older, newer] = [await aRun(COUNT, "success"), await aRun(COUNT, "success")];
     const pages: string[][] = [];
@@ -331,7 +331,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
       if (pages.length === 2) return await route.continue();
       const asked = route.request().postDataJSON() as { cursor?: string; limit: number };
       const isFirst = asked.cursor === undefined;
-      // As if the page had ended early for its size.
+      // Simulates a page that ended early because of its size.
       const answer = await route.fetch({ postData: { ...asked, limit: isFirst ? 1 : asked.limit } });
       pages.push(((await answer.json()) as { run_id: string }[]).map(({ run_id }) => run_id));
       if (isFirst) await aRun(COUNT, "success");
@@ -343,7 +343,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await page.unroute("**/runs/search");
   });
 
-  test("shows more on demand, and hostile names and errors as what they are: text", async () => {
+  test("shows more on request, and hostile names and errors as text", async () => {
     const [template] = [await aRun(FAIL, "error")];
     await query(
       shown.server,
@@ -370,7 +370,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await page.keyboard.press("Escape");
   });
 
-  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+  test("has thrown no error, sent no request elsewhere, and broken no rule of its content policy", () => {
     expect(shown.faults).toEqual([]);
   });
 });

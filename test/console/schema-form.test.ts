@@ -50,7 +50,7 @@ const SCHEMA = {
   },
 };
 
-/** Schemas that no form can follow, as far as that. */
+/** Schemas that a form can follow only in part. */
 const HOSTILE: Record<string, unknown> = {
   "one that is itself": { $ref: "#" },
   "one that is no schema": "a text",
@@ -98,7 +98,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
     await dialog().getByRole("tab", { name: "Form" }).waitFor();
     await dialog().getByText("Loading…").waitFor({ state: "detached" });
   };
-  /** What stands on the other tab: what would be sent. */
+  /** The JSON tab, which contains the request's value. */
   const json = async (): Promise<unknown> => {
     await dialog().getByRole("tab", { name: "JSON" }).click();
     const written = await dialog().getByLabel("Context (JSON)").inputValue();
@@ -115,7 +115,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
   }, SLOW_MS);
   afterAll(() => shown?.close());
 
-  test("says while the server still reads the types of the graph, and shows them when they are there", async () => {
+  test("says while the server is reading the types of the graph, and then shows them", async () => {
     const { page } = shown;
     let isRead = false;
     await page.route("**/schemas", (route) => {
@@ -138,7 +138,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
     );
   });
 
-  test("shows every field with its words, and fills in nothing, not even defaults", async () => {
+  test("shows every field with its description, and prefills nothing, not even defaults", async () => {
     await open(SCHEMA);
     await dialog().getByLabel("Who (required)").waitFor();
     await dialog().getByText("Who answers").waitFor();
@@ -147,7 +147,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
     expect(await json()).toEqual({});
   });
 
-  test("writes texts, numbers, choices, lists, objects, keys, alternatives and what is anything", async () => {
+  test("edits texts, numbers, choices, lists, objects, keys, alternatives and free values", async () => {
     await open(SCHEMA);
     const form = dialog();
     await form.getByLabel("Who (required)").fill("Ada");
@@ -191,7 +191,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
       ...{ people: [{ first: "Grace" }], shape: { kind: "box", width: 3 }, anything: [1, { two: null }] },
       ...{ tree: { below: [{ leaf: "inner" }] }, messages: [{ role: "system", content: "Be short." }] },
     });
-    // Back from JSON, the form shows what was written; emptied fields are not sent.
+    // Back from JSON, the form shows the input; emptied fields are not sent.
     expect(await dialog().getByLabel("nick").inputValue()).toBe("1");
     await form.getByLabel("temperature").fill("");
     await group("tools").getByRole("button", { name: "Leave out" }).click();
@@ -200,7 +200,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
     for (const gone of ["temperature", "tools", "messages"]) expect(left).not.toHaveProperty(gone);
   });
 
-  test("says beside the field, and on the JSON tab, what does not fit", async () => {
+  test("shows errors beside the field, and on the JSON tab", async () => {
     await open(SCHEMA);
     await dialog().getByLabel("steps").fill("many");
     await dialog().getByText("This must be a whole number.").waitFor();
@@ -215,7 +215,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
     await dialog().getByRole("button", { name: "Create assistant", disabled: false }).waitFor();
   });
 
-  test("forgets what was no JSON with the field, or the tab, that it was written in", async () => {
+  test("drops invalid JSON with the field, or the tab, in which it was typed", async () => {
     await open(SCHEMA);
     const create = (disabled: boolean): Promise<void> =>
       dialog().getByRole("button", { name: "Create assistant", disabled }).waitFor();
@@ -235,7 +235,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
     await create(false);
   });
 
-  test("does not lose what has another shape than its schema: that is written as JSON", async () => {
+  test("keeps a value with another shape than its schema, to be edited as JSON", async () => {
     await open(SCHEMA);
     const value = { name: ["not", "a", "text"], unknown: 1 };
     await dialog().getByRole("tab", { name: "JSON" }).click();
@@ -251,12 +251,12 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
     expect(await json()).toEqual({ name: "Grace", unknown: 1 });
   });
 
-  test("lets a value be written whatever its schema is", async () => {
+  test("lets a value be edited with any schema", async () => {
     await open({});
     const graphs = await dialog().getByLabel("Graph").locator("option").allTextContents();
     for (const [index, [name, hostile]] of Object.entries(HOSTILE).entries()) {
       schema = hostile;
-      // Each graph is asked once for its schema, so each has another one; the first had none.
+      // Each graph's schema is requested once, so each test has another graph; the first had none.
       await dialog()
         .getByLabel("Graph")
         .selectOption(graphs[index + 1] ?? "");
@@ -270,7 +270,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
     expect(graphs.length).toBeGreaterThan(Object.keys(HOSTILE).length);
   });
 
-  test("has thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
+  test("has thrown no error, sent no request elsewhere, and broken no rule of the content policy", () => {
     expect(shown.faults).toEqual([]);
   });
 });

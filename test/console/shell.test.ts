@@ -12,7 +12,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
   }, SLOW_MS);
   afterAll(() => shown?.close());
 
-  test("asks for a key where the server wants one, and says what is wrong with a wrong one", async () => {
+  test("asks for a key if the server needs one, and explains a wrong one", async () => {
     const { page } = shown;
     await page.getByLabel(/API key/).fill("wrong");
     await page.getByRole("button", { name: "Sign in" }).click();
@@ -21,7 +21,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     expect(await page.getByRole("navigation").count()).toBe(0);
   });
 
-  test("says why a server refuses whoever calls, where a key is not what it wants", async () => {
+  test("says why a server refuses the caller if no key is needed", async () => {
     const page = await shown.browser.newPage();
     const detail = "This server has no API keys, so it is called by the names of this machine only.";
     await page.route("**/console/caller", (route) => route.fulfill({ status: 403, json: { detail } }));
@@ -30,7 +30,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     await page.close();
   });
 
-  test("keeps the key for the session of the tab, until it is forgotten", async () => {
+  test("keeps the key for the session of the tab, until it is removed", async () => {
     const { page, browser, server } = shown;
     await page.getByLabel(/API key/).fill(KEY);
     await page.getByRole("button", { name: "Sign in" }).click();
@@ -48,7 +48,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     await page.getByRole("navigation").waitFor();
   });
 
-  test("has every page in its navigation, each with its title and nothing that axe finds wrong, light and dark", async () => {
+  test("has every page in its navigation, each with its title and without violations of axe, light and dark", async () => {
     const { page } = shown;
     const names = await page.getByRole("navigation").getByRole("link").allTextContents();
     expect(names.length).toBeGreaterThan(6);
@@ -67,7 +67,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     }
   });
 
-  test("knows a page by its path, whatever the search part behind it says", async () => {
+  test("recognises a page by its path, whatever its query", async () => {
     const { page } = shown;
     await shown.go("/runs?status=error&unknown=%3F");
     await page.getByRole("main").getByRole("heading", { level: 1, name: "Runs" }).waitFor();
@@ -76,7 +76,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     expect(new URL(page.url()).search).toBe("");
   });
 
-  test("is loaded again where a file is missing, as while servers of two versions stand behind a balancer", async () => {
+  test("reloads if a file is missing, for example while a balancer serves two versions", async () => {
     const { page } = shown;
     const missing = [
       /\/assets\/index-[^/]*\.js$/,
@@ -89,7 +89,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
       });
     }
     await page.reload();
-    // What is pressed as the page is loaded again is pressed in vain.
+    // A click during the reload has no effect.
     const link = page.getByRole("navigation").getByRole("link", { name: "Store", exact: true });
     const heading = page.getByRole("main").getByRole("heading", { level: 1, name: "Store" });
     await eventually("the store is shown", async () => {
@@ -98,14 +98,14 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     });
   });
 
-  test("is loaded again once where two parts are missing at the same time", async () => {
+  test("reloads once if two parts are missing at the same time", async () => {
     const { page } = shown;
-    // The page of the test before may be about to load itself again.
+    // The previous test's page may be about to reload.
     await page.goto("about:blank");
     await shown.go("/runs");
     await page.getByRole("main").getByRole("heading", { level: 1, name: "Runs" }).waitFor();
     const isLoaded = page.waitForEvent("load");
-    // A round asks for its first file as it begins.
+    // A round requests its first file when it begins.
     const rounds = await page.evaluate(`(() => {
       const { fetch } = window;
       let asked = 0;
@@ -117,10 +117,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     expect(rounds).toBe(1);
   });
 
-  test("says what to do where a page still can't be loaded after some tries", async () => {
+  test("says what to do if a page still can't be loaded after some tries", async () => {
     const { page } = shown;
     const isOfStore = (url: URL): boolean => /\/assets\/store-page-.*\.js$/.test(url.pathname);
-    // The page of the test before may be about to load itself again.
+    // The previous test's page may be about to reload.
     await page.goto("about:blank");
     await shown.go("/");
     await page.getByRole("navigation").getByRole("link", { name: "Runs", exact: true }).click();
@@ -135,7 +135,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     await page.getByRole("main").getByRole("heading", { level: 1, name: "Store" }).waitFor();
   });
 
-  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+  test("has thrown no error, sent no request elsewhere, and broken no rule of its content policy", () => {
     expect(shown.faults).toEqual([]);
   });
 });
@@ -155,7 +155,7 @@ describe("the page at /console", () => {
     expect(await statusOf({ noConsole: true })).toBe(404);
   });
 
-  test("is never taken from a cache for that of another version, nor is what one version has not", async () => {
+  test("is never served from a cache of another version, nor is a file that a version lacks", async () => {
     const server = await startTestServer({});
     try {
       const page = await fetch(`${server.url}/console/`);
@@ -171,7 +171,7 @@ describe("the page at /console", () => {
     }
   });
 
-  test("is not there beyond loopback as long as nobody has to say who he is", async () => {
+  test("does not exist beyond loopback without authentication", async () => {
     expect(await statusOf({ host: "0.0.0.0", unsafeNoAuth: false, apiKeys: [KEY] })).toBe(200);
     expect(await statusOf({ host: "0.0.0.0", unsafeNoAuth: true })).toBe(404);
   });

@@ -25,14 +25,14 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
   }, SLOW_MS);
   afterAll(() => shown?.close());
 
-  test("says that nothing is stored", async () => {
+  test("says that the store is empty", async () => {
     await open("/store");
     await main().getByText("The store is empty.").waitFor();
     await main().getByText("No items match.").waitFor();
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("stores an item, and keeps one that is there from being replaced by chance", async () => {
+  test("stores an item, and does not replace an existing one without a confirmation", async () => {
     await main().getByRole("button", { name: "New item" }).click();
     await dialog().getByLabel("Namespace").fill("users.ada");
     await dialog().getByLabel("Key").fill("profile");
@@ -57,7 +57,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
     expect((await client.store.getItem(["users", "ada"], "profile"))?.value).toMatchObject({ stars: 5 });
   });
 
-  test("leads from namespace to namespace, and lists what is at and below one", async () => {
+  test("navigates between namespaces, and lists items and namespaces below one", async () => {
     await client.store.putItem(["users", "grace"], "profile", { kind: "profile" });
     await client.store.putItem(["users", "ada", "notes"], "first", { kind: "note" });
     await client.store.putItem(["teams"], "all", {});
@@ -75,7 +75,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("finds items by what their fields are, and says when meanings have no index", async () => {
+  test("finds items by their fields, and says if semantic search has no index", async () => {
     await open("/store?namespace=users");
     await main().getByText("By fields").click();
     const filter = main().getByLabel(/^Filter \(JSON\)/);
@@ -95,7 +95,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
     expect(await shown.violations()).toEqual([]);
   });
 
-  test("shows how like items are where meanings have an index", async () => {
+  test("shows the similarity of items if semantic search has an index", async () => {
     await shown.page.route("**/store/items/search", async (route) => {
       const answer = await route.fetch();
       const found = (await answer.json()) as { items: object[] };
@@ -122,7 +122,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
     expect(await main().getByRole("button", { name: "Next" }).isDisabled()).toBe(true);
   });
 
-  test("shows how long an item stays without prolonging it, and keeps that as it is edited", async () => {
+  test("shows an item's remaining time without extending it, and keeps it in an edit", async () => {
     await client.store.putItem(["short"], "lived", { text: "<i>soon</i> gone" }, { ttl: 90 });
     const expires = async (): Promise<unknown> =>
       (
@@ -155,7 +155,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
     expect(await client.store.getItem(["short"], "lived")).not.toHaveProperty("ttl");
   });
 
-  test("deletes an item when it is confirmed", async () => {
+  test("deletes an item after a confirmation", async () => {
     await open("/store?namespace=short");
     await items().getByRole("button", { name: "lived" }).click();
     await dialog().getByRole("button", { name: "Delete" }).click();
@@ -164,7 +164,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
     expect(await client.store.getItem(["short"], "lived")).toBeNull();
   });
 
-  test("bears large values, long keys and names that every object has, in the dark, on a phone", async () => {
+  test("handles large values, long keys and names that every object has, in dark mode, on a phone", async () => {
     await client.store.putItem(["hostile", "constructor", "__proto__"], `${"k".repeat(900)}`, {
       ...{ constructor: "c", text: "x".repeat(800_000) },
     });
@@ -187,17 +187,17 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
     await dialog().getByRole("button", { name: "Close" }).click();
   });
 
-  test("has thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
+  test("has thrown no error, sent no request elsewhere, and broken no rule of the content policy", () => {
     expect(shown.faults).toEqual([]);
   });
 });
 
-/** Its index is of words: texts are as similar as the words that they share. */
+/** Its index is of words: texts with common words are similar. */
 const WITH_INDEX = fileURLToPath(new URL("../api/store/fixtures/langgraph.json", import.meta.url));
 const pgvector = reasonForNoBrowser() === undefined ? await findPgvector(inject("serverUrl")) : undefined;
 
 describe.runIf(pgvector !== undefined)("the page of a store with an index", { timeout: SLOW_MS }, () => {
-  test("finds items by meaning, the likest first, and says how like they are", async () => {
+  test("finds items by meaning, the most similar first, and shows the similarity", async () => {
     const database = await openPgvector(pgvector!);
     const fresh = await database.freshDatabase();
     const { connectionString } = fresh;

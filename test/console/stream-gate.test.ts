@@ -5,7 +5,7 @@ import { fetchWithRetry, retryAfterSeconds, withRetryTime } from "../../console/
 
 const STREAM = "http://127.0.0.1/threads/one/stream/events";
 
-/** A gate in front of a server whose streams end at once. */
+/** A gate before a server whose streams end at once. */
 const aGate = () => {
   const fetched = vi.fn<typeof fetch>(async () => new Response("", { status: 200 }));
   vi.stubGlobal("fetch", fetched);
@@ -15,7 +15,7 @@ const aGate = () => {
   return { gate, fetched };
 };
 
-test("streams wait until they are wanted, other requests do not", async () => {
+test("streams wait until they are needed, other requests do not", async () => {
   const { gate, fetched } = aGate();
   const opened = gate.fetch(`${STREAM}?channels=messages`, {});
   await gate.fetch("http://127.0.0.1/threads/one/commands", { method: "POST" });
@@ -25,7 +25,7 @@ test("streams wait until they are wanted, other requests do not", async () => {
   expect(fetched).toHaveBeenCalledTimes(2);
 });
 
-test("a stream that waits for the gate again and again leaves no listener on its signal", async () => {
+test("a stream that waits for the gate repeatedly leaves no listener on its signal", async () => {
   const { gate } = aGate();
   const { signal } = new AbortController();
   for (let time = 0; time < 3; time += 1) {
@@ -39,7 +39,7 @@ test("a stream that waits for the gate again and again leaves no listener on its
   }
 });
 
-test("a stream that is given up while it waits is refused, and one of a page that was left", async () => {
+test("a stream that is given up while it waits is refused, and so is one of a closed page", async () => {
   const { gate, fetched } = aGate();
   const giving = new AbortController();
   const given = gate.fetch(STREAM, { signal: giving.signal });
@@ -51,7 +51,7 @@ test("a stream that is given up while it waits is refused, and one of a page tha
   expect(fetched).not.toHaveBeenCalled();
 });
 
-test("who waits for the next command is told whether it was taken, with the time to wait where it came too often", async () => {
+test("a caller that waits for the next command learns whether it was accepted, with Retry-After if it came too often", async () => {
   const { gate, fetched } = aGate();
   const commands = "http://127.0.0.1/threads/one/commands";
   const taken = gate.nextCommand();
@@ -69,7 +69,7 @@ test("who waits for the next command is told whether it was taken, with the time
   }
 });
 
-test("what is read too often is read again when it may be, and nothing else is sent again", async () => {
+test("a read that came too often is retried after the wait, and no other request is", async () => {
   const { fetched } = aGate();
   const tooMany = (after: string) =>
     fetched.mockResolvedValueOnce(new Response("", { status: 429, headers: { "retry-after": after } }));
@@ -83,7 +83,7 @@ test("what is read too often is read again when it may be, and nothing else is s
   expect(fetched).toHaveBeenCalledTimes(4);
 });
 
-test("the time to wait is said once, as seconds or until a date", () => {
+test("the waiting time is announced once, as seconds or until a date", () => {
   const answer = (after: string) => new Response("", { status: 429, headers: { "retry-after": after } });
   expect(retryAfterSeconds(answer("Thu, 01 Jan 1970 00:00:09 GMT"), 2_000)).toBe(7);
   expect(retryAfterSeconds(answer("soon"))).toBeUndefined();

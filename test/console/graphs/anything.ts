@@ -1,4 +1,4 @@
-/** Keeps whatever it is given, messages of no known shape, too; with `unstorable` its run fails as its state is stored. */
+/** Stores any input, including messages of unknown shapes; with `unstorable` the run fails when its state is stored. */
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 
 const State = Annotation.Root({

@@ -1,4 +1,4 @@
-/** Asks a person in the way that the last message names, and says what it was answered. */
+/** Asks a person with the kind of question that the last message names, and repeats the answer. */
 import { AIMessage } from "@langchain/core/messages";
 import { END, interrupt, MessagesValue, Send, START, StateGraph, StateSchema } from "@langchain/langgraph";
 import { z } from "zod";

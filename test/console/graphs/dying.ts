@@ -1,4 +1,4 @@
-/** Types an answer; the first attempt at the first one dies, with its process, in the middle of it. */
+/** Streams an answer slowly; the first attempt of the first answer dies with its process in the middle. */
 import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { TypingModel } from "./typing.ts";
 

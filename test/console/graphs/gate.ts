@@ -1,4 +1,4 @@
-/** Holds back the graph `gated.ts`: the server imports a copy of its own of that module, so what both see is a global. */
+/** Holds the graph `gated.ts`. The server imports its own copy of that module, so both share a global. */
 const GATE = Symbol.for("threadloom.test.console.gate");
 const shared = globalThis as unknown as Record<symbol, Set<() => void>>;
 
@@ -6,7 +6,7 @@ const waiting = (): Set<() => void> => (shared[GATE] ??= new Set());
 
 export const waitAtGate = (): Promise<void> => new Promise((resolve) => waiting().add(resolve));
 
-/** Lets all that wait go on; answers how many they are. */
+/** Releases all waiting nodes; returns their number. */
 export const openGate = (): number => {
   const all = [...waiting()];
   waiting().clear();

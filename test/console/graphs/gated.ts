@@ -1,4 +1,4 @@
-/** A graph in a graph, whose second node waits until a test opens the gate. */
+/** A graph with a subgraph, whose second node waits until a test opens the gate. */
 import { Annotation, START, StateGraph } from "@langchain/langgraph";
 import { waitAtGate } from "./gate.ts";
 

@@ -1,4 +1,4 @@
-/** A graph in a node, with one more in a node of it, and one that a tool calls; each waits at the gate once it has said something. */
+/** A subgraph in a node, with another one inside, and one that a tool calls; each waits at the gate after its first message. */
 import { AIMessage, HumanMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { Annotation, END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";

@@ -1,4 +1,4 @@
-/** Answers with everything that a message may hold, some of it hostile; and tells what it was shown. */
+/** Answers with every kind of message content, some of it hostile; and describes its input. */
 import { AIMessage, SystemMessage } from "@langchain/core/messages";
 import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 
@@ -19,7 +19,7 @@ const TEXT = [
 ].join("\n");
 
 export const graph = new StateGraph(MessagesAnnotation)
-  // Each message has an id: LangGraph gives all that a node returns without one the same, while messages are streamed.
+  // Each message has an id, because LangGraph gives all messages without one the same id while messages are streamed.
   .addNode("show", ({ messages }) => {
     const kinds = messages.flatMap(({ content }) =>
       Array.isArray(content) ? content.map(({ type }) => type) : [],

@@ -1,4 +1,4 @@
-/** A chat model that types: `tokens` tokens (default 6,000: a test has stopped it before), `perSecond` of them in a second (default 60). */
+/** A chat model that streams `tokens` tokens (default 6,000: a test stops it earlier), `perSecond` per second (default 60). */
 import { setTimeout as pause } from "node:timers/promises";
 import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager";
 import { SimpleChatModel, type BaseChatModelCallOptions } from "@langchain/core/language_models/chat_models";
@@ -6,7 +6,7 @@ import { AIMessageChunk, type BaseMessage } from "@langchain/core/messages";
 import { ChatGenerationChunk } from "@langchain/core/outputs";
 import { Annotation, END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 
-/** What models write: words, now and then a paragraph, a list, a piece of code. */
+/** A model's typical output: words, sometimes a paragraph, a list, a piece of code. */
 const tokenAt = (index: number): string => {
   if (index % 80 === 79) return ".\n\n";
   if (index % 150 === 60) return "\n\n- an item with **bold** words\n- another one\n\n";

@@ -1,4 +1,4 @@
-/** Answers each message once a test has opened the gate. */
+/** Answers each message after a test has opened the gate. */
 import { AIMessage } from "@langchain/core/messages";
 import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { waitAtGate } from "./gate.ts";
