@@ -17,7 +17,7 @@ const banner = (environment: Record<string, string>, facts: Partial<BannerFacts>
     ...facts,
   });
 
-test("it names the address, the docs, the graphs and the folder of the embedded database", () => {
+test("the banner names the address, the docs, the graphs and the folder of the embedded database", () => {
   const text = banner({});
   expect(text).toContain("http://127.0.0.1:8123\n");
   expect(text).toContain("http://127.0.0.1:8123/docs");
@@ -26,7 +26,7 @@ test("it names the address, the docs, the graphs and the folder of the embedded 
   expect(text).toContain("curl -N http://127.0.0.1:8123/runs/stream");
 });
 
-test("neither a database's password nor an API key is printed", () => {
+test("the banner contains neither a database's password nor an API key", () => {
   const text = banner(
     { API_KEYS: KEY, DATABASE_URL: "postgresql://me:hunter2@db.example:5432/threads" },
     { embeddedFolder: undefined },
@@ -37,7 +37,7 @@ test("neither a database's password nor an API key is printed", () => {
   expect(text).not.toContain(KEY);
 });
 
-test("users whom auth lets in are not told of API keys", () => {
+test("users of an Auth module are not asked for API keys", () => {
   const signIn = { noun: "token", header: "Authorization", prefix: "Bearer " };
   const text = banner({}, { ways: ["auth"], signIn });
   expect(text).toContain("Access    with what auth of langgraph.json asks for\n");
@@ -50,7 +50,7 @@ test("users whom auth lets in are not told of API keys", () => {
   expect(odd).not.toContain("rm -rf");
 });
 
-test("an address that stands for all of them is printed as one that can be called", () => {
+test("an address that stands for all interfaces is printed as one that can be called", () => {
   const text = banner({ HOST: "0.0.0.0", API_KEYS: KEY }, { address: "http://0.0.0.0:8123" });
   expect(text).toContain("curl -N http://127.0.0.1:8123/");
   expect(text).toContain(
@@ -58,7 +58,7 @@ test("an address that stands for all of them is printed as one that can be calle
   );
 });
 
-test("a worker is not offered a request to make", () => {
+test("a worker shows no example request", () => {
   expect(banner({ ROLE: "worker" })).not.toContain("curl");
 });
 
@@ -67,7 +67,7 @@ test("a database behind a unix socket is named by its folder", () => {
 });
 
 const MESSAGE = { role: "user", content: "Hello" };
-/** What the printed command sends, as a shell reads it. */
+/** The body of the printed command, as a shell parses it. */
 const sentBy = (text: string): Record<string, unknown> => {
   const quoted = /-d '(.*)'\n/.exec(text)?.[1] ?? "";
   return JSON.parse(quoted.replaceAll("'\\''", "'")) as Record<string, unknown>;
@@ -103,21 +103,21 @@ test.each<[string, NonNullable<BannerFacts["inputSchema"]>, object]>([
     { seen: { type: "array" }, any: {}, depth: { type: "integer", default: 3 } },
     {},
   ],
-])("the request to try fits a graph that takes %s", (_, properties, input) => {
+])("the example request fits a graph that takes %s", (_, properties, input) => {
   expect(inputFor(properties)).toEqual(input);
 });
 
-test("a graph whose input isn't known is offered a message", () => {
+test("a graph with unknown input gets an example with a message", () => {
   expect(sentBy(banner({})).input).toEqual({ messages: [MESSAGE] });
 });
 
-test("a graph with many keys is offered a few of them", () => {
+test("a graph with many keys gets an example with some of them", () => {
   const keys = Array.from({ length: 60 }, (_, index) => `key${index}`);
   const properties = Object.fromEntries(keys.map((key) => [key, { type: "string" }]));
   expect(Object.keys(inputFor(properties) as object)).toEqual(keys.slice(0, 5));
 });
 
-test("graphs with and without messages take what they are offered", async () => {
+test("graphs with and without messages accept their examples", async () => {
   const server = await startTestServer();
   try {
     const api = apiOf(server);

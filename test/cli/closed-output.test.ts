@@ -2,7 +2,7 @@ import { Writable } from "node:stream";
 import { expect, test } from "vitest";
 import { writingTo } from "../../src/cli/run-command.ts";
 
-test("a reader that stops, as head does, does not end a command with a stack", async () => {
+test("a reader that stops, like head, does not end a command with a stack", async () => {
   const closed = new Writable({
     write: (_chunk, _encoding, done) => done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" })),
   });

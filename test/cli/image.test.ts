@@ -44,7 +44,7 @@ const within = async (config: object, files: Record<string, unknown>, ...argv: s
 };
 
 test.each(["package-lock.json", "pnpm-lock.yaml", "yarn.lock"])(
-  "a %s that does not name threadloom is refused, and a sentence says so",
+  "a %s that does not name threadloom is refused with a clear message",
   async (lock) => {
     const { code, out, told } = await within({}, { [lock]: "left-pad: 1.0.0" }, "dockerfile");
     expect([code, out]).toEqual([1, ""]);
@@ -52,7 +52,7 @@ test.each(["package-lock.json", "pnpm-lock.yaml", "yarn.lock"])(
   },
 );
 
-test("the Dockerfile has the Node and the lines of langgraph.json, and neither devDependencies nor .env in it", async () => {
+test("the Dockerfile has the Node version and the lines of langgraph.json, and neither devDependencies nor .env", async () => {
   const config = { node_version: "22", dockerfile_lines: ["RUN apt-get update", "ENV LANG=C.UTF-8"] };
   const { code, out, told } = await within(config, { "package-lock.json": LOCK }, "dockerfile");
   expect([code, told]).toEqual([0, ""]);
@@ -106,7 +106,7 @@ test.each([
     const [, , , dependencies, last] = out.split(/^FROM /m);
     expect(dependencies).toContain(`COPY --from=project /app ./\n`);
     expect(dependencies).toContain(`RUN ${install} \\\n`);
-    // It may hold tokens.
+    // The file may contain tokens.
     expect(dependencies).toMatch(
       / && find \. -name node_modules -prune -o \\\( .*'\.yarnrc\.yml' -o -name '\.yarn' \\\) -prune -exec rm -rf \{\} \+$/m,
     );
@@ -127,7 +127,7 @@ test.each([
     "threadloom is 'file:../threadloom-0.1.0.tgz' in package.json, outside",
   ],
   ["whose package.json is no JSON", { "package.json": "{,}" }, "package.json:1:2 is not JSON"],
-])("a project %s is refused by dockerfile and compose, with what to do", async (_, files, sentence) => {
+])("dockerfile and compose refuse a project %s, with instructions", async (_, files, sentence) => {
   for (const command of ["dockerfile", "compose"]) {
     const { code, out, told } = await within({}, files, command);
     expect([code, out]).toEqual([1, ""]);
@@ -136,14 +136,14 @@ test.each([
   }
 });
 
-test("settings of npm are there when packages are installed, and not in the image", async () => {
+test("npm's settings are present when packages are installed, and not in the image", async () => {
   const files = { "package-lock.json": LOCK, ".npmrc": "//registry.example/:_authToken=${TOKEN}" };
   const { out } = await within({}, files, "dockerfile");
   expect(out).toContain("COPY package.json package-lock.json .npmrc ./\n");
   expect(out).toMatch(/^COPY \. \.\nRUN find \. .* -name '\.npmrc' .* -exec rm -rf /m);
 });
 
-/** The folder as it is after the commands by which a stage removes what must not get into the image. */
+/** The folder after the commands by which a stage removes files that must not be in the image. */
 const swept = async (out: string, stage: string, files: readonly string[]): Promise<string[]> => {
   const folder = await mkdtemp(join(tmpdir(), "threadloom-stage-"));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -163,9 +163,9 @@ const swept = async (out: string, stage: string, files: readonly string[]): Prom
 
 test.each([
   [{}, "project", ["langgraph.json", "web/page.ts"]],
-  // Packages may bring such files along.
+  // Packages may contain such files.
   [{ workspaces: ["web"] }, "dependencies", ["langgraph.json", "node_modules/a/.npmrc", "web/page.ts"]],
-])("with package.json %j no tokens of any folder get into the image", async (more, stage, left) => {
+])("with package.json %j no folder's tokens are in the image", async (more, stage, left) => {
   const manifest = { ...PACKAGE, ...more };
   const { out } = await within({}, { "package.json": manifest, "package-lock.json": LOCK }, "dockerfile");
   const files = [".npmrc", "web/.npmrc", "web/.yarnrc.yml", "web/.yarn/a", "node_modules/a/.npmrc"];
@@ -176,7 +176,7 @@ test.each([
   ["the newest", {}, "pnpm install --prod"],
   ["as packageManager of package.json says", { packageManager: "yarn@1.22.22" }, "yarn install --production"],
   ["the newest", { packageManager: "bun@1.2.0" }, "pnpm install --prod"],
-])("of several lock files one counts, %s (%j), and a line says so", async (why, more, install) => {
+])("one of several lock files is used, %s (%j), and a line says so", async (why, more, install) => {
   const folder = await mkdtemp(join(tmpdir(), "threadloom-locks-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   for (const [name, at] of Object.entries({ "package-lock.json": 1, "pnpm-lock.yaml": 3, "yarn.lock": 2 })) {
@@ -194,40 +194,43 @@ test.each([
 test.each([
   ["devDependencies", true],
   ["dependencies", false],
-])("with typescript among the %s, types say schemas (by a stage of its own: %s)", async (where, hasStage) => {
-  const manifest: Record<string, unknown> = { ...PACKAGE };
-  manifest[where] = { ...(where === "dependencies" && PACKAGE.dependencies), typescript: "^5.9.0" };
-  for (const workspaces of [undefined, ["web"]]) {
-    const files = { "package.json": { ...manifest, workspaces }, "package-lock.json": LOCK };
-    const { out } = await within({}, files, "dockerfile");
-    const all = out.split(/^FROM /m);
-    const stage = all.find((one) => one.startsWith("base AS schemas\n"));
-    expect(stage !== undefined).toBe(hasStage);
-    expect(out.match(/threadloom\.js schemas --config "langgraph\.json"/g)).toHaveLength(1);
-    const copy =
-      "COPY --from=schemas /app/node_modules/.cache/threadloom ./node_modules/.cache/threadloom\nENV SOURCE_SCHEMAS=kept\n";
-    expect(all.at(-1)?.includes(copy)).toBe(hasStage);
-    if (!hasStage) continue;
-    expect(stage).toContain("RUN npm ci --include=dev ");
-    expect(stage).toContain("COPY --from=project /app ./\n");
-  }
-});
+])(
+  "with typescript among the %s, schemas come from types (in a stage of their own: %s)",
+  async (where, hasStage) => {
+    const manifest: Record<string, unknown> = { ...PACKAGE };
+    manifest[where] = { ...(where === "dependencies" && PACKAGE.dependencies), typescript: "^5.9.0" };
+    for (const workspaces of [undefined, ["web"]]) {
+      const files = { "package.json": { ...manifest, workspaces }, "package-lock.json": LOCK };
+      const { out } = await within({}, files, "dockerfile");
+      const all = out.split(/^FROM /m);
+      const stage = all.find((one) => one.startsWith("base AS schemas\n"));
+      expect(stage !== undefined).toBe(hasStage);
+      expect(out.match(/threadloom\.js schemas --config "langgraph\.json"/g)).toHaveLength(1);
+      const copy =
+        "COPY --from=schemas /app/node_modules/.cache/threadloom ./node_modules/.cache/threadloom\nENV SOURCE_SCHEMAS=kept\n";
+      expect(all.at(-1)?.includes(copy)).toBe(hasStage);
+      if (!hasStage) continue;
+      expect(stage).toContain("RUN npm ci --include=dev ");
+      expect(stage).toContain("COPY --from=project /app ./\n");
+    }
+  },
+);
 
 test.each([
   ["packages of its own folder", { dependencies: { threadloom: "file:./vendor/threadloom.tgz" } }],
   ["a script that runs after an installation", { ...PACKAGE, scripts: { postinstall: "patch-package" } }],
-])("a project with %s is installed where all of its files are", async (_, manifest) => {
+])("a project with %s is installed with all of its files", async (_, manifest) => {
   const files = { "package.json": manifest, "package-lock.json": LOCK };
   const { out } = await within({}, files, "dockerfile");
   expect(out).toMatch(/^COPY --from=project \/app \.\/\n#.*\nRUN npm ci /m);
 });
 
-test("pnpm is of the version that package.json names", async () => {
+test("pnpm has the version of package.json", async () => {
   const files = { "package.json": { ...PACKAGE, packageManager: "pnpm@9.15.0" }, "pnpm-lock.yaml": LOCK };
   expect((await within({}, files, "dockerfile")).out).toContain("npm install --global pnpm@9.15.0 && ");
 });
 
-test("keys for Python are named as meaningless, and a server among the devDependencies is refused", async () => {
+test("keys for Python are reported as ignored, and threadloom among the devDependencies is refused", async () => {
   const python = await within(
     { base_image: "x", pip_installer: "uv", python_version: "3.12" },
     {},
@@ -242,7 +245,7 @@ test("keys for Python are named as meaningless, and a server among the devDepend
   ]);
 });
 
-test("packages of a workspace are installed where the folders of all of them are", async () => {
+test("packages of a workspace are installed with all of their folders", async () => {
   const files = { "package.json": { ...PACKAGE, workspaces: ["packages/*"] }, "package-lock.json": LOCK };
   const { out } = await within({}, files, "dockerfile");
   const [, , project, dependencies, last] = out.split(/^FROM /m);
@@ -256,7 +259,7 @@ test("packages of a workspace are installed where the folders of all of them are
   expect(last).not.toContain("--from=project");
 });
 
-test("a package of a workspace is refused, with where its image is made", async () => {
+test("a package of a workspace is refused, with the folder in which its image is built", async () => {
   const root = await mkdtemp(join(tmpdir(), "threadloom-workspace-"));
   onTestFinished(() => rm(root, { recursive: true }));
   await mkdir(join(root, "apps/agent"), { recursive: true });
@@ -274,7 +277,7 @@ test("a package of a workspace is refused, with where its image is made", async 
   expect(told).toContain(`is a part of the workspace ${root}`);
 });
 
-test("a line or a version that would be more than that is refused", async () => {
+test("a line or a version with more than one instruction is refused", async () => {
   expect((await within({ dockerfile_lines: ["RUN a\nUSER root"] }, {}, "dockerfile")).code).toBe(1);
   expect((await within({ node_version: "22\nUSER root" }, {}, "dockerfile")).code).toBe(1);
 });
@@ -305,7 +308,7 @@ test("the compose file runs a read-only server beside its database, and has no d
   expect(out).toContain("#   npx threadloom dockerfile --output Dockerfile ");
 });
 
-test("a file that is there is not written over without --force", async () => {
+test("an existing file is overwritten only with --force", async () => {
   const output = ["dockerfile", "--output", "<folder>/package.json"];
   const refused = await within({}, {}, ...output);
   expect([refused.code, refused.told]).toEqual([1, expect.stringContaining("--force")]);

@@ -8,7 +8,7 @@ interface Listed {
   at: number;
 }
 
-/** Asks for these records, of which a page has two at most, and notes what was asked. */
+/** Searches these records in pages of at most two, and records each request. */
 const searched = (records: readonly Listed[], nextOf: (end: number) => number = (end) => end) => {
   const asked: JsonObject[] = [];
   const server: Pick<RemoteServer, "search"> = {
@@ -38,7 +38,7 @@ const list = (server: Pick<RemoteServer, "search">, limit: number, since = 0) =>
 const RECORDS = ["a", "b", "c", "d", "e"].map((id, place) => ({ id, at: 9 - place }));
 const ids = (found: readonly Listed[]): string => found.map(({ id }) => id).join("");
 
-test("a list goes on where a page of the server ended early, and no further than its limit", async () => {
+test("a list continues where a page of the server ended early, up to its limit", async () => {
   const { server, asked } = searched(RECORDS);
   expect(ids(await list(server, 3))).toBe("abc");
   expect(asked).toEqual([
@@ -48,7 +48,7 @@ test("a list goes on where a page of the server ended early, and no further than
   expect(ids(await list(server, 100))).toBe("abcde");
 });
 
-test("a list that begins at a time asks for nothing behind the first record before it", async () => {
+test("a list that begins at a time requests nothing after the first earlier record", async () => {
   const { server, asked } = searched(RECORDS);
   expect(ids(await list(server, 100, 8))).toBe("ab");
   expect(asked.length).toBe(2);
@@ -59,7 +59,7 @@ test("a record that moved to the next page meanwhile is listed once", async () =
   expect(ids(await list(searched([a, b, b, c]).server, 100))).toBe("abc");
 });
 
-test("a list ends where a server says that its next page is the same again", async () => {
+test("a list ends if a server repeats the same next page", async () => {
   const { server, asked } = searched(RECORDS, () => 0);
   expect(ids(await list(server, 100))).toBe("ab");
   expect(asked.length).toBe(1);

@@ -49,48 +49,45 @@ test.each(["start", "dev"])("%s prints the version, too", async (name) => {
     expect(await within(name, flag)).toEqual({ code: 0, out: `${serverVersion()}\n`, told: "" });
 });
 
-test("a command that does not exist is answered with the nearest that does", async () => {
+test("an unknown command causes an error that names the most similar one", async () => {
   const { code, out, told } = await within("strat");
   expect([code, out]).toEqual([2, ""]);
   expect(told).toMatch(/^threadloom: unknown command 'strat'\n\(Did you mean start\?\)\n/);
 });
 
-test("who leaves the command out is told where its options stand", async () => {
+test("an error about options without a command names the help with the options", async () => {
   const { code, told } = await within("--port", "8124");
   expect(code).toBe(2);
   expect(told).toContain("Options follow their command: threadloom start --port\n");
 });
 
-test("the help of dev has its own options and those of start, asked for in either way", async () => {
+test("the help of dev has its own options and those of start, with both ways to request it", async () => {
   const { out } = await within("help", "dev");
   expect(out).toContain("--no-open");
   expect(out).toContain("  --port, -p <value> ");
   expect((await within("dev", "--help")).out).toBe(out);
 });
 
-test("the help of dev tells the defaults that dev has", async () => {
+test("the help of dev shows dev's own defaults", async () => {
   const { out } = await within("dev", "--help", "--environment");
   expect(out).toMatch(/--workers <value> .* Default: 1 \[WORKERS\]/);
   expect(out).toMatch(/BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS\n.* Default: 2\n/);
   expect(out).toMatch(/LOG_CONTENTS .* Default: true\n/);
 });
 
-test.each(["dev", "start"])(
-  "the help of %s lists the environment only if that is asked for",
-  async (name) => {
-    const { out } = await within(name, "--help");
-    expect(out).not.toContain("RATE_LIMIT_READS");
-    expect(out.split("\n").length).toBeLessThan(40);
-    expect(out).toContain("--help --environment");
-    expect((await within(name, "-h")).out).toBe(out);
-    const { code, out: whole } = await within(name, "--help", "--environment");
-    expect(code).toBe(0);
-    expect(whole).toContain("  RATE_LIMIT_READS ");
-    expect(await within(name, "--environment")).toEqual({ code: 0, out: whole, told: "" });
-  },
-);
+test.each(["dev", "start"])("the help of %s lists the environment only on request", async (name) => {
+  const { out } = await within(name, "--help");
+  expect(out).not.toContain("RATE_LIMIT_READS");
+  expect(out.split("\n").length).toBeLessThan(40);
+  expect(out).toContain("--help --environment");
+  expect((await within(name, "-h")).out).toBe(out);
+  const { code, out: whole } = await within(name, "--help", "--environment");
+  expect(code).toBe(0);
+  expect(whole).toContain("  RATE_LIMIT_READS ");
+  expect(await within(name, "--environment")).toEqual({ code: 0, out: whole, told: "" });
+});
 
-test("the help of the server's own command is that of its options", async () => {
+test("the help of the server's own command lists its options", async () => {
   const { code, out } = await within("help", "start");
   expect([code, out]).toEqual([0, helpText()]);
   expect(out).toContain("Usage: threadloom start [options]");
@@ -108,7 +105,7 @@ test.each([
   "runs",
   "threads",
   "schemas",
-])("the help of %s has examples and says what its exit codes mean, asked for in either way", async (name) => {
+])("the help of %s has examples and explains its exit codes, with both ways to request it", async (name) => {
   const asked = await within(name, "--help");
   expect([asked.code, asked.told]).toEqual([0, ""]);
   expect(asked.out).toContain(`$ threadloom ${name}`);
@@ -124,11 +121,11 @@ test.each([
     "threadloom import: unknown option '--frm'\n(Did you mean --from?)\n",
   ],
   [["keys", "lst"], "threadloom keys: unknown command 'lst'\n(Did you mean list?)\n"],
-])("%j is wrong usage, and says why", async (argv, sentence) => {
+])("%j is wrong usage, with the reason", async (argv, sentence) => {
   expect(await within(...argv)).toEqual({ code: 2, out: "", told: sentence });
 });
 
-test("the help of a command that does not exist is answered as the command would be, with exit code 2", async () => {
+test("the help of an unknown command gets the error of that command, with exit code 2", async () => {
   const unknown = await within("help", "kyes");
   expect([unknown.code, unknown.out]).toEqual([2, ""]);
   expect(unknown.told).toMatch(/^threadloom: unknown command 'kyes'\n\(Did you mean keys\?\)\n/);
@@ -137,7 +134,7 @@ test("the help of a command that does not exist is answered as the command would
   expect(inner.told).toContain("unknown command 'craete'\n(Did you mean create?)");
 });
 
-test("the help of a command within another says what has to be there", async () => {
+test("the help of a nested command names its required arguments", async () => {
   const asked = await within("help", "keys", "create");
   expect([asked.code, asked.told]).toEqual([0, ""]);
   expect(asked.out).toContain("Usage: threadloom keys create");
@@ -152,7 +149,7 @@ test.each([
   [["import", "--from", "mysql://x"], "--from must be a URL like postgresql:"],
   [["psql", "--database-schema", "A b"], "--database-schema must be a name of at most 40"],
   [["keys", "list", "--database-url", "nowhere"], "--database-url must be"],
-])("what is wrong on the command line exits 2: %j", async (argv, sentence) => {
+])("wrong usage exits with 2: %j", async (argv, sentence) => {
   const { code, told } = await within(...argv);
   expect(told).toContain(sentence);
   expect(code).toBe(2);

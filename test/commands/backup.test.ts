@@ -22,7 +22,7 @@ const anEmptyDatabase = async (): Promise<string> => {
   return database.connectionString;
 };
 
-test("a backup that is made while runs go on is restored elsewhere, where threads are what they were and runs go on", async () => {
+test("a backup made while runs are running is restored elsewhere, with unchanged threads, and the runs continue", async () => {
   const folder = await aFolder();
   const file = join(folder.path, "all.gz");
   const run = (argv: string[], url: string) =>
@@ -72,7 +72,7 @@ test("a backup that is made while runs go on is restored elsewhere, where thread
     const record = await api.get<{ metadata: { note: string } }>(`/threads/${thread}`);
     expect(record.body.metadata.note).toBe("a\\.\nb\t\u2028");
     const path = `/threads/${running.thread_id}/runs/${running.run_id}`;
-    // Its server never gave it back: it is taken over when its lease has ended.
+    // The old server never gave the run back, so it is taken over when its lease has ended.
     await eventually("it goes on", async () => second.lines.some((line) => line.includes(running.run_id)));
     expect((await api.post(`${path}/cancel?wait=true`, {})).status).toBe(204);
     const next = { assistant_id: "agent", input: saying("And now?") };
@@ -83,7 +83,7 @@ test("a backup that is made while runs go on is restored elsewhere, where thread
   expect((await run(["restore", file, "--force"], url)).code).toBe(0);
 });
 
-test("restore is refused while a server lives, and not for what a pooler has kept of one", async () => {
+test("restore is refused while a server lives, and not because of a pooler's remaining sessions", async () => {
   const folder = await aFolder();
   const file = join(folder.path, "all.gz");
   const url = await anEmptyDatabase();
@@ -114,7 +114,7 @@ test("restore is refused while a server lives, and not for what a pooler has kep
   expect([refused.code, refused.told]).toEqual([1, expect.stringContaining("was active")]);
 });
 
-test("the embedded database is restored from the backup of another, and psql says where it is", async () => {
+test("the embedded database is restored from the backup of another, and psql connects to it", async () => {
   const folder = await aFolder();
   const server = await startTestServer();
   onTestFinished(() => server.close());
@@ -137,7 +137,7 @@ test("the embedded database is restored from the backup of another, and psql say
   ]);
 });
 
-test("what is no backup, or not a whole one, is refused, and nothing is changed", async () => {
+test("a file that is no backup, or an incomplete one, is refused without a change", async () => {
   const folder = await aFolder();
   const server = await startTestServer();
   onTestFinished(() => server.close());

@@ -9,7 +9,7 @@ const program = await findPgbouncer();
 const { keep, aDatabase, tidyUp } = openings();
 afterEach(tidyUp);
 
-/** What doctor and a start say with this environment. */
+/** The messages of doctor and of a start in this environment. */
 const bothSay = async (environment: Record<string, string>) => {
   const project = await aProject({
     "langgraph.json": { graphs: { counter: `${fixture("counter.ts")}:graph` } },
@@ -29,7 +29,7 @@ const aPooler = async (connectionString: string) =>
     .connectionString;
 
 test.runIf(program !== undefined)(
-  "through a pooler in transaction mode doctor fails by the sentence of the start",
+  "through a pooler in transaction mode doctor fails with the message of the start",
   async () => {
     const { code, check, refusal } = await bothSay({ DATABASE_URL: await aPooler(await aDatabase()) });
     expect([code, check?.level]).toEqual([1, "fail"]);
@@ -38,7 +38,7 @@ test.runIf(program !== undefined)(
 );
 
 test.runIf(program !== undefined)(
-  "with an address past the pooler doctor tries both, and passes where the pooler gets no statements to prepare",
+  "with a direct address beside the pooler doctor checks both, and passes if the pooler gets no prepared statements",
   async () => {
     const direct = await aDatabase();
     const environment = { DATABASE_URL: await aPooler(direct), DATABASE_DIRECT_URL: direct };
@@ -50,7 +50,7 @@ test.runIf(program !== undefined)(
   },
 );
 
-test("an address past the pooler that is another database's fails", async () => {
+test("a direct address of another database fails", async () => {
   const environment = { DATABASE_URL: await aDatabase(), DATABASE_DIRECT_URL: await aDatabase() };
   const { code, check } = await bothSay(environment);
   expect([code, check?.level]).toEqual([1, "fail"]);

@@ -12,7 +12,7 @@ import { freshDatabase } from "../helpers/database.ts";
 import { aProject, fixture, type Project } from "../helpers/project.ts";
 import { query } from "../helpers/query.ts";
 
-/** It leaves the processor to other tests. */
+/** It uses no CPU, so other tests can. */
 const NEVER_LOADED = "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);";
 
 const GOOD = { "langgraph.json": { graphs: { counter: `${fixture("forms/javascript.js")}:graph` } } };
@@ -23,7 +23,7 @@ const aDatabase = async (): Promise<string> => {
   return database.connectionString;
 };
 
-/** The address of the same database for a role that may do what a server does, and no more. */
+/** The address of the same database for a role with only the rights of a server. */
 const asOrdinaryRole = async (url: string): Promise<string> => {
   const role = `threadloom_test_${randomBytes(6).toString("hex")}`;
   const sql = (text: string) => query({ connectionString: url }, text);
@@ -51,7 +51,7 @@ const doctor = async (
   return { code: ended.code, of: (name: string) => checks.find((check) => check.name === name), checks };
 };
 
-test("where nothing is missing every line is OK, and the exit code 0", async () => {
+test("if nothing is missing every line is OK, and the exit code is 0", async () => {
   const project = await aProject(GOOD);
   await project.linkPackages();
   const url = await asOrdinaryRole(await aDatabase());
@@ -71,7 +71,7 @@ test("where nothing is missing every line is OK, and the exit code 0", async () 
   expect(of("langgraph")?.text).toMatch(/^@langchain\/langgraph 1\./);
 });
 
-test("a superuser is warned of, since a server needs none", async () => {
+test("a superuser causes a warning, because a server needs none", async () => {
   const project = await aProject(GOOD);
   await project.linkPackages();
   const { code, of } = await doctor(project, await aDatabase());
@@ -83,7 +83,7 @@ test("a superuser is warned of, since a server needs none", async () => {
   });
 });
 
-test("for people each check is a line that begins with a word, and says what to do below", async () => {
+test("each check is a line that begins with a word, and says what to do below", async () => {
   const project = await aProject({ "langgraph.json": "{" });
   const { code, out } = await commandOf(["doctor", "--port", "0"], {
     cwd: dirname(project.path("langgraph.json")),
@@ -98,7 +98,7 @@ test("for people each check is a line that begins with a word, and says what to 
   expect(out).not.toMatch(/\u001b/);
 });
 
-test("a graph that never ends to load costs its time-out and no more", async () => {
+test("a graph that never finishes loading costs only its time-out", async () => {
   const project = await aProject({
     "langgraph.json": { graphs: { slow: "./slow.mjs:graph" } },
     "slow.mjs": NEVER_LOADED,
@@ -109,7 +109,7 @@ test("a graph that never ends to load costs its time-out and no more", async () 
   expect(of("Graphs")).toMatchObject({ level: "fail", text: "Not loaded after 2 s." });
 });
 
-test("a graph that ends its process is told with what it wrote", async () => {
+test("a graph that ends its process is reported with its output", async () => {
   const project = await aProject({
     "langgraph.json": { graphs: { lethal: "./lethal.mjs:graph" } },
     "lethal.mjs": "process.stderr.write('no key'); process.exit(3);",
@@ -118,7 +118,7 @@ test("a graph that ends its process is told with what it wrote", async () => {
   expect(of("Graphs")?.text).toBe("The process that loaded it ended with 3. no key");
 });
 
-test("a LangGraph that is too old, and one that is missing, are named with the command that installs one", async () => {
+test("a LangGraph that is too old, or missing, is named with the command that installs one", async () => {
   const project = await aProject(GOOD);
   const manifest = project.path("node_modules/@langchain/langgraph/package.json");
   await mkdir(dirname(manifest), { recursive: true });
@@ -128,7 +128,7 @@ test("a LangGraph that is too old, and one that is missing, are named with the c
   expect(of("core")).toMatchObject({ level: "fail", advice: "npm install @langchain/core" });
 });
 
-test("a database without tables is warned of and left as it is", async () => {
+test("a database without tables causes a warning and stays unchanged", async () => {
   const project = await aProject(GOOD);
   await project.linkPackages();
   const url = await aDatabase();
@@ -140,7 +140,7 @@ test("a database without tables is warned of and left as it is", async () => {
   ).toEqual([]);
 });
 
-test("a database that does not answer fails, and its password is not told", async () => {
+test("a database that does not answer fails, and the output does not contain its password", async () => {
   const project = await aProject(GOOD);
   const { code, of, checks } = await doctor(project, "postgresql://me:hunter2@127.0.0.1:1/app");
   expect([code, of("Database")?.level]).toEqual([1, "fail"]);
@@ -148,7 +148,7 @@ test("a database that does not answer fails, and its password is not told", asyn
   expect(JSON.stringify(checks)).not.toContain("hunter2");
 });
 
-test("a key that something is encrypted with, and nobody has configured, is told with its rows", async () => {
+test("an unconfigured key with encrypted values is reported with their rows", async () => {
   const project = await aProject(GOOD);
   const url = await aDatabase();
   await query(
@@ -168,7 +168,7 @@ test("a key that something is encrypted with, and nobody has configured, is told
   });
 });
 
-test("a caller's text that only looks encrypted counts as no row of a missing key", async () => {
+test("a caller's text that only looks encrypted does not count as a row of a missing key", async () => {
   const project = await aProject(GOOD);
   const url = await aDatabase();
   const text = `enc1:Ab3_x9:${"A".repeat(48)}`;
@@ -182,7 +182,7 @@ test("a caller's text that only looks encrypted counts as no row of a missing ke
   expect(of("Encryption")?.level).toBe("ok");
 });
 
-test("rows of a key that was forgotten are told of, though a start does without it", async () => {
+test("rows of a removed key are reported, although a start ignores them", async () => {
   const key = "a key of a test, of 32 bytes ...";
   const project = await aProject(GOOD);
   const url = await aDatabase();
@@ -200,7 +200,7 @@ test("rows of a key that was forgotten are told of, though a start does without 
   });
 });
 
-test("a port that is taken is told with the process that has it, and a Threadloom by its version", async () => {
+test("a used port is reported with its process, and a Threadloom with its version", async () => {
   const project = await aProject(GOOD);
   const holder = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => holder.once("listening", resolve));
@@ -248,14 +248,14 @@ test.each([
   ["./auth.ts:nothing", "fail", /auth\.ts\): 'nothing' /],
   ["./missing.ts:auth", "fail", /^auth\.path: the file .*missing\.ts does not exist/],
   ["./slow.mjs:auth", "fail", /^Not loaded after 5 s\.$/],
-])("the handlers of auth at %s are loaded as a server would: %s", async (path, level, text) => {
+])("the auth handlers at %s are loaded like in a server: %s", async (path, level, text) => {
   const patience = path.includes("slow") ? ["--timeout", "5"] : [];
   const { code, of } = await doctor(await withAuth(path), await aDatabase(), patience);
   expect(of("auth")).toMatchObject({ level, text: expect.stringMatching(text) as string });
   expect(code).toBe(level === "fail" ? 1 : 0);
 });
 
-test("an application of http.app that is none fails, and one that loads is named", async () => {
+test("an invalid application in http.app fails, and a loaded one is named", async () => {
   const ofApp = async (name: string) => {
     const project = await aProject({
       "langgraph.json": { ...GOOD["langgraph.json"], http: { app: `./app.ts:${name}` } },
@@ -274,7 +274,7 @@ test("an application of http.app that is none fails, and one that loads is named
   });
 });
 
-test("headers of webhooks that name a variable which is not set fail; secrets for any address are warned of", async () => {
+test("headers of webhooks with an unset variable fail; secrets for any address cause a warning", async () => {
   const webhooks = { headers: { authorization: "${{ env.LG_WEBHOOK_KEY }}" } };
   const project = await aProject({ "langgraph.json": { ...GOOD["langgraph.json"], webhooks } });
   await project.linkPackages();
@@ -288,7 +288,7 @@ test("headers of webhooks that name a variable which is not set fail; secrets fo
   expect(JSON.stringify(checks)).not.toContain("hunter2");
 });
 
-test("keys for building an image are information; a TypeScript without an interface is warned of", async () => {
+test("keys for building an image are information; TypeScript without an installed interface causes a warning", async () => {
   const keys = { dependencies: ["."], python_version: "3.12" };
   const graphs = { counter: `${fixture("counter.ts")}:graph` };
   const project = await aProject({ "langgraph.json": { graphs, ...keys } });

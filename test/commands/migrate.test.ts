@@ -4,7 +4,7 @@ import { freshDatabase } from "../helpers/database.ts";
 import { query } from "../helpers/query.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 
-test("applied and pending migrations are shown by name; --check ends with 1 until all are applied", async () => {
+test("applied and pending migrations are listed by name; --check ends with 1 until all are applied", async () => {
   const database = await freshDatabase();
   const folder = await temporaryFolder();
   onTestFinished(async () => {

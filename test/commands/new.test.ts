@@ -11,7 +11,7 @@ import { eventually } from "../helpers/conditions.ts";
 import { commandOf, startCommand } from "../helpers/command-process.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 
-/** What is made is run in test/main/package.test.ts. */
+/** test/main/package.test.ts runs the created projects. */
 
 const aFolder = async (): Promise<string> => {
   const folder = await temporaryFolder();
@@ -27,7 +27,7 @@ interface Manifest {
 }
 const json = async (file: string) => JSON.parse(await readFile(file, "utf8")) as Manifest;
 
-test("makes a project of the usual template, and says the next steps in the words of the package manager", async () => {
+test("new creates a project of the default template, and prints the next steps for the package manager", async () => {
   const cwd = await aFolder();
   const environment = { npm_config_user_agent: "pnpm/9.15.0 npm/? node/v20.20.2 linux x64" };
   const { code, out, told } = await commandOf(["new", "My Agent", "--no-install"], { cwd, environment });
@@ -51,7 +51,7 @@ test("makes a project of the usual template, and says the next steps in the word
   expect(readme).toContain("pnpm dev ");
   expect(readme).toContain("`src/agent.ts`");
   expect(readme).not.toContain("{{");
-  // pnpm 11 fails where scripts are neither run nor left.
+  // pnpm 11 fails if build scripts are neither allowed nor ignored.
   const settings = await readFile(`${cwd}/My Agent/pnpm-workspace.yaml`, "utf8");
   expect(settings).toMatch(/^allowBuilds:\n {2}"esbuild": false\n/);
   const [commands] = /(?<=```sh\n)[^`]*/.exec(readme) ?? [""];
@@ -66,7 +66,7 @@ test("makes a project of the usual template, and says the next steps in the word
   expect(await readFile(`${cwd}/My Agent/.gitignore`, "utf8")).toContain(".threadloom/\n");
 });
 
-test("in JavaScript nothing needs TypeScript", async () => {
+test("a project in JavaScript does not need TypeScript", async () => {
   const cwd = await aFolder();
   expect((await make(cwd, "x", "--language", "javascript", "--template", "research")).code).toBe(0);
   const { scripts, devDependencies } = await json(`${cwd}/x/package.json`);
@@ -75,7 +75,7 @@ test("in JavaScript nothing needs TypeScript", async () => {
   expect(files.filter((file) => /\.ts$|tsconfig/.test(file))).toEqual([]);
 });
 
-test("a threadloom of a file or a folder is named so that the project finds it, another as it is said", async () => {
+test("a threadloom from a file or a folder is named relative to the project, another one unchanged", async () => {
   const cwd = await aFolder();
   await writeFile(`${cwd}/threadloom.tgz`, "");
   await make(cwd, "deep/one", "--threadloom", "threadloom.tgz");
@@ -86,7 +86,7 @@ test("a threadloom of a file or a folder is named so that the project finds it, 
   expect((await json(`${cwd}/two/package.json`))["dependencies"]["threadloom"]).toBe("next");
 });
 
-test("a folder with files gets a project beside them, unless one of them would be written over: that is refused and named", async () => {
+test("a folder with files gets a project beside them, unless one would be overwritten: then new refuses and names it", async () => {
   const cwd = await aFolder();
   await writeFile(`${cwd}/notes.txt`, "mine");
   expect((await make(cwd, ".", "--template", "agent")).code).toBe(0);
@@ -104,7 +104,7 @@ test("a folder with files gets a project beside them, unless one of them would b
 });
 
 test.each([[[]], [["--yes"]], [["."]]])(
-  "in a project that names its graphs already %j points to dev",
+  "in a project that already names its graphs %j points to dev",
   async (argv) => {
     const cwd = await aFolder();
     await writeFile(`${cwd}/langgraph.json`, "{}");
@@ -125,7 +125,7 @@ test.each([
   [["x", "--tempalte", "agent"], "Did you mean --template?"],
   [["x", "y"], "too many arguments"],
   [["file.txt"], "is a file. Name a folder"],
-])("the wrong usage %j exits 2, makes nothing, and is told", async (argv, sentence) => {
+])("the wrong usage %j exits with 2 and the reason, and creates nothing", async (argv, sentence) => {
   const cwd = await aFolder();
   await writeFile(`${cwd}/file.txt`, "");
   const { code, told } = await make(cwd, ...argv);
@@ -134,7 +134,7 @@ test.each([
   expect(await readdir(cwd)).toEqual(["file.txt"]);
 });
 
-test("an installation that fails is told with what the package manager said, and the project stays", async () => {
+test("a failed installation shows the package manager's output, and the project stays", async () => {
   const cwd = await aFolder();
   const { code, told } = await commandOf(["new", "x", "--threadloom", "file:./nowhere.tgz"], { cwd });
   expect(code).toBe(1);
@@ -143,7 +143,7 @@ test("an installation that fails is told with what the package manager said, and
   expect(await readdir(`${cwd}/x`)).toContain("package.json");
 });
 
-test("an installation that is stopped takes the package manager with it, and says that the project lacks its packages", async () => {
+test("a stopped installation stops the package manager, and says that the project lacks its packages", async () => {
   const cwd = await aFolder();
   await writeFile(`${cwd}/npm`, "#!/bin/sh\necho begun > begun\nexec sleep 600\n", { mode: 0o755 });
   const environment = { PATH: `${cwd}:${process.env["PATH"]}` };
@@ -181,7 +181,7 @@ test("the package manager is the one that runs the command, else that of a lock 
   expect(scriptCommand("npm", "test")).toBe("npm test");
 });
 
-test("the steps lead into a folder of any name, and no shell reads anything in it", async () => {
+test("the steps lead into a folder of any name, and a shell interprets nothing in it", async () => {
   const cwd = await aFolder();
   for (const name of ["$(touch stolen)", "it's", "`x`"]) {
     const { out } = await make(cwd, name);
@@ -192,7 +192,7 @@ test("the steps lead into a folder of any name, and no shell reads anything in i
   expect(await readdir(cwd)).toHaveLength(3);
 });
 
-test("what is empty, or would steer the terminal, is refused and printed without harm", async () => {
+test("an empty name, or one that controls the terminal, is refused and printed safely", async () => {
   const cwd = await aFolder();
   const steering = await make(cwd, "a\u001b[2Jb");
   expect([steering.code, steering.told]).toEqual([2, expect.stringContaining("an invisible character")]);
@@ -203,7 +203,7 @@ test("what is empty, or would steer the terminal, is refused and printed without
   expect(await readdir(cwd)).toEqual([]);
 });
 
-test("a folder without a name is none, and a link that leads nowhere is in the way before anything is written", async () => {
+test("an empty folder name is refused, and a dangling link causes a refusal before anything is written", async () => {
   const cwd = await aFolder();
   const unnamed = await make(cwd, "");
   expect([unnamed.code, unnamed.told]).toEqual([2, expect.stringContaining("The folder's name is empty")]);

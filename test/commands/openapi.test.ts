@@ -7,7 +7,7 @@ import { aProject, fixture } from "../helpers/project.ts";
 
 const GRAPHS = { counter: `${fixture("counter.ts")}:graph` };
 
-test("what is printed is what a running server says", async () => {
+test("the printed description equals that of a running server", async () => {
   const server = await startTestServer();
   onTestFinished(() => server.close());
   const project = await aProject({ "langgraph.json": { graphs: GRAPHS } });
@@ -16,7 +16,7 @@ test("what is printed is what a running server says", async () => {
   expect(JSON.parse(out)).toEqual(await (await fetch(`${server.url}/openapi.json`)).json());
 });
 
-test("it is written to a file, without what langgraph.json switches off, and without a database", async () => {
+test("the description is written to a file, without the parts that langgraph.json disables, and without a database", async () => {
   const project = await aProject({ "langgraph.json": { graphs: GRAPHS, http: { disable_store: true } } });
   const { code, out } = await commandOf(["openapi", "--output", "api.json"], {
     cwd: dirname(project.path("langgraph.json")),

@@ -29,7 +29,7 @@ const aRun = async (thread: string, body: object): Promise<string> =>
 const statusOf = async (thread: string, run: string): Promise<string> =>
   (await api.get<{ status: string }>(`/threads/${thread}/runs/${run}`)).body.status;
 
-test("runs are listed by status and graph, and one is shown with its error, the node that failed, and durations", async () => {
+test("runs are listed by status and graph, and one is shown with its error, the failed node, and durations", async () => {
   const thread = await aThread();
   const run = await aRun(thread, { assistant_id: "failing", input: {} });
   await eventually("the run has failed", async () => (await statusOf(thread, run)) === "error");
@@ -54,7 +54,7 @@ test("runs are listed by status and graph, and one is shown with its error, the 
   expect(text.out).toMatch(/\nError +\w+/);
 });
 
-test("a run that began by an earlier clock than that of its making has waited for no time", async () => {
+test("a run whose start is earlier than its creation, by another clock, has waited for no time", async () => {
   const thread = await aThread();
   const run = await aRun(thread, { assistant_id: "counter", input: {} });
   await eventually("the run is done", async () => (await statusOf(thread, run)) === "success");
@@ -84,7 +84,7 @@ test("a run is followed from its first event to its end", async () => {
   expect(await statusOf(thread, run)).toBe("success");
 });
 
-test("a run that has ended says how, where it is followed or cancelled", async () => {
+test("following or cancelling an ended run reports how it ended", async () => {
   const thread = await aThread();
   const done = await aRun(thread, { assistant_id: "counter", input: {} });
   await eventually("the run is done", async () => (await statusOf(thread, done)) === "success");
@@ -103,7 +103,7 @@ test("a run that has ended says how, where it is followed or cancelled", async (
   expect([ended.code, ended.told]).toEqual([1, expect.stringContaining("This graph always fails.")]);
 });
 
-test("a run that is cancelled ends; of several ids those that are not there are named", async () => {
+test("a cancelled run ends; of several ids the missing ones are named", async () => {
   const thread = await aThread();
   const run = await aRun(thread, { assistant_id: "sleep", input: { milliseconds: 60_000 } });
   await eventually("the run runs", async () => (await statusOf(thread, run)) === "running");
@@ -146,14 +146,14 @@ test.each([
       await api.post(`/threads/${thread}/runs/wait`, { assistant_id: "counter", input: {} });
       return isDone();
     });
-  // Until it follows, nothing of a run is kept for it.
+  // Before that, no event of a run is kept for the follower.
   await aRunUntil("a run is told of", () => following.out().includes("metadata"));
   end(following);
   await aRunUntil("it ends", () => following.child.exitCode !== null);
   expect(await following.ended).toMatchObject({ code: 0, told: "" });
 });
 
-test("a server that does not answer, a missing id and a wrong key are told in a sentence", async () => {
+test("a server that does not answer, a missing id and a wrong key cause one sentence each", async () => {
   const nobody = await threadloom("runs", "list", "--url", "http://127.0.0.1:1");
   expect([nobody.code, nobody.told]).toEqual([
     1,
@@ -176,7 +176,7 @@ test("a server that does not answer, a missing id and a wrong key are told in a 
   }
 });
 
-test("a table fits into the terminal's width, and what callers wrote steers no terminal", () => {
+test("a table fits the terminal's width, and text of callers can't control the terminal", () => {
   const text = tableText(["ID", "ERROR"], [["1", `\u001b[31m${"x".repeat(100)}`]], 30);
   expect(text.split("\n").every((line) => line.length <= 30)).toBe(true);
   expect(text).toContain("?[31mxxx");

@@ -4,10 +4,10 @@ import { operations, violationsOf, type Operation } from "./contract.ts";
 import { DIFFERENCES, NOT_YET, type Difference } from "./differences.ts";
 import { MISSING, type Wire, type WireAnswer } from "./wire.ts";
 
-/** What provokes an answer, by its status in the contract. It prepares what it needs. */
+/** Requests that cause an answer, by its status in the contract. Each one prepares its own data. */
 export type Cases = Record<string, Record<string, () => Promise<WireAnswer>>>;
 
-/** Where the operations of a path stand in docs/compatibility.md. */
+/** The section of docs/compatibility.md with the operations of a path. */
 const tableOf = (path: string): string => {
   if (/^\/(mcp|a2a)\//.test(path)) return "MCP and A2A";
   if (/\/crons/.test(path)) return "Crons";
@@ -18,7 +18,7 @@ const tableOf = (path: string): string => {
 
 const isSuccess = (status: string): boolean => status.startsWith("2");
 
-/** Each as the contract has it, of the successes the first: a cell of its own for `202` would say nothing more. */
+/** Each status of the contract, but only the first success: a cell of its own for `202` would add nothing. */
 const statusesOf = ({ described }: Operation): string[] => {
   const statuses = Object.keys(described.responses).sort();
   return statuses.filter((status, index) => !isSuccess(status) || index === 0);
@@ -31,14 +31,14 @@ const differenceOf = (operation: Operation, status: string): Difference | undefi
 
 const LINE = /^(|:.*|event: \S+|id: \S+|data: .+)$/;
 
-/** Server-sent events that every decoder takes: one line of strict JSON each. */
+/** Server-sent events that every decoder accepts: one line of strict JSON each. */
 const expectEvents = (text: string): void => {
   const lines = text.split("\n");
   expect(lines.filter((line) => !LINE.test(line))).toEqual([]);
   for (const line of lines) if (line.startsWith("data: ")) JSON.parse(line.slice("data: ".length));
 };
 
-/** The answer is what the contract says, apart from the difference that is named; that is there. */
+/** The answer matches the contract except for the named difference, which must exist. */
 const expectAsInContract = (
   operation: Operation,
   status: string,
@@ -60,7 +60,7 @@ const expectAsInContract = (
   expect(violations).toEqual(difference?.violations ?? []);
 };
 
-/** What is not there yet answers as any path that nobody serves. */
+/** An operation that is not implemented answers like any unknown path. */
 const expectNoRoute = async ({ method, path }: Operation, send: Wire["send"]): Promise<void> => {
   const answer = await send(`${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, MISSING)}`);
   expect([answer.status, answer.body]).toEqual([
@@ -70,8 +70,8 @@ const expectNoRoute = async ({ method, path }: Operation, send: Wire["send"]): P
 };
 
 /**
- * A test for each status that the contract documents for the operations of a table. Each needs its case, also those
- * that are not there yet: these wait for the day on which they are.
+ * One test for each status that the contract documents for the operations of a table. Each needs its case, also those that are not
+ * implemented yet.
  */
 export const testOperations = (name: string, { send }: Wire, cases: Cases): void => {
   const mine = operations.filter(({ path }) => tableOf(path) === name);

@@ -17,7 +17,7 @@ const resolve = (schema: Schema, document: OpenApi): Schema =>
     ? schema
     : resolve(document.components.schemas[schema.$ref.split("/").at(-1) ?? ""] ?? {}, document);
 
-/** A schema with its alternatives, and of lists that of their elements. */
+/** A schema with its alternatives, and the elements of lists. */
 const branches = (schema: Schema, document: OpenApi): Schema[] => {
   const resolved = resolve(schema, document);
   const below = [...(resolved.anyOf ?? []), ...(resolved.oneOf ?? []), ...(resolved.allOf ?? [])];
@@ -32,12 +32,12 @@ const fieldsOf = (content: Content | undefined, document: OpenApi): string[] => 
 ];
 const requiredOf = (content: Content | undefined, document: OpenApi): string[] => {
   const { oneOf, anyOf } = resolve(jsonOf(content), document);
-  // Of alternatives no one field is required.
+  // In alternatives no single field is required.
   if (oneOf !== undefined || anyOf !== undefined) return [];
   return branches(jsonOf(content), document).flatMap(({ required }) => required ?? []);
 };
 
-/** Not those of the path: their names are nobody's business. Headers have no case. */
+/** Path parameters are left out: their names don't matter. Headers have no case. */
 const parametersOf = ({ parameters }: Described, isRequired?: true): string[] =>
   (parameters ?? [])
     .filter(
@@ -49,16 +49,16 @@ const successOf = ({ responses }: Described): Content | undefined => responses["
 const missing = (expected: readonly string[], actual: readonly string[]): string[] =>
   [...new Set(expected)].filter((item) => !actual.includes(item));
 
-/** A path without the names of its parameters, and without a slash at its end. */
+/** A path without the names of its parameters, and without a trailing slash. */
 const shapeOf = (path: string): string => path.replace(/\{[^}]+\}/g, "{}").replace(/(.)\/$/, "$1");
 
-/** Of an answer that the contract leaves open nothing can differ. */
+/** An answer that the contract leaves open can't differ. */
 const answerFields = (theirs: Described, ours: Described, document: OpenApi): [string[], string[]] => {
   const expected = fieldsOf(successOf(theirs), contract);
   return [expected, expected.length === 0 ? [] : fieldsOf(successOf(ours), document)];
 };
 
-/** The schemas that a body's field has in the alternatives of the body. */
+/** The schemas of a body's field in the alternatives of the body. */
 const schemasOf = (content: Content | undefined, field: string, document: OpenApi): Schema[] =>
   branches(jsonOf(content), document).flatMap(({ properties }) => properties?.[field] ?? []);
 
@@ -68,7 +68,7 @@ export const bodyFieldsOf = ({ requestBody }: Described, document: OpenApi): Rec
     fieldsOf(requestBody, document).map((field) => [field, schemasOf(requestBody, field, document)]),
   );
 
-/** Values that the contract allows for a field which both have, and that are refused here. */
+/** Values that the contract allows for a common field, and that this server refuses. */
 const refusedValues = (theirs: Described, ours: Described, document: OpenApi): string[] => {
   const shared = fieldsOf(ours.requestBody, document);
   return fieldsOf(theirs.requestBody, contract)
@@ -102,7 +102,7 @@ const differencesOfOperation = (theirs: Described, ours: Described, document: Op
     .concat(refusedValues(theirs, ours, document));
 };
 
-/** `POST /threads: with body field x`: what the document has beyond the contract, and without: what it lacks. */
+/** `POST /threads: with body field x`: an addition of the document to the contract; `without` marks a missing part. */
 export const differencesFromContract = (document: OpenApi): string[] => {
   const ours = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]) => ({ path, method, described })),

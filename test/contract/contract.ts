@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 
-/** A JSON schema, as far as comparing needs it. */
+/** A JSON schema, with the parts needed for the comparison. */
 export interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -57,7 +57,7 @@ ajv.addSchema(contract, ID);
 const pointer = (...parts: string[]): string =>
   parts.map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"))).join("/");
 
-/** @param document that the schema's references point into */
+/** @param document the target of the schema's references */
 export const isValid = (schema: Schema, value: unknown, { components }: OpenApi): boolean =>
   ajv.validate({ ...schema, components }, value);
 
@@ -73,10 +73,7 @@ const violationsAt = (place: string, value: unknown): string[] => {
   return validate(value) ? [] : [...new Set((validate.errors ?? []).map(inWords))].sort();
 };
 
-/**
- * What in a body violates the schema that the contract has for it.
- * @param answer of a JSON type: parsed; of another one: the text
- */
+/** The parts of a body that violate the contract's schema. @param answer of a JSON type: parsed; of another one: the text */
 export const violationsOf = (
   { path, method, described }: Operation,
   status: string,

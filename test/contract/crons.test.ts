@@ -12,7 +12,7 @@ afterAll(() => server.close());
 const wire = wireOf(() => server.url);
 const { send } = wire;
 
-/** Once a year, and never again after 2040. */
+/** Once a year, and never after 2040. */
 const YEARLY = {
   assistant_id: "two-step",
   schedule: "0 0 1 1 *",

@@ -1,9 +1,9 @@
 /**
- * Where this server's description of itself (`/openapi.json`) differs from the contract, and why. Each pattern matches
- * lines of `differencesFromContract`; one that matches nothing any more fails its test.
+ * Where this server's description of itself (`/openapi.json`) differs from the contract, and why. Each pattern matches lines of
+ * `differencesFromContract`; one without a match fails its test.
  */
 export interface DescriptionDifference {
-  /** What differs, in the words of docs/compatibility.md. */
+  /** The difference, in the words of docs/compatibility.md. */
   what: string;
   lines: RegExp;
   because: string;

@@ -8,7 +8,7 @@ import { operations, type OpenApi } from "./contract.ts";
 import { DESCRIPTION_DIFFERENCES } from "./description-differences.ts";
 import { NOT_YET } from "./differences.ts";
 
-/** What this server says of itself against the published contract. */
+/** This server's description of itself against the published contract. */
 
 const TABLE = "Description of the API (`/openapi.json`)";
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** What is not there yet is not described either. */
+/** An operation that is not implemented is not described either. */
 const notYet = operations
   .filter(({ path }) => NOT_YET.some(({ pattern }) => pattern.test(path)))
   .map(({ name }) => `${name}: is not there`);

@@ -1,20 +1,20 @@
 /**
- * Where an answer of this server differs from the contract, and why. docs/compatibility.md shows the reasons. A
- * difference that is no longer there fails its test: whoever mends one takes it off this list.
+ * Where an answer of this server differs from the contract, and why. docs/compatibility.md shows the reasons. A difference that no longer
+ * exists fails its test and has to be removed here.
  */
 export interface Difference {
   operations: string[];
-  /** As the contract has it. */
+  /** In the contract's form. */
   status: string;
-  /** The status that comes instead. */
+  /** The status of the actual answer. */
   answers?: string;
-  /** What of the contract's schema the answer violates. */
+  /** The parts of the contract's schema that the answer violates. */
   violations?: string[];
-  /** What the reader of docs/compatibility.md is told. */
+  /** The reason in docs/compatibility.md. */
   because: string;
 }
 
-/** Of a state: `null` is what the hosted server answers, too; Python's RemoteGraph wants these keys to be there. */
+/** For states: the hosted server answers `null`, too, and Python's RemoteGraph needs these keys. */
 const NULLS_OF_STATES =
   "what a state has not got is `null`, not left out: `checkpoint_map`, `parent_checkpoint`, and of tasks `error`, `checkpoint`, `state`; the clients' types say so";
 const NULL_VALUES = "`values` of a thread that has not run is `null`; the clients' types say so";
@@ -138,7 +138,7 @@ export const DIFFERENCES: Difference[] = [
   },
 ];
 
-/** Paths that this server has not got yet. */
+/** Paths that this server does not implement yet. */
 export const NOT_YET: { pattern: RegExp; because: string }[] = [
   { pattern: /^\/mcp\//, because: "MCP is not served yet" },
   { pattern: /^\/a2a\//, because: "A2A is not served yet" },

@@ -19,7 +19,7 @@ const theFinished = async (): Promise<string> => {
   return `/threads/${threadId}/runs/${runId}`;
 };
 
-/** Where a query is sent, with what must be in it besides, and the body. */
+/** The request for a query, with its other required parameters, and the body. */
 const REQUESTS: Record<string, { path?: () => Promise<string>; body?: object }> = {
   "DELETE /assistants/{assistant_id}": { path: async () => `/assistants/${await wire.anAssistant()}` },
   "GET /assistants/{assistant_id}/graph": { path: async () => "/assistants/research/graph" },
@@ -55,7 +55,7 @@ const REQUESTS: Record<string, { path?: () => Promise<string>; body?: object }> 
   "GET /ok": {},
 };
 
-test("no operation with a query is forgotten, but for streams without an end", () => {
+test("no operation with a query is forgotten, except endless streams", () => {
   const withQuery = operations.filter(({ described: { parameters = [] } }) =>
     parameters.some((parameter) => parameter.in === "query"),
   );
@@ -63,7 +63,7 @@ test("no operation with a query is forgotten, but for streams without an end", (
   expect(left).toEqual(["GET /threads/{thread_id}/stream"]);
 });
 
-/** For the contract any number or text will do; these must name something. */
+/** The contract accepts any number or text here, but these values must name a record. */
 const NAMES: Record<string, unknown[]> = { version: [1], before: [MISSING] };
 
 for (const operation of operations) {

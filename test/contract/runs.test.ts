@@ -5,7 +5,7 @@ import { MISSING, SHORT, wireOf, type WireAnswer } from "./wire.ts";
 
 let server: TestServer;
 beforeAll(async () => {
-  // Those that are left running until the end, and room beside them.
+  // Room for the runs that run until the end, and for others.
   server = await startTestServer({ jobsPerWorker: 30 });
 });
 afterAll(async () => {
@@ -16,7 +16,7 @@ afterAll(async () => {
 const wire = wireOf(() => server.url);
 const { send } = wire;
 
-/** A run of a thread. Its path is complete with what `of` puts behind it. */
+/** A run of a thread; `of` appends the rest of its path. */
 const pathOf = ({ threadId, runId }: { threadId: string; runId: string }): string =>
   `/threads/${threadId}/runs/${runId}`;
 const theFinished = async (): Promise<string> => pathOf(await wire.aFinishedRun());
@@ -34,7 +34,7 @@ const creation = (path: string) => ({
   },
   422: async () => send(`POST /threads/${await wire.aThread()}${path}`, { ...SHORT, after_seconds: "soon" }),
 });
-/** A run on the thread that the body names, while another one is going. */
+/** A run on the thread that the body names, while another one is running. */
 const onABusyThread = async () => {
   const threadId = await wire.aThread();
   await wire.aLongRun(threadId);

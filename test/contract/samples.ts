@@ -1,6 +1,6 @@
 import type { OpenApi, Schema } from "./contract.ts";
 
-/** Values that a schema of the contract allows: of a choice all, of a range its ends, of an open type one. */
+/** Values that a schema of the contract allows: all choices, both ends of a range, and one for an open type. */
 
 interface FullSchema extends Schema {
   enum?: unknown[];
@@ -37,7 +37,7 @@ const samplesOfType = (type: string, schema: FullSchema, document: OpenApi): unk
   }
 };
 
-/** An object of what it must have, and with each of its fields besides, by all values of that field. */
+/** An object with its required fields, and one for each value of each other field. */
 const objectsOf = ({ properties = {}, required = [] }: FullSchema, document: OpenApi): unknown[] => {
   const least = Object.fromEntries(
     required.map((name) => [name, samplesOf(properties[name] ?? {}, document)[0]]),

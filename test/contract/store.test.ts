@@ -38,7 +38,7 @@ testOperations("Store", wire, {
       await anItem();
       return send("POST /store/items/search", {
         namespace_prefix: ["users"],
-        // Nothing is found by values that are encrypted.
+        // Encrypted values can't be searched.
         ...(IS_ENCRYPTED ? {} : { filter: { colour: "blue" } }),
       });
     },

@@ -22,7 +22,7 @@ const wire = wireOf(() => server.url);
 const YEARLY = { assistant_id: "two-step", schedule: "0 0 1 1 *" };
 const aCron = async (): Promise<string> => (await wire.must("POST /runs/crons", YEARLY))["cron_id"]!;
 
-/** Where a body is sent, and what must be in it besides. Streams of runs take what their siblings take. */
+/** The path for a body, and its other required fields. Streams of runs accept the same as the other paths. */
 const REQUESTS: Record<string, { path?: () => Promise<string>; body?: object }> = {
   "POST /assistants": { body: { graph_id: "agent" } },
   "POST /assistants/search": {},
@@ -54,7 +54,7 @@ const REQUESTS: Record<string, { path?: () => Promise<string>; body?: object }> 
   "POST /store/namespaces": {},
 };
 
-/** They take what a sibling takes, or what is no JSON record: MCP, A2A, commands (test/protocols/streaming). */
+/** Paths with the same body as another one, or without a JSON record: MCP, A2A, commands (test/protocols/streaming). */
 const ELSEWHERE = /\/(latest|cancel|batch|checkpoint|stream|wait|events|commands|mcp\/|a2a\/.*)$/;
 
 test("no operation with a body is forgotten", () => {
@@ -63,7 +63,7 @@ test("no operation with a body is forgotten", () => {
   expect(left.map(({ name }) => name)).toEqual([]);
 });
 
-/** For the contract any text will do; these must name something. */
+/** The contract accepts any text here, but these values must name a record. */
 const NAMES: Record<string, unknown[]> = {
   "POST /assistants: assistant_id": [newId()],
   assistant_id: ["two-step"],

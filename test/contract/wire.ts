@@ -1,4 +1,4 @@
-/** An answer as it came, its body parsed if it says that it is JSON. */
+/** A raw answer, with its body parsed if the type is JSON. */
 export interface WireAnswer {
   status: number;
   contentType: string;
@@ -7,10 +7,10 @@ export interface WireAnswer {
   text: string;
 }
 
-/** Ids and records are not typed here: what they must be is what the contract tests look at. */
+/** Ids and records have no types here, because the contract tests check their shape. */
 type Json = Record<string, string> & { [index: number]: Json };
 
-/** The bare wire of a server, and the few things that most operations need first. */
+/** Raw requests to a server, and the records that most operations need first. */
 export const wireOf = (url: () => string) => {
   const send = async (operation: string, body?: unknown): Promise<WireAnswer> => {
     const [method, path] = operation.split(" ");
@@ -31,7 +31,7 @@ export const wireOf = (url: () => string) => {
       body: isJson ? JSON.parse(text) : text,
     };
   };
-  /** Of a stream that does not end: its status and type; then the reader leaves. */
+  /** For an endless stream: its status and type; then the reader disconnects. */
   const head = async (operation: string, body?: unknown): Promise<WireAnswer> => {
     const [method, path] = operation.split(" ");
     const leave = new AbortController();
@@ -67,7 +67,7 @@ export const wireOf = (url: () => string) => {
       (await must("POST /assistants", { graph_id: "agent", ...fields }))["assistant_id"]!,
     aThread: async (fields: object = {}): Promise<string> =>
       (await must("POST /threads", fields))["thread_id"]!,
-    /** A thread on which a run has ended, so that it has a state. */
+    /** A thread with an ended run, so it has a state. */
     aThreadWithState: async (assistant = "two-step"): Promise<string> => {
       const threadId = await wire.aThread();
       await must(`POST /threads/${threadId}/runs/wait`, {
@@ -76,7 +76,7 @@ export const wireOf = (url: () => string) => {
       });
       return threadId;
     },
-    /** A run that goes on until somebody cancels it. */
+    /** A run that continues until it is cancelled. */
     aLongRun: async (threadId: string): Promise<string> =>
       (await must(`POST /threads/${threadId}/runs`, LONG))["run_id"]!,
     /** A run that has ended. */
@@ -84,7 +84,7 @@ export const wireOf = (url: () => string) => {
       const threadId = await wire.aThreadWithState();
       return { threadId, runId: (await must(`GET /threads/${threadId}/runs`))[0]!["run_id"]! };
     },
-    /** What is left going when a file ends. */
+    /** Cancels the runs that are left when a file ends. */
     cancelAll: () => send("POST /runs/cancel", { status: "all" }),
   };
   return wire;
@@ -94,5 +94,5 @@ export type Wire = ReturnType<typeof wireOf>;
 
 export const LONG = { assistant_id: "sleep", input: { messages: [], milliseconds: 600_000 } };
 export const SHORT = { assistant_id: "two-step", input: { messages: [{ role: "user", content: "hello" }] } };
-/** An id of the right form that nothing has. */
+/** A valid id of no record. */
 export const MISSING = "00000000-0000-7000-8000-000000000000";

@@ -11,7 +11,7 @@ import { readSteps } from "../readme/document.ts";
 const path = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
 const linesOf = (name: string): string[] => readFileSync(path(name), "utf8").split("\n");
 
-test("what the Dockerfile copies and starts exists, and .dockerignore lets it in", () => {
+test("the files that the Dockerfile copies and starts exist, and .dockerignore includes them", () => {
   const copied = linesOf("Dockerfile")
     .filter((line) => line.startsWith("COPY ") && !line.includes("--from="))
     .flatMap((line) => line.split(" ").slice(1, -1));
@@ -26,7 +26,7 @@ test("what the Dockerfile copies and starts exists, and .dockerignore lets it in
   expect(copied.filter((name) => !ignored.some((line) => `!${name}/`.startsWith(`${line}/`)))).toEqual([]);
 });
 
-test("the TypeScript loader keeps nothing where nothing can be written, and loads all the same", async () => {
+test("the TypeScript loader writes no cache on a read-only system, and works nevertheless", async () => {
   const script = `await import(${JSON.stringify(path("src/platform/lib/typescript-loader.js"))});
     const { newId } = await import(${JSON.stringify(path("src/platform/lib/ids.ts"))});
     console.log(typeof newId(), process.env.TSX_DISABLE_CACHE);`;
@@ -40,7 +40,7 @@ test("the TypeScript loader keeps nothing where nothing can be written, and load
   expect(await printedWith(tmpdir())).toBe("string undefined");
 });
 
-test("no secret of docker-compose.yml has a default, and its server has no more rights than it needs", () => {
+test("no secret of docker-compose.yml has a default, and its server has only the necessary rights", () => {
   const compose = linesOf("docker-compose.yml");
   const secrets = compose.filter((line) => /^ +(POSTGRES_PASSWORD|DATABASE_PASSWORD|API_KEYS):/.test(line));
   expect(secrets).toHaveLength(3);
@@ -54,7 +54,7 @@ test("no secret of docker-compose.yml has a default, and its server has no more 
   ).toHaveLength(1);
 });
 
-test("docker-compose.yml hands every secret of the server on that its .env may have", () => {
+test("docker-compose.yml passes every secret of the server that .env may contain", () => {
   const lines = linesOf("docker-compose.yml");
   const server = lines.slice(lines.indexOf("  threadloom:"));
   const secrets = Object.values<Option<unknown>>(OPTIONS)
@@ -67,7 +67,7 @@ test("docker-compose.yml hands every secret of the server on that its .env may h
   expect(secrets.filter((names) => !names.some(isNamed))).toEqual([]);
 });
 
-test("the role that docker/make-role.sh makes is the one that docs/database-role.md asks for", async () => {
+test("docker/make-role.sh creates the role that docs/database-role.md describes", async () => {
   const script = linesOf("docker/make-role.sh").join("\n");
   const page = linesOf("docs/database-role.md").join("\n");
   const [block] = readSteps(page, "## One role, which owns one schema", "sql");

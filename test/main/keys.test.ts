@@ -47,7 +47,7 @@ const keys = async (argv: string[], environment: Record<string, string>): Promis
 };
 const here = (...argv: string[]) => keys(argv, { DATABASE_URL: server.connectionString });
 
-test("a key is made, listed and revoked while a server runs, which knows it at once", async () => {
+test("a key is created, listed and revoked while a server runs, which knows it at once", async () => {
   const made = await here("create", "--name", "ci", "--scopes", "read,run", "--expires", "30d", "--json");
   expect(made.code).toBe(0);
   const { key, id, ...told } = JSON.parse(made.out) as { key: string; id: string; expires_at: string };
@@ -109,7 +109,7 @@ test.each<[string[], number, string]>([
   [["lst"], 2, "Did you mean list?"],
   [["list", "--database-url", "mysql://x"], 2, "--database-url must be a URL like postgresql://"],
   [["list", "--database-url", "postgresql://me:hunter2@127.0.0.1:1/x"], 1, "127.0.0.1:1/x can't be used"],
-])("%j exits with %i and says why", async (argv, code, sentence) => {
+])("%j exits with %i and the reason", async (argv, code, sentence) => {
   const ended = await within(argv);
   expect([ended.code, ended.out]).toEqual([code, ""]);
   expect(ended.told).toMatch(/^threadloom keys: /);
@@ -117,14 +117,14 @@ test.each<[string[], number, string]>([
   expect(ended.told).not.toMatch(/\n\s+at |hunter2/);
 });
 
-test("help is an answer, with examples", async () => {
+test("help exits with 0, and shows examples", async () => {
   const [all, one] = [await within(["--help"]), await within(["create", "--help"])];
   expect([all.code, one.code, all.told + one.told]).toEqual([0, 0, ""]);
   expect(all.out).toContain("$ threadloom keys create --name ci --scopes read,run --expires 30d");
   expect(one.out).toContain("--expires <when>");
 });
 
-test("revoked keys can be forgotten, and only those", async () => {
+test("only revoked keys can be removed", async () => {
   await within(["create", "--name", "still used", "--scopes", "read"]);
   const refused = await within(["forget", "--yes"]);
   expect([refused.code, refused.told]).toEqual([
@@ -137,16 +137,16 @@ test("revoked keys can be forgotten, and only those", async () => {
   expect((await within(["list", "--all"])).out).toBe("There are no keys.\n");
 });
 
-test("on the embedded PostgreSQL it starts that if no server runs, and stops it again", async () => {
+test("the command starts the embedded PostgreSQL if no server runs, and stops it again", async () => {
   const flags = ["--data", folder.dataFolder];
   const made = await keys(["create", "--name", "first", "--scopes", "admin", ...flags], {});
   expect(made.code).toBe(0);
-  // A script reads the key alone.
+  // A script reads only the key.
   expect(isKeyText(made.out.trim())).toBe(true);
   expect(await findPostmaster(await findPlace(folder.dataFolder))).toBeUndefined();
 });
 
-test("when a key expires is said as a duration or a time", () => {
+test("a key's expiry is given as a duration or a time", () => {
   const now = new Date("2027-01-01T00:00:00Z");
   const day = 86_400;
   expect([parseExpiry("90m"), parseExpiry("12h"), parseExpiry("30d"), parseExpiry("never")]).toEqual([

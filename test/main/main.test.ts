@@ -33,7 +33,7 @@ afterEach(async () => {
   await folder.remove();
 });
 
-/** A device that takes nothing. */
+/** A device that accepts no output. */
 const FULL = "/dev/full";
 
 const start = (argv: string[], environment: Record<string, string> = {}): ServerProcess => {
@@ -61,7 +61,7 @@ const run = async (server: ServerProcess, act: string): Promise<unknown> => {
   return response.json();
 };
 
-describe("what needs no server", () => {
+describe("a command that needs no server", () => {
   test("--help prints the options, --version the version", async () => {
     const help = start(["--help"]);
     expect(await help.exit()).toBe(0);
@@ -79,21 +79,21 @@ describe("what needs no server", () => {
       { DATABASE_URL: "postgres://me:hunter2@127.0.0.1:1/x", DATABASE_WAIT_SECONDS: "0" },
       "The database at 127.0.0.1:1/x",
     ],
-  ])("%j %j ends with exit code 1 and a sentence instead of a stack", async (argv, environment, sentence) => {
+  ])("%j %j ends with exit code 1 and a message without a stack", async (argv, environment, sentence) => {
     const server = start(argv, environment as Record<string, string>);
     expect(await server.exit()).toBe(1);
     expect(server.output()).toContain(`threadloom: ${sentence}`);
     expect(server.output()).not.toMatch(/\n\s+at |hunter2/);
   });
 
-  test("beyond loopback a server without any key is refused, once it knows that there is none", async () => {
+  test("beyond loopback a server without any key is refused, after it has checked the table", async () => {
     const server = await aServer({ HOST: "0.0.0.0" });
     expect(await server.exit()).toBe(1);
     expect(server.output()).toContain("threadloom: Refusing to listen on 0.0.0.0 without API keys");
     expect(server.output()).not.toMatch(/\n\s+at /);
   });
 
-  test("a port in use is named with the flag to change it, and nothing is left running", async () => {
+  test("a used port is named with the flag to change it, and nothing keeps running", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     try {
@@ -110,14 +110,14 @@ describe("what needs no server", () => {
   });
 });
 
-describe("the end", () => {
+describe("the end of a server", () => {
   // SIGTERM: test/smoke/processes.test.ts.
   test.each(["SIGINT", "SIGHUP"] as const)(
-    "%s closes everything, the embedded database too",
+    "%s closes everything, including the embedded database",
     async (signal) => {
       const data = folder.dataFolder;
       const server = start(["--config", config, "--port", "0", "--data", data]);
-      // The file that langgraph.json names is loaded before the graphs, and LangChain delivers in time.
+      // The file named by langgraph.json is loaded before the graphs, and LangChain sends its traces in time.
       expect(await run(server, "look")).toMatchObject({ greeting: "from the file", background: "false" });
       const place = await findPlace(data);
       expect(await findPostmaster(place)).toBeDefined();
@@ -128,7 +128,7 @@ describe("the end", () => {
     },
   );
 
-  /** A server on an embedded database, and where that is. */
+  /** A server on an embedded database, and the database's folder. */
   const onEmbedded = async (environment: Record<string, string> = {}) => {
     const data = folder.dataFolder;
     const server = start(["--config", config, "--port", "0", "--data", data], environment);
@@ -138,7 +138,7 @@ describe("the end", () => {
     return { server, place };
   };
 
-  test("a graph that exits is told in the log, and leaves no database behind", async () => {
+  test("a graph that exits is logged, and leaves no running database", async () => {
     const { server, place } = await onEmbedded();
     await run(server, "exit").catch(() => undefined);
     expect(await server.exit()).toBe(3);
@@ -146,14 +146,14 @@ describe("the end", () => {
     await eventually("the database is stopped", async () => (await findPostmaster(place)) === undefined);
   });
 
-  test("a second Ctrl-C is told in the log, and leaves no database behind", async () => {
+  test("a second Ctrl-C is logged, and leaves no running database", async () => {
     const { server, place } = await onEmbedded({ BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "600" });
     void run(server, "wait").catch(() => undefined);
     await eventually("a run is in progress", async () => {
       const metrics = await (await fetch(`${await server.address()}/metrics?format=json`)).json();
       return (metrics as { workers: { active: number } }).workers.active === 1;
     });
-    // One that comes at once is the same wish: npm passes Ctrl-C on.
+    // A signal that follows at once counts as the same one: npm passes Ctrl-C on.
     await eventually("it has ended", () => !server.child.kill("SIGINT") || server.child.exitCode !== null);
     expect(await server.exit()).toBe(130);
     expect(server.output()).toContain("the process exits although not everything is closed");
@@ -161,7 +161,7 @@ describe("the end", () => {
   });
 
   test.runIf(existsSync(FULL))(
-    "does not depend on what takes the log: a terminal that is gone, a disk that is full",
+    "does not depend on the log's reader: a closed terminal, a full disk",
     async () => {
       const database = await freshDatabase();
       databases.push(database);
@@ -169,7 +169,7 @@ describe("the end", () => {
       const full = openSync(FULL, "w");
       const child = spawn(
         process.execPath,
-        // From its source, as in this repository: others start what is compiled of it.
+        // From source, as in this repository: users start the compiled package.
         ["bin/threadloom.js", "start", "--config", config, "--port", `${port}`],
         {
           cwd: fileURLToPath(new URL("../../", import.meta.url)),
@@ -198,8 +198,8 @@ describe("the end", () => {
     },
   );
 
-  test("a rejection that a graph forgot is logged, and the server goes on; an exception that it let through closes it", async () => {
-    // What is set already stays, though the file has it, too.
+  test("a graph's unhandled rejection is logged, and the server continues; an uncaught exception closes the server", async () => {
+    // An existing variable wins over the file.
     const server = await aServer({ GREETING: "from the shell" });
     await run(server, "reject");
     expect(await run(server, "look")).toMatchObject({ greeting: "from the shell" });

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { eventually } from "../helpers/conditions.ts";
 import { aProject, logOf } from "../helpers/project.ts";
 
-/** Loading it says by a file that it has begun, and never ends. */
+/** The module creates a file when its loading begins, and never ends. */
 const NEVER = `import { writeFileSync } from "node:fs";
 writeFileSync(new URL("begun", import.meta.url), "");
 setInterval(() => undefined, 60_000);
@@ -11,7 +11,7 @@ await new Promise(() => undefined);
 export const graph = undefined;
 `;
 
-test("a start whose graph never finishes loading ends by SIGTERM at once, and names no runs", async () => {
+test("SIGTERM ends a start at once whose graph never finishes loading, and names no runs", async () => {
   const project = await aProject({
     "langgraph.json": { graphs: { endless: "./endless.mjs:graph" } },
     "endless.mjs": NEVER,
@@ -26,7 +26,7 @@ test("a start whose graph never finishes loading ends by SIGTERM at once, and na
   expect(server.output()).not.toMatch(/elsewhere|not everything is closed|took too long/);
 });
 
-test("a process that exits without runs in hand says nothing of runs", async () => {
+test("a process that exits without runs logs nothing about runs", async () => {
   const project = await aProject({
     "langgraph.json": { graphs: { leaving: "./leaving.mjs:graph" } },
     "leaving.mjs": "process.exit(3);",

@@ -13,7 +13,7 @@ import {
 } from "../package/installed-project.ts";
 import { newProjects } from "../package/new-projects.ts";
 
-/** The package as it would be published, in projects that have it; without a registry. More in `npm run test:package`. */
+/** The package as published, installed in projects without a registry. More in `npm run test:package`. */
 
 let packed: Awaited<ReturnType<typeof packPackage>>;
 const projects: InstalledProject[] = [];
@@ -40,7 +40,7 @@ test.each([
   ["JavaScript, of type commonjs", { type: "commonjs" }, "agent.js", "commonjs"],
   ["TypeScript, of no type", {}, "agent.ts", "module"],
 ] as const)(
-  "a project (%s) serves its graph, whose own classes come back from storage after a kill -9",
+  "a project (%s) serves its graph, whose own classes are restored from storage after a kill -9",
   async (_, packageJson, file, kind) => {
     const project = await aProject(packageJson, {
       "langgraph.json": { graphs: { agent: `./${file}:graph` } },
@@ -48,7 +48,7 @@ test.each([
     });
     const database = await freshDatabase();
     try {
-      // Read from source of one kind: each reading takes seconds of CPU.
+      // Read from source of only one kind, because each reading takes seconds of CPU.
       const SOURCE_SCHEMAS = `${kind === "module" && file === "agent.ts"}`;
       await useAgent(() => startIn(project, { DATABASE_URL: database.connectionString, SOURCE_SCHEMAS }));
     } finally {
@@ -57,11 +57,11 @@ test.each([
   },
 );
 
-test("what asks for the key in the reference page of the API is a script there, and no module", async () => {
+test("the code that asks for the key in the reference page of the API is a script, and not a module", async () => {
   const project = await aProject({}, {});
   const text = await readFile(project.path("node_modules/threadloom/dist/http/docs-key.js"), "utf8");
   expect(text).toContain("docsSignIn");
-  // Only read: what exports something is no script, and the page would load none of it.
+  // Parsed only: a file with exports is no script, and the page would not load it.
   expect(() => new Script(text)).not.toThrow();
 });
 
@@ -172,5 +172,5 @@ test("a project in TypeScript has its server, its tests and its types", async ()
   expect(version).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-// All templates, in both languages: `npm run test:package`.
+// `npm run test:package` tests all templates in both languages.
 newProjects(["agent"], ["typescript"], aProject);

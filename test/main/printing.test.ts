@@ -3,7 +3,7 @@ import { apiOf } from "../helpers/api.ts";
 import { PATIENTLY } from "../helpers/conditions.ts";
 import { aProject, fixture, logOf } from "../helpers/project.ts";
 
-test("what a graph prints is a field of the server's log: it forges no line, is bounded, and a warning of Node's is no error", async () => {
+test("a graph's output is a bounded field of the server's log, which can't forge lines, and a warning of Node is no error", async () => {
   const project = await aProject({
     "langgraph.json": { graphs: { printing: `${fixture("printing.ts")}:graph` } },
   });
@@ -34,7 +34,7 @@ test("what a graph prints is a field of the server's log: it forges no line, is 
   for (const line of printed) expect(JSON.stringify(line).length).toBeLessThan(20_000);
 });
 
-test("dev shows what a graph prints as it was printed", async () => {
+test("dev shows a graph's output unchanged", async () => {
   const project = await aProject({
     "langgraph.json": { graphs: { printing: `${fixture("printing.ts")}:graph` } },
   });

@@ -8,14 +8,14 @@ const graphs = { process: `${fixture("process.ts")}:graph` };
 describe("langgraph.json", () => {
   const auth = { path: "./auth.ts:auth" };
 
-  test("a start whose handlers of auth can't be loaded is refused, for it would be open to everybody", async () => {
+  test("a start whose auth handlers can't be loaded is refused, because the server would be open", async () => {
     const project = await aProject({ "langgraph.json": { graphs, auth } });
     const output = await project.refusal();
     expect(output).toMatch(/^threadloom: auth\.path: the file \/.*auth\.ts does not exist\./);
     expect(output).not.toMatch(/migrating|\n\s+at /);
   });
 
-  test("a flag lets it start, and the log says what is ignored: auth, other keys, variables, each once", async () => {
+  test("a flag lets it start, and the log names each ignored part once: auth, other keys, variables", async () => {
     const project = await aProject({
       "langgraph.json": {
         graphs,
@@ -47,7 +47,7 @@ describe("the JSON log of a start", () => {
   test.each([
     ["open to whoever can connect", {}, "open", 1],
     ["closed by keys", { API_KEYS: key }, "API keys", 0],
-  ])("says that it is %s", async (_what, environment, access, warnings) => {
+  ])("reports that it is %s", async (_what, environment, access, warnings) => {
     const project = await aProject({ "langgraph.json": { graphs } });
     const server = await project.start([], environment);
     await server.address();
@@ -59,7 +59,7 @@ describe("the JSON log of a start", () => {
 });
 
 describe("LANGGRAPH_CONFIG", () => {
-  test("as JSON is the config of the graph's own assistant, which gets a new version if it was changed", async () => {
+  test("as JSON is the config of the graph's system assistant, which gets a new version if it changed", async () => {
     const project = await aProject({ "langgraph.json": { graphs } });
     const database = await freshDatabase();
     onTestFinished(() => database.drop());

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { apiOf } from "../helpers/api.ts";
 import { aProject, fixture, logOf } from "../helpers/project.ts";
 
-test("what a graph writes with the SDK's getLogger is in the log, with the run and the node, bounded", async () => {
+test("output of the SDK's getLogger is in the log, with the run and the node, bounded", async () => {
   const project = await aProject({
     "langgraph.json": { graphs: { logging: `${fixture("logging.ts")}:graph` } },
   });

@@ -20,25 +20,22 @@ const GRAPH = `
 test.each([
   ["an ES module", { type: "module" }],
   ["CommonJS", {}],
-])(
-  "paths of the tsconfig.json next to langgraph.json lead to the modules, in %s",
-  async (_kind, packageJson) => {
-    const project = await aProject({
-      "langgraph.json": { graphs: { greeter: "./src/agents/greeter.ts:graph" } },
-      "package.json": packageJson,
-      "tsconfig.json": '{ "compilerOptions": { "baseUrl": ".", "paths": { "@/*": ["./src/*"] } } } // ours',
-      "src/agents/greeter.ts": GRAPH,
-      "src/texts/greeting.ts": 'export const greeting: string = "found by its path";',
-    });
-    await project.linkPackages();
-    const server = await project.start();
-    const { body } = await apiOf({ url: await server.address() }).post("/runs/wait", {
-      assistant_id: "greeter",
-      input: { text: "" },
-    });
-    expect(body).toEqual({ text: "found by its path" });
-  },
-);
+])("paths of the tsconfig.json beside langgraph.json are resolved, in %s", async (_kind, packageJson) => {
+  const project = await aProject({
+    "langgraph.json": { graphs: { greeter: "./src/agents/greeter.ts:graph" } },
+    "package.json": packageJson,
+    "tsconfig.json": '{ "compilerOptions": { "baseUrl": ".", "paths": { "@/*": ["./src/*"] } } } // ours',
+    "src/agents/greeter.ts": GRAPH,
+    "src/texts/greeting.ts": 'export const greeting: string = "found by its path";',
+  });
+  await project.linkPackages();
+  const server = await project.start();
+  const { body } = await apiOf({ url: await server.address() }).post("/runs/wait", {
+    assistant_id: "greeter",
+    input: { text: "" },
+  });
+  expect(body).toEqual({ text: "found by its path" });
+});
 
 test.each([
   ["18.20.4", false],
@@ -46,7 +43,7 @@ test.each([
   ["20.12.0", true],
   ["24.0.0", true],
 ])(
-  "Node %s is new enough: %s, which is said before anything is loaded that an old one can't read",
+  "Node %s is new enough: %s, which is checked before any file that an old version can't read",
   async (version, fits) => {
     const entry = fileURLToPath(new URL("../../bin/threadloom.js", import.meta.url));
     const pretence = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } })`;

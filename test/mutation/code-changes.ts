@@ -1,7 +1,7 @@
 import ts from "typescript";
 import type { Change } from "./mutant.ts";
 
-/** The faults that a line of TypeScript may have: a condition turned round, a comparison off by one, a step left out. */
+/** The faults for a line of TypeScript: an inverted condition, a comparison off by one, a missing step. */
 
 const SWAPS = new Map<ts.SyntaxKind, string>([
   [ts.SyntaxKind.LessThanToken, "<="],
@@ -16,10 +16,10 @@ const SWAPS = new Map<ts.SyntaxKind, string>([
   [ts.SyntaxKind.MinusToken, "+"],
 ]);
 
-/** What is only said, and not done. */
+/** Calls that only log. */
 const isSaid = (text: string): boolean => /^(?:await )?(?:\w+\.)*(?:logger|log)\b/.test(text);
 
-/** A condition that is one comparison: swapping that is the same as turning it round. */
+/** A condition that is one comparison: swapping it equals inverting it. */
 const isComparison = (node: ts.Expression): boolean =>
   ts.isBinaryExpression(node) && SWAPS.has(node.operatorToken.kind);
 
@@ -34,7 +34,7 @@ const leaves = (node: ts.Statement): boolean => {
   );
 };
 
-/** The changes of one node; not those of the nodes in it. */
+/** The changes of one node, without those of its children. */
 export const codeChanges = (node: ts.Node, source: string): Change[] => {
   const change = (operator: string, at: ts.Node, replacement: string): Change => {
     const [start, end] = [at.getStart(), at.getEnd()];

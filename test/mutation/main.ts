@@ -1,17 +1,7 @@
 /**
- * `npm run test:mutation [-- options]`: puts one small fault after the other into a copy of the source and looks whether
- * the tests notice. What survives shows a test that is missing, or code that is not needed.
- *
- *   --kind sql|code      only statements of SQL, or only TypeScript
- *   --file TEXT          only files whose path has this in it
- *   --place TEXT         only the statement or function of this name
- *   --operator TEXT      only this kind of change
- *   --line N, --line N-M only what stands in this line, or from one to another
- *   --tests A,B          only these files of tests, such as engine/queue
- *   --sample N           so many of them, by lot
- *   --seed N             the lot; printed with each run, so that it can be drawn again
- *   --minutes N          ends after so long, 60 unless said otherwise; what was not tried is counted
- *   --list               shows the mutants and runs nothing
+ * `npm run test:mutation [-- options]`: puts one small fault after the other into a copy of the source and checks whether a test fails. A
+ * surviving fault shows a missing test, or unnecessary code. --kind sql|code only statements of SQL, or only TypeScript --file TEXT only
+ * files whose path contains this --place TEXT only the statement or function of this name
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,22 +1,22 @@
-/** One small fault, put into one file. */
+/** One small fault in one file. */
 export interface Mutant {
   /** Path of the source file in the project. */
   file: string;
-  /** The statement or function that it stands in, by the name that the source gives it. */
+  /** The statement or function with the fault, by its name in the source. */
   place: string;
   line: number;
-  /** What kind of change it is. */
+  /** The kind of change. */
   operator: string;
   /** The text from `start` to `end` is replaced by `replacement`. */
   start: number;
   end: number;
   replacement: string;
-  /** What stood there, and what stands there now, for people. */
+  /** The text before and after the change, for people. */
   before: string;
   after: string;
 }
 
-/** A change of a text: where, and what it becomes. */
+/** A change of a text: its position, and the new text. */
 export interface Change {
   operator: string;
   start: number;

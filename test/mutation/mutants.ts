@@ -17,7 +17,7 @@ const placeOf = (node: ts.Node): string => {
     )
       names.unshift(at.name.text);
   }
-  // Inside of a factory its name says nothing.
+  // Inside a factory, the factory's name does not help.
   return names.find((name) => /^[A-Z_]+$/.test(name)) ?? names.slice(-2).join(".");
 };
 
@@ -56,7 +56,7 @@ export const sqlMutants = (file: string, source: string): Mutant[] => {
   return found;
 };
 
-/** All mutants of the code of a source file; statements of SQL are left alone. */
+/** All mutants of the code of a source file, except its SQL statements. */
 export const codeMutants = (file: string, source: string): Mutant[] => {
   const tree = parsed(file, source);
   const found: Mutant[] = [];

@@ -1,9 +1,9 @@
 import type { Change } from "./mutant.ts";
 
 /**
- * The faults that a statement of SQL may have: a condition that is missing, `<` for `<=`, a lock that is not taken, the
- * wrong order, an assignment or a limit that does nothing. A condition is not cut out but made to hold always
- * (`(x or true)`): the statement keeps its parameters, so that PostgreSQL does not refuse it for their types.
+ * The faults for an SQL statement: a missing condition, `<` for `<=`, a missing lock, a wrong order, an assignment or a limit without
+ * effect. A condition is not removed but made always true (`(x or true)`), so the statement keeps its parameters and PostgreSQL can infer
+ * their types.
  */
 
 interface Token {
@@ -12,7 +12,7 @@ interface Token {
   end: number;
 }
 
-/** What stands between two brackets, or between `case` and `end`. */
+/** The content of brackets, or between `case` and `end`. */
 type Item = Token | Group;
 interface Group {
   items: Item[];
@@ -26,7 +26,7 @@ const TOKENS =
 const OPENING = new Set(["(", "[", "case"]);
 const CLOSING = new Set([")", "]", "end"]);
 
-/** Words that end what stands before them. */
+/** Words that end the preceding part. */
 const BREAKS = new Set(
   `where and or when then else on select returning set , order limit offset for from as group having with over union values
    update insert delete using join`.split(/\s+/),
@@ -58,7 +58,7 @@ const parse = (sql: string): Group => {
   return whole;
 };
 
-/** Stretches of a group between words that break it. */
+/** Parts of a group between such words. */
 interface Stretch {
   before: string;
   items: Item[];
@@ -85,7 +85,7 @@ const CONDITION_AFTER = new Set(["where", "and", "or", "when", "on", "having"]);
 const isCondition = ({ before, items, after }: Stretch): boolean =>
   wordOf(items[0]) !== "conflict" && (CONDITION_AFTER.has(before) || after === "and" || after === "or");
 
-/** All changes of one statement, or of a part of one, which is then taken for a condition. */
+/** All changes of one statement, or of a condition. */
 export const sqlChanges = (sql: string): Change[] => {
   const changes: Change[] = [];
   const short = (text: string): string => text.replace(/\s+/g, " ").trim();
@@ -167,7 +167,7 @@ export const sqlChanges = (sql: string): Change[] => {
       const [, , text] = textOf(items);
       for (const item of items) {
         const other = BOUNDARIES[wordOf(item)];
-        // Nothing happens in the very microsecond of `now()`.
+        // No event happens in the exact microsecond of `now()`.
         if (other === undefined || text.includes("now()")) continue;
         add("boundary", item.start, item.end, other);
         Object.assign(changes.at(-1) ?? {}, { before: short(text), after: `… ${other} …` });
@@ -175,7 +175,7 @@ export const sqlChanges = (sql: string): Change[] => {
     }
   };
 
-  /** `update t [alias] set a = x, b = y`: each of them keeps what it was. */
+  /** `update t [alias] set a = x, b = y`: each column keeps its value. */
   const assignments = (group: Group): void => {
     const table = group.items.findIndex((item) => wordOf(item) === "set");
     if (table < 2) return;
@@ -209,10 +209,10 @@ export const sqlChanges = (sql: string): Change[] => {
   return changes.sort((a, b) => a.start - b.start);
 };
 
-/** A statement, or a named subquery (`next as (select …)`) that statements are made of. */
+/** A statement, or a named subquery (`next as (select …)`) of statements. */
 const isStatement = (text: string): boolean =>
   /^\s*(?:\w+ as (?:materialized )?\()?(?:with|select|insert|update|delete)\b/.test(text);
 
-/** Whether a text of the source is SQL: a statement, or a condition that statements are made of. */
+/** Whether a text of the source is SQL: a statement, or a condition for statements. */
 export const isSql = (text: string): boolean =>
   (isStatement(text) && /\b(?:from|set|into)\b/.test(text)) || /^[a-z]+\.[a-z_]+ (?:=|<|>|<=|>=) /.test(text);

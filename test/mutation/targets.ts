@@ -1,6 +1,6 @@
 /**
- * Which files are mutated, and which tests have to notice. Those that notice most, and soonest, come first; whoever
- * adds a file of tests about one of these sources adds it here.
+ * The mutated files, and the tests that have to notice. The tests that notice most, and soonest, come first. Add a new test file for one of
+ * these sources here.
  */
 export interface Target {
   file: string;

@@ -5,12 +5,12 @@ import { dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { applied, type Mutant } from "./mutant.ts";
 
-/** What a run of tests said. */
+/** The result of a run of tests. */
 export interface TestRun {
   verdict: "passed" | "failed" | "time-out";
   /** The first test that failed, as `file: test`. */
   failed: string;
-  /** What it said. */
+  /** Its message. */
   reason: string;
   /** Milliseconds of each file that ran, by its name in `TARGETS`. */
   tookMs: Map<string, number>;
@@ -29,7 +29,7 @@ interface Report {
 
 const OUTPUT_CHARACTERS_KEPT = 4_000;
 
-/** Ends a process and what it started. */
+/** Ends a process and its children. */
 const endGroup = (pid: number | undefined): void => {
   if (pid === undefined) return;
   try {
@@ -40,8 +40,8 @@ const endGroup = (pid: number | undefined): void => {
 };
 
 /**
- * A copy of the project's tree in `folder`, with its packages linked: the tree that people work in is never changed.
- * `databaseUrl`: the PostgreSQL that the tests use.
+ * A copy of the project's tree in `folder`, with linked packages, so the real tree never changes. `databaseUrl`: the PostgreSQL of the
+ * tests.
  */
 export const copyTree = async (root: string, folder: string, databaseUrl: string) => {
   const listed = await promisify(execFile)("git", ["ls-files", "-co", "--exclude-standard"], {
@@ -51,7 +51,7 @@ export const copyTree = async (root: string, folder: string, databaseUrl: string
   for (const path of listed.stdout.split("\n").filter(Boolean)) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await cp(join(root, path), join(folder, path)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOENT") throw error; // removed, and git has not been told
+      if (error.code !== "ENOENT") throw error; // the file was removed without git
     });
   }
   await symlink(join(root, "node_modules"), join(folder, "node_modules"));
@@ -62,7 +62,7 @@ export const copyTree = async (root: string, folder: string, databaseUrl: string
     JSON.parse(await readFile(reportFile, "utf8").catch(() => '{"testResults":[]}')) as Report;
 
   return {
-    /** Runs these tests, in this order, up to the first that fails. */
+    /** Runs these tests in order, up to the first failure. */
     async test(tests: readonly string[], limitMs: number): Promise<TestRun> {
       const files = tests.map((test) => `test/${test}.test.ts`);
       await rm(reportFile, { force: true });
@@ -83,7 +83,7 @@ export const copyTree = async (root: string, folder: string, databaseUrl: string
           cwd: folder,
           env: { ...process.env, TEST_DATABASE_URL: databaseUrl, MUTATION_TESTS: files.join() },
           stdio: ["ignore", "pipe", "pipe"],
-          detached: true, // a group of its own, so that all of it can be ended
+          detached: true, // a process group of its own, which can be ended as a whole
         },
       );
       running = child.pid;
@@ -124,7 +124,7 @@ export const copyTree = async (root: string, folder: string, databaseUrl: string
       };
     },
 
-    /** Does `work` while the mutant stands in the copy. */
+    /** Runs `work` while the copy contains the mutant. */
     async withMutant<Result>(mutant: Mutant, work: () => Promise<Result>): Promise<Result> {
       const path = join(folder, mutant.file);
       const source = await readFile(path, "utf8");
@@ -136,7 +136,7 @@ export const copyTree = async (root: string, folder: string, databaseUrl: string
       }
     },
 
-    /** Ends the tests that run now. */
+    /** Ends the running tests. */
     stop(): void {
       endGroup(running);
     },

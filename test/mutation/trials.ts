@@ -6,11 +6,11 @@ import { nameOf, type Mutant } from "./mutant.ts";
 import type { Target } from "./targets.ts";
 import { copyTree } from "./tree-copy.ts";
 
-/** A mutant may take so much longer than the tests take without one; then it is ended. */
+/** A mutant's tests may take this much longer than without a mutant; then they are ended. */
 const PATIENCE = 2;
 const PATIENCE_LEAST_MS = 60_000;
 const BASELINE_LIMIT_MS = 15 * 60_000;
-/** What PostgreSQL logs for a statement that no longer is one. */
+/** PostgreSQL's log message for a broken statement. */
 const NO_STATEMENT =
   /ERROR: {2}(?:syntax error|could not determine|operator does not exist|column .* ambiguous|invalid reference)[^\n]*/;
 
@@ -27,8 +27,8 @@ export interface Result {
 }
 
 /**
- * Tries mutants one after the other on a copy of `root` and a PostgreSQL of their own, until `endAt` (milliseconds since
- * the epoch); leaves nothing behind. Throws if the tests fail without a mutant.
+ * Tries mutants one after the other on a copy of `root` and a PostgreSQL of their own, until `endAt` (milliseconds since the epoch), and
+ * then cleans up. Throws if the tests fail without a mutant.
  */
 export const tryAll = async (
   trials: readonly Trial[],
@@ -46,7 +46,7 @@ export const tryAll = async (
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.once(signal, () => void close().finally(() => process.exit(130)));
 
-  /** Databases of tests that were ended half-way. */
+  /** Databases of tests that were ended halfway. */
   const dropLeftDatabases = async (): Promise<void> => {
     const client = new pg.Client({ connectionString: database.url("mutation") });
     client.on("error", () => undefined);
@@ -66,7 +66,7 @@ export const tryAll = async (
 
   const results: Result[] = [];
   const baselines = new Map<readonly string[], number>();
-  /** The tests that noticed something last, by file and statement: probably they will again. */
+  /** The tests that last noticed a mutant, by file and statement: they are likely to notice the next one. */
   const noticed = new Map<string, string[]>();
 
   const isKnown = ({ file, place }: Mutant, test: string): boolean =>
@@ -81,7 +81,7 @@ export const tryAll = async (
     return [...new Set([...likely, ...target.tests])];
   };
 
-  /** How long the tests take without a mutant; throws if they fail. */
+  /** The duration of the tests without a mutant; throws if they fail. */
   const baselineOf = async ({ tests, file }: Target): Promise<number> => {
     const known = baselines.get(tests);
     if (known !== undefined) return known;
@@ -109,7 +109,7 @@ export const tryAll = async (
         if (run.verdict === "time-out") return { mutant, verdict: "time-out", by: run.failed };
         const test = tests.find((name) => run.failed.startsWith(`${name}: `));
         if (test === undefined || isKnown(mutant, test)) return { mutant, verdict: "killed", by: run.failed };
-        // A busy machine makes tests fail, too: who notices for the first time has to notice twice.
+        // A busy machine makes tests fail, too, so a test that notices for the first time has to notice twice.
         if ((await copy.test([test], limitMs)).verdict !== "passed") {
           remember(mutant, test);
           return { mutant, verdict: "killed", by: run.failed };

@@ -12,7 +12,7 @@ class InGivenOrder extends BaseSequencer {
   }
 }
 
-/** The tests as always, one file after the other, up to the first that fails. */
+/** The usual tests, one file after the other, up to the first failure. */
 export default defineConfig({
   plugins,
   test: {
@@ -22,7 +22,7 @@ export default defineConfig({
     bail: 1,
     fileParallelism: false,
     sequence: { sequencer: InGivenOrder },
-    // What a mutant has broken may never close.
+    // Resources broken by a mutant may never close.
     hookTimeout: 15_000,
     teardownTimeout: 5_000,
   },

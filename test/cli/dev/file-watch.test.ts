@@ -25,14 +25,14 @@ const aWatch = async (names: readonly string[] = ["a.ts"]) => {
   return { watch, told, path, untilTold: () => vi.waitFor(() => expect(told).not.toEqual([]), PATIENTLY) };
 };
 
-test("a file that is written in place is told", async () => {
+test("a file that is overwritten is reported", async () => {
   const { told, path, untilTold } = await aWatch();
   await writeFile(path("a.ts"), "second");
   await untilTold();
   expect(told).toEqual([["a.ts"]]);
 });
 
-test("a file that is written aside and renamed is told, each time", async () => {
+test("a file that is replaced by a rename is reported, each time", async () => {
   const { told, path } = await aWatch();
   for (const content of ["second", "third"]) {
     told.length = 0;
@@ -42,7 +42,7 @@ test("a file that is written aside and renamed is told, each time", async () => 
   }
 });
 
-test("a file that is written with what stands in it is not told, and neither is one beside it", async () => {
+test("a file that is written without a change is not reported, and neither is one beside it", async () => {
   const { told, path, untilTold } = await aWatch(["a.ts", "b.ts"]);
   await writeFile(path("a.ts"), "first");
   await utimes(path("a.ts"), 1, 1);
@@ -52,7 +52,7 @@ test("a file that is written with what stands in it is not told, and neither is 
   expect(told.flat()).toEqual(["b.ts"]);
 });
 
-test("a folder that is removed and made anew is watched again", async () => {
+test("a folder that is removed and created again is watched again", async () => {
   const { told, path, untilTold } = await aWatch(["sub/a.ts"]);
   await rm(path("sub"), { recursive: true });
   await untilTold();
@@ -65,7 +65,7 @@ test("a folder that is removed and made anew is watched again", async () => {
   expect(told.flat()).toContain("sub/a.ts");
 });
 
-test("a file that is new to it and was written since counts as changed", async () => {
+test("a newly watched file that was written meanwhile counts as changed", async () => {
   const { watch, told, path, untilTold } = await aWatch();
   await writeFile(path("b.ts"), "written while the graph was loaded");
   await watch.set([path("a.ts"), path("b.ts")], Date.now() - 60_000);
@@ -73,7 +73,7 @@ test("a file that is new to it and was written since counts as changed", async (
   expect(told.flat()).toEqual(["b.ts"]);
 });
 
-test("modules beside those that are watched count if that is asked for, and a log does not", async () => {
+test("modules beside the watched ones count if requested, and a log does not", async () => {
   const { watch, told, path, untilTold } = await aWatch();
   watch.countNeighbours(true);
   await writeFile(path("dev.log"), "not reloaded");

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { watchNpmParent, type NpmParentOptions } from "../../../src/cli/dev/npm-parent.ts";
 
-/** When `threadloom dev` takes the end of the process that has started it for its own. */
+/** When `threadloom dev` treats the end of its parent process as its own. */
 
 const LONG_MS = 60_000;
 const NPX = { npm_lifecycle_event: "npx" };
@@ -9,7 +9,7 @@ const NPX = { npm_lifecycle_event: "npx" };
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** How often the end is told, of a process whose parent ends. */
+/** The number of reported ends for a process whose parent ends. */
 const told = async (options: Partial<NpmParentOptions>): Promise<number> => {
   let parent = 100;
   const onEnd = vi.fn();
@@ -21,12 +21,12 @@ const told = async (options: Partial<NpmParentOptions>): Promise<number> => {
   return onEnd.mock.calls.length;
 };
 
-test("the end of the shell of npm or npx is told, once", async () => {
+test("the end of the shell of npm or npx is reported once", async () => {
   expect(await told({})).toBe(1);
   expect(await told({ environment: { npm_lifecycle_event: "dev" } })).toBe(1);
 });
 
-test("a server that npm has not started goes on, and so does one that was detached from its shell", async () => {
+test("a server that npm has not started continues, and so does one that was detached from its shell", async () => {
   expect(await told({ environment: {} })).toBe(0);
   expect(await told({ leadsGroup: () => true })).toBe(0);
 });

@@ -22,7 +22,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 import { openSourceDatabase, saying, SOURCE_SCHEMA, type SourceDatabase } from "./source-database.ts";
 
-/** Threads of many kinds, by id; one of them has an id that is no UUID. */
+/** Threads of many kinds, by id; one of them has an id that is not a UUID. */
 const LONG = randomUUID();
 const THREADS: Record<string, string> = {
   [LONG]: "counter",
@@ -84,7 +84,7 @@ const withTarget = async (work: (target: OpenStorage) => Promise<void>): Promise
   }
 };
 
-/** All that a saver holds of a thread, as plain data, without the thread's id. */
+/** All data of a saver for a thread as plain data, without the thread's id. */
 const tuplesOf = async (saver: BaseCheckpointSaver, threadId: string): Promise<unknown[]> => {
   const tuples: { id: string; data: unknown }[] = [];
   for await (const tuple of saver.list({ configurable: { thread_id: threadId } })) {
@@ -109,7 +109,7 @@ const tuplesOf = async (saver: BaseCheckpointSaver, threadId: string): Promise<u
   return tuples.sort((one, other) => (one.id < other.id ? -1 : 1)).map(({ data }) => data);
 };
 
-/** States of the whole history as LangGraph shows them, with the state of subgraphs, without the thread's id. */
+/** All states of the history in LangGraph's form, with states of subgraphs, without the thread's id. */
 const statesOf = async (graphId: string, saver: BaseCheckpointSaver, threadId: string): Promise<unknown> => {
   const graph = await filled.graph(graphId, saver);
   const config = { configurable: { thread_id: threadId } };
@@ -131,7 +131,7 @@ const countRows = async ({ database }: OpenStorage): Promise<unknown> => {
 };
 
 describe("an import", () => {
-  it("brings every state, every history and every pending write over as LangGraph sees them", () =>
+  it("copies every state, every history and every pending write in LangGraph's form", () =>
     withTarget(async (target) => {
       const report = await importInto(target);
       expect(report).toMatchObject({ copied: 8, already: 0, skipped: [], failed: [], renamed: 1 });
@@ -145,7 +145,7 @@ describe("an import", () => {
       }
     }));
 
-  it("stores by difference: a conversation's messages once", () =>
+  it("stores differences: a conversation's messages once", () =>
     withTarget(async (target) => {
       await importInto(target, { threadId: LONG });
       const { total_bytes: bytes } = await target.storage.storage(LONG);
@@ -156,7 +156,7 @@ describe("an import", () => {
       expect(bytes).toBeLessThan(150_000);
     }));
 
-  it("changes nothing when it runs again, and brings what has come since", () =>
+  it("changes nothing when it runs again, and copies new data", () =>
     withTarget(async (target) => {
       const id = randomUUID();
       await filled.run("counter", id, saying("one"), saying("two"));
@@ -175,7 +175,7 @@ describe("an import", () => {
       expect(await tuplesOf(saver, id)).toEqual(await tuplesOf(filled.saver, id));
     }));
 
-  it("goes on where it was stopped, and stores then what it would have stored at once", () =>
+  it("continues where it was stopped, with the same result as without a stop", () =>
     withTarget(async (target) => {
       const stopping = new AbortController();
       const first = await importInto(target, {
@@ -194,7 +194,7 @@ describe("an import", () => {
       });
     }));
 
-  it("leaves threads alone that are somebody else's here, or that went on here", () =>
+  it("skips threads that belong to other data here, or that continued here", () =>
     withTarget(async (target) => {
       await target.database.query("insert into threadloom.threads (thread_id) values ($1)", [LONG]);
       const foreign = await importInto(target, { threadId: LONG });
@@ -212,7 +212,7 @@ describe("an import", () => {
       expect((await importInto(target, { threadId: id })).skipped).toHaveLength(1);
     }));
 
-  it("gives threads another graph when it runs again with another, but not those that ran here", () =>
+  it("gives threads another graph when it runs again with another, except those that ran here", () =>
     withTarget(async (target) => {
       const [id, ran] = [randomUUID(), randomUUID()];
       await filled.run("counter", id, saying("one"));
@@ -267,7 +267,7 @@ describe("an import", () => {
       expect(await countRows(target)).toMatchObject({ threads: 0, checkpoints: 0 });
     }));
 
-  it("names the threads whose values it can't read, and brings the others", () =>
+  it("names the threads with unreadable values, and copies the others", () =>
     withTarget(async (target) => {
       const [python, fine] = [randomUUID(), randomUUID()];
       await filled.run("counter", python, saying("hi"));
@@ -289,7 +289,7 @@ describe("an import", () => {
 });
 
 describe("imported threads", () => {
-  it("are threads like others: found, read, and carried on", async () => {
+  it("can be found, read, and continued like others", async () => {
     const server = await startTestServer();
     const target = await openStorage();
     await target.close();
@@ -325,7 +325,7 @@ describe("imported threads", () => {
       };
       expect(waiting.status).toBe("interrupted");
       expect(Object.values(waiting.interrupts)[0]).toHaveLength(1);
-      // Its subgraph goes on from where it asked.
+      // Its subgraph continues from its interrupt.
       const graph = await filled.graph(
         "nested-approval",
         createCheckpointStorage({ database, logger }).saver,
@@ -355,7 +355,7 @@ describe("npm run import", () => {
     };
   };
 
-  it("goes on after a kill -9 in the middle, and ends with the same as the source", async () => {
+  it("continues after a kill -9 in the middle, and ends with the same data as the source", async () => {
     const many = Array.from({ length: 16 }, () => randomUUID());
     await Promise.all(
       many.map((id) =>
@@ -392,7 +392,7 @@ describe("npm run import", () => {
     });
   });
 
-  it("only counts in a dry run, and leaves a database without tables as it is", () =>
+  it("only counts in a dry run, and leaves a database without tables unchanged", () =>
     withTarget(async ({ database }) => {
       await database.query("drop schema public cascade");
       await database.query("create schema public");
@@ -409,7 +409,7 @@ describe("npm run import", () => {
       expect(tables).toEqual([]);
     }));
 
-  it("makes no embedded database in a dry run either", async () => {
+  it("creates no embedded database in a dry run", async () => {
     const folder = await temporaryFolder();
     try {
       const { code, output } = await start(
@@ -425,7 +425,7 @@ describe("npm run import", () => {
     }
   });
 
-  it("refuses a graph that langgraph.json does not name, before anything is opened", async () => {
+  it("refuses a graph that langgraph.json does not name, before it opens a database", async () => {
     const { code, output } = await start(
       ...["--from", "postgresql://127.0.0.1:1/nowhere", "--graph", "agnet", "--config", EXAMPLES],
     ).ended;
@@ -435,7 +435,7 @@ describe("npm run import", () => {
     expect(code).toBe(1);
   });
 
-  it("says so when the source has no such tables, or isn't there", async () => {
+  it("reports a source without such tables, or a missing one", async () => {
     const fresh = await freshDatabase();
     try {
       const none = await start("--from", fresh.connectionString, "--database-url", fresh.connectionString)
@@ -460,19 +460,19 @@ describe("the command line", () => {
       "postgres://other/db",
     );
   });
-  it("prefers the connection past a pooler, which a migration needs", () => {
+  it("prefers the direct connection beside a pooler, which a migration needs", () => {
     const both = { ...environment, DATABASE_DIRECT_URL: "postgresql://direct/threadloom" };
     expect(databasePlaceOf({}, both).url).toBe(both.DATABASE_DIRECT_URL);
     expect(databasePlaceOf({ databaseUrl: "postgres://other/db" }, both).url).toBe("postgres://other/db");
   });
 });
 
-describe("the progress", () => {
+describe("the progress of an import", () => {
   const progress = { threads: 250, threadsTotal: 1_000, checkpoints: 4_321, seconds: 10 };
-  it("says threads, checkpoints, rate and what is left", () => {
+  it("contains threads, checkpoints, rate and remaining time", () => {
     expect(progressText(progress)).toBe("250/1,000 threads, 4,321 checkpoints, 432/s, 0:30 left");
   });
-  it("is a bar that is drawn in place on a terminal, and plain lines elsewhere", () => {
+  it("is a bar in one line on a terminal, and separate lines elsewhere", () => {
     const drawn: string[] = [];
     createProgressLine({ write: (text) => drawn.push(text), terminal: true }).show(progress);
     expect(drawn).toEqual([`\r\u001b[2K[######------------------]  25 % ${progressText(progress)}`]);

@@ -8,15 +8,15 @@ import { createLogger } from "../../../src/platform/lib/logger.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 
 const GRAPHS = fileURLToPath(new URL("../../api/threads/graphs/langgraph.json", import.meta.url));
-/** Where the official saver has its tables here: `public` holds those of this server in every test database. */
+/** The schema of the official saver's tables: `public` contains this server's tables in every test database. */
 export const SOURCE_SCHEMA = "official";
 
 /** A database that the official saver fills, and graphs to fill it with. */
 export const openSourceDatabase = async () => {
   const fresh = await freshDatabase();
   const saver = PostgresSaver.fromConnString(fresh.connectionString, { schema: SOURCE_SCHEMA });
-  // Its pool is ended before its connections are closed, and the drop by force may be first. It tells what they then say
-  // to nobody: seven unhandled errors once failed a run in which every test had passed.
+  // The saver's pool ends before its connections are closed, and the forced drop of the database may come first. Without this listener,
+  // seven unhandled errors once failed a run in which every test had passed.
   (saver as unknown as { pool: Pool }).pool.on("error", () => undefined);
   await saver.setup();
   const graphs: Graphs = await loadGraphs({

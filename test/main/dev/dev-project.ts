@@ -6,7 +6,7 @@ import type { ServerProcess } from "../../helpers/server-process.ts";
 
 export const GRAPHS = { agent: "./src/agent.ts:graph" };
 
-/** A graph that says what its file, a file under an alias and a JSON file say; `hold` waits for a file, `ask` interrupts. */
+/** A graph whose text comes from its file, a file under an alias and a JSON file; `hold` waits for a file, `ask` interrupts. */
 export const agentSource = (said: string, node = "say"): string => `
 import { existsSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -38,22 +38,22 @@ export interface Developed {
   project: Project;
   server: ServerProcess;
   client: Client;
-  /** Writes a file as editors do: aside, then renamed. */
+  /** Writes a file like an editor: to a temporary file, which it renames. */
   edit(file: string, content: unknown): Promise<void>;
-  /** What the graph says in a new run. */
+  /** The graph's answer in a new run. */
   said(graph?: string): Promise<string | undefined>;
-  /** Waits until a new run says this. */
+  /** Waits until a new run gives this answer. */
   untilSaid(text: string, graph?: string): Promise<void>;
-  /** Messages of the log that contain this, with their reasons. */
+  /** Log messages that contain this text, with their reasons. */
   told(text: string): string[];
   untilTold(text: string, times?: number): Promise<void>;
 }
 
-/** Each edit costs a second of CPU; other tests run beside these. */
+/** Each edit costs a second of CPU, and other tests run at the same time. */
 export const SECONDS_AT_MOST = 300;
 export const PATIENCE = { timeout: 120_000, interval: 100 };
 
-/** A project with `threadloom dev` in it. */
+/** A project with a running `threadloom dev`. */
 export const developed = async (
   files: Record<string, unknown> = {},
   argv: string[] = [],
@@ -78,7 +78,7 @@ export const developed = async (
       .filter((line) => line.includes(text));
   const untilTold: Developed["untilTold"] = (text, times = 1) =>
     vi.waitFor(() => {
-      if (told(text).length < times) throw new Error(`'${text}' was not told:\n${server.output()}`);
+      if (told(text).length < times) throw new Error(`'${text}' was not logged:\n${server.output()}`);
     }, PATIENCE);
   const said: Developed["said"] = async (graph = "agent") => {
     const values = (await client.runs.wait(null, graph, { input: {} })) as { said?: string[] };

@@ -6,9 +6,9 @@ import { developed, PATIENCE, SECONDS_AT_MOST, type Developed } from "./dev-proj
 
 vi.setConfig({ testTimeout: SECONDS_AT_MOST * 1_000 });
 
-/** SIGTERM while a change is being applied, or the server restarts for one. */
+/** SIGTERM while a change is being applied, or while the server restarts because of one. */
 
-/** The module of the alias: it says that it is being loaded, and waits until it may go on. */
+/** The module of the alias: it reports that it is being loaded, and waits for a file. */
 const SLOW = `import { existsSync, writeFileSync } from "node:fs";
 const file = (name: string): URL => new URL(name, import.meta.url);
 writeFileSync(file("begun"), "");
@@ -18,7 +18,7 @@ writeFileSync(file("loaded"), "");
 `;
 const TSCONFIG = { compilerOptions: { paths: { "@/*": ["./slow/*"] } } };
 
-/** A run is in hand, so that the server takes its time to close; it ends with the file that this answers. */
+/** A run is active, so the server needs time to close; the run ends when the returned file exists. */
 const withRun = async (files: Record<string, unknown>): Promise<Developed & { endRun(): Promise<void> }> => {
   const dev = await developed(files, [], { BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "200" });
   const { thread_id: thread } = await dev.client.threads.create();
@@ -30,7 +30,7 @@ const withRun = async (files: Record<string, unknown>): Promise<Developed & { en
   return { ...dev, endRun: () => writeFile(wish, "") };
 };
 
-test("while a change is being tried dev tells nothing more of it", async () => {
+test("while dev tries a change it logs nothing more about it", async () => {
   const { project, edit, server, told, untilTold, endRun } = await withRun({ "slow/word.ts": SLOW });
   await edit("tsconfig.json", TSCONFIG);
   await vi.waitFor(() => expect(existsSync(project.path("slow/begun"))).toBe(true), PATIENCE);
@@ -45,7 +45,7 @@ test("while a change is being tried dev tells nothing more of it", async () => {
   expect(told("stopped")).toHaveLength(1);
 });
 
-test("while it closes for the next start dev ends in order, and starts none", async () => {
+test("dev ends in order while it closes for the next start, and starts no other server", async () => {
   const { edit, server, told, untilTold, endRun } = await withRun({
     "slow/word.ts": 'export const word = "other";',
   });
@@ -59,7 +59,7 @@ test("while it closes for the next start dev ends in order, and starts none", as
   expect(told("watching the graphs")).toHaveLength(1);
 });
 
-test("a broken tsconfig.json is named at the start, with what is wrong", async () => {
+test("a broken tsconfig.json is named at the start, with its error", async () => {
   const { server, project } = await developed({
     "tsconfig.json": '{ "extends": "./base.json" }',
     "base.json": '{\n  "compilerOptions": { "strict": yes },\n  "paths": {} }',

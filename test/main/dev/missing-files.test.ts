@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { missingFiles } from "../../../src/cli/dev/missing-files.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 
-test("what a message waits for is found by path, by alias and by package, and nothing that is there", async () => {
+test("the missing file of a message is found by path, by alias and by package, and no existing one is", async () => {
   const { path, remove } = await temporaryFolder();
   onTestFinished(remove);
   const files: Record<string, string> = {

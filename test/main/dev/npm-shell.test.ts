@@ -6,7 +6,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 import { aProject, fixture } from "../../helpers/project.ts";
 
-test("the server of dev stops when the shell ends in which npm has started it", async () => {
+test("the server of dev stops when the shell ends in which npm started it", async () => {
   const project = await aProject({
     "package.json": { type: "module" },
     "langgraph.json": { graphs: { counter: `${fixture("counter.ts")}:graph` } },
@@ -14,7 +14,7 @@ test("the server of dev stops when the shell ends in which npm has started it", 
   await project.linkPackages();
   const database = await freshDatabase();
   const argv = ["dev", "--config", project.path("langgraph.json"), "--port", "0", "--no-open"];
-  // A shell that has something left to do does not become the program that it starts, whichever shell it is.
+  // Every shell with work left starts the program as a child, and is not replaced by it.
   const shell = spawn("sh", ["-c", '"$0" "$@"; exit $?', process.execPath, programOf(), ...argv], {
     env: {
       PATH: process.env["PATH"],
@@ -39,7 +39,7 @@ test("the server of dev stops when the shell ends in which npm has started it", 
   shell.stdout.on("data", (chunk: Buffer) => (written += chunk.toString()));
   await eventually("it listens", () => written.includes('"msg":"listening on'));
   shell.kill("SIGTERM");
-  // Its output is open as long as one of them lives.
+  // The output stays open as long as one of them lives.
   await once(shell, "close");
   expect(written).toContain('"msg":"stopped"');
 });

@@ -10,7 +10,7 @@ import { developed, GRAPHS, SECONDS_AT_MOST } from "./dev-project.ts";
 vi.setConfig({ testTimeout: SECONDS_AT_MOST * 1_000 });
 
 test.skipIf(process.platform !== "linux")(
-  "dev opens the console in the browser, once though the server is started again",
+  "dev opens the console in the browser once, although the server restarts",
   async () => {
     await buildConsole();
     const folder = await temporaryFolder();
@@ -36,7 +36,7 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-test("a browser is opened at a terminal only, and never in CI, over SSH, or where nobody wants one", () => {
+test("a browser opens only at a terminal, and never in CI, over SSH, or when disabled", () => {
   expect(isAttended({}, true)).toBe(true);
   expect(isAttended({}, false)).toBe(false);
   expect(isAttended({ CI: "true" }, true)).toBe(false);

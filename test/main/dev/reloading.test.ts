@@ -6,14 +6,14 @@ import { agentSource, developed, GRAPHS, SECONDS_AT_MOST } from "./dev-project.t
 
 vi.setConfig({ testTimeout: SECONDS_AT_MOST * 1_000 });
 
-/** `threadloom dev` in a project of its own: what a file that is written changes. */
+/** `threadloom dev` in a project of its own, whose files change. */
 
-test("new runs execute what was written: the graph, a file under an alias, JSON, and the environment's file", async () => {
+test("new runs execute the new text of the graph, a file under an alias, JSON, and the environment's file", async () => {
   const { edit, said, untilSaid, client } = await developed();
   expect(await said()).toBe("code1 word1 data1 glad");
   await edit("src/agent.ts", agentSource("code2", "speak"));
   await untilSaid("code2 word1 data1 glad");
-  // The server itself loads them after that.
+  // The server itself loads the files after that.
   await vi.waitFor(async () => {
     const { nodes } = await client.assistants.getGraph("agent");
     expect(nodes.map(({ id }) => id)).toContain("speak");
@@ -26,7 +26,7 @@ test("new runs execute what was written: the graph, a file under an alias, JSON,
   await untilSaid("code2 word2 data2 sad");
 });
 
-test("a project of CommonJS is loaded anew, too", async () => {
+test("a project of CommonJS is reloaded, too", async () => {
   const agent = (said: string): string => `
     const { Annotation, StateGraph } = require("@langchain/langgraph");
     const { word } = require("./word.cjs");
@@ -47,14 +47,14 @@ test("a project of CommonJS is loaded anew, too", async () => {
     agent("code2").replace('"say", ()', '"speak", ()').replace('"say").c', '"speak").c'),
   );
   await untilSaid("code2 word2");
-  // The server itself loads them after that.
+  // The server itself loads the files after that.
   await vi.waitFor(async () => {
     const { nodes } = await client.assistants.getGraph("agent");
     expect(nodes.map(({ id }) => id)).toContain("speak");
   }, PATIENTLY);
 });
 
-test("a run that streams while files are written ends in the code that it began with, and its stream is whole", async () => {
+test("a run that streams while files are written ends in its first code, and its stream is complete", async () => {
   const { project, edit, untilSaid, client } = await developed();
   const thread = await client.threads.create();
   const held = project.path("go-on");
@@ -89,7 +89,7 @@ test("a run that streams while files are written ends in the code that it began 
   expect(run?.status).toBe("success");
 });
 
-test("a run that was interrupted before the code was written resumes in the new code", async () => {
+test("a run that was interrupted before the change resumes in the new code", async () => {
   const { edit, untilSaid, client } = await developed();
   const thread = await client.threads.create();
   await client.runs.wait(thread.thread_id, "agent", { input: { wish: "ask" } });
@@ -103,9 +103,9 @@ test("a run that was interrupted before the code was written resumes in the new 
   ]);
 });
 
-test("code that can't be loaded is told with its place, once, and changes nothing; the next that can works", async () => {
+test("code that can't be loaded is reported once with its place, and changes nothing; the next loadable code works", async () => {
   const { edit, said, untilSaid, told, untilTold, project } = await developed();
-  // So that the code before it is executed somewhere.
+  // Makes sure that the previous code is executed somewhere.
   expect(await said()).toBe("code1 word1 data1 glad");
   await edit("src/word.ts", 'export const word: string = "word2\n');
   await untilTold("not reloaded");
@@ -124,7 +124,7 @@ test("code that can't be loaded is told with its place, once, and changes nothin
   await untilSaid("code1 word4 data1 glad");
   await untilTold("works again");
   expect(told("not reloaded")).toHaveLength(4);
-  // The same goes for a tsconfig.json; what it sends imports to is waited for, in a folder that is not there yet.
+  // A tsconfig.json is treated the same way; dev waits for its import targets, in a folder that does not exist yet.
   await edit("tsconfig.json", { compilerOptions: { paths: { "@/*": ["./later/*"] } } });
   await untilTold("not reloaded", 5);
   expect(await said()).toBe("code1 word4 data1 glad");
@@ -134,7 +134,7 @@ test("code that can't be loaded is told with its place, once, and changes nothin
   expect(told("not reloaded")).toHaveLength(5);
 });
 
-test("a graph that langgraph.json names from now on can be run, and one that it does not can't", async () => {
+test("a graph that langgraph.json newly names can be run, and one that it no longer names can't", async () => {
   const { edit, untilSaid, client, untilTold } = await developed({
     "src/other.ts": agentSource("other"),
   });
@@ -148,7 +148,7 @@ test("a graph that langgraph.json names from now on can be run, and one that it 
   await expect(client.runs.wait(null, "agent", { input: {} })).rejects.toMatchObject({ status: 404 });
 });
 
-test("without a langgraph.json it says what to write", async () => {
+test("without a langgraph.json the message contains an example", async () => {
   const project = await aProject({});
   const server = await project.develop();
   expect(await server.exit()).toBe(1);

@@ -8,14 +8,14 @@ import { agentSource, developed, GRAPHS, PATIENCE, SECONDS_AT_MOST } from "./dev
 
 vi.setConfig({ testTimeout: SECONDS_AT_MOST * 1_000 });
 
-/** What a running server can't take over: it is started again, on the same database. */
+/** Changes that a running server can't apply: it restarts on the same database. */
 
 const APP = (text: string): string => `
   export const app = {
     fetch: ({ url }) => url.endsWith("/own") ? new Response(${JSON.stringify(text)}) : new Response(null, { status: 404 }),
   };`;
 
-test("a change of http starts the server anew on the embedded database, which ends with the command", async () => {
+test("a change of http restarts the server on the embedded database, which stops with the command", async () => {
   const folder = await temporaryFolder();
   onTestFinished(() => folder.remove());
   const { edit, server, client, untilTold } = await developed({}, ["--data", folder.dataFolder], {
@@ -44,7 +44,7 @@ test("a change of http starts the server anew on the embedded database, which en
   expect(await postmaster()).toBeUndefined();
 });
 
-test("a project that can't be served yet is waited for; served, it ends when nobody reads what is told any more", async () => {
+test("dev waits for a project that can't be served yet; once served, dev ends when its output has no reader", async () => {
   const project = await aProject({
     "package.json": { type: "module" },
     "langgraph.json": { graphs: GRAPHS },

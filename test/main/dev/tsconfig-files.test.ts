@@ -6,7 +6,7 @@ import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 
 const PACKAGE = "node_modules/@tsconfig/node20";
 
-test("a tsconfig.json is made of all that it extends: chains, lists, packages, one that is missing, one that is broken", async () => {
+test("a tsconfig.json includes everything that it extends: chains, lists, packages, a missing one, a broken one", async () => {
   const { path, remove } = await temporaryFolder();
   onTestFinished(remove);
   const files: Record<string, string> = {
@@ -26,7 +26,7 @@ test("a tsconfig.json is made of all that it extends: chains, lists, packages, o
   expect(tsconfigFilesOf(`${path}/broken.json`)).toContain(`${path}/broken.json`);
 });
 
-test("what is wrong with a tsconfig.json is a sentence with its file; comments and commas at the end are no faults", async () => {
+test("an error in a tsconfig.json is one sentence with its file; comments and trailing commas are no errors", async () => {
   const { path, remove } = await temporaryFolder();
   onTestFinished(remove);
   const faultOf = async (name: string, text: string) => {
