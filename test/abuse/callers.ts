@@ -1,17 +1,17 @@
-/** Who asks: headers that say so. */
+/** The headers of a caller. */
 export type Credentials = Readonly<Record<string, string>>;
 
-/** What a server is started with, and who there is to ask it. */
+/** The server's configuration and its callers. */
 export interface Callers {
-  /** The configuration beside this file, and what the server's environment has more. */
+  /** The configuration beside this file, and additional environment variables of the server. */
   config: string;
   environment: Record<string, string>;
-  /** Who does what a normal caller does, and who means harm. */
+  /** The normal caller, and the hostile one. */
   normal: Credentials;
   hostile: Credentials;
-  /** Of threads and what is done to them. */
+  /** The owners of threads. */
   owners: readonly [Credentials, ...Credentials[]];
-  /** Who else asks for those: with a key, under another name, without any, with a wrong one. */
+  /** Other callers of those threads: with a key, as another user, without credentials, with wrong ones. */
   others: readonly Credentials[];
 }
 
@@ -19,7 +19,7 @@ const KEY = "a-key-for-abuse";
 const ANN = { authorization: "Bearer ann-token" };
 const BOB = { authorization: "Bearer bob-token" };
 
-/** So high that nobody is refused, but counted. */
+/** So high that no request is refused, but all are counted. */
 const ENOUGH = "100000000";
 const RATES = ["READS", "SEARCHES", "WRITES", "RUNS", "STREAMS"].map((name) => [
   `RATE_LIMIT_${name}`,
@@ -36,7 +36,7 @@ export const USERS: Callers = {
   others: [ANN, BOB, { "x-api-key": KEY }, {}, { authorization: "Bearer nobody" }, { "x-api-key": "wrong" }],
 };
 
-/** Everybody may do everything. */
+/** Every caller may do everything. */
 export const NOBODY: Callers = {
   config: "langgraph.json",
   environment: {},

@@ -1,7 +1,7 @@
 /**
- * A process that holds connections to a server: such that have asked once and say nothing more, and slow ones, which send a
- * byte of a header or of a body each second, or take a kilobyte of what they have asked for. Writes "open" when all are, and
- * a line of JSON when its input ends. Arguments: the server's address, how many of each kind, credentials.
+ * A process that holds connections to a server: idle ones after one request, and slow ones, which send a byte of a header or of a body each
+ * second, or read a kilobyte of their answer. Writes "open" when all are open, and a line of JSON when its input ends. Arguments: the
+ * server's address, the number of each kind, credentials.
  */
 import { connect, type Socket } from "node:net";
 import type { Credentials } from "./callers.ts";
@@ -14,9 +14,9 @@ export interface Held {
   opened: number;
   /** Could not be opened. */
   failed: number;
-  /** That noticed their end: a slow reader has to take what the system still has for it before. */
+  /** Connections that noticed their end: a slow reader first has to read the rest in the system's buffers. */
   gone: number;
-  /** Seconds from its opening after which the first and the last was closed. */
+  /** Seconds from opening to the first and the last closing. */
   firstGone: number;
   lastGone: number;
 }
@@ -25,7 +25,7 @@ export type HeldConnections = Record<Kind, Held>;
 const OPENED_AT_A_TIME = 100;
 const DROP_MS = 1_000;
 const TAKEN_BYTES = 1_000;
-/** Together more than buffers of the system hold. */
+/** Together more than the buffers of the system hold. */
 const ASKED_BY_SLOW_READERS = 12;
 
 const [address = "", counts = "", credentials = "{}"] = process.argv.slice(2);
@@ -37,7 +37,7 @@ const lines = Object.entries(JSON.parse(credentials) as Credentials).map(
 const head = (request: string, more = ""): string =>
   `${request} HTTP/1.1\r\nHost: localhost\r\n${lines.join("")}${more}`;
 
-/** What each says first. */
+/** The first bytes of each kind. */
 const FIRST: Record<Kind, string> = {
   idle: `${head("GET /ok")}\r\n`,
   "slow headers": head("GET /ok", "X-Slow: "),
@@ -87,7 +87,7 @@ setInterval(() => {
     else if (socket.writable) socket.write("x");
   }
 }, DROP_MS);
-// Those with the shortest time last: it begins as they are opened, and all are to be there when others are measured.
+// The kind with the shortest time comes last: its time begins when it is opened, and all have to be open during the measurement of others.
 for (const kind of KINDS) {
   for (let left = wanted[kind]; left > 0; left -= OPENED_AT_A_TIME)
     await Promise.all(Array.from({ length: Math.min(left, OPENED_AT_A_TIME) }, async () => await hold(kind)));

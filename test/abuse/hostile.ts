@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 import type { Request, Sender } from "./send.ts";
 import { POISONS } from "./storm.ts";
 
-/** What one caller does to a server, over and over, while others go on with their work. */
+/** Repeated hostile requests of one caller, while others work. */
 export interface Hostility {
   title: string;
   /** Called once, before others are measured. */
   prepare?(sender: Sender): Promise<void>;
-  /** Requests that are sent at the same time, again and again; made once. */
+  /** Requests that are sent at the same time repeatedly; created once. */
   requests(): Request[];
 }
 
@@ -32,7 +32,7 @@ const mustMakeThread = async ({ send }: Sender): Promise<string> => {
   return (JSON.parse(made.text) as { thread_id: string }).thread_id;
 };
 
-/** As the conversations were that once took the memory: many states, a large state, many threads of a megabyte. */
+/** Like conversations that once exhausted the memory: many states, a large state, many threads of a megabyte. */
 const LONG_STATES = 500;
 const LARGE_STATES = 100;
 const LARGE_THREADS = 100;

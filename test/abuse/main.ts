@@ -1,8 +1,7 @@
 /**
- * `npm run test:abuse [-- seed [A4 A8 connections storm …] [--without-users]]`: what a hostile caller can do to a server in a
- * process of its own, with the heap of `npm start`, whose callers are two users of an `Auth` and a key: what once hurt
- * others, and thousands of connections, beside the work of others; then mutated requests for all routes. Ends with 1 if a
- * criterion was not met. Less than ten minutes.
+ * `npm run test:abuse [-- seed [A4 A8 connections storm …] [--without-users]]`: a hostile caller of a server in a process of its own, with
+ * the heap of `npm start` and two users of an `Auth` and a key as callers. First formerly harmful requests, and thousands of connections,
+ * beside the work of others; then mutated requests for all routes. Exits with 1 if a criterion was not met. Less than ten minutes.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -20,11 +19,11 @@ import type { NormalLoad } from "./normal-load.ts";
 import { createSender, type Outcome } from "./send.ts";
 import { runStorm } from "./storm.ts";
 
-/** Fewer where the machine has other work. */
+/** Fewer if the machine has other work. */
 const REQUESTS = Number(process.env["ABUSE_REQUESTS"] ?? 50_000);
 const AT_A_TIME = 24;
 const HEAP_MB = 1_024;
-/** What a process with that heap may take beside it: code, buffers, threads. */
+/** The memory of a process besides this heap: code, buffers, threads. */
 const MEMORY_AT_MOST_MB = 1_600;
 const MEASURED_MS = 8_000;
 const SETTLING_MS = 1_000;
@@ -50,7 +49,7 @@ const memoryOf = async (pid: number): Promise<{ now: number; peak: number }> => 
   return { now: megabytes("VmRSS"), peak: megabytes("VmHWM") };
 };
 
-/** In a process of its own: what this one does to the server must not delay what is measured. */
+/** In a process of its own, so that this one's requests do not delay the measurement. */
 const normalLoad = async (url: string): Promise<NormalLoad> => {
   const child = spawn(
     process.execPath,
@@ -100,7 +99,7 @@ const measured = async (url: string, beside?: Hostility) => {
 const loadNow = (): string => loadavg()[0]!.toFixed(1);
 
 const seed = Number(seedText ?? Date.now() % 1_000_000);
-/** Without the storm where only some of what hurts others is named, by the beginnings of their titles. */
+/** Without the storm if the arguments name only hostilities, by the beginnings of their titles. */
 const isWanted = (title: string): boolean =>
   only.length === 0 || only.some((beginning) => title.startsWith(beginning));
 say(
@@ -136,7 +135,7 @@ try {
     for (const fault of beside.faults.slice(0, 3))
       complaints.push(`${hostility.title}: others were answered ${fault}`);
     for (const status of Object.keys(beside.outcomes)) {
-      // Reset: the server had answered, and its caller was still sending.
+      // Reset: the server had answered while its caller was still sending.
       if (/^50[^3]$|^broken (?!ECONNRESET|EPIPE)/.test(status))
         complaints.push(`${hostility.title}: ${status}`);
     }

@@ -16,7 +16,7 @@ const CONNECTIONS: Record<Kind, number> = {
   "slow readers": 300,
 };
 
-/** Seconds after which each kind has to be gone, as the server is configured by default, and what the look for them may take. */
+/** Seconds after which each kind must be closed by the server's defaults, and the time for noticing that. */
 const GONE_AFTER: Record<Kind, number> = {
   idle: 72, // KEEP_ALIVE_SECONDS
   "slow headers": 20, // HEADERS_TIMEOUT_SECONDS
@@ -26,14 +26,14 @@ const GONE_AFTER: Record<Kind, number> = {
 const LOOKS_SECONDS = 25;
 const PATIENCE_MS = 120_000;
 const POLL_MS = 500;
-/** Connections to the database and of the sender come and go. */
+/** Connections to the database and of the sender open and close. */
 const DESCRIPTORS_APART = 20;
 
-/** File descriptors that a process has open. */
+/** The open file descriptors of a process. */
 export const descriptorsOf = async (pid: number): Promise<number> =>
   (await readdir(`/proc/${pid}/fd`).catch(() => [])).length;
 
-/** The most that a process of this machine may have open; infinite where nobody says so. */
+/** The maximum of open files of a process; infinite if not set. */
 const descriptorsAtMost = async (): Promise<number> => {
   const asking = spawn("sh", ["-c", "ulimit -n"], { stdio: ["ignore", "pipe", "inherit"] });
   let said = "";
@@ -52,7 +52,7 @@ export interface ManyConnections {
   complaints: string[];
 }
 
-/** Holds idle and slow connections in a process of its own while others are measured, and until all of them are gone. */
+/** Holds idle and slow connections in a process of its own while others are measured, until all of them are closed. */
 export const holdMany = async (server: {
   url: string;
   pid: number;

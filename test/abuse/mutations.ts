@@ -2,7 +2,7 @@ import { addressOf, type Json, type Operation } from "./operations.ts";
 import type { Random } from "./random.ts";
 import type { Request } from "./send.ts";
 
-/** Names that mean something else to somebody: to JavaScript, PostgreSQL, LangGraph, a file system. */
+/** Names with a special meaning for JavaScript, PostgreSQL, LangGraph, or a file system. */
 export const NAMES = [
   ...[
     "constructor",
@@ -61,7 +61,7 @@ const nested = (levels: number, open: (inner: Json) => Json): Json => {
   return value;
 };
 
-/** Values that are of another type, too large, too deep, or that only look like what is expected. */
+/** Values of a wrong type, too large, too deep, or that only resemble valid ones. */
 export const VALUES: readonly Json[] = [
   ...NAMES,
   ...[
@@ -155,7 +155,7 @@ export const VALUES: readonly Json[] = [
   Object.fromEntries(Array.from({ length: 1_100 }, (_, index) => [`key ${index}`, index])),
 ];
 
-/** A copy in which something, somewhere, is something else. */
+/** A copy with a random change. */
 const mutated = (value: Json, random: Random, whole = 0.25): Json => {
   if (typeof value !== "object" || value === null || random.chance(whole)) return random.pick(VALUES);
   if (Array.isArray(value)) {
@@ -174,7 +174,7 @@ const mutated = (value: Json, random: Random, whole = 0.25): Json => {
   return { ...value, [key]: mutated(item, random) };
 };
 
-/** Text that is no JSON, or more than it looks. */
+/** Text that is not JSON, or more than it seems. */
 const brokenText = (text: string, random: Random): string | Buffer => {
   switch (random.below(6)) {
     case 0:
@@ -192,7 +192,7 @@ const brokenText = (text: string, random: Random): string | Buffer => {
   }
 };
 
-/** Without what a body may do without: with all of its fields, hardly one would be valid. */
+/** Without some optional fields: with all of them, hardly a body would be valid. */
 const thinned = (body: Json, random: Random): Json => {
   if (Array.isArray(body)) return body.map((item) => thinned(item, random));
   if (typeof body !== "object" || body === null) return body;
@@ -202,7 +202,7 @@ const thinned = (body: Json, random: Random): Json => {
 /** Fields without which a request is refused at once. */
 const NEEDED = new Set(["assistant_id", "graph_id", "namespace", "key", "value", "thread_ids", "metadata"]);
 
-/** A request for an operation that has been changed in one to three places. */
+/** A request for an operation with one to three changes. */
 export const mutatedRequest = (operation: Operation, random: Random): Request => {
   const { method, template } = operation;
   const path = { ...operation.path };
@@ -222,7 +222,7 @@ export const mutatedRequest = (operation: Operation, random: Random): Request =>
   const text = body === undefined ? undefined : JSON.stringify(body);
   return {
     method,
-    // A header line has an end: what is longer is refused before there is a request.
+    // A longer header line is refused before the request is parsed.
     address: addressOf({ template, path, query }).slice(0, 8_000),
     ...(text === undefined ? {} : { body: random.chance(0.03) ? brokenText(text, random) : text }),
     ...(random.chance(0.02)

@@ -1,16 +1,16 @@
 /**
- * A process that does what normal callers do, for some time, and writes how long they waited: a thread, a run on it, its
- * state, again and again. Arguments: the server's address, milliseconds, credentials.
+ * A process that works like normal callers for some time, and writes their waiting times: a thread, a run on it, its state, repeatedly.
+ * Arguments: the server's address, milliseconds, credentials.
  */
 import type { Credentials } from "./callers.ts";
 import { createSender } from "./send.ts";
 
 export interface NormalLoad {
-  /** Milliseconds that half of the requests took at most, and 99 of a hundred. */
+  /** Milliseconds: the median and the 99th percentile of the requests. */
   p50: number;
   p99: number;
   requests: number;
-  /** Answers that nobody should get who does nothing wrong. */
+  /** Errors that a correct caller should not get. */
   faults: string[];
 }
 

@@ -1,11 +1,11 @@
 /**
- * What the server's own OpenAPI document says that it takes, as requests: a valid sample of every operation, from which
- * tests make others. A new route is covered without a word here.
+ * Requests from the server's own OpenAPI document: a valid sample of every operation, from which tests create others. New routes are
+ * covered automatically.
  */
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** The parts of a JSON schema that samples are made from. */
+/** The parts of a JSON schema from which samples are created. */
 interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -40,24 +40,21 @@ interface Document {
   components?: { schemas?: Record<string, Schema> };
 }
 
-/** One operation with a sample of everything that it takes. */
+/** One operation with a sample of each of its inputs. */
 export interface Operation {
   method: string;
-  /** As the document writes it: `/threads/{thread_id}`. */
+  /** In the document's form: `/threads/{thread_id}`. */
   template: string;
   path: Record<string, string>;
   query: Record<string, Json>;
-  /** Bodies that differ in the branches of unions; empty if the operation takes none. */
+  /** Bodies that differ in the branches of unions; empty if the operation has none. */
   bodies: Json[];
 }
 
-/** Levels to which a schema that contains itself is followed. */
+/** The depth to which a recursive schema is followed. */
 const DEPTH_AT_MOST = 6;
 
-/**
- * The operations of a document. `known` names values by the field that they stand in, so that samples lead
- * somewhere: an assistant that exists, a thread.
- */
+/** The operations of a document. `known` has values by field, so that samples name existing records: an assistant, a thread. */
 export const operationsOf = (document: unknown, known: Readonly<Record<string, Json>>): Operation[] => {
   const { paths, components } = document as Document;
 
@@ -137,7 +134,7 @@ export const addressOf = ({
   return pairs.length === 0 ? place : `${place}?${pairs.join("&")}`;
 };
 
-/** Half a surrogate pair has no percent encoding of its own; it is written as the bytes that some clients send. */
+/** Half a surrogate pair has no percent encoding; it is written as the bytes that some clients send. */
 const percentEncoded = (text: string): string =>
   [...text]
     .map((character) =>
@@ -153,13 +150,13 @@ const surrogateBytes = (unit: number): number[] => [
   0x80 | (unit & 0x3f),
 ];
 
-/** A value in which one text is another, and where that text stood: `input.messages.0.content`, a key in brackets. */
+/** A value with one changed text, and its place: `input.messages.0.content`, a key in brackets. */
 export interface ChangedText {
   at: string;
   value: Json;
 }
 
-/** Copies of a value in each of which one text, or one key, is another. */
+/** Copies of a value, each with one changed text or key. */
 export const withEachText = function* (value: Json, replacement: string, at = ""): Generator<ChangedText> {
   if (typeof value === "string") yield { at, value: replacement };
   else if (Array.isArray(value)) {

@@ -1,4 +1,4 @@
-/** Chance that can be repeated: the same seed gives the same choices. */
+/** Repeatable random choices: the same seed gives the same ones. */
 export interface Random {
   /** From 0 up to 1, without it. */
   next(): number;

@@ -8,23 +8,23 @@ export interface Request {
   headers?: Record<string, string>;
 }
 
-/** What came of a request. `waiting`: nothing within its patience; `broken`: the connection ended without an answer. */
+/** The outcome of a request. `waiting`: nothing within its patience; `broken`: the connection ended without an answer. */
 export type Outcome =
   | { kind: "answered"; status: number; text: string; milliseconds: number }
   | { kind: "waiting" }
   | { kind: "broken"; why: string };
 
-/** Characters of an answer that are looked at. */
+/** Characters of an answer that are checked. */
 const TEXT_AT_MOST = 2_000;
 
-/** `credentials`: headers of each request that names none of its own. */
+/** `credentials`: headers of each request without its own. */
 export const createSender = (url: string, connections: number, credentials: Credentials = {}) => {
   const { hostname, port } = new URL(url);
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
 
   /**
-   * Sends a request and reads its answer; of one that goes on for long (a stream, a wait) the beginning.
-   * `patienceMs`: for the first byte, and then again for the rest.
+   * Sends a request and reads its answer; only the beginning of a long one (a stream, a wait). `patienceMs`: for the first byte, and then
+   * again for the rest.
    */
   const send = async ({ method, address, body, headers }: Request, patienceMs: number): Promise<Outcome> => {
     const startedAt = performance.now();

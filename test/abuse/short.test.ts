@@ -3,12 +3,12 @@ import { startTestServer } from "../helpers/app.ts";
 import { NOBODY } from "./callers.ts";
 import { runStorm } from "./storm.ts";
 
-/** Another one for whoever wants to look further; `npm run test:abuse` sends twenty times as many requests. */
+/** Set another seed to test more; `npm run test:abuse` sends twenty times as many requests. */
 const SEED = Number(process.env["ABUSE_SEED"] ?? 20_261_121);
 const REQUESTS = Number(process.env["ABUSE_REQUESTS"] ?? 2_500);
 
 test(
-  "no mutated request of any route, on poisoned threads neither, is a fault of ours, hangs or spoils a search",
+  "no mutated request of any route, also on poisoned threads, causes a server error, hangs or breaks a search",
   { timeout: 600_000 },
   async () => {
     const server = await startTestServer();

@@ -10,35 +10,35 @@ export interface Storm {
   document: unknown;
   seed: number;
   requests: number;
-  /** Requests that are on their way at the same time. */
+  /** The number of parallel requests. */
   atATime: number;
-  /** Ids of assistants that are asked for: graphs that end by themselves. */
+  /** Ids of assistants whose graphs end by themselves. */
   assistants: readonly string[];
   callers: Pick<Callers, "owners" | "others">;
 }
 
 export interface StormReport {
   requests: number;
-  /** How often each status was answered, `waiting` and `broken` among them. */
+  /** The count of each status, including `waiting` and `broken`. */
   answers: Record<string, number>;
-  /** What should not have happened: one line for each, with the request that led there. */
+  /** Unexpected results: one line for each, with its request. */
   complaints: string[];
 }
 
-/** A stream or a wait may have nothing to say for long; whether it goes on is not what is tried here. */
+/** A stream or a wait may be quiet for long; its end is not tested here. */
 const MAY_WAIT = /\/(?:wait|stream|join)$|\/cancel$/;
 const STREAM_PATIENCE_MS = 400;
 const HANG_MS = 20_000;
 
-/** Requests after which a storm goes on on fresh threads: old ones hold runs that never start. */
+/** Requests after which a storm continues on new threads: old ones hold runs that never start. */
 const REQUESTS_PER_GENERATION = 400;
 const THREADS_PER_GENERATION = 8;
-/** Of the requests on a thread; the others are somebody else's. */
+/** The share of requests by a thread's owner; the others come from other callers. */
 const OWNERS_SHARE = 0.7;
 const COMPLAINTS_AT_MOST = 40;
 const EXCERPT = 600;
 
-/** Whom ends are told: nobody, this server, and such as may not be called, are not there, or are no addresses. */
+/** Receivers of webhooks: none, this server, and addresses that are forbidden, dead, or invalid. */
 const WEBHOOKS: readonly Json[] = [
   ...[null, null, "/ok", "/threads", "/runs/wait?x=1", "//evil.example/", "/..%2f"],
   ...["http://127.0.0.1:9/hook", "http://169.254.169.254/latest", "https://receiver.invalid/hook?token=x"],
@@ -47,7 +47,7 @@ const WEBHOOKS: readonly Json[] = [
   ...[["/ok"], 1, true],
 ];
 
-/** What poisoned threads for good at some time. */
+/** Values that once broke threads permanently. */
 export const POISONS: readonly Record<string, unknown>[] = [
   { command: { update: { constructor: 1 } } },
   { command: { update: { toString: 1, valueOf: 2, hasOwnProperty: 3, __defineGetter__: 4 } } },
@@ -69,13 +69,13 @@ export const POISONS: readonly Record<string, unknown>[] = [
   },
 ];
 
-/** A thread, and whose it is. */
+/** A thread and its owner. */
 interface OwnedThread {
   threadId: string;
   owner: Credentials;
 }
 
-/** Threads of all kinds: new ones, such that have a history, and such that something was done to. */
+/** Threads of all kinds: new ones, ones with a history, and damaged ones. */
 const someThreads = async (
   { send }: Sender,
   { assistants, callers: { owners } }: Storm,
@@ -122,7 +122,7 @@ const complain = (request: Request, outcome: Outcome, complaints: string[]): voi
   }
 };
 
-/** The operations on one of these threads, and what else is known to exist. */
+/** The operations on one of these threads, and on other existing records. */
 const operationsOn = (storm: Storm, threadId: string, random: Random): Operation[] =>
   operationsOf(storm.document, {
     assistant_id: random.pick(storm.assistants),
@@ -143,7 +143,7 @@ const operationsOn = (storm: Storm, threadId: string, random: Random): Operation
     query: null,
     extract: { key: "values.messages" },
   }).filter(
-    // It would take away what all others work on.
+    // This operation would delete the others' data.
     ({ method, template }) =>
       !(method === "DELETE" && /^\/(?:assistants|threads)\/\{[^/]+\}$/.test(template)),
   );
@@ -184,7 +184,7 @@ export const runStorm = async (storm: Storm): Promise<StormReport> => {
         }
       };
       await Promise.all(Array.from({ length: storm.atATime }, work));
-      // Whether a page of threads can be read with all that was done to them.
+      // Whether a page of threads is readable after all changes.
       for (const headers of storm.callers.owners) {
         const search: Request = { method: "POST", address: "/threads/search", body: '{"limit":20}', headers };
         const found = await sender.send(search, HANG_MS);

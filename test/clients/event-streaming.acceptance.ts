@@ -9,7 +9,7 @@ import { columnOf, LINES } from "./lines.ts";
 import { clientOf, deltaOf, eventsUntilPause, sessionOf, tokensOf } from "./sessions.ts";
 import { firstTokenLags, tokensPerSecond, type Wire } from "./rates.ts";
 
-/** What event streaming has to bear; prints its figures. `npm run test:clients` runs it, `npm test` does not. */
+/** Load tests of event streaming; prints figures. `npm run test:clients` runs it, `npm test` does not. */
 
 const print = (line: string): void => void process.stdout.write(`event streaming: ${line}\n`);
 
@@ -30,7 +30,7 @@ describe.each(NEWEST)("SDK $version", (line) => {
       const thread = sessionOf(client, "SSE", "dialogue", threadId);
       const events = await thread.subscribe({ channels: ["messages", "values", "lifecycle", "input"] });
       const tokens = 10 + (turn % 7);
-      // Data of turns before are told again: only those of this run count.
+      // Data of earlier turns are sent again, so only those of this run count.
       const started = await thread.run.start({ input: { tokens } });
       const before = ofRun(await eventsUntilPause(events), started.run_id ?? "");
       const asked = thread.interrupts.at(-1);
@@ -99,7 +99,7 @@ describe.each(NEWEST)("SDK $version", (line) => {
   });
 });
 
-/** What the model says in the events since a run's beginning. */
+/** The model's text in the events since a run's beginning. */
 const ofRun = (events: readonly Event[], runId: string): string => {
   const begin = events.findIndex(({ event_id: id }) => id === `synth:${runId}:running`);
   return events.slice(Math.max(0, begin)).map(deltaOf).join("");
@@ -115,7 +115,7 @@ describe("on a server of its own", () => {
   const wires: Wire[] = ["run streams", "event streaming"];
 
   test("50 threads at once have their 200 tokens each in order, over either wire", async () => {
-    // How many a second is measured by `npm run bench -- --only event-streaming`.
+    // `npm run bench -- --only event-streaming` measures how many tokens a second.
     for (const wire of wires) await tokensPerSecond(alone.url, wire, 50, 200);
   });
 

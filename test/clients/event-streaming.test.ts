@@ -30,11 +30,11 @@ const LINES_AND_TRANSPORTS = LINES.filter(({ eventStreaming }) => eventStreaming
   })),
 );
 
-/** What the inner graph of `parent` hears, and what it says to it. */
+/** The input and the output of the inner graph of `parent`. */
 const SAID = Array.from({ length: 40 }, (_, index) => `word${index}`).join(" ");
 const REPEATED = `You said: "${SAID}". I have no tools.`;
 
-// What is read is asked for before the run begins: asked for after its end, the SDK lets it wait for the next run.
+// Values are requested before the run begins: after its end, the SDK would wait for the next run.
 describe.each(LINES_AND_TRANSPORTS)("$name", ({ line, transport, name }) => {
   let client: Client;
   const open: ThreadStream[] = [];
@@ -78,7 +78,7 @@ describe.each(LINES_AND_TRANSPORTS)("$name", ({ line, transport, name }) => {
     const thread = session("agent");
     const { toolCalls } = thread;
     await thread.run.start({ input: saying("What is 2 + 3?") });
-    // The SDK hands out a call when it begins, and the same one when it has ended.
+    // The SDK returns a call when it begins, and the same object when it has ended.
     const calls = new Map<string, unknown>();
     for await (const { callId, name: tool, input, output } of toolCalls)
       calls.set(callId, { tool, input, output: JSON.stringify(await output) });
@@ -137,7 +137,7 @@ describe.each(LINES_AND_TRANSPORTS)("$name", ({ line, transport, name }) => {
       const thread = session("tokens", threadId);
       const { run_id: runId = "" } = await thread.run.start({ input: { messages: [], tokens: 10 + turn } });
       const output = (await thread.output) as { messages: unknown[] };
-      // A reader without `since` is told the thread from its beginning: until its own run has ended, not the first.
+      // A reader without `since` receives the thread from its beginning, so the test waits for its own run's end, not the first one.
       await apiOf(server).untilRunIs(threadId, runId, "success");
       expect(output.messages.length).toBeLessThanOrEqual(turn);
       await thread.close();

@@ -1,10 +1,10 @@
 import type * as Sdk from "@langchain/langgraph-sdk";
 
-/** A line of the JavaScript SDK that people have in their projects; installed side by side (see devDependencies). */
+/** A line of the JavaScript SDK in common use; installed side by side (see devDependencies). */
 export interface SdkLine {
   version: string;
   package: string;
-  /** It asks for the run when a stream ends, and comes back if the run goes on. */
+  /** This line requests the run when a stream ends, and reconnects if the run is still active. */
   asksAfterEnd?: true;
   /** It has `client.threads.stream`. */
   eventStreaming?: true;
@@ -19,14 +19,17 @@ const ALL: SdkLine[] = [
   { version: "2.0.0", package: "sdk-2.0" },
 ];
 
-/** `.ci/run` has the two newest that differ most: the last that retries every request, and the first that asks again. */
+/**
+ * `.ci/run` uses the two newest with the largest difference: the last that retries every request, and the first that asks for the run's
+ * status.
+ */
 const USUAL = ["1.12.4", "1.15.0"];
 
 /** All in `npm run test:clients`. */
 export const LINES = ALL.filter(({ version }) => process.env.SDK_LINES === "all" || USUAL.includes(version));
 
-/** How docs/compatibility.md names a line. */
+/** The name of a line in docs/compatibility.md. */
 export const columnOf = ({ version }: SdkLine): string => `SDK ${version}`;
 
-/** The module of a line. Its types are those of the line that this project depends on. */
+/** The module of a line, with the types of the line that this project depends on. */
 export const load = async (line: SdkLine): Promise<typeof Sdk> => (await import(line.package)) as typeof Sdk;

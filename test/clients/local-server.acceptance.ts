@@ -7,10 +7,7 @@ import { command, openFrames } from "../protocols/streaming/frames.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { LOCAL_VERSION, startLocalServer, whyNoLocalServer, type LocalServer } from "./local-server.ts";
 
-/**
- * Where the JavaScript server that `langgraphjs dev` starts answers otherwise: what is asked of both, what either answers, and how
- * the page says it.
- */
+/** Differences from the JavaScript server that `langgraphjs dev` starts: a request to both, either answer, and the text on the page. */
 
 const TABLE = "Beside the local JavaScript server";
 const MISSING = "00000000-0000-4000-8000-000000000000";
@@ -30,7 +27,7 @@ const answered = async (method: string, address: string): Promise<[number, strin
   return [response.status, type, await response.text()];
 };
 const TOKENS = { assistant_id: "tokens", input: { ...saying("hello"), tokens: 3 } };
-/** Names without the ids of tasks. */
+/** Names without task ids. */
 const withoutIds = (names: readonly string[]): string[] => [
   ...new Set(names.map((name) => name.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/, "…"))),
 ];
@@ -101,7 +98,7 @@ const COMPARISONS: Comparison[] = [
     },
   },
   {
-    // The last: the local server does not execute the graph any more.
+    // The last test, because afterwards the local server does not execute the graph any more.
     row: "a graph's own assistant can't be deleted",
     ask: async (url) => {
       const [deleted] = await answered("DELETE", `${url}/assistants/tokens`);

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../helpers/free-port.ts";
 
-/** The version that the sentences about it were found with. */
+/** The version of the documented differences. */
 export const LOCAL_VERSION = "1.5.1";
 
 const PACKAGE = "@langchain/langgraph-api";
@@ -23,7 +23,7 @@ export interface LocalServer {
   close(): Promise<void>;
 }
 
-/** Why the local JavaScript server can't be tried here; undefined if it can. CONTRIBUTING.md says how to install it. */
+/** Why the local JavaScript server can't be tested here; undefined if it can. CONTRIBUTING.md says how to install it. */
 export const whyNoLocalServer = async (): Promise<string | undefined> => {
   const folder = process.env.LOCAL_SERVER;
   if (folder === undefined) return "LOCAL_SERVER names no folder with the local server";

@@ -13,7 +13,7 @@ import { THREAD_CALLS } from "./methods/threads.ts";
 /** Every public method of every line of the SDK, called once. */
 const CALLS: Calls = { ...ASSISTANT_CALLS, ...THREAD_CALLS, ...RUN_CALLS, ...CRON_CALLS, ...STORE_CALLS };
 
-/** What this server has not got yet. The calls are there, and are refused: whoever adds a route takes it off here. */
+/** Methods that this server does not implement yet. Their calls are refused; remove a method here when its route exists. */
 const NOT_YET: Record<string, string> = {};
 
 const PARTS = ["assistants", "threads", "runs", "crons", "store"] as const;
@@ -36,7 +36,7 @@ for (const line of LINES) {
   const aClient = () => new Client({ apiUrl: server.url, callerOptions: { maxRetries: 0 } });
   const methods = methodsOf(new Client({ apiUrl: "http://127.0.0.1:1" }));
 
-  test(`${column} has no method that is not called here`, () => {
+  test(`${column} has no method without a call here`, () => {
     expect(methods.filter((method) => !(method in CALLS))).toEqual([]);
   });
 

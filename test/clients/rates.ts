@@ -17,7 +17,7 @@ const post = async (url: string, body: unknown): Promise<void> => {
   await response.arrayBuffer();
 };
 
-/** A run of its own thread and the stream of its tokens, over one wire. */
+/** Starts a run on a thread of its own and the stream of its tokens, over one wire. */
 const begin = async (url: string, wire: Wire, assistantId: string, input: object): Promise<EventStream> => {
   const threadUrl = `${url}/threads/${crypto.randomUUID()}`;
   if (wire === "run streams")
@@ -47,7 +47,7 @@ const isEnd = ({ event, data }: SentEvent): boolean => {
   return params.namespace.length === 0 && params.data.event === "completed";
 };
 
-/** Reads a stream to the end of its run; the tokens. */
+/** Reads a stream to the end of its run; returns the tokens. */
 const read = async (stream: EventStream, wire: Wire): Promise<string[]> => {
   const tokens: string[] = [];
   for (;;) {
@@ -61,7 +61,7 @@ const read = async (stream: EventStream, wire: Wire): Promise<string[]> => {
   return tokens;
 };
 
-/** All at the same time; throws unless each thread's tokens come once each and in order. */
+/** All streams at the same time; throws unless each thread's tokens arrive once and in order. */
 export const tokensPerSecond = async (
   url: string,
   wire: Wire,
@@ -83,7 +83,7 @@ export const tokensPerSecond = async (
   return (threads * tokensEach * 1_000) / (performance.now() - started);
 };
 
-/** Milliseconds from when the model says its first token until it has come here, of one run after the other. */
+/** Milliseconds between a model's first token and its arrival here, of one run after the other. */
 export const firstTokenLags = async (url: string, wire: Wire, runs: number): Promise<number[]> => {
   const lags: number[] = [];
   for (let index = 0; index < runs; index += 1) {

@@ -31,13 +31,13 @@ const aCutClient = async (line: SdkLine): Promise<{ client: Client; proxy: Cutti
 const inOrder = (events: readonly { id?: string }[]): void =>
   expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => String(index)));
 
-// At the same time: the SDK lets a second or two pass before it comes back, and a heartbeat comes after five.
+// Concurrent, because the SDK waits a second or two before it reconnects, and a heartbeat comes after five.
 describe.concurrent.each(LINES)("SDK $version", (line) => {
   const test = (row: string, body: () => Promise<void>): void =>
     feature({ table: "Run streams whose connection is cut", row, column: columnOf(line) }, body);
 
   for (const streamResumable of [false, true])
-    test(`goes on where it was, misses nothing and sees nothing twice (${streamResumable ? "" : "not "}resumable)`, async () => {
+    test(`continues at its position, misses nothing and repeats nothing (${streamResumable ? "" : "not "}resumable)`, async () => {
       const { client, proxy } = await aCutClient(line);
       const { thread_id: threadId } = await client.threads.create();
       const seen: StreamEvent[] = [];
@@ -56,7 +56,7 @@ describe.concurrent.each(LINES)("SDK $version", (line) => {
     });
 
   for (const bytes of [1_500, 6_000, 12_000])
-    test(`goes on after a cut in the middle of a frame, after ${bytes} bytes`, async () => {
+    test(`continues after a cut in the middle of a frame, after ${bytes} bytes`, async () => {
       const { client, proxy } = await aCutClient(line);
       const { thread_id: threadId } = await (await clientOf(line, server.url)).threads.create();
       proxy.cutNextAfter(bytes);
@@ -84,7 +84,7 @@ describe.concurrent.each(LINES)("SDK $version", (line) => {
       events.push(event);
     }
     expect(events).toEqual(["metadata", "updates", "updates"]);
-    // From 1.15 on it asks for the run, to be sure, and is told that it has ended.
+    // From 1.15 on the SDK asks for the run's status to be sure.
     expect(proxy.connections).toBeLessThanOrEqual(line.asksAfterEnd ? 2 : 1);
   });
 

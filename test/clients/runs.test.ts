@@ -6,7 +6,7 @@ import { collected } from "../helpers/collected.ts";
 import { columnOf, LINES, load } from "./lines.ts";
 import { aLongRun, aThread, HELLO, LONG, refusalOf, textsOf, TWO_STEP_TEXTS } from "./methods/calls.ts";
 
-/** What runs do, beyond one call of each method (methods.test.ts), with each line of the SDK. */
+/** Behaviour of runs beyond one call of each method (methods.test.ts), with each line of the SDK. */
 
 let server: TestServer;
 beforeAll(async () => {
@@ -16,11 +16,11 @@ afterAll(() => server.close());
 
 interface Watched {
   client: Client;
-  /** Requests so far, those that were tried again included. */
+  /** Requests so far, including retries. */
   requests(): number;
 }
 
-/** What is streamed in a mode of `two-step`: names of events, without the first one, `metadata`. */
+/** The events of `two-step` in each mode: their names without the first one, `metadata`. */
 const EVENTS_OF_MODES: [StreamMode, string[]][] = [
   ["values", ["values"]],
   ["updates", ["updates"]],
@@ -118,7 +118,7 @@ const SCENARIOS: Record<string, (watched: Watched) => Promise<void>> = {
     expect(requests() - before).toBe(2);
     expect(await client.runs.list(threadId)).toHaveLength(1);
     await client.runs.cancel(threadId, runId, true);
-    // Once more: clients cancel what has ended.
+    // A second time, because clients cancel ended runs.
     await client.runs.cancel(threadId, runId);
   },
 

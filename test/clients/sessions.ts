@@ -7,10 +7,10 @@ export const TRANSPORTS = ["SSE", "WebSocket"] as const;
 export type Transport = (typeof TRANSPORTS)[number];
 
 export const clientOf = async (line: SdkLine, url: string): Promise<Client> =>
-  // Without a key: in a WebSocket the SDK refuses to have headers.
+  // Without a key: over a WebSocket the SDK refuses to have headers.
   new (await load(line)).Client({ apiUrl: url, apiKey: null as unknown as undefined });
 
-/** A session on a thread; a new thread if none is named. */
+/** A session on a thread; a new thread if none is given. */
 export const sessionOf = (
   client: Client,
   transport: Transport,
@@ -28,7 +28,7 @@ export const sessionOf = (
         }),
   });
 
-/** What a model says next, of an event of the channel `messages`; undefined if the event is another one. */
+/** A model's next text in an event of the channel `messages`; undefined for another event. */
 export const deltaOf = (event: Event): string | undefined => {
   if (event.method !== "messages") return undefined;
   const { data } = event.params;
@@ -37,13 +37,13 @@ export const deltaOf = (event: Event): string | undefined => {
     : undefined;
 };
 
-/** The events of a subscription until its run pauses or ends; it can be read on after the next run has begun. */
+/** The events of a subscription until its run pauses or ends; more can be read after the next run has begun. */
 export const eventsUntilPause = async (subscription: SubscriptionHandle): Promise<Event[]> => {
   const events: Event[] = [];
   for await (const event of subscription) events.push(event);
   return events;
 };
 
-/** What the model of `tokens` and `dialogue` says in as many tokens. */
+/** The text of the models of `tokens` and `dialogue` with this many tokens. */
 export const tokensOf = (count: number): string =>
   Array.from({ length: count }, (_, index) => `t${index} `).join("");

@@ -2,7 +2,7 @@ import { Client, type Checkpoint, type Message, type ThreadState } from "@langch
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 
-/** What the hook `useStream` of the SDK (legacy transport, as agent-chat-ui has it) asks of a server, step by step. */
+/** The requests of the SDK's hook `useStream` (legacy transport, as in agent-chat-ui), step by step. */
 
 let server: TestServer;
 let client: Client;
@@ -15,13 +15,13 @@ afterAll(() => server.close());
 type Values = Record<string, unknown> & { messages: Message[]; __interrupt__?: unknown[] };
 interface Shown {
   values?: Values;
-  /** Of the tuples, put together by id as the hook does. */
+  /** Combined from the tuples by id, like in the hook. */
   messages: Map<string, string>;
   runId?: string;
   events: string[];
 }
 
-/** `submit` of the hook: the modes that its getters asked for, the checkpoint without its thread. */
+/** `submit` of the hook: the modes that its getters request, the checkpoint without its thread. */
 const submit = async (
   threadId: string,
   assistantId: string,
@@ -54,7 +54,7 @@ const history = (threadId: string): Promise<ThreadState<Values>[]> =>
   client.threads.getHistory<Values>(threadId, { limit: 10 });
 
 describe("useStream", () => {
-  test("shows tokens as they come, and the same messages when it reads the history at the end", async () => {
+  test("shows tokens live, and the same messages in the history at the end", async () => {
     const { thread_id: threadId } = await client.threads.create({ metadata: { from: "hook" } });
     expect(await history(threadId)).toEqual([]);
     const shown = await submit(threadId, "tokens", {
@@ -75,7 +75,7 @@ describe("useStream", () => {
     await submit(threadId, "two-step", { input: say("one") });
     const [head] = await history(threadId);
     await submit(threadId, "two-step", { input: say("two"), checkpoint: head?.checkpoint ?? null });
-    // The person edits "two": a branch from the checkpoint before it.
+    // The person edits "two", which makes a branch from the checkpoint before it.
     const branch = await submit(threadId, "two-step", {
       input: say("edited"),
       checkpoint: head?.checkpoint ?? null,
@@ -116,7 +116,7 @@ describe("useStream", () => {
     expect((await client.threads.get(threadId)).status).toBe("idle");
   });
 
-  test("comes back to a run in progress after a reload, from its first event, and can stop it", async () => {
+  test("rejoins a running run after a reload, from its first event, and can stop it", async () => {
     const { thread_id: threadId } = await client.threads.create();
     const input = { messages: [], milliseconds: 600_000 };
     const leave = new AbortController();

@@ -5,7 +5,7 @@ import { eventually } from "./conditions.ts";
 export interface Answer<Body> {
   status: number;
   headers: Headers;
-  /** As it was sent. */
+  /** The unparsed text. */
   text: string;
   body: Body;
 }
@@ -35,12 +35,12 @@ export interface StateRecord {
   parent_checkpoint: { checkpoint_id: string } | null;
 }
 
-/** What a refused request says. */
+/** The body of a refusal. */
 export interface Refusal {
   detail: string;
 }
 
-/** The final values of a run as wait and join answer them. */
+/** The final values of a run in the answers of wait and join. */
 export type Result = Record<string, unknown> & {
   messages?: Message[];
   __error__?: { error: string; message: string };
@@ -64,7 +64,7 @@ export const apiOf = ({ url }: { url: string }) => {
       body: (text.trim() === "" ? undefined : JSON.parse(text)) as Body,
     };
   };
-  /** For what a test needs on its way and is not about. */
+  /** For requests that a test needs but does not test. */
   const must = async <Body>(answer: Promise<Answer<Body>>): Promise<Body> => {
     const { status, text, body } = await answer;
     if (status >= 300) throw new Error(`The server answered ${status}: ${text}`);
@@ -80,14 +80,14 @@ export const apiOf = ({ url }: { url: string }) => {
     patch: <Body>(path: string, body: unknown) => request<Body>("PATCH", path, body),
     remove: (path: string) => request<Refusal | undefined>("DELETE", path),
 
-    /** A new thread; answers its id. */
+    /** Creates a thread; returns its id. */
     async aThread(fields: object = {}): Promise<string> {
       return (await must(post<ThreadRecord>("/threads", fields))).thread_id;
     },
-    /** A new run in the background. */
+    /** Creates a run in the background. */
     aRun: (threadId: string, fields: object): Promise<RunRecord> =>
       must(post<RunRecord>(`/threads/${threadId}/runs`, fields)),
-    /** A run that has ended; answers its result. */
+    /** Creates a run and waits for its end; returns the result. */
     aFinishedRun: (threadId: string, fields: object): Promise<Result> =>
       must(post<Result>(`/threads/${threadId}/runs/wait`, fields)),
     thread: (threadId: string): Promise<ThreadRecord> => must(get<ThreadRecord>(`/threads/${threadId}`)),
@@ -109,7 +109,7 @@ export const apiOf = ({ url }: { url: string }) => {
         const run = await api.run(threadId, runId);
         return statuses.includes(run.status) ? run : undefined;
       }),
-    /** Waits until nothing runs or waits on the thread. */
+    /** Waits until no run of the thread runs or waits. */
     untilQuiet: (threadId: string): Promise<ThreadRecord> =>
       eventually(`thread ${threadId} is no longer busy`, async () => {
         const thread = await api.thread(threadId);
@@ -121,7 +121,7 @@ export const apiOf = ({ url }: { url: string }) => {
 
 export type Api = ReturnType<typeof apiOf>;
 
-/** The texts of messages, for a look at a conversation. */
+/** The texts of messages. */
 export const textsOf = (messages: readonly Message[] | undefined): unknown[] =>
   (messages ?? []).map(({ content }) => content);
 

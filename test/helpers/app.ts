@@ -11,7 +11,7 @@ import { FIXTURE_GRAPHS, listeningLogger } from "./parts.ts";
 export const IS_PLAIN = process.env.DATABASE_LISTEN === "false";
 const isOn = (name: string): boolean => process.env[name] !== "false";
 
-/** What tests want unless they say otherwise: one process that does all, on a free port, and quick to notice things. */
+/** The defaults of tests: one process with all roles, on a free port, with short intervals. */
 const TEST_CONFIG: Config = {
   graphConfigFile: FIXTURE_GRAPHS,
   projectKeys: {},
@@ -87,20 +87,20 @@ const TEST_CONFIG: Config = {
   maxAttempts: 3,
 };
 
-/** Options of a test server: any part of its configuration, and a database that others use, too. */
+/** Options of a test server: any part of its configuration, and a shared database. */
 export interface TestServerOptions extends Partial<Config> {
-  /** A replica: the database of another test server, which then outlives this one. */
+  /** Makes the server a replica on the database of another test server, which then outlives it. */
   connectionString?: string;
   responseBudget?: ResponseBudget;
-  /** What callers may do; everything if left out. */
+  /** Authorization of callers; everything is allowed if left out. */
   authorize?: Authorize;
-  /** For what the headers of webhooks name. */
+  /** The variables for headers of webhooks. */
   environment?: Record<string, string>;
 }
 
 /**
- * The whole server over HTTP on a database of its own, with the fixture graphs. `lines` are its log.
- * `close()` stops it and drops the database.
+ * The whole server over HTTP on a database of its own, with the fixture graphs. `lines` is its log. `close()` stops it and drops the
+ * database.
  */
 export const startTestServer = async ({
   connectionString,

@@ -3,8 +3,8 @@ import { runProgram } from "../../src/cli/run-command.ts";
 import type { CommandOptions, Ended } from "./command-process.ts";
 
 /**
- * Runs `threadloom` with these arguments in this process, which takes a tenth of what one of its own takes. Of each
- * command one test or more starts a process (`commandOf`).
+ * Runs `threadloom` with these arguments in this process, in a tenth of the time of a process of its own. Each command also has a test that
+ * starts a process (`commandOf`).
  */
 export const commandHere = async (argv: string[], { cwd, environment }: CommandOptions): Promise<Ended> => {
   let [out, told] = ["", ""];

@@ -2,30 +2,30 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { programOf } from "./compiled-package.ts";
 
-/** What a command has said when it ended. */
+/** The output of a command after its end. */
 export interface Ended {
   code: number | NodeJS.Signals;
-  /** Its answer. */
+  /** Standard output. */
   out: string;
-  /** What it said beside it. */
+  /** Standard error. */
   told: string;
 }
 
 export interface StartedCommand {
   child: ChildProcess;
-  /** What it has answered so far. */
+  /** Standard output so far. */
   out(): string;
   ended: Promise<Ended>;
 }
 
 export interface CommandOptions {
-  /** The folder that it is run in. */
+  /** The working directory. */
   cwd: string;
-  /** Beside PATH and HOME. */
+  /** In addition to PATH and HOME. */
   environment?: Record<string, string>;
 }
 
-/** Starts `threadloom` with these arguments, as a shell does. */
+/** Starts `threadloom` with these arguments, like a shell. */
 export const startCommand = (argv: string[], { cwd, environment }: CommandOptions): StartedCommand => {
   const child = spawn(process.execPath, [programOf(), ...argv], {
     cwd,
@@ -43,6 +43,6 @@ export const startCommand = (argv: string[], { cwd, environment }: CommandOption
   return { child, out: () => out, ended };
 };
 
-/** Runs it to its end. */
+/** Runs the command to its end. */
 export const commandOf = (argv: string[], options: CommandOptions): Promise<Ended> =>
   startCommand(argv, options).ended;

@@ -7,7 +7,7 @@ import type { Plugin } from "vite";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const COMPILER = join(ROOT, "node_modules/typescript-native/bin/tsc");
-/** Types are checked by `npm run typecheck`, and nobody reads declarations and maps. */
+/** `npm run typecheck` checks the types, and declarations and maps are not needed. */
 const CODE_ALONE = [
   "--noCheck",
   "--declaration",
@@ -17,15 +17,15 @@ const CODE_ALONE = [
   "--inlineSources",
   "false",
 ];
-/** What is not its own: its source, from which it would run, and what is compiled. */
+/** Parts that are not copied: the source, from which it would run, and compiled code. */
 const LEFT_OUT = ["bin", "dist", "src", "test"];
 
-/** Names the folder of the package for the processes of a test run. */
+/** The variable with the package's folder for the processes of a test run. */
 const FOLDER = "THREADLOOM_TEST_PACKAGE";
 
 /**
- * Compiles this repository's source, once in a test run (1 s of CPU), into `folder` (not made yet), which then holds it as a
- * package. A server that starts there takes 1.6 s of CPU, where one that runs from source takes 2.6.
+ * Compiles this repository's source once in a test run (1 s of CPU) into `folder` (not created yet) as a package. A server that starts
+ * there takes 1.6 s of CPU, and one from source 2.6.
  */
 export const compilePackage = async (folder: string): Promise<void> => {
   await mkdir(join(folder, "dist"), { recursive: true });
@@ -38,7 +38,7 @@ export const compilePackage = async (folder: string): Promise<void> => {
     ...CODE_ALONE,
   ];
   await promisify(execFile)(process.execPath, compiler, { cwd: ROOT });
-  // Copied: a link would lead it back to the source.
+  // Copied, because a link would lead back to the source.
   await cp(join(ROOT, "bin"), join(folder, "bin"), { recursive: true });
   for (const name of await readdir(ROOT))
     if (!LEFT_OUT.includes(name) && !name.startsWith("."))
@@ -51,8 +51,8 @@ export const compilePackage = async (folder: string): Promise<void> => {
 export const programOf = (): string => join(process.env[FOLDER] ?? ROOT, "bin/threadloom.js");
 
 /**
- * Lets servers inside a test process start their programs (graph processes, for example) from the compiled package: from
- * source each start takes 2.5 s of CPU, compiled 1.2 s.
+ * Lets servers inside a test process start their programs (graph processes, for example) from the compiled package: from source each start
+ * takes 2.5 s of CPU, compiled 1.2 s.
  */
 export const compiledPrograms = (): Plugin => ({
   name: "compiled-programs",

@@ -1,14 +1,14 @@
 import { setTimeout as pause } from "node:timers/promises";
 
 const POLL_EVERY_MS = 10;
-/** Nothing that comes takes this long, however busy the machine is: only what never comes. */
+/** Longer than anything takes on a busy machine: only a condition that never comes true exceeds it. */
 const PATIENCE_MS = 120_000;
-/** For `vi.waitFor` and `vi.waitUntil`, which give up after a second otherwise. */
+/** For `vi.waitFor` and `vi.waitUntil`, which otherwise give up after a second. */
 export const PATIENTLY = { timeout: PATIENCE_MS };
 
 /**
- * Waits until `look` finds something (anything but undefined and false) and answers it; after `withinMs` it throws
- * an error that says what was waited for.
+ * Waits until `look` returns something (anything but undefined and false) and returns it; after `withinMs` it throws an error that names
+ * the condition.
  */
 export const eventually = async <T>(
   what: string,
@@ -24,7 +24,7 @@ export const eventually = async <T>(
   }
 };
 
-/** How many milliseconds this took. */
+/** The duration of an attempt in milliseconds. */
 export const millisecondsOf = async (attempt: () => Promise<unknown>): Promise<number> => {
   const begin = performance.now();
   await attempt();
@@ -32,8 +32,8 @@ export const millisecondsOf = async (attempt: () => Promise<unknown>): Promise<n
 };
 
 /**
- * The least that `measure` answers in several tries, none after one that is below `enoughMs`. It tells what waits for a
- * clock, which is never quicker, from what only found the machine busy.
+ * The minimum of several measurements; stops after one below `enoughMs`. A wait for a clock is never quick, while a busy machine sometimes
+ * is.
  */
 export const leastOf = async (
   enoughMs: number,

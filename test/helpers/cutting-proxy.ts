@@ -2,18 +2,18 @@ import { createConnection, createServer, type AddressInfo, type Socket } from "n
 import { once } from "node:events";
 
 export interface CuttingProxy {
-  /** Where to connect instead of to the server behind it. */
+  /** The address that replaces the server's. */
   readonly url: string;
   /** Connections so far. */
   readonly connections: number;
-  /** Cuts every connection, as a lost network does: without an end of what was being sent. */
+  /** Cuts every connection like a lost network: in the middle of an answer. */
   cut(): void;
-  /** Cuts the next connection as soon as that many bytes of its answers went through. */
+  /** Cuts the next connection after this many bytes of its answers. */
   cutNextAfter(bytes: number): void;
   close(): Promise<void>;
 }
 
-/** A TCP proxy before a server, to cut its connections. */
+/** A TCP proxy before a server that can cut its connections. */
 export const startCuttingProxy = async (target: { url: string }): Promise<CuttingProxy> => {
   const { hostname, port } = new URL(target.url);
   const open = new Set<Socket>();

@@ -6,7 +6,7 @@ import { sqlState } from "../../src/platform/domain/errors.ts";
 
 export interface FreshDatabase {
   connectionString: string;
-  /** Drops it, whoever is still connected. */
+  /** Drops the database, with any open connection. */
   drop(): Promise<void>;
 }
 
@@ -19,7 +19,7 @@ export const databaseNamed = (serverUrl: string, name: string): string => {
 
 /** Serializes the copying among the test processes. */
 const COPY_LOCK = 7_448_120_264;
-/** Postgres itself waits up to 5 s for a template to be left alone. */
+/** PostgreSQL itself waits up to 5 s until a template is unused. */
 const ATTEMPTS_AT_MOST = 5;
 const RETRY_MS = 50;
 const OBJECT_IN_USE = "55006";
@@ -36,8 +36,8 @@ const asAdministrator = async <T>(work: (client: pg.Client) => Promise<T>): Prom
 };
 
 /**
- * A database of its own for a test or a file of tests: migrated and empty. About 10 ms: without fsync, copying the
- * files of the template takes 8 ms where writing the copy through the log takes 20 to 60.
+ * A migrated, empty database for a test or a file of tests. About 10 ms: without fsync, copying the files of the template takes 8 ms, and
+ * writing the copy through the log 20 to 60.
  */
 export const freshDatabase = async (): Promise<FreshDatabase> => {
   const template = inject("templateDatabase");
@@ -47,7 +47,8 @@ export const freshDatabase = async (): Promise<FreshDatabase> => {
     for (let attempt = 1; ; attempt += 1) {
       try {
         await client.query(`create database ${name} template ${template} strategy file_copy`);
-        // The user may be called like the schema, which is then in sight: a statement that forgot to name it must fail.
+        // If the user has the schema's name, PostgreSQL finds the schema without its name. Then a statement that forgets to name it would
+        // not fail.
         await client.query(`alter database ${name} set search_path to public`);
         return;
       } catch (error) {

@@ -4,7 +4,7 @@ import { openDatabase } from "../../src/platform/database/database.ts";
 import { keysOf } from "./encryption.ts";
 import { listeningLogger } from "./parts.ts";
 
-/** What `encryption status --json` writes. */
+/** The output of `encryption status --json`. */
 export interface EncryptionStatus {
   keys: { id: string; encrypts: boolean; configured: boolean; rows: number }[];
   plain: number;
@@ -15,7 +15,7 @@ export interface EncryptionStatus {
 
 export interface EncryptionCommandOptions {
   connectionString: string;
-  /** As operators write them, the one that encrypts first. */
+  /** In the form of operators, with the encrypting key first. */
   keys: readonly string[];
   metadataKeys?: readonly string[];
 }

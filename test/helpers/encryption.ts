@@ -4,10 +4,10 @@ import { openCipher } from "../../src/platform/encryption/setup.ts";
 
 const given = process.env.TEST_AES_KEY ?? "";
 
-/** `TEST_AES_KEY=… npx vitest run …` encrypts what the servers of the tests store. */
+/** `TEST_AES_KEY=… npx vitest run …` encrypts the data of the tests' servers. */
 export const IS_ENCRYPTED = given !== "";
 
-/** Keys as a `Config` holds them. */
+/** Keys in the form of a `Config`. */
 export const keysOf = (text: string): string[] => {
   const keys = parseKeys(text);
   if (keys === undefined) throw new Error("These are no keys.");
@@ -22,5 +22,5 @@ export const cipherOf = (text: string, metadataKeys: string[] = []): Cipher => {
   return cipher;
 };
 
-/** Without keys unless the tests are to be run with encryption. */
+/** Without keys, unless the tests run with encryption. */
 export const TEST_ENCRYPTION = { keys: IS_ENCRYPTED ? TEST_KEYS : [], metadataKeys: [] };

@@ -17,23 +17,23 @@ import { endServer, removeLeftovers, temporaryFolder, type TemporaryFolder } fro
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** A superuser's way to the PostgreSQL of this test run. */
+    /** The address of this test run's PostgreSQL for a superuser. */
     serverUrl: string;
     /** The migrated, empty database that `freshDatabase()` copies. */
     templateDatabase: string;
   }
 }
 
-/** On a server that isn't ours alone (TEST_DATABASE_URL), databases this old were left by a killed run. */
+/** On a shared server (TEST_DATABASE_URL), databases this old were left by a killed run. */
 const LEFTOVER_SECONDS = 6 * 3600;
 
-/** Data that nobody needs after the run need not survive a power failure. */
+/** The data are not needed after the run, so they need not survive a power failure. */
 const TEST_SETTINGS = {
   fsync: "off",
   synchronous_commit: "off",
   full_page_writes: "off",
   max_connections: "300",
-  // It is in memory; a copied database asks for a checkpoint anyway.
+  // The log is in memory, and copying a database causes a checkpoint anyway.
   max_wal_size: "512MB",
 };
 
@@ -55,8 +55,8 @@ const dropDatabase = async (client: pg.Client, name: string): Promise<void> => {
 };
 
 /**
- * What a client computes to prove that it knows the password takes 1 ms, and a test's server opens many connections. It is
- * proved in the same way with fewer rounds, which would make a password easier to guess that is not random.
+ * Proving the password costs a client 1 ms, and a test's server opens many connections. Fewer rounds of the same method are enough for a
+ * random password.
  */
 const cheapenLogins = async (client: pg.Client, serverUrl: string): Promise<void> => {
   const { username, password } = new URL(serverUrl);
@@ -66,7 +66,7 @@ const cheapenLogins = async (client: pg.Client, serverUrl: string): Promise<void
   );
 };
 
-/** The last resort, for a run that ends without its teardown: stops the server and removes its data. */
+/** The last resort for a run that ends without its teardown: stops the server and removes its data. */
 const endWithProcess = (folder: string, postmaster: Postmaster): (() => void) => {
   const end = () => {
     endServer(postmaster);
@@ -82,8 +82,8 @@ const endWithProcess = (folder: string, postmaster: Postmaster): (() => void) =>
 };
 
 /**
- * Before all tests: one PostgreSQL (embedded, or TEST_DATABASE_URL) with a migrated template database.
- * Afterwards, also when tests failed or the process is told to end, nothing of it is left.
+ * Before all tests: one PostgreSQL (embedded, or TEST_DATABASE_URL) with a migrated template database. Everything is removed afterwards,
+ * also if tests failed or the process gets a signal.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const external = process.env["TEST_DATABASE_URL"];
@@ -112,13 +112,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
   try {
     let serverUrl = external;
     if (serverUrl === undefined) await removeLeftovers();
-    // Who watches changes the source while the tests run: then all of it is run from there.
+    // In watch mode the source changes while the tests run, so everything runs from source.
     if (!project.vitest.config.watch) {
       compiled = await temporaryFolder();
       await compilePackage(join(compiled.path, "package"));
     }
     if (serverUrl === undefined) {
-      // Each test copies a database of 400 files: on a disk that took four times the processor.
+      // Each test copies a database of 400 files: on a disk that took four times the CPU.
       folder = await temporaryFolder({ inMemory: true });
       const { dataFolder } = folder;
       embedded = await startEmbeddedPostgres({ dataFolder, logger, settings: TEST_SETTINGS });
@@ -133,7 +133,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     if (embedded !== undefined) await cheapenLogins(client, serverUrl);
     await client.query(`create database ${template}`);
     await migrate(databaseNamed(serverUrl, template), { schema: DEFAULT_SCHEMA, logger });
-    // Nobody may connect to it any more: a template in use can't be copied.
+    // Connections are forbidden, because a template in use can't be copied.
     await client.query(`alter database ${template} allow_connections false`);
     project.provide("serverUrl", serverUrl);
     project.provide("templateDatabase", template);

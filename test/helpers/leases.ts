@@ -1,8 +1,8 @@
 import { query } from "./query.ts";
 
 /**
- * For servers that are killed: long enough that a machine busy with other tests costs none of those that live their runs.
- * `endLeases` spares the wait for its end.
+ * For servers that are killed: long enough that a busy machine costs no living server its runs. `endLeases` makes waiting for the end
+ * unnecessary.
  */
 export const PATIENT_LEASES = { leaseSeconds: 10, heartbeatSeconds: 0.5, sweepSeconds: 0.3 };
 /** The same for processes of their own. */
@@ -12,7 +12,7 @@ export const PATIENT_LEASES_ENVIRONMENT = {
   SWEEP_SECONDS: String(PATIENT_LEASES.sweepSeconds),
 };
 
-/** As if the time of all leases were over, when every server that executes something is dead or stands still. */
+/** Ends all leases, when every server that executes runs is dead or stopped. */
 export const endLeases = async (of: { connectionString: string }): Promise<void> => {
   await query(
     of,

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
-/** What of a chat completions request the tests look at. */
+/** The tested parts of a chat completions request. */
 export interface ChatRequest {
   model: string;
   stream?: boolean;
@@ -11,7 +11,7 @@ export interface ChatRequest {
   tools?: { function: { name: string } }[];
 }
 
-/** What the model of the test answers: text, calls of tools, or a refusal. */
+/** The answer of the test's model: text, tool calls, or a refusal. */
 export type ChatAnswer =
   | { content: string }
   | { toolCalls: { id: string; name: string; args: Record<string, unknown> }[] }
@@ -20,17 +20,16 @@ export type ChatAnswer =
 export interface OpenAiServer {
   /** For `OPENAI_BASE_URL`. */
   baseUrl: string;
-  /** Every request so far, with the key that it carried. */
+  /** Every request so far, with its key. */
   requests: (ChatRequest & { key: string | undefined })[];
-  /** How many streams the client left before their end. */
+  /** The number of streams that the client left before their end. */
   readonly abandoned: number;
   close(): Promise<void>;
 }
 
 /**
- * A local server that speaks OpenAI's chat completions, streaming included (words one by one, the arguments
- * of a tool call in pieces, usage, `[DONE]`), so that the real client of a provider can be tested without a
- * key and without the network.
+ * A local server with OpenAI's chat completions, including streaming (words one by one, the arguments of a tool call in pieces, usage,
+ * `[DONE]`). It tests a provider's real client without a key or the network.
  */
 export async function createOpenAiServer(
   answer: (request: ChatRequest) => ChatAnswer,
@@ -46,7 +45,7 @@ export async function createOpenAiServer(
     }
     const request = JSON.parse(await textOf(incoming)) as ChatRequest;
     requests.push({ ...request, key: incoming.headers.authorization?.replace(/^Bearer /, "") });
-    // The id of an answer becomes the id of the message: two answers of one id would be one message.
+    // The id of an answer becomes the id of the message, so it has to be unique.
     const id = `chatcmpl-${requests.length}`;
     const given = answer(request);
     if ("status" in given) {

@@ -44,7 +44,7 @@ export interface TestAppOptions {
   bodyElements?: number;
   connectionLimits?: Partial<ConnectionLimits>;
   callerLimits?: CallerLimits;
-  /** Further routes. */
+  /** More routes. */
   routes?: RoutePlugin[];
 }
 
@@ -52,7 +52,7 @@ export const CONNECTION_LIMITS = { atMost: 1_000, headersMs: 20_000, requestMs: 
 const BODY_LIMIT = 4 * 1024 * 1024;
 const BODY_ELEMENTS = 250_000;
 
-/** The HTTP application alone, without a database: for what no room is needed for. */
+/** The HTTP application without a database, for tests that need no room. */
 export const aBareApp = async (options: TestAppOptions = {}) => {
   const { logger, lines } = listeningLogger();
   const rules = corsRulesOf(corsSchema.parse(options.cors));

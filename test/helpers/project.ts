@@ -6,27 +6,27 @@ import { freshDatabase } from "./database.ts";
 import { spawnServer, type ServerProcess } from "./server-process.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-/** The folder of somebody who uses the server, gone after the test. */
+/** The folder of a user of the server, deleted after the test. */
 export interface Project {
-  /** Absolute path of a file of it. */
+  /** Absolute path of a file in the folder. */
   path(file: string): string;
-  /** Gives it the packages that this repository has, as if it had installed them. */
+  /** Links this repository's packages, as if they were installed. */
   linkPackages(): Promise<void>;
-  /** Starts the server with its langgraph.json, on a database of its own and a free port. */
+  /** Starts the server with the project's langgraph.json, on a database of its own and a free port. */
   start(argv?: string[], environment?: Record<string, string>): Promise<ServerProcess>;
-  /** The same by `threadloom dev`. */
+  /** Starts `threadloom dev` in the same way. */
   develop(argv?: string[], environment?: Record<string, string>): Promise<ServerProcess>;
-  /** The same, and waits for the end of a start that fails; answers what it wrote. */
+  /** Starts the server and waits for the end of the failing start; returns its output. */
   refusal(argv?: string[], environment?: Record<string, string>): Promise<string>;
 }
 
 const PACKAGES = fileURLToPath(new URL("../../node_modules", import.meta.url));
 
-/** An absolute path of a fixture, for a `langgraph.json` elsewhere. */
+/** The absolute path of a fixture, for a `langgraph.json` elsewhere. */
 export const fixture = (name: string): string =>
   fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url));
 
-/** @param files name -> text, or what becomes JSON */
+/** @param files name -> text, or a value that becomes JSON */
 export const aProject = async (files: Record<string, unknown>): Promise<Project> => {
   const folder = await temporaryFolder();
   onTestFinished(() => folder.remove());

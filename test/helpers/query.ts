@@ -1,6 +1,6 @@
 import pg from "pg";
 
-/** Asks the database of a test server directly, for what its API does not show or do. */
+/** Queries the database of a test server directly, for anything that its API does not offer. */
 export const query = async <Row extends pg.QueryResultRow>(
   { connectionString }: { connectionString: string },
   text: string,

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 
-/** What a server answered, as it stood on the wire. */
+/** A server's unparsed answer. */
 export interface RawAnswer {
   status: number;
   head: string;
@@ -9,8 +9,8 @@ export interface RawAnswer {
 }
 
 /**
- * Sends a request line as it stands, which no client would: with the headers, and `Host` as that of the address unless they name it.
- * Resolves when the server has ended the connection; a WebSocket that is opened is left at once.
+ * Sends a request line unchanged, with the headers, and with the address as `Host` unless they contain it. Resolves when the server has
+ * closed the connection; an opened WebSocket is closed at once.
  */
 export const sendRaw = async (
   url: string,
@@ -34,7 +34,7 @@ export const sendRaw = async (
   return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1] ?? 0), head, body: rest.join("\r\n\r\n") };
 };
 
-/** Of a request that wants a WebSocket. */
+/** The headers of a request for a WebSocket. */
 export const UPGRADE = {
   connection: "Upgrade",
   upgrade: "websocket",

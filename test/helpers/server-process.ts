@@ -5,24 +5,24 @@ import { programOf } from "./compiled-package.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** As src/graphs/langgraph-ahead.js: through the loader for the TypeScript of graphs it takes half a second of CPU more. */
+/** Like src/graphs/langgraph-ahead.js: loading it through the TypeScript loader of graphs takes half a second of CPU more. */
 const AHEAD = ["--import", import.meta.resolve("@langchain/langgraph")];
 
 export interface ServerProcess {
   child: ChildProcess;
-  /** Everything that it has written so far. */
+  /** The whole output so far. */
   output(): string;
-  /** Waits until it listens; rejects with its output if it ends instead. */
+  /** Waits until the server listens; rejects with its output if it ends instead. */
   address(): Promise<string>;
-  /** Waits until it has ended; the exit code, or the signal that ended it. */
+  /** Waits for the end; resolves with the exit code or the signal. */
   exit(): Promise<number | NodeJS.Signals>;
-  /** Kills it if it still runs. */
+  /** Kills the server if it still runs. */
   kill(): Promise<void>;
 }
 
 /**
- * Starts the server (or another `entry`, or by another `command`) as `npm start` does, with these arguments and, beside PATH and HOME, this
- * environment.
+ * Starts the server (or another `entry`, or with another `command`) like `npm start`, with these arguments and, in addition to PATH and
+ * HOME, this environment.
  */
 export const spawnServer = (
   argv: string[],
@@ -30,7 +30,7 @@ export const spawnServer = (
   entry?: string,
   command: "start" | "dev" = "start",
 ): ServerProcess => {
-  // The process of `dev` loads no graph: its child does.
+  // The process of `dev` loads no graph, only its child does.
   const ownProgram = [...(command === "start" ? AHEAD : []), programOf(), command];
   const program = entry === undefined ? ownProgram : ["--import", "tsx", entry];
   const child = spawn(process.execPath, [...program, ...argv], {
@@ -39,7 +39,7 @@ export const spawnServer = (
       PATH: process.env["PATH"],
       HOME: process.env["HOME"],
       LOG_FORMAT: "json",
-      // It would be read after each start.
+      // The source would be read after each start.
       SOURCE_SCHEMAS: "false",
       ...environment,
     },
@@ -56,7 +56,7 @@ export const spawnServer = (
     });
     void ended.then((how) => reject(new Error(`The server ended (${how}) before it listened:\n${written}`)));
   });
-  address.catch(() => undefined); // most processes are not asked
+  address.catch(() => undefined); // most processes are not asked for their address
   return {
     child,
     output: () => written,

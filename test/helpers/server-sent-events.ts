@@ -1,6 +1,6 @@
-/** A stream's event as a client reads it. */
+/** An event of a stream in a client's form. */
 export interface SentEvent<Data = unknown> {
-  /** Undefined where the frame has no `id:` line. */
+  /** Undefined if the frame has no `id:` line. */
   id: number | undefined;
   event: string;
   data: Data;
@@ -17,19 +17,19 @@ export interface OpenStreamOptions {
 export interface EventStream {
   readonly status: number;
   readonly headers: Headers;
-  /** All events so far, those that `next` and `until` have answered included. */
+  /** All events so far, including those that `next` and `until` have returned. */
   readonly seen: SentEvent[];
   /** Comments so far, without their colon. */
   readonly comments: string[];
   /** The next event; undefined at a clean end of the stream. Throws if the connection is cut. */
   next(): Promise<SentEvent | undefined>;
-  /** Reads up to the first event that `matches`, and answers it; throws if the stream ends before. */
+  /** Reads up to the first event that `matches`, and returns it; throws if the stream ends before. */
   until(matches: (event: SentEvent) => boolean): Promise<SentEvent>;
   /** Reads up to the first comment; throws if the stream ends before. */
   comment(): Promise<string>;
-  /** Reads up to the clean end and answers every event. */
+  /** Reads up to the clean end and returns every event. */
   rest(): Promise<SentEvent[]>;
-  /** Leaves, as a client that closes its browser. */
+  /** Disconnects, like a closed browser. */
   close(): void;
 }
 
@@ -48,7 +48,7 @@ const parseFrame = (frame: string): SentEvent => {
   };
 };
 
-/** Opens a stream of server-sent events and reads it on demand, so a test decides how fast its reader is. */
+/** Opens a stream of server-sent events and reads it on demand, so a test controls the speed of its reader. */
 export const openStream = async (url: string, options: OpenStreamOptions = {}): Promise<EventStream> => {
   const abort = new AbortController();
   const response = await fetch(url, {
@@ -70,7 +70,7 @@ export const openStream = async (url: string, options: OpenStreamOptions = {}): 
   const comments: string[] = [];
   let text = "";
 
-  /** The next whole frame, or a line that is a comment, which no blank line follows. */
+  /** The next whole frame, or a comment line, which no blank line follows. */
   const frame = async (): Promise<string | undefined> => {
     for (;;) {
       if (text.startsWith("\n")) throw new Error("A blank line stands where no frame ends.");
@@ -135,11 +135,11 @@ export const openStream = async (url: string, options: OpenStreamOptions = {}): 
   };
 };
 
-/** Opens a stream and reads all of it. */
+/** Opens a stream and reads it to its end. */
 export const readStream = async (url: string, options?: OpenStreamOptions): Promise<SentEvent[]> =>
   await (await openStream(url, options)).rest();
 
-/** Names of events in their order. */
+/** The names of events in order. */
 export const namesOf = (events: readonly SentEvent[]): string[] => events.map(({ event }) => event);
 
 /** Data of the events with this name. */

@@ -3,7 +3,7 @@ import type { Reporter, TestModule } from "vitest/node";
 
 const FILES_SHOWN = 10;
 
-/** Prints the files of tests that took the longest. */
+/** Prints the test files that took the longest. */
 export default class SlowestFiles implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const lines = modules

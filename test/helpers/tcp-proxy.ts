@@ -1,9 +1,9 @@
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { once } from "node:events";
 
-/** One connection to Postgres that goes through the proxy. */
+/** One connection to Postgres through the proxy. */
 export interface ProxiedConnection {
-  /** `application_name` of its startup packet; empty until that was read. */
+  /** `application_name` of the startup packet; empty until it is read. */
   readonly application: string;
 }
 
@@ -11,13 +11,16 @@ export interface TcpProxy {
   /** The same database, through the proxy. */
   readonly connectionString: string;
   readonly connections: readonly ProxiedConnection[];
-  /** Ends connections at once, as a crashed machine's kernel does. */
+  /** Ends connections at once, like the kernel of a crashed machine. */
   cut(which?: (connection: ProxiedConnection) => boolean): void;
-  /** From now on nothing gets through these connections, and nobody is told: half-open. Answers how many. */
+  /** Makes these connections half-open: from now on they transfer nothing, without notice. Returns their number. */
   swallow(which?: (connection: ProxiedConnection) => boolean): number;
-  /** Each of these connections is cut when Postgres next answers on it: the statement is done, and nobody knows. */
+  /**
+   * Cuts each of these connections at the next answer of Postgres: the statement is done, but the client does not learn it. Returns their
+   * number.
+   */
   loseNextAnswer(which?: (connection: ProxiedConnection) => boolean): number;
-  /** Milliseconds that everything takes longer in each direction. */
+  /** An additional delay in milliseconds in each direction. */
   delay(milliseconds: number): void;
   close(): Promise<void>;
 }
@@ -35,8 +38,8 @@ const applicationOf = (packet: Buffer): string =>
   /application_name\0([^\0]*)\0/.exec(packet.toString("latin1"))?.[1] ?? "";
 
 /**
- * A TCP proxy in front of Postgres that can cut connections, swallow what they carry, and slow it down.
- * @param port that of one that was closed, to take its place; a free one if left out
+ * A TCP proxy in front of Postgres that can cut connections, drop their data, and delay it. @param port of a closed proxy, to replace it; a
+ * free one if left out
  */
 export const startTcpProxy = async (connectionString: string, port = 0): Promise<TcpProxy> => {
   const target = new URL(connectionString);
@@ -47,7 +50,7 @@ export const startTcpProxy = async (connectionString: string, port = 0): Promise
     server.destroy();
   };
 
-  /** Passes on in order; what was sent before a change of the delay may arrive after it. */
+  /** Forwards in order; data sent before a change of the delay may arrive later. */
   const pipe = (pair: Pair, from: Socket, to: Socket): void => {
     from.on("data", (chunk: Buffer) => {
       if (pair.application === "" && from === pair.client) pair.application = applicationOf(chunk);
@@ -57,7 +60,7 @@ export const startTcpProxy = async (connectionString: string, port = 0): Promise
       else setTimeout(() => pair.swallowed || to.destroyed || to.write(chunk), delayMs);
     });
     const end = (): void => {
-      // A half-open connection stays so for the other side.
+      // A half-open connection stays open for the other side.
       if (!pair.swallowed) to.destroy();
       if (pair.client.destroyed && pair.server.destroyed) pairs.delete(pair);
     };

@@ -5,14 +5,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { findPostmaster, type Postmaster } from "../../src/platform/database/embedded/cluster.ts";
 import { findPlace } from "../../src/platform/database/embedded/place.ts";
 
-/** Holds the number of the process that made it, so that the next run can tell which were left behind. */
+/** The name contains the id of its process, so the next run can recognise folders that were left. */
 const PREFIX = "threadloom-test-";
 
 export interface TemporaryFolder {
   path: string;
-  /** For an embedded PostgreSQL; not made yet. */
+  /** For an embedded PostgreSQL; not created yet. */
   dataFolder: string;
-  /** Removes it, and ends the server on `dataFolder` at once if one runs there. */
+  /** Removes the folder, and ends a server on `dataFolder` at once. */
   remove(): Promise<void>;
 }
 
@@ -24,12 +24,12 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** Ends a server at once, as a power failure would: its data are not needed any more. */
+/** Ends a server at once, like a power failure: its data are not needed any more. */
 export const endServer = ({ pid }: Postmaster): void => {
   try {
     process.kill(pid, "SIGQUIT");
   } catch {
-    // It is gone already.
+    // The process is already gone.
   }
 };
 
@@ -49,7 +49,7 @@ const folderAt = (path: string): TemporaryFolder => {
   };
 };
 
-/** Where Linux keeps files in memory; containers may have next to none of it. */
+/** Linux keeps these files in memory; containers may have very little of it. */
 const IN_MEMORY = "/dev/shm";
 const FREE_BYTES_AT_LEAST = 4 * 1024 ** 3;
 
@@ -58,7 +58,7 @@ const hasRoom = async (path: string): Promise<boolean> => {
   return found !== undefined && found.bavail * found.bsize >= FREE_BYTES_AT_LEAST;
 };
 
-/** `inMemory`: if there is room, since files on a disk cost the system several times the time. */
+/** `inMemory`: if there is room, because files on a disk cost several times the CPU. */
 export const temporaryFolder = async ({ inMemory = false } = {}): Promise<TemporaryFolder> => {
   const parent = inMemory && (await hasRoom(IN_MEMORY)) ? IN_MEMORY : tmpdir();
   const path = await mkdtemp(join(parent, `${PREFIX}${process.pid}-`));
@@ -66,7 +66,7 @@ export const temporaryFolder = async ({ inMemory = false } = {}): Promise<Tempor
   return folderAt(path);
 };
 
-/** Removes what processes that were killed before they could tidy up have left. */
+/** Removes the folders of processes that were killed before their cleanup. */
 export const removeLeftovers = async (): Promise<void> => {
   for (const parent of [tmpdir(), IN_MEMORY]) {
     for (const name of await readdir(parent).catch(() => [])) {

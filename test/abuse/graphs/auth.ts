@@ -1,6 +1,6 @@
 import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
 
-/** Two users, each of whom owns what they make. */
+/** Two users; each owns the records they create. */
 const USERS: Readonly<Record<string, string>> = { "Bearer ann-token": "ann", "Bearer bob-token": "bob" };
 
 export const auth = new Auth()

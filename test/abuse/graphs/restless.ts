@@ -1,4 +1,4 @@
-/** A loop that waits for nothing, as one gets that an end is missing in: it goes on until its `recursion_limit`. */
+/** A loop without a wait or an end, as in a common mistake: it continues until its `recursion_limit`. */
 import { Annotation, START, StateGraph } from "@langchain/langgraph";
 
 const State = Annotation.Root({ count: Annotation<number> });

@@ -1,12 +1,12 @@
 import { expect } from "vitest";
 import type { Tab } from "./chromium.ts";
 
-/** So long that its echo takes the offline model more than a second: time to stop it, or to reload the page. */
+/** Its echo takes the offline model more than a second: time to stop it, or to reload the page. */
 export const LONG_TEXT = Array.from({ length: 120 }, (_, index) => `word${index}`).join(" ");
 
 const PATIENCE = { timeout: 60_000, interval: 20 };
 
-/** What a person sees and does in a tab. Looks wait until what they look for is there. */
+/** A person's view and actions in a tab. Reads wait until the element exists. */
 export const personAt = ({ page }: Tab) => {
   const main = page.locator("main");
   const items = page.getByRole("list", { name: "messages" }).locator("li");
@@ -45,18 +45,18 @@ export const personAt = ({ page }: Tab) => {
       const alert = page.getByRole("alert");
       return (await alert.count()) > 0 ? alert.first().innerText() : undefined;
     },
-    /** Waits until what sending promised has settled, one way or the other. */
+    /** Waits until the promise of sending has settled. */
     async untilSent(): Promise<void> {
       await expect.poll(() => main.getAttribute("data-sending"), PATIENCE).toBe("false");
     },
     threadId: async (): Promise<string> => (await main.getAttribute("data-thread")) ?? "",
 
-    /** Waits until the thread is there and nothing runs. */
+    /** Waits until the thread exists and no run is active. */
     async untilQuiet(): Promise<void> {
       await expect.poll(() => main.getAttribute("data-ready"), PATIENCE).toBe("true");
       await expect.poll(() => main.getAttribute("data-loading"), PATIENCE).toBe("false");
     },
-    /** Waits until a part of an answer can be read while the rest is still to come. */
+    /** Waits until a part of an answer is visible while the rest is still streaming. */
     async untilTokensCome(): Promise<void> {
       await expect
         .poll(async () => {

@@ -10,21 +10,21 @@ if (missing !== undefined) process.stderr.write(`Skipped, the tests in a browser
 
 const ECHO = /^You said: "(.*)"\. I can use: get_weather, calculate\.$/s;
 
-/** In what the hooks differ. */
+/** Differences between the hooks. */
 interface HookTraits {
-  /** It shows which branches there are, and lets a person go from one to the other. */
+  /** The hook shows the branches, and a person can switch between them. */
   branches: boolean;
-  /** It takes states with a lower step than it knows for old ones: those of a branch from further back, until a reload. */
+  /** The hook treats states with a lower step than the known one as old, so a branch from further back appears only after a reload. */
   keepsLeftMessages: boolean;
-  /** A tab shows what another one started as it comes. Else it only has what the thread has. */
+  /** A tab shows another tab's run live. Otherwise it shows only the stored thread. */
   follows: boolean;
-  /** It sends from the state that it has read, which another tab may have left behind: a branch. */
+  /** The hook sends from the state that it has read, which another tab may have replaced: this makes a branch. */
   sendsFromKnownState: boolean;
 }
 
 /**
- * What a person does in a chat: every hook of front ends must bring it, in a real browser, from an origin of its own.
- * `client` is the package and its version.
+ * A person's actions in a chat, which every front-end hook must support in a real browser, from an origin of its own. `client` is the
+ * package and its version.
  */
 export const describeChat = (client: string, source: PageSource, traits: HookTraits): void => {
   describe(client, () => {
@@ -111,7 +111,7 @@ export const describeChat = (client: string, source: PageSource, traits: HookTra
       const threadId = await person.threadId();
       await apiOf(server).untilQuiet(threadId);
       expect(await apiOf(server).runs(threadId)).toMatchObject([{ status: "success" }]);
-      // The next turn is told apart from the one that the reload replayed.
+      // This text distinguishes the next turn from the one that the reload replayed.
       await person.say("next");
       await person.until(() => person.lastText()).toMatch(/^You said: "next"/);
       await person.untilQuiet();
@@ -211,7 +211,7 @@ export const describeChat = (client: string, source: PageSource, traits: HookTra
         expect.stringMatching(/^You said: "from the second tab"/),
       ]);
       expect((await two.messages()).map(([, text]) => text)).toEqual(await stored(threadId));
-      // Who sends from a known state reads the history at its run's end: the other tab's branch may be the newest by then.
+      // A hook that sends from a known state reads the history at its run's end, when the other tab's branch may be the newest.
       const shown = (await one.messages()).map(([, text]) => text);
       if (!traits.sendsFromKnownState || !shown.includes("from the second tab")) {
         expect(shown).toContainEqual(expect.stringMatching(ECHO));

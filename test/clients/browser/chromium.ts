@@ -6,13 +6,13 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { chromium, type Browser, type Page } from "playwright-core";
 
-/** Debian's package; CHROMIUM names another one. */
+/** Debian's package; CHROMIUM sets another one. */
 export const EXECUTABLE = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
-/** In a container Chromium can't make a sandbox of its own. */
+/** In a container Chromium can't create a sandbox of its own. */
 export const LAUNCH_ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage"];
 
-/** Why no page can be opened here; undefined if one can. */
+/** The reason why no page can be opened here; undefined if one can. */
 export const reasonForNoBrowser = (): string | undefined => {
   try {
     accessSync(EXECUTABLE, constants.X_OK);
@@ -22,10 +22,10 @@ export const reasonForNoBrowser = (): string | undefined => {
   }
 };
 
-/** Nothing that a page does takes this long, however busy the machine is. */
+/** Longer than any action of a page on a busy machine. */
 const PATIENCE_MS = 120_000;
 
-/** Starts Chromium. Its pages wait for minutes before they say that something does not come: 30 s are little on a busy machine. */
+/** Starts Chromium. Its pages wait for minutes before a time-out: 30 s are little on a busy machine. */
 export const launchBrowser = async (): Promise<Browser> => {
   const timeout = PATIENCE_MS;
   const browser = await chromium.launch({ executablePath: EXECUTABLE, args: LAUNCH_ARGUMENTS, timeout });
@@ -38,7 +38,7 @@ export const launchBrowser = async (): Promise<Browser> => {
   return browser;
 };
 
-/** A page of `test/clients/browser/page/`, and the packages that stand for others in it. */
+/** A page of `test/clients/browser/page/`, and packages that replace others in it. */
 export interface PageSource {
   entry: "legacy.tsx" | "current.tsx" | "generative.tsx";
   alias?: Record<string, string>;
@@ -55,7 +55,7 @@ const bundle = async ({ entry, alias }: PageSource): Promise<string> => {
     platform: "browser",
     target: "es2022",
     define: { "process.env.NODE_ENV": '"production"' },
-    // Only code of servers uses it.
+    // Only server code uses it.
     external: ["node:async_hooks"],
     logLevel: "silent",
   });
@@ -64,10 +64,10 @@ const bundle = async ({ entry, alias }: PageSource): Promise<string> => {
   return file.text;
 };
 
-/** A page that a person has open, and what went wrong in it. */
+/** An open page, with its recorded faults. */
 export interface Tab {
   page: Page;
-  /** Errors that nothing caught. */
+  /** Uncaught errors. */
   faults: string[];
 }
 
@@ -79,7 +79,7 @@ export interface PageHost {
   close(): Promise<void>;
 }
 
-/** Serves the page on an origin of its own, as an app's developer does: the server's CORS is part of what is tested. */
+/** Serves the page on an origin of its own, like an app's developer: the server's CORS is part of the test. */
 export const startPageHost = async (source: PageSource): Promise<PageHost> => {
   const script = await bundle(source);
   const server = createServer((request, response) => {

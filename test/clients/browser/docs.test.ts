@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { launchBrowser, reasonForNoBrowser } from "./chromium.ts";
 
 const KEY = "canary-3f7a-the-key";
-/** Swagger UI draws all operations, three times here: 35 s on a machine that is busy. */
+/** Swagger UI draws all operations, three times here: 35 s on a busy machine. */
 const SLOW_MS = 120_000;
 const missing = reasonForNoBrowser();
 
@@ -25,7 +25,7 @@ describe.skipIf(missing !== undefined)("the page /docs in Chromium, of a server 
     await server?.close();
   });
 
-  test("asks for a key, and shows nothing of the API before", async () => {
+  test("asks for a key, and shows nothing of the API before that", async () => {
     await page.goto(server.url);
     expect(new URL(page.url()).pathname).toBe("/docs");
     await page.waitForSelector("#api-key-form");
@@ -39,7 +39,7 @@ describe.skipIf(missing !== undefined)("the page /docs in Chromium, of a server 
   });
 
   test(
-    "uses it for the document and to try operations out, for the session of the tab",
+    "uses the key for the document and to try operations, for the session of the tab",
     async () => {
       await page.fill("#api-key", KEY);
       await page.click("#api-key-form button");
@@ -64,13 +64,13 @@ describe.skipIf(missing !== undefined)("the page /docs in Chromium, of a server 
     SLOW_MS,
   );
 
-  test("forgets it when it is told to", async () => {
+  test("removes the key on request", async () => {
     await page.click("#forget-api-key");
     await page.waitForSelector("#api-key-form");
     expect(await page.evaluate("sessionStorage.length")).toBe(0);
   });
 
-  test("no key reached the log", () => {
+  test("writes no key to the log", () => {
     expect(server.lines.filter((line) => line.includes("canary"))).toEqual([]);
   });
 });

@@ -6,7 +6,6 @@ import { reasonForNoBrowser, startPageHost, type PageHost } from "./chromium.ts"
 
 const CONFIG = fileURLToPath(new URL("../../protocols/ui/langgraph.json", import.meta.url));
 const KEY = "a-key";
-/** Called in the page. */
 const colourOf = (element: unknown): string =>
   (globalThis as unknown as { getComputedStyle(of: unknown): { color: string } }).getComputedStyle(element)
     .color;

@@ -1,4 +1,4 @@
-/** A chat model whose first token is the time at which it said it, in milliseconds since 1970. */
+/** A chat model whose first token is the time of its creation, in milliseconds since 1970. */
 import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager";
 import { SimpleChatModel } from "@langchain/core/language_models/chat_models";
 import { AIMessageChunk, type BaseMessage } from "@langchain/core/messages";

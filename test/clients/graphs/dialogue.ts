@@ -1,13 +1,12 @@
 /**
- * A turn with a question in it: the model writes, a person is asked, the model writes again. Tells its progress by
- * custom events of the name `progress`.
+ * A turn with a question: the model writes, a person is asked, the model writes again. Custom events named `progress` report the progress.
  */
 import { Annotation, END, interrupt, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { TokenModel } from "../../fixtures/tokens.ts";
 
 const State = Annotation.Root({
   ...MessagesAnnotation.spec,
-  /** Of each answer. */
+  /** For each answer. */
   tokens: Annotation<number>(),
   decision: Annotation<unknown>(),
 });

@@ -1,6 +1,6 @@
 /**
- * A graph within a graph: a model repeats in the inner one what was said, 10 ms a token, and another one says 3 tokens in
- * the outer one. SDKs begin to read an inner graph when they hear of it: it must not be over by then.
+ * A graph with a subgraph: in the inner one a model repeats its input, 10 ms a token, and in the outer one another model streams 3 tokens.
+ * SDKs begin to read an inner graph when it is announced, so it must not be over by then.
  */
 import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { OfflineModel } from "../../../graphs/offline-model.ts";

@@ -1,8 +1,8 @@
 import type { Client } from "@langchain/langgraph-sdk";
 
 /**
- * One call of each public method, by its name on the client (`threads.create`), with a look at what comes back. Each
- * makes what it needs. Types are those of one line of the SDK; what others lack they don't call.
+ * One call of each public method, by its name on the client (`threads.create`), with a check of the result. Each creates its own data.
+ * Types are those of one line of the SDK; methods that another line lacks are not called there.
  */
 export type Calls = Record<string, (client: Client) => Promise<void>>;
 
@@ -13,7 +13,7 @@ export const TWO_STEP_TEXTS = ["hello", "first", "second"];
 export const textsOf = (values: unknown): unknown[] =>
   (values as { messages: { content: unknown }[] }).messages.map(({ content }) => content);
 
-/** The HTTP status by which a call is refused; undefined if it is not. */
+/** The HTTP status of a refused call; undefined if it is accepted. */
 export const refusalOf = (call: Promise<unknown>): Promise<number | undefined> =>
   call.then(
     () => undefined,
@@ -23,7 +23,7 @@ export const refusalOf = (call: Promise<unknown>): Promise<number | undefined> =
 export const aThread = async (client: Client, fields: object = {}): Promise<string> =>
   (await client.threads.create(fields)).thread_id;
 
-/** A thread on which a run of `two-step` has ended. */
+/** A thread with an ended run of `two-step`. */
 export const aThreadWithState = async (client: Client): Promise<string> => {
   const threadId = await aThread(client);
   await client.runs.wait(threadId, "two-step", { input: HELLO });

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { Client } from "@langchain/langgraph-sdk";
 import { aThread, HELLO, refusalOf, type Calls } from "./calls.ts";
 
-/** Once a year: none fires while the tests run, but for those that run in the night of a new year. */
+/** Once a year, so none fires while the tests run, except at new year. */
 const YEARLY = { schedule: "0 0 1 1 *", timezone: "Europe/Berlin", input: HELLO };
 const aCron = (client: Client, mark?: string) =>
   client.crons.create("two-step", { ...YEARLY, metadata: { mark } });

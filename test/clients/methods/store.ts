@@ -9,7 +9,7 @@ const aNamespace = async (client: Client): Promise<string[]> => {
   return namespace;
 };
 
-/** Nothing is found by values that are encrypted. */
+/** Encrypted values can't be searched. */
 const byColour = (colour: string) => (IS_ENCRYPTED ? {} : { filter: { colour } });
 
 export const STORE_CALLS: Calls = {

@@ -29,7 +29,7 @@ export const THREAD_CALLS: Calls = {
     expect(await client.threads.update(threadId, { metadata: { b: 2 } })).toMatchObject({
       metadata: { a: 1, b: 2 },
     });
-    // Lines that don't know the option leave it out and get the thread.
+    // Lines without this option omit it and get the thread.
     await client.threads.update(threadId, { metadata: { b: 3 }, returnMinimal: true });
     expect(await client.threads.get(threadId)).toMatchObject({ metadata: { a: 1, b: 3 } });
   },
@@ -109,7 +109,7 @@ export const THREAD_CALLS: Calls = {
     const { run_id } = await client.runs.create(threadId, "two-step", {
       input: HELLO,
       streamMode: "updates",
-      // The stream connects when it is first read: the run may be over by then.
+      // The stream connects at the first read: the run may be over by then.
       streamResumable: true,
     });
     const received: string[] = [];

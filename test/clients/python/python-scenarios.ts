@@ -4,7 +4,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { CLIENT_GRAPHS } from "../graphs/graphs.ts";
 import { rowsOf, runPython, type PythonResult } from "./python.ts";
 
-/** The scenarios of a file of Python, each a cell of docs/compatibility.md. `column` is for example "async, SSE". */
+/** The scenarios of a Python file, each a cell of docs/compatibility.md. `column` is for example "async, SSE". */
 export const describePython = (table: string, file: string, column: string): void => {
   describe(`${file}.py, ${column}`, () => {
     let server: TestServer;

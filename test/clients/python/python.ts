@@ -7,31 +7,31 @@ const FOLDER = fileURLToPath(new URL("./", import.meta.url));
 /** As in main.py. */
 const MODULE_IS_MISSING = 3;
 
-/** The sentences of a file of scenarios, as they stand in it: they are known where there is no Python, too. */
+/** The titles in a file of scenarios, read as text because Python may be missing. */
 export const rowsOf = (file: string): string[] =>
   [...readFileSync(`${FOLDER}${file}.py`, "utf8").matchAll(/^@scenario\("([^"]+)"\)$/gm)].map(
     ([, row]) => row ?? "",
   );
 
 export interface PythonOutcome {
-  /** What went wrong. */
+  /** The error of a failed scenario. */
   error: string | null;
-  /** Why the client does not offer it. */
+  /** Why the client does not offer the function. */
   skipped: string | null;
 }
 
 export interface PythonResult {
-  /** Why nothing could be run here. */
+  /** Why the scenarios can't run here. */
   reason?: string;
-  /** By sentence. */
+  /** By title. */
   outcomes: ReadonlyMap<string, PythonOutcome>;
-  /** What it wrote to its standard error. */
+  /** Its standard error. */
   output: string;
 }
 
 /**
- * Runs the scenarios of a file for one column against a server, with `python3` (or what PYTHON names), whose packages
- * may stand in a folder that PYTHON_PACKAGES names: CONTRIBUTING.md says how to fill it.
+ * Runs the scenarios of a file for one column against a server, with `python3` (or PYTHON) and the packages in PYTHON_PACKAGES:
+ * CONTRIBUTING.md says how to fill that folder.
  */
 export const runPython = async (file: string, column: string, url: string): Promise<PythonResult> => {
   const packages = process.env.PYTHON_PACKAGES;

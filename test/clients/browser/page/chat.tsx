@@ -1,4 +1,4 @@
-/** What a chat page shows and does, whichever hook it is made of. */
+/** The view and the actions of a chat page, for any hook. */
 import { useState, type ReactNode } from "react";
 
 export interface ShownMessage {
@@ -7,7 +7,7 @@ export interface ShownMessage {
   text: string;
   /** "2/3": the second of three branches that begin with this message. */
   branch?: string;
-  /** Sends another text in this message's place: a branch. */
+  /** Sends another text instead of this message, which makes a branch. */
   edit(text: string): void;
   showNextBranch?(): void;
 }
@@ -27,13 +27,13 @@ export interface Chat {
   isThreadLoading: boolean;
   error: unknown;
   interrupt: unknown;
-  /** Settles as the hook's own promise does. */
+  /** Settles like the hook's own promise. */
   send(text: string): Promise<unknown>;
   stop(): void;
   resume(answer: unknown): void;
 }
 
-/** What the address of the page says: the server, the assistant, the thread (which a reload must keep). */
+/** The query of the page's address: the server, the assistant, the thread (which a reload must keep). */
 export const parameters = () => {
   const address = new URL(window.location.href);
   const required = (name: string): string => {

@@ -23,8 +23,8 @@ function CurrentChat() {
     },
   });
   /**
-   * The checkpoint before a message: where a branch begins. `useMessageMetadata` has it, too, but in this version it names
-   * the newest one for every message.
+   * The checkpoint before a message, where a branch begins. `useMessageMetadata` returns it, too, but in this version it names the newest
+   * one for every message.
    */
   const checkpointBefore = async (messageId: string | undefined): Promise<string> => {
     const history = await stream.client.threads.getHistory<Values>(stream.threadId ?? "", { limit: 100 });

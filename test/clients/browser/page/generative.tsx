@@ -1,4 +1,4 @@
-/** A page that shows components of the server, as chat front ends do: `LoadExternalComponent` of the SDK. */
+/** A page that shows components of the server like chat front ends: with `LoadExternalComponent` of the SDK. */
 import { Client } from "@langchain/langgraph-sdk";
 import { LoadExternalComponent } from "@langchain/langgraph-sdk/react-ui";
 import { createRoot } from "react-dom/client";
@@ -15,7 +15,7 @@ const shown = [
   { name: 'it\'s "plain" & </simple>', props: { text: "just text" } },
 ];
 
-/** The loader asks no more of the stream than that; its type is that of the whole hook. */
+/** The loader needs only this part of the stream; its type is that of the whole hook. */
 type Stream = Parameters<typeof LoadExternalComponent>[0]["stream"];
 
 createRoot(document.body).render(

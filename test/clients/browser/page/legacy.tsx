@@ -27,7 +27,7 @@ function LegacyChat() {
   const say = (text: string): { messages: Message[] } => ({
     messages: [{ id: crypto.randomUUID(), type: "human", content: text }],
   });
-  /** As agent-chat-ui has it: what was typed is shown at once. */
+  /** Like agent-chat-ui: the typed text is shown at once. */
   const send = (text: string) => {
     const input = say(text);
     return stream.submit(input, {
@@ -55,7 +55,7 @@ function LegacyChat() {
         showNextBranch: () => stream.setBranch(options[(current + 1) % options.length] ?? ""),
       };
     }),
-    // The type has it for agents only; the hook has it for all.
+    // The type has this field for agents only; the hook has it for all.
     toolCalls: (stream as unknown as UseStream<Values>).toolCalls.map(({ id, call, result }) => ({
       id,
       name: call.name,

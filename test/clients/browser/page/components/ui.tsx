@@ -1,4 +1,4 @@
-/** Components as a project's `ui` names them: with the page's React, the SDK's stream, styles, and a picture. */
+/** Components in a project's `ui`: with the page's React, the SDK's stream, styles, and a picture. */
 import { useStreamContext } from "@langchain/langgraph-sdk/react-ui";
 import { useState } from "react";
 import "./card.css";
