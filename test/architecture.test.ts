@@ -7,7 +7,7 @@ import { cyclesIn } from "./import-cycles.ts";
 import { TARGETS } from "./mutation/targets.ts";
 import { districtOf, fronts, ROOMS, roomOf } from "./rooms.ts";
 
-/** The house rules that a machine can check: which way imports run, no cycles, where the process may be touched. */
+/** The structure rules that a program can check: the direction of imports, no cycles, and which files may touch the process. */
 
 const SOURCE = fileURLToPath(new URL("../src/", import.meta.url));
 
@@ -41,17 +41,17 @@ const graph = new Map(files.map((file) => [file, importsOf(file)]));
 
 const rankOf = (file: string): number => ROOMS.indexOf(roomOf(file) ?? "");
 
-test("there is something to check", () => {
+test("the list of files is not empty", () => {
   expect(files.length).toBeGreaterThan(30);
   expect([...graph.values()].flat().length).toBeGreaterThan(60);
 });
 
-test("every file stands in a room that has its place in the order", () => {
+test("every file is in a room that has its place in the order", () => {
   expect(files.filter((file) => rankOf(file) === -1)).toEqual([]);
   expect(ROOMS.filter((room) => !files.some((file) => roomOf(file) === room))).toEqual([]);
 });
 
-test("rooms import one way, so none stands in a cycle", () => {
+test("rooms import one way, so there is no cycle", () => {
   const upward = [...graph].flatMap(([file, imports]) =>
     imports
       .filter((imported) => rankOf(imported) > rankOf(file))
@@ -66,7 +66,7 @@ const acrossDistricts = [...graph].flatMap(([file, imports]) =>
     .map((imported) => ({ file, imported })),
 );
 
-test("a district imports only the fronts of others, but for server/, which builds all parts", () => {
+test("a district imports only the fronts of others, except server/, which builds all parts", () => {
   const inner = acrossDistricts
     .filter(
       ({ file, imported }) => !["server", "main.ts"].includes(districtOf(file)) && !fronts.has(imported),
@@ -81,7 +81,7 @@ test("a front names only files that other districts import", () => {
   expect(fronts.size).toBeGreaterThan(50);
 });
 
-test("within a room schemas know no repository, repositories no service, services no routes", () => {
+test("within a room schemas import no repository, repositories no service, services no routes", () => {
   const floorOf = (file: string): number => FLOORS.indexOf(basename(file));
   const upward = [...graph].flatMap(([file, imports]) =>
     imports
@@ -92,7 +92,7 @@ test("within a room schemas know no repository, repositories no service, service
   expect(upward).toEqual([]);
 });
 
-test("the sub-rooms of a room stand in no cycle", () => {
+test("the sub-rooms of a room have no cycle", () => {
   const edges = new Map<string, Set<string>>();
   for (const [file, imports] of graph) {
     for (const imported of imports) {
@@ -105,20 +105,20 @@ test("the sub-rooms of a room stand in no cycle", () => {
   expect(cyclesIn(edges)).toEqual([]);
 });
 
-test("no file imports itself over others, not even for a type", () => {
+test("no file imports itself through others, not even for a type", () => {
   expect(cyclesIn(new Map([...graph].map(([file, imports]) => [file, new Set(imports)])))).toEqual([]);
 });
 
-test("what is imported exists", () => {
+test("every import exists", () => {
   const lost = [...graph].flatMap(([file, imports]) =>
     imports.filter((imported) => !graph.has(imported)).map((imported) => `${file} imports ${imported}`),
   );
   expect(lost).toEqual([]);
 });
 
-/** Reads of figures about the process; everything else of it is for main. */
+/** Reads of figures about the process; only entry files may use the rest. */
 const HARMLESS = new Set(["cpuUsage", "memoryUsage", "uptime", "version"]);
-/** The embedded PostgreSQL is another process, which has to be found and signalled, by one more if this one exits. */
+/** The embedded PostgreSQL is another process, which this file finds and signals, if necessary with a helper process. */
 const ALLOWED: Record<string, readonly string[]> = {
   "platform/database/embedded/cluster.ts": ["kill", "pid"],
   "platform/database/embedded/end.ts": ["argv"],
@@ -137,7 +137,7 @@ const ENTRIES = [
   "platform/config/config.ts",
 ];
 
-test("only main touches the process: environment, signals, exit", () => {
+test("only entry files touch the process: environment, signals, exit", () => {
   const touching = [...trees]
     .filter(([file]) => !ENTRIES.includes(file))
     .filter(([file, source]) => {
@@ -171,7 +171,7 @@ test("only main touches the process: environment, signals, exit", () => {
   expect(touching).toEqual([]);
 });
 
-/** A parameter or a destructured field may well be called `process`. */
+/** A parameter or a destructured field may have the name `process`. */
 const declaresProcess = (source: ts.SourceFile): boolean => {
   let declares = false;
   const visit = (node: ts.Node): void => {
@@ -183,7 +183,7 @@ const declaresProcess = (source: ts.SourceFile): boolean => {
   return declares;
 };
 
-test("no module keeps state that changes: two servers can live in one process", () => {
+test("no module has mutable state: two servers can live in one process", () => {
   const stateful = [...trees].flatMap(([file, source]) => {
     return source.statements
       .filter(ts.isVariableStatement)
@@ -193,7 +193,7 @@ test("no module keeps state that changes: two servers can live in one process", 
   expect(stateful).toEqual([]);
 });
 
-test("src/README.md names only files that are there, each in its room", () => {
+test("src/README.md names only existing files, each in its room", () => {
   const missing = readFileSync(join(SOURCE, "README.md"), "utf8")
     .split("\n")
     .flatMap((line) => {
@@ -208,7 +208,7 @@ test("src/README.md names only files that are there, each in its room", () => {
   expect(missing).toEqual([]);
 });
 
-test("the README of a room names only files that are there", () => {
+test("the README of a room names only existing files", () => {
   const readmes = readdirSync(SOURCE, { recursive: true, encoding: "utf8" })
     .map((name) => name.replaceAll("\\", "/"))
     .filter((name) => name.endsWith("/README.md"));
@@ -225,7 +225,7 @@ test("the README of a room names only files that are there", () => {
 /** Files of users' projects, in examples. */
 const EXAMPLES = /^(agent|graph|graphs|embeddings|support)\.ts$/;
 
-test("comments and sentences name only files that are there", () => {
+test("comments and sentences name only existing files", () => {
   const exists = (name: string): boolean =>
     files.some((file) => `/${file}`.endsWith(`/${name}`)) ||
     existsSync(join(SOURCE, "..", name)) ||
@@ -245,11 +245,11 @@ test("comments and sentences name only files that are there", () => {
   expect(missing).toEqual([]);
 });
 
-test("files are named by what they hold", () => {
+test("files are named by their content", () => {
   expect(files.filter((file) => FORBIDDEN_NAMES.test(file))).toEqual([]);
 });
 
-test("no room is one file that swallows its subsystem", () => {
+test("no room is one file that contains its whole subsystem", () => {
   const LINES_AT_MOST = 300;
   const long = files
     .map((file) => ({ file, lines: textOf(file).split("\n").length }))
@@ -257,8 +257,8 @@ test("no room is one file that swallows its subsystem", () => {
   expect(long).toEqual([]);
 });
 
-test("no function is longer than the longest that is left", () => {
-  // It may only go down: what passes it has become a second thing, which gets a file of its own.
+test("no function is longer than the longest existing one", () => {
+  // The limit may only go down: move a second responsibility to a file of its own.
   const LINES_AT_MOST = 146;
   const lengths = [...trees].flatMap(([file, source]) => {
     const lineOf = (position: number): number => source.getLineAndCharacterOfPosition(position).line;
@@ -277,7 +277,7 @@ test("no function is longer than the longest that is left", () => {
   expect(lengths.filter(({ lines }) => lines > LINES_AT_MOST)).toEqual([]);
 });
 
-test("the mutation run names only sources and tests that exist", () => {
+test("the mutation run names only existing sources and tests", () => {
   const named = TARGETS.flatMap(({ file, tests }) => [file, ...tests.map((name) => `test/${name}.test.ts`)]);
   expect(named.filter((file) => !existsSync(join(SOURCE, "..", file)))).toEqual([]);
 });

@@ -5,12 +5,10 @@ import ts from "typescript";
 import { expect, test } from "vitest";
 
 /**
- * A name from outside must never be looked up in a plain object: `constructor` is found in each of them. One such
- * lookup made a thread unreadable, and with it every search that met it. So `src` looks up no name that is not known
- * when the code is compiled, but those below, and those that
- *  - stand inside of an expression or a statement that asks `Object.hasOwn` for the same name first,
- *  - come from a loop over the keys of the same object.
- * Otherwise: a `Map`, or `ownField` of platform/lib/names.ts.
+ * A name from outside must never be looked up in a plain object, because every object has `constructor`. One such lookup made a thread
+ * unreadable, and with it every search that met it. So `src` looks up no name that is unknown at compile time, except those below, and
+ * those that - are inside an expression or a statement that checks `Object.hasOwn` for the same name first, - come from a loop over the
+ * keys of the same object. Otherwise: a `Map`, or `ownField` of platform/lib/names.ts.
  */
 const ALLOWED: Readonly<Record<string, string>> = {
   "access/keys/scopes.ts: NEEDED[resource]": "a name of our own list",
@@ -65,7 +63,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "graphs/langgraph-copy.ts: require.cache[entry]": "the path of a file, which Node has found",
 };
 
-/** They read the command line and the environment, by names of our own. */
+/** They read the command line and the environment, with fixed names. */
 const OF_THE_OPERATOR = [
   "platform/config/config.ts",
   "platform/config/option.ts",
@@ -86,8 +84,8 @@ const OF_THE_OPERATOR = [
 const SOURCE = fileURLToPath(new URL("../src/", import.meta.url));
 
 /**
- * The packages' types are left out, all but zod's, of which the types of requests are made: without them this takes 3 s
- * instead of 8. What comes from a package counts as any, and is then reported, too.
+ * The types of packages are left out except zod's, from which request types are derived: this takes 3 s instead of 8. A value from another
+ * package counts as any, and is reported, too.
  */
 const programOf = (names: readonly string[], made: ReadonlyMap<string, string> = new Map()): ts.Program => {
   const options: ts.CompilerOptions = {
@@ -113,7 +111,7 @@ const programOf = (names: readonly string[], made: ReadonlyMap<string, string> =
   return ts.createProgram([...names], options, host);
 };
 
-/** An expression without what TypeScript alone sees in it. */
+/** An expression without its TypeScript-only parts. */
 const bare = (node: ts.Expression): string => {
   let inner = node;
   while (ts.isParenthesizedExpression(inner) || ts.isAsExpression(inner) || ts.isNonNullExpression(inner)) {
@@ -128,7 +126,7 @@ const isCallOf = (node: ts.Node, name: string): node is ts.CallExpression =>
 const contains = (node: ts.Node, matches: (node: ts.Node) => boolean): boolean =>
   matches(node) || (ts.forEachChild(node, (child) => contains(child, matches)) ?? false);
 
-/** Whether something around the lookup has asked that the object itself holds the name. */
+/** Whether code around the lookup has checked that the object itself has the name. */
 const isGuarded = (node: ts.Node, object: string, key: string): boolean => {
   const asks = (part: ts.Node): boolean =>
     isCallOf(part, "Object.hasOwn") && part.arguments.map(bare).join() === [object, key].join();
@@ -148,7 +146,7 @@ const isGuarded = (node: ts.Node, object: string, key: string): boolean => {
   return false;
 };
 
-/** Names that are looked up in an object without being known when the code is compiled: file and expression. */
+/** Lookups in an object by a name that is unknown at compile time: file and expression. */
 const foreignNamesIn = (program: ts.Program, files: readonly string[]): string[] => {
   const checker = program.getTypeChecker();
   const isKnown = (type: ts.Type): boolean =>
@@ -194,11 +192,11 @@ test("no name from outside is looked up in a plain object", () => {
     .map((file) => join(SOURCE, file));
   const found = foreignNamesIn(programOf(files), files);
   expect(found.filter((lookup) => !Object.hasOwn(ALLOWED, lookup))).toEqual([]);
-  // What is allowed and no longer there would allow it to come back.
+  // An allowed lookup that no longer exists must be removed, or it could return unnoticed.
   expect(Object.keys(ALLOWED).filter((lookup) => !found.includes(lookup))).toEqual([]);
 });
 
-test("such a lookup is found, and what is safe is not", () => {
+test("an unsafe lookup is found, and a safe one is not", () => {
   const file = `${SOURCE}made-up.ts`;
   const text = `
     import { WRITES_IDX_MAP } from "@langchain/langgraph-checkpoint";

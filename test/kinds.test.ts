@@ -21,7 +21,7 @@ const SLOW = /^(node:)?child_process$|^playwright-core$|\/helpers\/server-proces
 const importsOf = (file: string): string[] =>
   ts.preProcessFile(readFileSync(file, "utf8"), true, true).importedFiles.map(({ fileName }) => fileName);
 
-/** How a test comes to something slow, over files of the tests that it imports; undefined if it does not. */
+/** The imports through which a test reaches something slow; undefined if there are none. */
 const wayToSlow = (file: string, seen = new Set<string>()): string | undefined => {
   if (seen.has(file)) return undefined;
   seen.add(file);
@@ -49,15 +49,15 @@ const tests = readdirSync(join(ROOT, "test"), { recursive: true, encoding: "utf8
   // Not of `npm test`: vitest.image.config.ts and vitest.package.config.ts name them.
   .filter((file) => !/^test\/(?:image|package)\//.test(file));
 
-test("no test that starts a process is among the fast ones, apart from the smoke tests", () => {
+test("no fast test starts a process, apart from the smoke tests", () => {
   const ways = tests
-    // These put something else in the place of processes.
+    // These replace processes by mocks.
     .filter((file) => !isWithProcesses(file) && !WITH_MODULES_REPLACED.includes(file))
     .flatMap((file) => wayToSlow(join(ROOT, file)) ?? []);
   expect(ways).toEqual([]);
 });
 
-test("every test that is named as a slow one is there", () => {
+test("every test in the list of slow ones exists", () => {
   const named = [...SMOKE_TESTS, ...WITH_PROCESSES, ...THOROUGH, ...CONSOLE_PAGES, ...LONGEST];
   const files = named.filter((pattern) => !FOLDER.test(pattern));
   expect(files.filter((file) => !tests.includes(file))).toEqual([]);
@@ -67,7 +67,7 @@ test("every test that is named as a slow one is there", () => {
   ).toEqual([]);
 });
 
-test("whatever replaces a module is named as such: files share what they have loaded", () => {
+test("every test that replaces a module is in the list: other files share the loaded modules", () => {
   const replacing = tests.filter((file) =>
     /^ *vi\.(mock|resetModules)\(/m.test(readFileSync(join(ROOT, file), "utf8")),
   );

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 
 /**
- * The districts of src/ from the bottom up, and the rooms (folders) of each: a file imports from its own room and from what stands
- * before it. `.` is what stands in the folder of the district itself.
+ * The districts of src/ from the bottom up, and the rooms (folders) of each: a file imports from its own room and from earlier ones. `.`
+ * stands for the files in the district's own folder.
  */
 const DISTRICTS = {
   platform: ["lib", "domain", "encryption", "database", "config"],
@@ -25,7 +25,7 @@ export const ROOMS: readonly string[] = Object.entries(DISTRICTS).flatMap(([dist
 
 const SMALLEST_FIRST = ROOMS.toSorted((a, b) => b.length - a.length);
 
-/** The room of a file of src/; undefined if it stands in none. */
+/** The room of a file of src/; undefined if it is in none. */
 export const roomOf = (file: string): string | undefined =>
   SMALLEST_FIRST.find((room) => file === room || file.startsWith(`${room}/`));
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { roomOf } from "./rooms.ts";
 
-/** Which room writes which table: one each, and where there are more, why. */
+/** The room that writes each table: one for each table, or the reasons for more. */
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const SOURCE = join(ROOT, "src");
@@ -12,7 +12,7 @@ const SOURCE = join(ROOT, "src");
 const WRITERS: Record<string, readonly string[]> = {
   // Key rotation writes every table that holds encrypted columns.
   $: ["key-rotation"],
-  // A trigger of its migration.
+  // A trigger of its migration writes it.
   api_key_changes: [],
   api_keys: ["access"],
   assistants: ["assistants"],
@@ -33,15 +33,15 @@ const WRITERS: Record<string, readonly string[]> = {
   store_vectors: ["store"],
   webhook_deliveries: ["outbox"],
   workers: ["queue"],
-  // threads/ writes the record. queue/ takes a thread for a run and frees it, in the statement that writes the run: a
-  // second one would be a round trip for every run; so it also makes the thread of a run that has none, and deletes those
-  // whose runs end with them. checkpoints/ notes in the statement that stores a state that it has changed.
+  // threads/ writes the record. queue/ takes a thread for a run and frees it in the statement that writes the run, because a second
+  // statement would be a round trip for every run; it also creates the thread of a run without one, and deletes threads whose runs end with
+  // them. checkpoints/ records a changed state in the statement that stores the state.
   threads: ["checkpoints", "queue", "threads"],
 };
 
-/** Columns of `threads` that say whether a run is on it: of the queue alone. */
+/** Columns of `threads` about its runs, which only the queue writes. */
 const OF_THE_QUEUE = ["unfinished_runs", "turns", "resting_status"];
-/** What checkpoints/ may write of a thread. */
+/** Columns of a thread that checkpoints/ may write. */
 const OF_CHECKPOINTS = ["state_updated_at", "version"];
 
 const sources = readdirSync(SOURCE, { recursive: true, encoding: "utf8" })
@@ -66,7 +66,7 @@ test("each table has one writer, or a reason", () => {
   );
 });
 
-test("every table that a migration makes has a writer", () => {
+test("every table of a migration has a writer", () => {
   const folder = join(ROOT, "migrations");
   const made = readdirSync(folder).flatMap((file) =>
     [...readFileSync(join(folder, file), "utf8").matchAll(/^create table (\w+)/gim)].map(
@@ -77,7 +77,7 @@ test("every table that a migration makes has a writer", () => {
   expect(made.filter((table) => !((table ?? "") in WRITERS))).toEqual([]);
 });
 
-/** What a source assigns in the table `threads`, by `update`, `insert`, or `on conflict`. */
+/** The columns of the table `threads` that a source assigns, by `update`, `insert`, or `on conflict`. */
 const columnsOfThreads = (text: string): string[] => {
   const END = '(?=\\bwhere\\b|\\bfrom\\b|\\breturning\\b|`|"|;)';
   const assigned = [
@@ -92,7 +92,7 @@ const columnsOfThreads = (text: string): string[] => {
   return [...assigned, ...inserted];
 };
 
-test("whether a run is on a thread is written by the queue alone", () => {
+test("only the queue writes whether a run is on a thread", () => {
   const columnsOf = (room: string): string[] => [
     ...new Set(
       sources.filter((source) => source.room === room).flatMap(({ text }) => columnsOfThreads(text)),

@@ -27,7 +27,7 @@ const RESULTS = [
 ];
 const [threads, browser] = tablesOf(RESULTS);
 
-test("the document says of each cell what its test showed, each reason once, and how many cells there are", () => {
+test("the document contains the result of each cell's test, each reason once, and the number of cells", () => {
   const document = render(tablesOf(RESULTS));
   expect(document).toContain("**6 cells: 3 green (✓), 3 other (1 skipped, 2 differs).**");
   expect(document).toContain("| [Threads](#threads) | 4 | 2 | 2 differs |");
@@ -40,11 +40,11 @@ test("the document says of each cell what its test showed, each reason once, and
   expect(document).toContain("1. skipped: no Chromium");
 });
 
-test("what is written is read as it was", () => {
+test("a written document is read back unchanged", () => {
   expect(parse(render([threads!, browser!]))).toEqual([browser, threads]);
 });
 
-test("tables stand in the order in which a reader needs them, and what is written keeps it", () => {
+test("tables are in the order in which a reader needs them, and a written document keeps it", () => {
   const names = [
     "Description of the API",
     "Beside the local JavaScript server",
@@ -60,7 +60,7 @@ test("tables stand in the order in which a reader needs them, and what is writte
   expect(render(parse(written))).toBe(written);
 });
 
-test("a cell that changed, one that came and one that no test shows any more are differences", () => {
+test("a changed cell, a new one and one without a test are differences", () => {
   expect(differencesOf(threads!, threads)).toEqual([]);
   const [changed] = tablesOf([aResult({ outcome: "differs", reason: "so" }), aResult({ column: "409" })]);
   expect(differencesOf(changed!, threads)).toEqual([
@@ -76,7 +76,7 @@ test("a cell that changed, one that came and one that no test shows any more are
   expect(differencesOf(threads!, undefined)).toHaveLength(4);
 });
 
-test("a run with fewer columns is no difference, nor is what this machine can't show", () => {
+test("a run with fewer columns is no difference, nor is a test that this machine can't run", () => {
   const [part] = tablesOf([RESULTS[4]!]);
   expect(differencesOf(part!, browser)).toEqual([]);
   const [skipped] = tablesOf([{ ...RESULTS[4]!, outcome: "skipped", reason: "no Chromium" }]);
@@ -85,7 +85,7 @@ test("a run with fewer columns is no difference, nor is what this machine can't 
   expect(differencesOf(shown!, browser)).toHaveLength(1);
 });
 
-test("what this machine can't show stays as it was written", () => {
+test("the cell of a test that this machine can't run stays unchanged", () => {
   const cells = { ...RESULTS[4]!, outcome: "skipped", reason: "no browser" } as const;
   const [here] = tablesOf([cells, { ...cells, column: "1.15.0" }]);
   expect([...keepingSkipped(here!, browser).rows.get("useStream")!]).toEqual([

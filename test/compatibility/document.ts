@@ -1,15 +1,15 @@
 import type { Cell } from "./feature.ts";
 
-/** A cell as a run left it. */
+/** The result of a cell in a run. */
 export interface Result extends Pick<Cell, "table" | "row" | "column"> {
-  /** The file that shows it, from the root of the repository. */
+  /** The file of the test, from the root of the repository. */
   file: string;
   outcome: "green" | "differs" | "not yet" | "skipped";
-  /** Why it is not green. */
+  /** The reason why it is not green. */
   reason?: string;
 }
 
-/** A table of the document: what its cells say, by row and column, and the files that show it. */
+/** A table of the document: its cells by row and column, and the files of their tests. */
 export interface Table {
   name: string;
   files: string[];
@@ -25,7 +25,7 @@ const textOf = ({ outcome, reason }: Result): string =>
 const rankOf = (status: string): number => (status === "success" ? 0 : Number(status));
 const isStatus = (column: string): boolean => /^(\d{3}|success)$/.test(column);
 
-/** The tables of a run, in the order in which their cells come. */
+/** The tables of a run, in the order of their cells. */
 export const tablesOf = (results: readonly Result[]): Table[] => {
   const tables = new Map<string, Table>();
   for (const result of results) {
@@ -46,7 +46,7 @@ export const tablesOf = (results: readonly Result[]): Table[] => {
   return [...tables.values()];
 };
 
-/** Of a run's table: what this machine could not show is left as it was written. */
+/** A run's table, in which skipped cells keep their written content. */
 export const keepingSkipped = (run: Table, written: Table | undefined): Table => ({
   ...run,
   rows: new Map(
@@ -88,7 +88,7 @@ fails ([CONTRIBUTING.md](../CONTRIBUTING.md)).
 const escaped = (text: string): string => text.replaceAll("|", "\\|").replaceAll("\n", " ");
 const line = (cells: readonly string[]): string => `| ${cells.map(escaped).join(" | ")} |`;
 
-/** Reasons stand below the table, by number: each once, however many cells have it. */
+/** Reasons are below the table, by number: each once, however many cells have it. */
 const renderTable = ({ name, files, columns, rows }: Table): string => {
   const reasons: string[] = [];
   const short = (text: string | undefined): string => {
@@ -113,7 +113,7 @@ const renderTable = ({ name, files, columns, rows }: Table): string => {
   ].join("\n");
 };
 
-/** How many cells there are of each kind, those that are not green by their names. */
+/** The number of cells of each kind; those that are not green by their names. */
 const countCells = (tables: readonly Table[]): { all: number; green: number; others: string } => {
   const cells = tables.flatMap(({ rows }) => [...rows.values()].flatMap((row) => [...row.values()]));
   const kinds = new Map<string, number>();
@@ -162,14 +162,14 @@ const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = 
 const PLACES = GROUPS.flatMap(([title, names]) => names.map((beginning) => ({ title, beginning })));
 const placeOf = ({ name }: Table): number => PLACES.findIndex(({ beginning }) => name.startsWith(beginning));
 
-/** As GitHub makes the address of a heading. */
+/** GitHub's anchor for a heading. */
 const anchorOf = (name: string): string =>
   name
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
     .replaceAll(" ", "-");
 
-/** All tables with their counts, by group. It stands before the first heading, so `parse` skips it. */
+/** All tables with their counts, by group. The overview precedes the first heading, so `parse` skips it. */
 const renderOverview = (tables: readonly Table[]): string => {
   const { all, green, others } = countCells(tables);
   const rowsOf = (title: string, some: readonly Table[]): string[] =>
@@ -197,7 +197,7 @@ const renderOverview = (tables: readonly Table[]): string => {
   ].join("\n");
 };
 
-/** Tables that begin with the same words stand in the order of their names, so that the order in which files ran moves none. */
+/** Tables that begin with the same words are sorted by name, so the order in which files ran does not matter. */
 export const render = (tables: readonly Table[]): string => {
   const ordered = tables.toSorted((a, b) => placeOf(a) - placeOf(b) || a.name.localeCompare(b.name));
   return [HEAD, renderOverview(ordered), TAIL, ...ordered.map(renderTable)].join("\n");
@@ -239,9 +239,8 @@ export const parse = (document: string): Table[] =>
     });
 
 /**
- * What a table of the document says otherwise than the run. The run may have fewer columns (two lines of the SDK where
- * the document has all) but the same rows. A cell that was skipped here may be green there: the machine may lack
- * something that the other had.
+ * The differences between a table of the document and the run. The run may have fewer columns (two lines of the SDK where the document has
+ * all) but the same rows. A cell that was skipped here may be green there, because this machine may lack something.
  */
 export const differencesOf = (run: Table, written: Table | undefined): string[] => {
   const found: string[] = [];

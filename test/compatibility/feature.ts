@@ -1,14 +1,14 @@
 import { test, type TestContext } from "vitest";
 
-/** One cell of docs/compatibility.md: what one test shows. */
+/** One cell of docs/compatibility.md: the result of one test. */
 export interface Cell {
   /** Heading of the table. */
   table: string;
-  /** An operation, or what a client does. */
+  /** An operation, or an action of a client. */
   row: string;
   /** A status, or the client and its version. */
   column: string;
-  /** The test shows that this server differs from the contract here, or that it has not got this yet: why. */
+  /** The reason why this server differs from the contract here, or does not implement this yet. */
   differs?: string;
   notYet?: string;
 }
@@ -20,8 +20,7 @@ declare module "vitest" {
 }
 
 /**
- * A test that is a cell of docs/compatibility.md. Where it can't run it says why with `context.skip("no Chromium")`:
- * the cell shows that reason.
+ * A test that is a cell of docs/compatibility.md. Where it can't run it calls `context.skip("no Chromium")`: the cell shows that reason.
  */
 export const feature = (
   cell: Cell,

@@ -31,17 +31,16 @@ const resultOf = (test: TestCase, file: string): Result[] => {
   return [{ ...place, outcome: "green" }];
 };
 
-/** A module that failed, or of which only a part ran: nothing can be said of its tables. */
+/** A module that failed, or of which only a part ran, proves nothing about its tables. */
 const isPartly = (module: TestModule, name: RegExp | undefined): boolean =>
   name !== undefined ||
   module.state() === "failed" ||
   [...module.children.allTests()].some(({ options }) => options.mode === "only");
 
 /**
- * Holds docs/compatibility.md against the cells that the tests of this run declare (feature.ts), and fails the run if
- * they are not the same. Of tables whose files did not all run it says nothing. With `UPDATE_COMPATIBILITY=1` it writes
- * the tables of this run anew, if the configuration has all columns (`isWhole`: vitest.clients.config.ts). What was
- * skipped here stays as it was.
+ * Compares docs/compatibility.md with the cells that the tests of this run declare (feature.ts), and fails the run if they differ. Tables
+ * whose files did not all run are left out. With `UPDATE_COMPATIBILITY=1` it writes the tables of this run, if the configuration has all
+ * columns (`isWhole`: vitest.clients.config.ts). Skipped cells stay unchanged.
  */
 export default class CompatibilityReporter implements Reporter {
   private namePattern: RegExp | undefined;
@@ -73,7 +72,7 @@ export default class CompatibilityReporter implements Reporter {
   }
 }
 
-/** Files that a table is known to come from, and that did not run. */
+/** Files of a table's tests that did not run. */
 const absent = (table: Table, ran: ReadonlySet<string>): string[] =>
   table.files.filter((file) => !ran.has(file) && existsSync(`${ROOT}${file}`));
 

@@ -25,7 +25,7 @@ afterEach(async () => {
   await server?.close();
   server = undefined;
   vi.unstubAllEnvs();
-  // The next server reads its environment anew.
+  // The next server reads its environment again.
   vi.resetModules();
 });
 afterAll(async () => {
@@ -47,7 +47,7 @@ const clientOf = (token: string): Client =>
     callerOptions: { maxRetries: 0 },
   });
 
-test("owner.ts: each user finds what they made, and nothing else", async () => {
+test("owner.ts: each user finds only the records they created", async () => {
   await start("owner");
   const [alice, bob] = [clientOf("alice-token"), clientOf("bob-token")];
   const { thread_id } = await alice.threads.create();
@@ -61,7 +61,7 @@ test("owner.ts: each user finds what they made, and nothing else", async () => {
   await expect(clientOf("nobody").threads.search()).rejects.toThrow(/401/);
 });
 
-test("a thread from before there was auth is nobody's until a key gives it an owner", async () => {
+test("a thread from before Auth has no owner until a key gives it one", async () => {
   const key = "a-key-of-the-operator-of-32-bytes";
   await start("owner", { apiKeys: [key] });
   const operator = new Client({ apiUrl: server?.url ?? "", apiKey: key });
@@ -73,7 +73,7 @@ test("a thread from before there was auth is nobody's until a key gives it an ow
   await expect(clientOf("bob-token").threads.get(thread_id)).rejects.toThrow(/404/);
 });
 
-test("team.ts: members share a thread, those who may invite name them, and nobody else gets in", async () => {
+test("team.ts: members share a thread, users who may invite add them, and no other user has access", async () => {
   await start("team");
   const [alice, bob, carol] = ["alice", "bob", "carol"].map((name) => clientOf(`${name}-token`)) as [
     Client,
@@ -117,7 +117,7 @@ describe("jwt.ts", () => {
       .setExpirationTime(expires)
       .sign(key);
 
-  test("with a secret: takes its own tokens, and no other's, expired ones, or those for somebody else", async () => {
+  test("with a secret: accepts its own tokens, and refuses those of others, expired ones, and those for another audience", async () => {
     vi.stubEnv("JWT_AUDIENCE", AUDIENCE);
     vi.stubEnv("JWT_SECRET", SECRET);
     await start("jwt");
@@ -139,7 +139,7 @@ describe("jwt.ts", () => {
     expect((await admin.assistants.create({ graphId: "agent" })).graph_id).toBe("agent");
   });
 
-  test("with a file of keys: takes what the provider has signed, and nothing that is signed with a public key", async () => {
+  test("with a file of keys: accepts tokens that the provider has signed, and refuses those signed with a public key", async () => {
     const { publicKey, privateKey } = await generateKeyPair("ES256");
     const keys = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), alg: "ES256" }] });
     const file = join(folder.path, "keys.json");
@@ -153,7 +153,7 @@ describe("jwt.ts", () => {
     await expect(clientOf(forged).threads.count()).rejects.toThrow(/401/);
   });
 
-  test("an expired token ends a stream that it has opened", async () => {
+  test("an expired token ends its open stream", async () => {
     vi.stubEnv("JWT_AUDIENCE", AUDIENCE);
     vi.stubEnv("JWT_SECRET", SECRET);
     const { url } = await start("jwt", { accessCheckSeconds: 1 });
@@ -192,7 +192,7 @@ describe("jwt-team.ts", () => {
         .sign(new TextEncoder().encode(SECRET)),
     );
 
-  test("a team shares what it makes; the role says who reads, writes, and deletes; no other team sees it", async () => {
+  test("a team shares its records; the role decides who reads, writes, and deletes; no other team sees them", async () => {
     vi.stubEnv("JWT_AUDIENCE", "threadloom");
     vi.stubEnv("JWT_SECRET", SECRET);
     await start("jwt-team");
@@ -202,7 +202,7 @@ describe("jwt-team.ts", () => {
       as({ team: "red", role: "admin" }),
       as({ team: "blue", role: "admin" }),
     ]);
-    // Whatever metadata a caller sends, a thread is of the caller's own team, and stays that.
+    // A thread always belongs to the caller's own team, whatever metadata a caller sends.
     const { thread_id, metadata } = await member.threads.create({ metadata: { team: "blue" } });
     expect(metadata).toEqual({ team: "red" });
     await member.threads.update(thread_id, { metadata: { team: "blue" } });
@@ -235,7 +235,7 @@ describe("jwt-team.ts", () => {
     expect((await member.store.searchItems([])).items).toHaveLength(1);
   });
 
-  test("a token without a team is refused, and one without a known role may do nothing", async () => {
+  test("a token without a team is refused, and one with an unknown role may do nothing", async () => {
     vi.stubEnv("JWT_AUDIENCE", "threadloom");
     vi.stubEnv("JWT_SECRET", SECRET);
     await start("jwt-team");

@@ -24,7 +24,7 @@ const OPERATOR = "a-key-of-the-operator-of-32-bytes";
 const LONG_MS = 600_000;
 
 interface FrontEnd {
-  /** Of the API, below the front end. */
+  /** The address of the API, below the front end. */
   url: string;
   close(): Promise<void>;
 }
@@ -35,7 +35,7 @@ const closing = async (server: Server): Promise<void> => {
   await new Promise((resolve) => server.close(resolve));
 };
 
-/** Hands requests of Node to a route handler as Next.js does: with a `Request` whose signal says that the client has left. */
+/** Passes Node's requests to a route handler like Next.js: as a `Request` whose signal reports a disconnected client. */
 const asRouteHandler = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
   const left = new AbortController();
   response.on("close", () => left.abort());
@@ -74,7 +74,7 @@ const FRONT_ENDS: Readonly<Record<string, (target: string) => Promise<FrontEnd>>
   async "Next.js (its route handler, on Node)"(target) {
     vi.stubEnv("THREADLOOM_URL", target);
     const server = createServer((request, response) => {
-      // Rejects when the client has left.
+      // Rejects when the client has disconnected.
       asRouteHandler(request, response).catch(() => response.destroy());
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -120,7 +120,7 @@ describe.each(Object.entries(FRONT_ENDS))("%s in front of the server", (_name, s
     });
   const operator = (): Client => new Client({ apiUrl: server.url, apiKey: OPERATOR });
 
-  test("lets in who has signed in, each to what their team has made", async () => {
+  test("gives each signed-in user access to the records of their team", async () => {
     const [alice, rob, bob] = [clientOf("alice"), clientOf("rob"), clientOf("bob")];
     const name = "ä".repeat(50_000);
     const { thread_id, metadata } = await alice.threads.create({ metadata: { name } });
@@ -132,7 +132,7 @@ describe.each(Object.entries(FRONT_ENDS))("%s in front of the server", (_name, s
     expect([answer.status, await answer.json()]).toEqual([404, { detail: expect.any(String) as string }]);
   });
 
-  test("asks strangers to sign in, and hands on no key, token or origin of the browser's", async () => {
+  test("asks strangers to sign in, and forwards no key, token or origin of the browser", async () => {
     const foreign = {
       "x-api-key": OPERATOR,
       authorization: `Bearer ${OPERATOR}`,
@@ -144,7 +144,7 @@ describe.each(Object.entries(FRONT_ENDS))("%s in front of the server", (_name, s
     const elsewhere = { ...cookie("alice"), "sec-fetch-site": "cross-site" };
     const forged = await fetch(`${front.url}/threads/search`, { method: "POST", headers: elsewhere });
     expect(forged.status).toBe(403);
-    // With the key all threads would be found, those of the other team among them.
+    // With the key all threads would be found, including those of the other team.
     await clientOf("alice").threads.create();
     const found = await fetch(`${front.url}/threads/search`, {
       method: "POST",
@@ -154,7 +154,7 @@ describe.each(Object.entries(FRONT_ENDS))("%s in front of the server", (_name, s
     expect([found.status, await found.json()]).toEqual([200, []]);
   });
 
-  test("streams each event as it comes, and ends the run whose client has left, if it is to be cancelled then", async () => {
+  test("streams each event when it arrives, and cancels the run of a disconnected client if requested", async () => {
     const { thread_id } = await clientOf("alice").threads.create();
     const stream = await openStream(`${front.url}/threads/${thread_id}/runs/stream`, {
       headers: cookie("alice"),
@@ -168,7 +168,7 @@ describe.each(Object.entries(FRONT_ENDS))("%s in front of the server", (_name, s
     expect(stream.headers.get("content-type")).toMatch(/^text\/event-stream/);
     const { run_id } = (await stream.next())?.data as { run_id: string };
     expect(stream.headers.get("content-location")).toBe(`/threads/${thread_id}/runs/${run_id}`);
-    // The run sleeps for ten minutes: what arrives now was not kept for its end.
+    // The run sleeps for ten minutes, so these events arrived before its end.
     await stream.until(({ data }) => (data as { tick?: number }).tick === 2);
     expect((await operator().runs.get(thread_id, run_id)).status).toBe("running");
     stream.close();
@@ -178,7 +178,7 @@ describe.each(Object.entries(FRONT_ENDS))("%s in front of the server", (_name, s
     });
   });
 
-  test("ends a run whose client has waited for it and left, and leaks no listener", async () => {
+  test("ends a run whose waiting client has disconnected, and leaks no listener", async () => {
     const warnings: Error[] = [];
     const warned = (warning: Error): unknown => warnings.push(warning);
     process.on("warning", warned);
@@ -203,7 +203,7 @@ describe.each(Object.entries(FRONT_ENDS))("%s in front of the server", (_name, s
     expect(warnings).toEqual([]);
   });
 
-  test("joins a run again from the event that its reader has seen last", async () => {
+  test("joins a run again from the last event of its reader", async () => {
     const alice = clientOf("alice");
     const { thread_id } = await alice.threads.create();
     let made: { run_id: string } | undefined;
@@ -226,7 +226,7 @@ describe.each(Object.entries(FRONT_ENDS))("%s in front of the server", (_name, s
   });
 });
 
-test("a path of the route handler's names no other host", async () => {
+test("a path of the route handler can't name another host", async () => {
   let asked = "";
   const fetching = vi.spyOn(globalThis, "fetch").mockImplementation(async (input) => {
     asked = String(input);
@@ -237,7 +237,7 @@ test("a path of the route handler's names no other host", async () => {
     for (const [given, wanted] of [
       ["/threads?x=1", "/v1/threads?x=1"],
       ["//elsewhere.example/threads", "/v1//elsewhere.example/threads"],
-      // The address of the request itself has taken these out.
+      // The URL of the request has already removed these parts.
       ["/../../threads", undefined],
       ["@elsewhere.example/threads", "/v1@elsewhere.example/threads"],
     ] as const) {
@@ -257,7 +257,7 @@ test.each([
   ["docs/guides/fastify.md", "examples/proxy/fastify-app.ts"],
   ["docs/guides/nextjs.md", "examples/proxy/nextjs-route.ts"],
   ["docs/guides/agent-token.md", "examples/proxy/agent-token.ts"],
-])("%s shows what stands in %s", (page, example) => {
+])("%s contains the code of %s", (page, example) => {
   expect(readFileSync(path(page), "utf8")).toContain(
     `\`\`\`ts\n${readFileSync(path(example), "utf8")}\`\`\`\n`,
   );

@@ -12,7 +12,7 @@ const graphsOf = (version: string): string =>
   fileURLToPath(new URL(`./graphs/${version}.json`, import.meta.url));
 export const FAULTY_SERVER = "test/fixtures/faulty-server.ts";
 
-/** What the graph `ledger` noted outside the database. */
+/** The records of the graph `ledger` outside the database. */
 export interface LedgerLine {
   run: string;
   attempt: number;
@@ -33,15 +33,15 @@ export interface Replica {
 }
 
 export interface StartOptions {
-  /** Where it finds the database; the bench's own address if left out. */
+  /** The address of the database; the bench's own if left out. */
   connectionString?: string;
   environment?: Record<string, string>;
   entry?: string;
-  /** Which file of graphs/ says what it hosts; `langgraph` if left out. */
+  /** The file of graphs/ with its graphs; `langgraph` if left out. */
   version?: string;
 }
 
-/** Real server processes on one database, and ways to look behind their backs. */
+/** Real server processes on one database, with direct access to its tables. */
 export const openBench = async (connectionString: string) => {
   const folder = await temporaryFolder();
   const ledgerFile = join(folder.path, "ledger");
@@ -96,14 +96,14 @@ export const openBench = async (connectionString: string) => {
       return replica;
     },
 
-    /** Ledger lines of a run that fit, once there are any. */
+    /** The matching ledger lines of a run, once there are any. */
     untilNoted: (
       what: string,
       matches: (line: LedgerLine) => boolean,
       withinMs?: number,
     ): Promise<LedgerLine> => eventually(what, async () => (await ledger()).find(matches), withinMs),
 
-    /** Waits until nothing waits or runs, and answers how many have not ended after that time. */
+    /** Waits until no run waits or runs; returns the number of unfinished runs after that time. */
     async untilAllEnded(withinMs?: number): Promise<number> {
       const unfinished = async (): Promise<number> =>
         (
@@ -118,9 +118,8 @@ export const openBench = async (connectionString: string) => {
     },
 
     /**
-     * How often two attempts of one run were both allowed to write: checkpoints with two successors, events of an
-     * attempt that are younger than the next one's first, ledgers in the state with a step twice or left out, and
-     * threads that count runs which do not exist.
+     * How often two attempts of one run were both allowed to write: checkpoints with two successors, events of an attempt that are newer
+     * than the next one's first, ledgers with a doubled or missing step, and threads that count missing runs.
      */
     async doubledWinners(): Promise<number> {
       const forks = await query(
@@ -139,7 +138,7 @@ export const openBench = async (connectionString: string) => {
       return forks.length + lateEvents.length + miscounted.length;
     },
 
-    /** What the servers logged as errors. */
+    /** The errors in the servers' logs. */
     errors: (): string[] =>
       replicas.flatMap(({ process: server }) =>
         server
@@ -164,7 +163,7 @@ export const openBench = async (connectionString: string) => {
 
 export type Bench = Awaited<ReturnType<typeof openBench>>;
 
-/** A run of the ledger graph that was acknowledged. */
+/** An acknowledged run of the ledger graph. */
 export interface LedgerRun {
   threadId: string;
   runId: string;
@@ -196,7 +195,7 @@ export const aLedgerRun = async (
   return { threadId, runId: run.run_id, steps };
 };
 
-/** What is wrong with ended ledger runs: not `success`, or steps that are missing or there twice. */
+/** The faults of ended ledger runs: not `success`, or with missing or doubled steps. */
 export const faultsOf = async (api: Api, runs: readonly LedgerRun[]): Promise<string[]> => {
   const found: string[] = [];
   for (const { threadId, runId, steps } of runs) {
@@ -213,7 +212,7 @@ export const faultsOf = async (api: Api, runs: readonly LedgerRun[]): Promise<st
   return found;
 };
 
-/** The value below which this share of the others lie. */
+/** The value below which this share of the values lie. */
 export const percentile = (values: readonly number[], share: number): number => {
   const sorted = [...values].sort((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;

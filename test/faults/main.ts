@@ -1,6 +1,6 @@
 /**
- * `npm run test:faults [-- numbers]`: all fault tests with real processes and a Postgres of their own, one after the
- * other, and a table of what was found. Ends with 1 if a criterion was not met.
+ * `npm run test:faults [-- numbers]`: runs all fault tests in order with real processes and a Postgres of their own, and prints a table of
+ * the results. Exits with 1 if a criterion was not met.
  */
 import { removeLeftovers } from "../helpers/temporary-folder.ts";
 import { openBench } from "./bench.ts";
@@ -70,12 +70,12 @@ const SCENARIOS: Scenario[] = [
   deathsBeforeEnds(),
 ];
 
-/** Lines of the servers' logs that are shown with a criterion that was not met. */
+/** Log lines of the servers that are shown with a failed criterion. */
 const ERRORS_SHOWN = 3;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
-/** Whether it runs, and for how long, is seen while it does. */
+/** Shows the running scenario and its duration. */
 const examine = async (scenario: Scenario, database: Awaited<ReturnType<typeof startTestDatabase>>) => {
   const startedAt = Date.now();
   const bench = await openBench(await database.create(`faults_${scenario.number}_${startedAt}`));

@@ -1,6 +1,6 @@
 /**
- * A client in a process of its own: asks `/ok` of the server whose address is its argument, every ASK_EVERY_MS, until it
- * is sent any message; then it sends what it has seen, an OkFigures, and ends.
+ * A client in a process of its own. Requests `/ok` of the server in its argument every ASK_EVERY_MS until it gets any message; then it
+ * sends its OkFigures and ends.
  */
 import { Agent, get } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
@@ -8,7 +8,7 @@ import { percentile } from "./bench.ts";
 
 export interface OkFigures {
   asked: number;
-  /** Answers that were no 200, and requests that got none. */
+  /** Answers other than 200, and requests without an answer. */
   failed: number;
   /** Milliseconds. */
   p50: number;

@@ -1,19 +1,19 @@
 import type { Bench } from "./bench.ts";
 import type { TestDatabase } from "./test-database.ts";
 
-/** What a scenario found. */
+/** The result of a scenario. */
 export interface Finding {
-  /** The figures, in one line. */
+  /** The figures in one line. */
   figure: string;
-  /** What contradicts the criterion; none: it holds. */
+  /** Contradictions of the criterion; none if it is met. */
   complaints: string[];
-  /** Why it can't run on this machine. */
+  /** The reason why it can't run on this machine. */
   skipped?: string;
 }
 
 export interface ScenarioParts {
   bench: Bench;
-  /** The Postgres under the bench, to be stopped; only in the long form. */
+  /** The bench's Postgres, for stopping it; only in the long form. */
   database?: TestDatabase;
 }
 
@@ -22,12 +22,12 @@ export interface Scenario {
   number: number;
   title: string;
   criterion: string;
-  /** What differs from the criterion's own counts in this run. */
+  /** The differences of this run from the criterion's own counts. */
   scaled?: string;
   run(parts: ScenarioParts): Promise<Finding>;
 }
 
-/** Complaints are written as what is, where it is not what should be. */
+/** The keys describe faults; returns those that are true. */
 export const complaintsWhere = (checks: Record<string, boolean>): string[] =>
   Object.entries(checks)
     .filter(([, isWrong]) => isWrong)

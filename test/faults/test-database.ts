@@ -14,11 +14,11 @@ import { eventually } from "../helpers/conditions.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 
 const SETTINGS = { fsync: "off", full_page_writes: "off", max_connections: "300" };
-/** Whoever has stopped it chose this port; it must be the same after each start. */
+/** The port must stay the same after each restart. */
 const PORT_FROM = 20_000;
 const PORTS = 10_000;
 
-/** A Postgres of the fault tests' own, which they stop hard and start again. */
+/** A Postgres for the fault tests, which stop it hard and start it again. */
 export const startTestDatabase = async () => {
   const folder = await temporaryFolder();
   const place = await findPlace(folder.dataFolder);
@@ -34,14 +34,14 @@ export const startTestDatabase = async () => {
   await start();
   return {
     start,
-    /** As a power failure does: nobody is told, nothing is written. */
+    /** Like a power failure: without notice or final writes. */
     async stopHard(): Promise<void> {
       const postmaster = await findPostmaster(place);
       if (postmaster === undefined) return;
       kill(postmaster.pid, "SIGQUIT");
       await eventually("Postgres is gone", async () => (await findPostmaster(place)) === undefined);
     },
-    /** An empty database; answers its address. */
+    /** An empty database; returns its address. */
     async create(name: string): Promise<string> {
       const client = new pg.Client({ connectionString: addressOf("postgres") });
       await client.connect();
@@ -50,11 +50,11 @@ export const startTestDatabase = async () => {
       return addressOf(name);
     },
     url: addressOf,
-    /** Bytes that the server has logged. */
+    /** The size of the server's log in bytes. */
     async logSize(): Promise<number> {
       return (await stat(logFile)).size;
     },
-    /** What it has logged since it had logged so many bytes. */
+    /** The server's log after this many bytes. */
     async logFrom(bytes: number): Promise<string> {
       return (await readFile(logFile)).subarray(bytes).toString("utf8");
     },

@@ -9,12 +9,12 @@ import { build } from "esbuild";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 
-/** The files that GitHub reads: it would ignore a wrong one, or refuse it after it has landed. */
+/** The files for GitHub, which ignores a wrong one, or refuses it after it has landed. */
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const textOf = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 
-/** The faults that a published schema finds, each with its place. */
+/** The errors that a published schema finds, each with its place. */
 const faultsBy = (schema: string, text: string): string[] => {
   const ajv = new Ajv({ strict: false, allErrors: true });
   addFormats.default(ajv);
@@ -25,7 +25,7 @@ const faultsBy = (schema: string, text: string): string[] => {
 
 let parser: typeof WorkflowParser;
 beforeAll(async () => {
-  // Node can't load the package: it imports JSON without the attribute that Node wants.
+  // Node can't load the package, because it imports JSON without the attribute that Node requires.
   const { outputFiles } = await build({
     stdin: { contents: 'export * from "@actions/workflow-parser"', resolveDir: ROOT },
     bundle: true,
@@ -38,7 +38,7 @@ beforeAll(async () => {
   parser = loaded.exports as typeof WorkflowParser;
 });
 
-/** The faults that GitHub's own parser finds, those of expressions among them. */
+/** The errors that GitHub's own parser finds, including those of expressions. */
 const faultsOfWorkflow = (name: string, content: string): string[] => {
   const { context } = parser.parseWorkflow({ name, content }, new parser.NoOperationTraceWriter());
   return context.errors.getErrors().map(String);
@@ -64,13 +64,13 @@ describe.each(workflows)("the workflow %s", (name) => {
   const text = textOf(`.github/workflows/${name}`);
   const workflow = parse(text) as Workflow;
 
-  test("is one for GitHub's parser, which finds a wrong key and a wrong expression", () => {
+  test("is valid for GitHub's parser, which finds a wrong key and a wrong expression", () => {
     expect(faultsOfWorkflow(name, text)).toEqual([]);
     expect(faultsOfWorkflow(name, text.replace("runs-on", "run-on"))).not.toEqual([]);
     expect(faultsOfWorkflow(name, text.replaceAll("matrix.node", "matrx.node"))).not.toEqual([]);
   });
 
-  test("may only read, ends in time, and is cancelled by a newer one", () => {
+  test("has read permission only, a time limit, and is cancelled by a newer run", () => {
     expect(workflow.permissions).toEqual({ contents: "read" });
     expect(workflow.concurrency).toMatchObject({ "cancel-in-progress": true });
     for (const job of Object.values(workflow.jobs)) {
@@ -79,7 +79,7 @@ describe.each(workflows)("the workflow %s", (name) => {
     }
   });
 
-  test("names the version of each action, and keeps no token in the checkout", () => {
+  test("pins the version of each action, and keeps no token in the checkout", () => {
     const used = Object.values(workflow.jobs).flatMap(({ steps }) => steps.filter(({ uses }) => uses));
     for (const { uses } of used) expect(uses).toMatch(/^[\w-]+\/[\w-]+@v\d+\.\d+\.\d+$/);
     for (const step of used.filter(({ uses }) => uses!.startsWith("actions/checkout@")))
@@ -104,12 +104,12 @@ test("all suites run on each supported version of Node", () => {
 describe("updates of dependencies", () => {
   const text = textOf(".github/dependabot.yml");
 
-  test("are configured by the schema, which finds a wrong interval", () => {
+  test("are valid for the schema, which finds a wrong interval", () => {
     expect(faultsBy("dependabot-2.0", text)).toEqual([]);
     expect(faultsBy("dependabot-2.0", text.replaceAll("weekly", "sometimes"))).not.toEqual([]);
   });
 
-  test("come weekly in groups, LangGraph apart from all others", () => {
+  test("come weekly in groups, with LangGraph in a group of its own", () => {
     const { updates } = parse(text) as {
       updates: {
         "package-ecosystem": string;
@@ -128,13 +128,13 @@ describe("updates of dependencies", () => {
 describe("issues", () => {
   const forms = readdirSync(join(ROOT, ".github/ISSUE_TEMPLATE")).filter((name) => name !== "config.yml");
 
-  test.each(forms)("the form %s is one by the schema, which finds a wrong type", (name) => {
+  test.each(forms)("the form %s is valid for the schema, which finds a wrong type", (name) => {
     const text = textOf(`.github/ISSUE_TEMPLATE/${name}`);
     expect(faultsBy("github-issue-forms", text)).toEqual([]);
     expect(faultsBy("github-issue-forms", text.replace("type: textarea", "type: text"))).not.toEqual([]);
   });
 
-  test("the chooser is configured by the schema", () => {
+  test("the chooser is valid for the schema", () => {
     const text = textOf(".github/ISSUE_TEMPLATE/config.yml");
     expect(faultsBy("github-issue-config", text)).toEqual([]);
     expect(faultsBy("github-issue-config", `${text}blank: true\n`)).not.toEqual([]);

@@ -5,7 +5,7 @@ import { basename, delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-/** Images without an engine that has to run: podman builds them, and buildah starts what they hold in a chroot. */
+/** Images without a running engine: podman builds them, and buildah starts their programs in a chroot. */
 
 const TOOLS = ["podman", "buildah", "debootstrap"];
 const ENVIRONMENT = { ...process.env, STORAGE_DRIVER: process.env["STORAGE_DRIVER"] ?? "overlay" };
@@ -29,7 +29,7 @@ export const reasonForNoImages = (): string | undefined => {
     : "only root makes a base image by debootstrap and starts processes in it";
 };
 
-/** The image to build on: the one that NODE_IMAGE names, else one of this machine's Node, made once. */
+/** The base image: NODE_IMAGE, else one of this machine's Node, built once. */
 export const baseImage = async (): Promise<string> => {
   const { NODE_IMAGE } = process.env;
   if (NODE_IMAGE !== undefined) return NODE_IMAGE;
@@ -42,7 +42,7 @@ export const baseImage = async (): Promise<string> => {
   return tag;
 };
 
-/** Builds an image of a folder by its Dockerfile, and keeps no layers of it for another build. */
+/** Builds an image of a folder from its Dockerfile, without keeping layers for another build. */
 export const build = async (tag: string, folder: string, base: string): Promise<void> => {
   const argv = [
     ...ISOLATION,
@@ -81,7 +81,7 @@ export const inspect = async (tag: string): Promise<Image> => {
   const [{ Size, Config, HealthCheck, Healthcheck }] = JSON.parse(
     await run("podman", "image", "inspect", tag),
   ) as [Inspected];
-  // As ["CMD", "node", …].
+  // In the form ["CMD", "node", …].
   return { bytes: Size, config: Config, healthCheck: ((HealthCheck ?? Healthcheck)?.Test ?? []).slice(1) };
 };
 
@@ -89,7 +89,7 @@ export const remove = async (tag: string): Promise<void> => {
   await run("podman", "image", "rm", "--force", tag);
 };
 
-/** All processes below one. */
+/** All descendants of a process. */
 const below = (ancestor: number): number[] => {
   try {
     return readdirSync(`/proc/${ancestor}/task`).flatMap((task) => {
@@ -115,17 +115,17 @@ export interface Started {
   output(): string;
   /** The id of the image's own process; throws if it does not run. */
   pid(): number;
-  /** Who that process is: 0 would be root. */
+  /** The user of that process: 0 would be root. */
   userId(): number;
   /** Runs another command in the container; its output. */
   exec(...command: string[]): Promise<string>;
-  /** Waits until it has ended; the exit code, or the signal. */
+  /** Waits for the end; resolves with the exit code or the signal. */
   exit(): Promise<number | NodeJS.Signals>;
-  /** Ends it if it still runs, and removes the container. */
+  /** Ends the process if it still runs, and removes the container. */
   close(): Promise<void>;
 }
 
-/** Starts what an image starts, as the user that the image names. */
+/** Starts the image's program as the image's user. */
 export const start = async (
   tag: string,
   { Cmd }: ImageConfig,
@@ -144,7 +144,7 @@ export const start = async (
   const ended = once(child, "close").then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
   const processes = (): number[] => (child.pid === undefined ? [] : below(child.pid));
   const [program = "", ...rest] = Cmd;
-  /** The program is looked up in PATH by then. */
+  /** The program has already been looked up in PATH. */
   const isOwn = ([path = "", ...others]: readonly string[]): boolean =>
     basename(path) === basename(program) && others.join("\0") === rest.join("\0");
   const pid = (): number => {
@@ -163,7 +163,7 @@ export const start = async (
         try {
           process.kill(each, "SIGKILL");
         } catch {
-          // It has ended with the one before it.
+          // It ended with the previous process.
         }
       }
       await ended;
@@ -172,7 +172,7 @@ export const start = async (
   };
 };
 
-/** Of the tools that were used, as `podman 4.3.1`. */
+/** The versions of the tools, as `podman 4.3.1`. */
 export const toolVersions = (): string =>
   TOOLS.map((tool) => {
     const text = execFileSync(tool, ["--version"], { encoding: "utf8" });

@@ -19,8 +19,8 @@ import {
 import { freePort } from "../helpers/free-port.ts";
 
 /**
- * Each image as an operator gets it: built, started beside a PostgreSQL, asked, and stopped. What a chroot can't show is read-only
- * file systems, capabilities, and limits of memory.
+ * Each image as an operator uses it: built, started beside a PostgreSQL, requested, and stopped. A chroot can't test read-only file
+ * systems, capabilities, and memory limits.
  */
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -95,7 +95,7 @@ describe.skipIf(reason !== undefined)("an image", () => {
     expect(server.output()).not.toMatch(/"level":(50|60)/);
   };
 
-  /** Builds the image of a folder, and does with it what an operator does. */
+  /** Builds the image of a folder, and uses it like an operator. */
   const serves = async (name: string, folder: string, assistant: string, question: string): Promise<void> => {
     const tag = `localhost/threadloom-test:${name}`;
     tags.push(tag);
@@ -123,7 +123,7 @@ describe.skipIf(reason !== undefined)("an image", () => {
         return (await fetch(`${url}/ok`).catch(() => undefined))?.ok === true;
       });
       const startedAfter = performance.now() - startedAt;
-      // The user `node`, whom no file of the image belongs to.
+      // The user `node`, who owns no file of the image.
       expect(server.userId()).toBe(1_000);
       expect(await server.exec(...healthCheck)).toBe("");
       await answersAndEnds(server, url, assistant, question);
@@ -147,7 +147,7 @@ describe.skipIf(reason !== undefined)("an image", () => {
     const language = LANGUAGE_OF[template];
     await projects.node(BIN, "new", template, "--template", template, "--language", language, "--no-install");
     const folder = projects.path(template);
-    // Of this source, where a project of a user names a published version.
+    // From this source, while a user's project names a published version.
     await mkdir(join(folder, "vendor"));
     await copyFile(packed.file, join(folder, "vendor/threadloom.tgz"));
     const manifest = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as {

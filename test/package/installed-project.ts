@@ -11,7 +11,7 @@ import { temporaryFolder } from "../helpers/temporary-folder.ts";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const run = promisify(execFile);
 
-/** Builds the package as it would be published; the path of its file, which is gone after `remove`. */
+/** Builds the package as for publishing; returns the path of its file, which `remove` deletes. */
 export const packPackage = async (): Promise<{ file: string; remove(): Promise<void> }> => {
   const folder = await temporaryFolder();
   const { stdout } = await run("npm", ["pack", "--json", "--pack-destination", folder.path], { cwd: ROOT });
@@ -19,14 +19,14 @@ export const packPackage = async (): Promise<{ file: string; remove(): Promise<v
   return { file: join(folder.path, filename), remove: () => folder.remove() };
 };
 
-/** A project in a folder of its own, as its owner has it before he starts anything. */
+/** A project in a folder of its own, as its owner has it before a start. */
 export interface InstalledProject {
   path(file: string): string;
   write(files: Record<string, unknown>): Promise<void>;
   npm(...argv: string[]): Promise<string>;
-  /** Runs a program in the folder; answers what it wrote. */
+  /** Runs a program in the folder; returns its output. */
   node(...argv: string[]): Promise<string>;
-  /** A project in a folder of it. */
+  /** A project in a subfolder. */
   within(folder: string): Pick<InstalledProject, "npm" | "node">;
   remove(): Promise<void>;
 }
@@ -53,7 +53,7 @@ export const aFolder = async (packageJson: object): Promise<InstalledProject> =>
 
 const PACKAGES = join(ROOT, "node_modules");
 
-/** Puts the package in without asking a registry: what it needs are the packages of this repository. */
+/** Installs the package without a registry: its dependencies are the packages of this repository. */
 export const unpackInto = async (project: InstalledProject, file: string): Promise<void> => {
   const target = project.path("node_modules/threadloom");
   await mkdir(target, { recursive: true });
@@ -77,7 +77,7 @@ export interface RunningServer {
   api: Api;
   url: string;
   output(): string;
-  /** Ends it with this signal, and waits for it. */
+  /** Ends the server with this signal, and waits for the end. */
   end(signal: NodeJS.Signals): Promise<void>;
 }
 
@@ -123,8 +123,8 @@ interface State {
 }
 
 /**
- * What a user does: a run with streamed messages and a subgraph that stops at a question, `kill -9`, a restart, an answer,
- * another question in a task that was sent, an answer, and a look at the history. Ends the server.
+ * A user's actions: a run with streamed messages and a subgraph with an interrupt, `kill -9`, a restart, an answer, an interrupt in a sent
+ * task, an answer, and a read of the history. Ends the server.
  */
 export const useAgent = async (start: () => Promise<RunningServer>): Promise<void> => {
   let server = await start();

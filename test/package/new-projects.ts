@@ -4,7 +4,7 @@ import type { Language, Template } from "../../src/cli/new/templates.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { startIn, type InstalledProject } from "./installed-project.ts";
 
-/** Tests of what `threadloom new` makes of these templates in these languages, in a project that has the package. */
+/** Tests of new projects from these templates in these languages, with the installed package. */
 export const newProjects = (
   templates: readonly Template[],
   languages: readonly Language[],
@@ -63,7 +63,7 @@ export const newProjects = (
       expect(await project.within(folder).npm("test")).toMatch(/^# fail 0$/m);
     });
 
-    test.each(templates)("hold no error of types: %s", async (template) => {
+    test.each(templates)("have no type error: %s", async (template) => {
       await project
         .within(`${template}-in-typescript`)
         .node(project.path("node_modules/typescript-native/bin/tsc"));

@@ -12,7 +12,7 @@ import {
   type InstalledProject,
 } from "./installed-project.ts";
 
-/** Each as a project has it whose lock file is as old as its LangGraph. */
+/** Each as in a project whose lock file is as old as its LangGraph. */
 const VERSIONS: readonly [version: string, dependencies: Record<string, string>][] = [
   ["0.4", { "@langchain/langgraph": "0.4.9", "@langchain/core": "0.3.80" }],
   ["1.0", { "@langchain/langgraph": "1.0.7", "@langchain/core": "1.1.49" }],
@@ -57,7 +57,7 @@ test.each(
   },
 );
 
-test("serves the graph of a package in a workspace that has a LangGraph of its own, and finds none beside itself", async () => {
+test("serves the graph of a workspace package with its own LangGraph, and finds none beside itself", async () => {
   const project = await aFolder({ workspaces: ["packages/*"] });
   projects.push(project);
   await project.write({
@@ -74,7 +74,7 @@ test("serves the graph of a package in a workspace that has a LangGraph of its o
   await useAgent(() => startIn(project, {}, "--data", "data"));
 });
 
-// What makes a command slow to begin is what it loads: the milliseconds are measured by `npm run bench -- --only first-answer`.
+// A command's start is slow because of the modules that it loads: `npm run bench -- --only first-answer` measures the milliseconds.
 test("loads nothing of the server or the database to answer its version", async () => {
   const project = await anInstalledProject({ type: "module" });
   const coverage = project.path("coverage");

@@ -3,7 +3,7 @@ import { LANGUAGES, TEMPLATES } from "../../src/cli/new/templates.ts";
 import { aFolder, packPackage, unpackInto, type InstalledProject } from "./installed-project.ts";
 import { newProjects } from "./new-projects.ts";
 
-/** `npm run test:slow` has one of the templates, in one language. */
+/** `npm run test:slow` tests one of the templates, in one language. */
 
 let packed: Awaited<ReturnType<typeof packPackage>>;
 let project: InstalledProject | undefined;

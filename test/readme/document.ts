@@ -6,10 +6,10 @@ import { LIMIT_OPTIONS } from "../../src/platform/config/limit-options.ts";
 import { OPTIONS } from "../../src/platform/config/options.ts";
 import { WEBHOOK_OPTIONS } from "../../src/platform/config/webhook-options.ts";
 
-/** What a section of a page tells its reader to run, and what the page says that comes out. */
+/** A command in a section of a page, and its documented output. */
 export interface Step {
   command: string;
-  /** The text of the output block that follows; undefined: nothing is printed. */
+  /** The text of the output block that follows; undefined: no output. */
   output: string | undefined;
   /** Line of the page in which the command starts. */
   line: number;
@@ -18,12 +18,12 @@ export interface Step {
 interface Fence {
   language: string;
   text: string;
-  /** Lines of the document, from 0; the fences themselves are not part of it. */
+  /** Lines of the document from 0, without the fences. */
   from: number;
   to: number;
 }
 
-/** What a command prints stands in a block of this language, right after it. */
+/** The output of a command is a block of this language, right after it. */
 const OUTPUT = "text";
 
 const fences = (document: string): Fence[] => {
@@ -71,7 +71,7 @@ const commandFences = (
   });
 };
 
-/** The blocks of one language in a section, each with the output block behind it. */
+/** The blocks of one language in a section, each with its output block. */
 export const readSteps = (document: string, heading: string, language: string): Step[] =>
   commandFences(document, heading, language).map(({ command, output }) => ({
     command: command.text,
@@ -79,7 +79,7 @@ export const readSteps = (document: string, heading: string, language: string): 
     line: command.from + 1,
   }));
 
-/** The document with other outputs behind the same commands. */
+/** The document with other outputs for the same commands. */
 export const withOutputs = (
   document: string,
   heading: string,
@@ -91,7 +91,7 @@ export const withOutputs = (
     output,
     text: outputs[index] ?? "",
   }));
-  // From the end, so that the lines before stay where they are.
+  // From the end, so that earlier line numbers stay valid.
   for (const { output, text } of places.reverse()) {
     if (output !== undefined) lines.splice(output.from, output.to - output.from, ...text.split("\n"));
   }
@@ -99,8 +99,8 @@ export const withOutputs = (
 };
 
 /**
- * Text with what differs from run to run replaced: ids by their number in order of appearance (so that the same id
- * has to appear in the same places), times, and the width of a column of counts. One normalizer serves a whole walk.
+ * Replaces values that differ from run to run: ids by their number in order of appearance (so equal ids must appear in the same places),
+ * times, and the width of a column of counts. One normalizer serves a whole walk.
  */
 export const createNormalizer = (): ((text: string) => string) => {
   const numbers = new Map<string, number>();
@@ -150,7 +150,7 @@ const optionTable = (options: readonly Option<unknown>[]): string => {
     .join("\n");
 };
 
-/** The tables of the options by the heading that the page on configuration has over each. */
+/** The tables of the options by their headings in the page on configuration. */
 export const configurationTables = (): Record<string, string> => {
   const names = Object.keys(OPTIONS).filter((name) => !COMMON.includes(name));
   const grouped = new Set(Object.values(GROUPS).flatMap(Object.keys));
@@ -170,7 +170,7 @@ export const configurationTables = (): Record<string, string> => {
   );
 };
 
-/** The first table of a section; the document with another in its place, if one is given. */
+/** The first table of a section; the document with a new table, if one is given. */
 export const sectionTable = (
   document: string,
   heading: string,

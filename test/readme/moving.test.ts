@@ -10,7 +10,7 @@ import { readSteps } from "./document.ts";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PAGE = `${ROOT}docs/migrating/from-the-hosted-service.md`;
 
-/** What the program of the page prints, between these two. */
+/** The output of the page's program for a move between these two. */
 const move = async (from: string, to: string): Promise<string> => {
   const [program] = readSteps(await readFile(PAGE, "utf8"), "### Assistants and threads", "js");
   const child = spawn("node", ["--input-type=module", "-"], {

@@ -19,7 +19,7 @@ describe("the README", () => {
     expect(textOf("README.md").trimEnd().split("\n").length).toBeLessThanOrEqual(80);
   });
 
-  test("shows two charts, in the words that the page on benchmarks has for them", () => {
+  test("shows two charts, with the texts of the page on benchmarks", () => {
     const charts = (path: string): string[] =>
       [...textOf(path).matchAll(/!\[([^\]]+)\]\((?:docs\/)?(charts\/[^)]+)\)/g)].map(
         ([, alt, file]) => `${file}: ${alt}`,
@@ -28,12 +28,12 @@ describe("the README", () => {
     expect(charts("docs/benchmarks.md")).toEqual(expect.arrayContaining(charts("README.md")));
   });
 
-  test("says how the tests of this repository are run", () => {
+  test("says how to run the tests of this repository", () => {
     expect(textOf("README.md")).toContain("npm ci && npm test");
   });
 });
 
-test("every picture that a page shows is there, in the light and in the dark, and is not long in coming", () => {
+test("every picture on a page exists, in light and dark, and has a limited size", () => {
   const shown = pages.flatMap(({ path, text }) =>
     [...text.matchAll(/(?:src|srcset)="((?:docs\/)?images\/[^"]+)"/g)].map(([, file = ""]) =>
       join(path, "..", file),
@@ -48,7 +48,7 @@ test("every picture that a page shows is there, in the light and in the dark, an
   );
 });
 
-test("every page of the documentation says at its beginning what its reader can do with it", () => {
+test("every page of the documentation begins with what its reader can do after it", () => {
   const silent = pages
     .filter(({ path }) => path.startsWith("docs/") && path !== "docs/README.md")
     .filter(({ text }) => !/^# .+\n\nThis page /.test(text))
@@ -56,7 +56,7 @@ test("every page of the documentation says at its beginning what its reader can 
   expect(silent).toEqual([]);
 });
 
-test("the index of the documentation leads to every page", () => {
+test("the index of the documentation links every page", () => {
   const reached = new Set(
     pages
       .filter(({ path }) => path === "docs/README.md" || path === "README.md")
@@ -69,7 +69,7 @@ test("the index of the documentation leads to every page", () => {
   expect(missing).toEqual([]);
 });
 
-test("the index of the decisions leads to every decision", () => {
+test("the index of the decisions links every decision", () => {
   const INDEX = "docs/decisions/README.md";
   const reached = new Set(
     decisions
@@ -81,7 +81,7 @@ test("the index of the decisions leads to every decision", () => {
   expect(missing).toEqual([]);
 });
 
-test("every link of a page leads to something that is there, and its anchor to a heading", () => {
+test("every link on a page has an existing target, and its anchor an existing heading", () => {
   const links = [...pages, ...decisions].flatMap(linksOf);
   expect(links.length).toBeGreaterThan(100);
   const broken = links
@@ -95,7 +95,7 @@ test("every link of a page leads to something that is there, and its anchor to a
   expect(broken).toEqual([]);
 });
 
-/** The command of the program that these words name, as far as they do. */
+/** The program's command that these words name. */
 const commandOf = async (words: readonly string[]): Promise<Command | undefined> => {
   const [first = ""] = words;
   const program = await createProgram([first], {
@@ -122,7 +122,7 @@ const serverFlags = Object.values(OPTIONS).flatMap(({ flag }: { flag?: string })
   flag === undefined ? [] : [`--${flag}`],
 );
 
-/** What is written behind `threadloom` in blocks for a shell and in spans, up to what ends a command. */
+/** The words after `threadloom` in shell blocks and in spans, up to the end of a command. */
 const writtenCommands = (): { page: string; words: string[] }[] =>
   pages.flatMap(({ path, text }) =>
     codeOf(text, ["sh", "bash"]).flatMap((code) =>
@@ -135,7 +135,7 @@ const writtenCommands = (): { page: string; words: string[] }[] =>
     ),
   );
 
-test("every command that a page names is there, with its options", async () => {
+test("every command on a page exists, with its options", async () => {
   const written = writtenCommands();
   expect(written.length).toBeGreaterThan(40);
   const wrong: string[] = [];
@@ -158,7 +158,7 @@ test("every command that a page names is there, with its options", async () => {
   expect(wrong).toEqual([]);
 });
 
-/** Variables of other programs, which pages name. */
+/** Variables of other programs on the pages. */
 const FOREIGN_VARIABLES = [
   "FROM_KEY",
   "FROM_URL",
@@ -175,7 +175,7 @@ const FOREIGN_VARIABLES = [
   "TO_URL",
 ];
 
-test("every variable of the environment that a page names is one that something reads", () => {
+test("the code reads every environment variable that a page names", () => {
   const options = Object.values(OPTIONS).flatMap(
     ({ environment }: { environment: readonly string[] }) => environment,
   );
@@ -220,7 +220,7 @@ test("every key of langgraph.json has its line in the page on configuration, and
   expect(named.toSorted()).toEqual(keys);
 });
 
-/** Said by Node, npm, PostgreSQL or LangGraph, not by this server. */
+/** Messages of Node, npm, PostgreSQL or LangGraph. */
 const FOREIGN_SENTENCES = [
   'Unknown file extension ".ts"',
   "sorry, too many clients already",
@@ -229,7 +229,7 @@ const FOREIGN_SENTENCES = [
   "JavaScript heap out of memory",
 ];
 
-test("every message that troubleshooting explains is one that the server says", () => {
+test("the server writes every message that troubleshooting explains", () => {
   const source = sourceText("src")
     .replaceAll('\\"', '"')
     .replaceAll(/\$\{[^}]*\}/g, "…");

@@ -13,7 +13,7 @@ export interface Page {
 
 const pageOf = (path: string): Page => ({ path, text: readFileSync(join(ROOT, path), "utf8") });
 
-/** Every page that is written for users; decisions are for contributors. */
+/** Every page for users; decisions are for contributors. */
 export const userPages = (): Page[] => {
   const inDocs = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".md") && !path.startsWith("decisions"))
@@ -31,7 +31,7 @@ const FENCE = /^ *```(\w*)\n([^]*?)^ *```$/gm;
 /** A page without its blocks of code. */
 export const proseOf = (text: string): string => text.replaceAll(FENCE, "");
 
-/** What stands as code in a page: blocks of these languages, and spans of its prose. */
+/** The code on a page: blocks of these languages, and spans of its prose. */
 export const codeOf = (text: string, languages?: readonly string[]): string[] => [
   ...[...text.matchAll(FENCE)]
     .filter(([, language]) => languages === undefined || languages.includes(language ?? ""))
@@ -39,7 +39,7 @@ export const codeOf = (text: string, languages?: readonly string[]): string[] =>
   ...[...proseOf(text).matchAll(/`([^`\n]+)`/g)].map(([, code]) => code ?? ""),
 ];
 
-/** As GitHub names the anchor of a heading. */
+/** GitHub's anchor for a heading. */
 const anchorOf = (heading: string): string =>
   heading
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
@@ -47,7 +47,7 @@ const anchorOf = (heading: string): string =>
     .replaceAll(/[^\p{L}\p{N}\-_ ]/gu, "")
     .replaceAll(" ", "-");
 
-/** The anchors of a page, as GitHub makes them. */
+/** GitHub's anchors of a page. */
 export const anchorsOf = (text: string): Set<string> => {
   const anchors = new Set<string>();
   const counts = new Map<string, number>();
@@ -61,11 +61,11 @@ export const anchorsOf = (text: string): Set<string> => {
 };
 
 export interface Link {
-  /** The page that links, relative to the repository. */
+  /** The page with the link, relative to the repository. */
   from: string;
-  /** As it is written. */
+  /** As written in the page. */
   target: string;
-  /** What it leads to, relative to the repository. */
+  /** The target, relative to the repository. */
   path: string;
   anchor: string | undefined;
 }
@@ -79,7 +79,7 @@ export const linksOf = ({ path: from, text }: Page): Link[] =>
     return [{ from, target, path, anchor }];
   });
 
-/** All source of a folder as one text, in which a sentence that was broken into several strings is one again. */
+/** All source of a folder as one text, with the parts of concatenated strings joined. */
 export const sourceText = (folder: "src" | "test"): string =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
     .filter((path) => /\.[jt]s$/.test(path))

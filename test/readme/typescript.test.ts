@@ -10,12 +10,12 @@ import { userPages } from "./pages.ts";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const COMPILER = `${ROOT}node_modules/typescript-native/bin/tsc`;
 
-/** What pages import of the package, and the source that says its types. That it exports them is held by test/main/package.test.ts. */
+/** The package's exports that pages import, with the source of their types. test/main/package.test.ts tests that it exports them. */
 const EXPORTS = {
   threadloom: "server/embedding/server.ts",
   "threadloom/testing": "server/embedding/testing.ts",
 };
-/** What those have types of. */
+/** Files with types of those exports. */
 const BESIDE = ["server/custom-app/environment.ts"];
 
 const OPTIONS = {
@@ -35,7 +35,7 @@ const OPTIONS = {
   paths: Object.fromEntries(Object.entries(EXPORTS).map(([name, file]) => [name, [`./package/${file}`]])),
 };
 
-/** The types of the package alone: with all of its source the compiler would take twice as long. */
+/** Only the package's types: with all of its source the compiler would take twice as long. */
 const declarations = async (): Promise<Record<string, string>> => {
   const files = [...Object.values(EXPORTS), ...BESIDE].map(async (file) => {
     const text = await readFile(`${ROOT}src/${file}`, "utf8");
@@ -44,19 +44,19 @@ const declarations = async (): Promise<Record<string, string>> => {
   return Object.fromEntries(await Promise.all(files));
 };
 
-/** The blocks of all pages, each a file of its own, by its page: `docs/auth.md.0.ts`. */
+/** The blocks of all pages, each a file named by its page: `docs/auth.md.0.ts`. */
 const blocks = (): Record<string, string> =>
   Object.fromEntries(
     userPages().flatMap(({ path, text }) =>
       [...text.matchAll(/^```(tsx?)\n([^]*?)^```$/gm)].map(([, ending = "", block = ""], index) => [
         `${path}.${index}.${ending}`,
-        // One without an import or an export would share its names with others.
+        // A block without an import or an export would share its names with others.
         `${block}export {};\n`,
       ]),
     ),
   );
 
-/** What the guides have their readers copy, which other blocks of theirs import. */
+/** The files that readers copy from the guides, which other blocks import. */
 const copied = async (): Promise<Record<string, string>> => {
   const folder = `${ROOT}examples/proxy`;
   const files = (await readdir(folder)).map(
@@ -65,14 +65,14 @@ const copied = async (): Promise<Record<string, string>> => {
   return Object.fromEntries(await Promise.all(files));
 };
 
-test("the TypeScript of every page compiles strictly, and what does not is told", async () => {
+test("the TypeScript of every page compiles strictly, and an error is found", async () => {
   const files = blocks();
   const pages = Object.keys(files).map((file) => file.replace(/\.\d+\.tsx?$/, ""));
   expect(pages).toEqual(expect.arrayContaining(["docs/quick-start.md", "docs/embedding.md", "docs/auth.md"]));
   const project = await aProject({
     "package.json": { type: "module" },
     "tsconfig.json": { compilerOptions: OPTIONS, include: ["docs", "styles.d.ts", "wrong.ts"] },
-    // As what bundles pages brings it.
+    // As bundlers of pages declare it.
     "styles.d.ts": 'declare module "*.css";\n',
     "wrong.ts":
       'import { createServer } from "threadloom";\nexport const n = createServer({ port: "8123" });\n',

@@ -24,16 +24,16 @@ interface Place {
   heading: string;
 }
 const WALK: Place = { page: "docs/api-walk.md", heading: "# A walk with curl" };
-/** Goes on in the shell of the walk. */
+/** Continues in the shell of the walk. */
 const CRONS: Place = { page: "docs/crons.md", heading: "# Crons" };
 /** Both need a project: their own json blocks are its `langgraph.json`. */
 const ORIGINS: Place = { page: "docs/access.md", heading: "## Pages of other origins" };
 const INTERFACES: Place = { page: "docs/generative-ui.md", heading: "# Generative user interfaces" };
 const JAVASCRIPT: Place = { page: "docs/clients.md", heading: "## JavaScript" };
 const CONFIGURATION = "docs/configuration.md";
-/** Where the server of the pages is. */
+/** The server's address on the pages. */
 const ADDRESS = "http://127.0.0.1:8123";
-/** Stands before the exit code behind each block's output; no answer contains it. */
+/** Precedes the exit code after each block's output; no answer contains it. */
 const MARK = "\u001e";
 const WALK_MS = 60_000;
 
@@ -60,7 +60,7 @@ const pageOf = ({ page }: Place): Promise<string> => readFile(ROOT + page, "utf8
 const stepsOf = async (place: Place, language: string): Promise<Step[]> =>
   readSteps(await pageOf(place), place.heading, language);
 
-/** The project that the pages describe in two sections, with one of the examples for a graph; its `langgraph.json`. */
+/** The project that the pages describe in two sections, with one of the examples as its graph; returns its `langgraph.json`. */
 const aProject = async (): Promise<string> => {
   const json = [...(await stepsOf(ORIGINS, "json")), ...(await stepsOf(INTERFACES, "json"))];
   const config = Object.assign({}, ...json.map(({ command }) => JSON.parse(command) as object)) as object;
@@ -75,7 +75,7 @@ const aProject = async (): Promise<string> => {
   return join(folder.path, "langgraph.json");
 };
 
-/** Everything that a program prints, as the pages show it: with their address, without space at the end of lines. */
+/** A program's whole output in the form of the pages: with their address, without trailing spaces. */
 const run = async (program: string, argv: string[], input: string, at = server): Promise<string> => {
   const child = spawn(program, argv, {
     cwd: ROOT,
@@ -93,7 +93,7 @@ const run = async (program: string, argv: string[], input: string, at = server):
 
 const atServer = (text: string, at = server): string => text.replaceAll(ADDRESS, at.url);
 
-/** Runs all blocks in one shell, as a reader who pastes them one after the other does. */
+/** Runs all blocks in one shell, like a reader who pastes them one after the other. */
 const walk = async (steps: readonly Step[], at = server): Promise<string[]> => {
   const script = ["exec 2>&1", ...steps.map(({ command }) => `${command}\nprintf '${MARK}%s${MARK}' $?`)];
   const printed = await run("bash", ["-c", atServer(script.join("\n"), at)], "", at);
@@ -109,7 +109,7 @@ const compare = (steps: readonly Step[], printed: readonly string[]): void => {
   for (const [index, { output = "", line }] of steps.entries()) {
     const expected = expectedText(output);
     const actual = actualText(printed[index] ?? "");
-    expect(actual, `what the block at line ${line} of its page prints`).toBe(expected);
+    expect(actual, `the output of the block at line ${line} of its page`).toBe(expected);
   }
 };
 
@@ -134,7 +134,7 @@ const settle = async (
 
 describe("the documentation", () => {
   test(
-    "shows what its walk with curl prints",
+    "shows the output of its walk with curl",
     async () => {
       const steps = await stepsOf(WALK, "sh");
       expect(steps.length).toBeGreaterThan(10);
@@ -158,7 +158,7 @@ describe("the documentation", () => {
     await settle(place, "sh", steps, printed);
   });
 
-  test("shows what its JavaScript prints", async () => {
+  test("shows the output of its JavaScript", async () => {
     const steps = await stepsOf(JAVASCRIPT, "js");
     expect(steps).toHaveLength(1);
     const [step] = steps;

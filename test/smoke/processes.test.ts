@@ -69,7 +69,7 @@ test("a server with a graph process and the embedded database keeps a thread thr
   expect(await readdir(join(place.folder, "cluster/data"))).not.toContain("postmaster.pid");
 });
 
-test("threadloom dev executes a graph as it is written", async () => {
+test("threadloom dev executes a new version of a graph", async () => {
   const { edit, said, untilSaid } = await developed();
   expect(await said()).toBe("code1 word1 data1 glad");
   await edit("src/agent.ts", agentSource("code2"));

@@ -1,7 +1,7 @@
 /**
- * Takes `steps` steps of `milliseconds` each and notes every beginning and end of one in the file LEDGER_FILE, with
- * the attempt that took it: what really happened, whatever the database says. The state collects `done`. In step
- * `harmAt` it does to its process what `harm` says, in the first `harmAttempts` attempts (all if left out).
+ * Takes `steps` steps of `milliseconds` each, and writes the beginning and end of each with its attempt to LEDGER_FILE: the real order of
+ * events, independent of the database. The state collects `done`. In step `harmAt` it does `harm` to its process, in the first
+ * `harmAttempts` attempts (all if left out).
  */
 import { appendFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
@@ -26,7 +26,7 @@ export const graph = new StateGraph(State)
   .addNode("step", async ({ done, milliseconds, harm, harmAt, harmAttempts = Infinity }, config) => {
     const step = done.length + 1;
     const { run_id, run_attempt } = config.configurable as { run_id: string; run_attempt: number };
-    // One short line per write: appended whole, also by several processes at once and by one that is killed next.
+    // One short line per write is appended whole, also by concurrent processes and by one that is killed next.
     const note = (phase: "begin" | "end"): void =>
       appendFileSync(
         file,

@@ -1,14 +1,14 @@
 import { aLedgerRun, faultsOf, seconds, type Bench, type LedgerRun, type Replica } from "../bench.ts";
 import { complaintsWhere, type Finding, type Scenario } from "../scenario.ts";
 
-/** A bound that ends soon: a process whose loop is blocked for 3 s keeps its runs for 3 s of lease after that. */
+/** A small bound: a process whose loop is blocked for 3 s keeps its runs for 3 s of lease after that. */
 const SMALL_BOUND = {
   BLOCKED_LOOP_SECONDS: "3",
   LEASE_SECONDS: "3",
   HEARTBEAT_SECONDS: "0.5",
   SWEEP_SECONDS: "0.5",
 };
-/** What is left to the blocked process at most: bound, a heartbeat, lease, sweep; and a second for the machine. */
+/** The maximum time until a takeover: bound, a heartbeat, lease, sweep; and a second for the machine. */
 const TAKEN_OVER_WITHIN_MS = 8_000;
 const BLOCKED_BEYOND_MS = 15_000;
 const NEIGHBOURS = 3;
@@ -21,7 +21,7 @@ const attemptsOf = async (bench: Bench, runIds: readonly string[]): Promise<numb
   return rows.map(({ attempt }) => attempt);
 };
 
-/** Runs that take steps on the process, and then one that blocks it; it may not be able to answer for that one. */
+/** Starts runs with steps on the process, and then one that blocks it and may prevent the answer. */
 const startRuns = async (
   bench: Bench,
   replica: Replica,
@@ -41,7 +41,7 @@ const startRuns = async (
   return { neighbours, threadId, startedAt, created, runIds: neighbours.map(({ runId }) => runId) };
 };
 
-/** Longer than a lease, but within the bound: nobody takes anything from the process. */
+/** Longer than a lease, but within the bound: no process takes over. */
 const withinTheBound = async (bench: Bench, blockedMs: number): Promise<Finding> => {
   const [blocked, other] = await Promise.all([bench.start(), bench.start()]);
   const { neighbours, threadId, created, runIds, startedAt } = await startRuns(bench, blocked, {
@@ -72,7 +72,7 @@ const withinTheBound = async (bench: Bench, blockedMs: number): Promise<Finding>
   };
 };
 
-/** Beyond the bound: another process takes all that the blocked one has, and what that one does then is refused. */
+/** Beyond the bound: another process takes over all runs of the blocked one, whose later writes are refused. */
 const beyondTheBound = async (bench: Bench): Promise<Finding> => {
   const start = () => bench.start({ environment: SMALL_BOUND });
   const [blocked, other] = await Promise.all([start(), start()]);
@@ -111,7 +111,7 @@ const beyondTheBound = async (bench: Bench): Promise<Finding> => {
   };
 };
 
-/** 10: a node that does not let the process send its heartbeat. */
+/** 10: a node that prevents the heartbeat of its process. */
 export const blockedLoop = ({ blockedMs }: { blockedMs: number }): Scenario => ({
   number: 10,
   title: "a node that blocks the event loop longer than the lease",

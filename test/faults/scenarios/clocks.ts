@@ -6,10 +6,10 @@ import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 import type { Replica } from "../bench.ts";
 import { complaintsWhere, type Scenario } from "../scenario.ts";
 
-/** Of Debian's package `faketime`. */
+/** From Debian's package `faketime`. */
 const LIBRARY = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
 const STEP_SECONDS_AT_MOST = 60;
-/** The library looks at its file once a second. */
+/** The library reads its file once a second. */
 const BETWEEN_STEPS_MS = 1_500;
 const STEPS_PER_TURN = 4;
 const STEP_MS = 500;
@@ -17,7 +17,7 @@ const STEP_MS = 500;
 const aStep = (): number => Math.round((Math.random() * 2 - 1) * STEP_SECONDS_AT_MOST);
 const from1To = (count: number): string => JSON.stringify(Array.from({ length: count }, (_, at) => at + 1));
 
-/** 25: clocks that step while graphs run, and servers whose clocks differ, on one database. */
+/** 25: clocks that change while graphs run, and servers with different clocks on one database. */
 export const steppingClocks = ({ threads, turns }: { threads: number; turns: number }): Scenario => ({
   number: 25,
   title: "clocks: one server steps by -60 to +60 s while it runs, one is 30 s ahead, one 30 s behind",
@@ -96,5 +96,5 @@ export const steppingClocks = ({ threads, turns }: { threads: number; turns: num
   },
 });
 
-/** As libfaketime reads it. */
+/** In the format of libfaketime. */
 const signed = (seconds: number): string => `${seconds < 0 ? "" : "+"}${seconds}\n`;

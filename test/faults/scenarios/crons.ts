@@ -6,7 +6,7 @@ import { complaintsWhere, type Scenario } from "../scenario.ts";
 
 const LATE_P99_MS = 1_000;
 const POLL_EVERY_MS = 10;
-/** A full second: a `Date` holds milliseconds. Both processes have looked once more by then. */
+/** A full second, because a `Date` has milliseconds. Both processes poll once more before it. */
 const AHEAD_SECONDS = 3;
 
 /** `count` crons that are due together, half of them on a thread each. */
@@ -30,21 +30,21 @@ const makeCrons = async ({ api }: Replica, { query }: Bench, count: number): Pro
   await api.remove(`/runs/crons/${body.cron_id}`);
 };
 
-/** The first runs of a process hold its loop up for some 500 ms in all: what is tried here is not a start. */
+/** The first runs of a process block its loop for some 500 ms in all; this scenario does not test starts. */
 const warmUp = async ({ api }: Replica): Promise<void> => {
   const run = { assistant_id: "two-step", input: { messages: [] } };
   await Promise.all(Array.from({ length: 20 }, () => api.post("/runs/wait", run)));
 };
 
 interface Round {
-  /** Each cron's runs, but for one each. */
+  /** Crons whose number of runs is not one. */
   notOnce: number;
-  /** When this share of the runs was there to be seen, after the due time. */
+  /** The time after the due time when this share of the runs existed. */
   p99Ms: number;
   lastMs: number;
 }
 
-/** One due time of all of them, at which a process dies at `point`. */
+/** One due time of all crons, at which a process dies at `point`. */
 const fireAll = async (bench: Bench, point: string): Promise<Round> => {
   const victim = await bench.start({
     entry: FAULTY_SERVER,

@@ -5,7 +5,7 @@ import { openStream } from "../../helpers/server-sent-events.ts";
 import { aLedgerRun, faultsOf, seconds, type Bench, type LedgerRun, type Replica } from "../bench.ts";
 import { complaintsWhere, type Scenario } from "../scenario.ts";
 
-/** Clients that each wait for one run after the other. Counts what was answered until it is stopped. */
+/** Each client waits for one run after the other. Counts the answers until it is stopped. */
 const startLoad = ({ api }: Replica, clients: number) => {
   let stopped = false;
   let done = 0;
@@ -42,13 +42,13 @@ const TERMINATE_ONE = `select pg_terminate_backend(pid) from (
   order by (state = 'active') desc, random() limit 1) as one`;
 
 export interface TerminationOptions {
-  /** How long the figures before and after are taken; left out: none are, it counts that runs are answered. */
+  /** The duration of the measurements before and after; left out: no measurement, only whether runs are answered. */
   calmMs?: number;
-  /** How long backends are terminated. */
+  /** The duration of the terminations. */
   stormMs: number;
 }
 
-/** 4: backends that are terminated all the time, those at work first. */
+/** 4: backends that are terminated continuously, active ones first. */
 export const terminatedBackends = ({ calmMs, stormMs }: TerminationOptions): Scenario => ({
   number: 4,
   title: "backends terminated, 10 per second",
@@ -57,7 +57,7 @@ export const terminatedBackends = ({ calmMs, stormMs }: TerminationOptions): Sce
   async run({ bench }) {
     const server = await bench.start();
     const load = startLoad(server, 4);
-    await pause((calmMs ?? 0) / 2); // what comes first is slower than the rest
+    await pause((calmMs ?? 0) / 2); // the first requests are slower than the rest
     const measure = async (): Promise<number> => {
       const [before, startedAt] = [load.done, performance.now()];
       if (calmMs === undefined) {
@@ -103,7 +103,7 @@ export const terminatedBackends = ({ calmMs, stormMs }: TerminationOptions): Sce
 const AWAY_MS = 5_000;
 const READY_AGAIN_MS = 5_000;
 
-/** 5: Postgres goes away as in a power failure, and comes back. */
+/** 5: Postgres stops like in a power failure, and returns. */
 export const stoppedDatabase = (): Scenario => ({
   number: 5,
   title: "Postgres stopped hard for 5 s",
@@ -116,7 +116,7 @@ export const stoppedDatabase = (): Scenario => ({
     for (const replica of [...replicas, ...replicas]) {
       runs.push(await aLedgerRun(replica, { steps: 15, milliseconds: 700, durability: "async" }));
     }
-    // Acknowledged a moment before the end: they wait in the queue, or have hardly begun.
+    // Acknowledged a moment before the stop: they wait in the queue, or have hardly begun.
     await pause(1_000);
     const late = await Promise.all(
       Array.from({ length: 10 }, () => aLedgerRun(server, { steps: 2, milliseconds: 100 })),
@@ -165,7 +165,7 @@ const attemptsOf = async (bench: Bench, runId: string): Promise<number> =>
     await bench.query<{ attempt: number }>("select attempt from threadloom.runs where run_id = $1", [runId])
   )[0]?.attempt ?? -1;
 
-/** 6: connections that are dead and do not say so. */
+/** 6: dead connections that do not report it. */
 export const halfOpenConnections = (): Scenario => ({
   number: 6,
   title: "LISTEN and heartbeat connections half open (proxy swallows them)",
@@ -221,7 +221,7 @@ export const halfOpenConnections = (): Scenario => ({
   },
 });
 
-/** 7: a database far away. */
+/** 7: a distant database. */
 export const slowDatabase = (): Scenario => ({
   number: 7,
   title: "database latency of 100 ms (round trip)",
@@ -231,7 +231,7 @@ export const slowDatabase = (): Scenario => ({
     try {
       const [server] = await Promise.all([
         bench.start({ connectionString: proxy.connectionString }),
-        bench.start(), // another one that would take over
+        bench.start(), // another server that could take over
       ]);
       proxy.delay(50);
       const runs = await Promise.all(

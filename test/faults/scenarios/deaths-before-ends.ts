@@ -20,7 +20,7 @@ export const deathsBeforeEnds = (): Scenario => ({
         environment: { ...SOON, FAULT_POINT: "before-finish" },
       });
       const { child } = victim.process;
-      // Seldom a run is taken by the survivor, and the victim lives on.
+      // Rarely the survivor takes a run, and the victim lives on.
       for (let tries = 0; child.signalCode === null; tries += 1) {
         if (tries === TRIES) throw new Error("The victim does not die.");
         const threadId = await victim.api.aThread();
@@ -30,7 +30,7 @@ export const deathsBeforeEnds = (): Scenario => ({
           durability,
         });
         runs.push({ threadId, runId, steps: STEPS });
-        // The next victim has only its own run to die of.
+        // The next victim must have only its own run.
         await survivor.api.untilRunIs(threadId, runId, "success", "error");
       }
     }

@@ -23,7 +23,7 @@ export const killedWorkers = ({
 }: {
   kills: number;
   atATime: number;
-  /** Whether it counts how long it takes: on a machine that does nothing else. */
+  /** Whether the duration is checked, on an otherwise idle machine. */
   isTimed: boolean;
 }): Scenario => ({
   number: 1,
@@ -31,7 +31,7 @@ export const killedWorkers = ({
   criterion: "every run ends; no write of a fenced attempt; back at work after p50 <= 8 s, max <= 12 s",
   scaled: `${kills} kills instead of 50, ${atATime} at a time, with MAX_ATTEMPTS=10`,
   async run({ bench }) {
-    // Some runs go to a process that is the next to die, several times.
+    // Some runs go to the next victim several times.
     const environment = { MAX_ATTEMPTS: "10" };
     let survivor = await bench.start({ environment });
     const runs: LedgerRun[] = [];
@@ -40,7 +40,7 @@ export const killedWorkers = ({
     for (let killed = 0; killed < kills; killed += victims.length) {
       const struck = await Promise.all(
         victims.map(async (victim) => {
-          // However late the kill comes, it finds the run in progress.
+          // However late the kill comes, the run is still running.
           const untilKilled = { harm: "deaf", harmAt: 4, harmAttempts: 1 } as const;
           const run = await aLedgerRun(victim, { steps: 8, milliseconds: 400, ...untilKilled });
           runs.push(run);
@@ -58,9 +58,9 @@ export const killedWorkers = ({
       const replicas = [survivor, ...victims];
       await Promise.all(
         struck.map(async ({ victim, run, pid }) => {
-          // At a moment of its own within step or checkpoint.
+          // A random moment within step or checkpoint.
           await pause(Math.random() * 400);
-          // Seldom a run is taken by another process than the one that was asked: whichever has it dies, the other lives on.
+          // Rarely another process than the requested one takes a run. The process with the run dies, the other one lives on.
           const executing = replicas.find((replica) => replica.pid === pid) ?? victim;
           if (executing === survivor) survivor = victim;
           executing.signal("SIGKILL");
@@ -101,7 +101,7 @@ const POINTS = [
   "after-finish",
 ] as const;
 
-/** 2: deaths at the moments between two things that belong together. */
+/** 2: deaths between two related writes. */
 export const namedPoints = (): Scenario => ({
   number: 2,
   title: "kill -9 at each named point of a run",
@@ -149,11 +149,11 @@ export const namedPoints = (): Scenario => ({
 
 export interface StoppedOptions {
   environment: Record<string, string>;
-  /** Left out: until the other one has ended the run, and the time of the lease is put to its end. */
+  /** Left out: until the other process has ended the run, with the lease ended by the test. */
   stoppedMs?: number;
 }
 
-/** 3: a process that sleeps longer than its lease and then goes on as if nothing had been. */
+/** 3: a process that sleeps longer than its lease and then continues. */
 export const stoppedWorker = ({ environment, stoppedMs }: StoppedOptions): Scenario => ({
   number: 3,
   title: "SIGSTOP longer than the lease, then SIGCONT",
@@ -170,14 +170,14 @@ export const stoppedWorker = ({ environment, stoppedMs }: StoppedOptions): Scena
       "its third step",
       (line) => line.run === run.runId && line.step === 3,
     );
-    // Seldom a run is taken by another process than the one that was asked.
+    // Rarely another process than the requested one takes a run.
     const [sleeper, other] = pid === another.pid ? [another, asked] : [asked, another];
     if (stoppedMs === undefined) await endLeases(bench);
     else await pause(stoppedMs);
     await other.api.untilRunIs(run.threadId, run.runId, "success");
     sleeper.signal("SIGCONT");
     const answer = await waited;
-    // The old attempt's step ends now, or its end was found out before.
+    // The old attempt's step ends now, unless the process noticed its end before.
     const after = await sleeper.api.aFinishedRun(await sleeper.api.aThread(), {
       assistant_id: "two-step",
       input: { messages: [] },
@@ -204,13 +204,13 @@ export const stoppedWorker = ({ environment, stoppedMs }: StoppedOptions): Scena
   },
 });
 
-/** 9: a run that takes its process with it, each time. */
+/** 9: a run that kills its process in each attempt. */
 export const lethalRun = (): Scenario => ({
   number: 9,
   title: "a run that kills its process each time",
   criterion: "ended as error after 3 attempts, with a sentence that says so; its neighbours end as success",
   async run({ bench }) {
-    // What a supervisor does: whatever dies is started again.
+    // A supervisor: it restarts each dead process.
     let closed = false;
     const replicas: Replica[] = [];
     let deaths = 0;
@@ -219,7 +219,7 @@ export const lethalRun = (): Scenario => ({
         const replica = await bench.start().catch(() => undefined); // killed before it listened
         if (replica === undefined) continue;
         replicas[slot] = replica;
-        // One that was just being started is among those that are stopped at the end, or is stopped here.
+        // A starting process is stopped with the others at the end, or is stopped here.
         if (closed) await bench.stop(replica);
         await replica.process.exit();
         if (!closed) deaths += 1;

@@ -3,10 +3,10 @@ import { eventually } from "../../helpers/conditions.ts";
 import { aLedgerRun, faultsOf, type LedgerRun, type Replica } from "../bench.ts";
 import { complaintsWhere, type Scenario } from "../scenario.ts";
 
-/** Few, so that runs wait while the versions change. */
+/** Few slots, so that runs wait while the versions change. */
 const SLOTS = { N_JOBS_PER_WORKER: "2" };
 
-/** 16: a deployment that adds a graph, gives one another name, and so removes one. */
+/** 16: a deployment that adds a graph and renames one, which removes the old name. */
 export const changedGraphs = (): Scenario => ({
   number: 16,
   title: "rolling deployment that adds, renames and removes graphs",
@@ -34,13 +34,13 @@ export const changedGraphs = (): Scenario => ({
     await createAt(first, "ledger", 2);
     const third = await start("next");
     await createAt(third, "next-ledger", 3);
-    // A process creates runs of graphs that it does not host: their assistants are everybody's.
+    // A process creates runs of graphs that it does not host, because all processes share their assistants.
     await createAt(second, "next-ledger", 3);
     await createAt(third, "former-ledger", 3);
     await stop(first);
     const fourth = await start("next");
     await createAt(fourth, "former-ledger", 4);
-    // Its time comes when no process is left that hosts its graph.
+    // It is due when no process is left that hosts its graph.
     runs.push(
       await aLedgerRun(fourth, {
         ...{ assistant_id: "former-ledger", steps: 3, milliseconds: 150 },

@@ -18,15 +18,15 @@ import {
 import type { OkFigures } from "../ok-client.ts";
 import { complaintsWhere, type Finding, type Scenario } from "../scenario.ts";
 
-/** What ends a graph process, and who has to bear it (`--workers`). */
+/** Causes of a graph process's end, and the affected runs (`--workers`). */
 
 const BACK_P50_MS = 1_000;
 const OK_P99_MS = 50;
 const NEIGHBOURS = 6;
-/** Long enough for a neighbour to live through all deaths of a round. */
+/** Long enough for a neighbour to outlast all deaths of a round. */
 const NEIGHBOUR = { steps: 20, milliseconds: 250 };
 
-/** Asks `/ok` in a process of its own until it is told to end. */
+/** Requests `/ok` in a process of its own until it is stopped. */
 const askOk = async ({ url }: Replica): Promise<() => Promise<OkFigures>> => {
   const client = fork(new URL("../ok-client.ts", import.meta.url), [url], {
     execArgv: ["--import", "tsx"],
@@ -44,7 +44,7 @@ interface Death {
   runs: readonly string[];
 }
 
-/** The ends of graph processes, as the log of their server tells them in the moment in which it hears of one. */
+/** The ends of graph processes, as the server's log reports them at once. */
 const deathsOf = ({ process: server }: Replica): Death[] =>
   server
     .output()
@@ -53,7 +53,7 @@ const deathsOf = ({ process: server }: Replica): Death[] =>
     .map((line) => JSON.parse(line) as { time: number; runs: string[] })
     .map(({ time, runs }) => ({ at: time, runs }));
 
-/** Milliseconds from the death of a process to the next step of each of its runs; none of a run that has ended by it. */
+/** Milliseconds from the death of a process to the next step of each of its runs; none for a run that it ended. */
 const recoveries = (deaths: readonly Death[], ledger: readonly LedgerLine[]): number[] =>
   deaths.flatMap(({ at, runs }) =>
     runs.flatMap((run) => {
@@ -64,13 +64,13 @@ const recoveries = (deaths: readonly Death[], ledger: readonly LedgerLine[]): nu
     }),
   );
 
-/** Lines of an attempt that a later one's lines come before: both did the work at once. */
+/** Lines of an attempt after a later attempt's first line: both worked at once. */
 const overlaps = (ledger: readonly LedgerLine[]): number =>
   ledger.filter((line) =>
     ledger.some((other) => other.run === line.run && other.attempt > line.attempt && other.at < line.at),
   ).length;
 
-/** Steps that were done to their end more than once: done, and not yet stored when their process died. */
+/** Steps that were completed more than once: completed, and not yet stored when their process died. */
 const repeated = (ledger: readonly LedgerLine[]): number => {
   const ends = ledger.filter(({ phase }) => phase === "end").map(({ run, step }) => `${run} ${step}`);
   return ends.length - new Set(ends).size;
@@ -85,7 +85,7 @@ const startNeighbours = async (bench: Bench, replica: Replica): Promise<LedgerRu
 
 interface Judged {
   bench: Bench;
-  /** Is asked how the neighbours have ended. */
+  /** Returns the final status of the neighbours. */
   witness: Replica;
   neighbours: readonly LedgerRun[];
   deaths: readonly Death[];
@@ -93,7 +93,7 @@ interface Judged {
   backWithinMs: number;
 }
 
-/** What holds whatever the fault was. */
+/** The checks that hold for every fault. */
 const judge = async ({
   bench,
   witness,
@@ -141,7 +141,7 @@ export interface HarmfulRunsOptions {
   environment?: Record<string, string>;
 }
 
-/** Runs that end their graph process in each attempt, beside others that do no harm. */
+/** Runs that end their graph process in each attempt, beside harmless ones. */
 export const harmfulRuns = ({
   number,
   title,
@@ -157,7 +157,7 @@ export const harmfulRuns = ({
     const replica = await bench.start({ environment: { WORKERS: "2", ...environment } });
     const neighbours: LedgerRun[] = [];
     const complaints: string[] = [];
-    // The first run waits for the first start of a process, which is not what is measured.
+    // The first run waits for the first start of a process, which is not measured.
     await replica.api.aFinishedRun(await replica.api.aThread(), {
       assistant_id: "two-step",
       input: { messages: [] },
@@ -218,7 +218,7 @@ export const killedGraphProcesses = ({ number, kills }: { number: number; kills:
       killed.add(pid);
       const at = Date.now();
       kill(pid, "SIGKILL");
-      const death = await eventually("the server hears of it", () => deathsOf(replica)[count]);
+      const death = await eventually("the server notices it", () => deathsOf(replica)[count]);
       deaths.push({ ...death, at });
       for (const run of death.runs) {
         await bench.untilNoted("it goes on", (line) => line.run === run && line.at > at);
@@ -239,12 +239,12 @@ export const killedGraphProcesses = ({ number, kills }: { number: number; kills:
   },
 });
 
-/** What fault 1 asks for of a worker that is killed: it is noticed by its lease. */
+/** The criterion of fault 1 for a killed worker, which is noticed by its lease. */
 const TAKEN_OVER_P50_MS = 8_000;
-/** A graph process looks for its server each half second. */
+/** A graph process checks its server each half second. */
 const CHILD_ENDS_MS = 2_000;
 
-/** The servers of graph processes are killed; a graph that loops does not keep its process alive. */
+/** The servers of graph processes are killed; a looping graph does not keep its process alive. */
 export const killedMainProcess = ({ number }: { number: number }): Scenario => ({
   number,
   title: "--workers 1: kill -9 of the server's process, while one of its graphs loops",

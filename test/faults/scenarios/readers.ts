@@ -9,7 +9,7 @@ import { complaintsWhere, type Scenario } from "../scenario.ts";
 const MEGABYTE = 1024 * 1024;
 /** A little longer than the server waits for a reader. */
 const STALLED_MS = 66_000;
-/** What a heap grows by before it is worth collecting. */
+/** The growth of a heap before a collection is worth it. */
 const HEAP_SLACK_BYTES = 100 * MEGABYTE;
 
 const residentBytes = async (pid: number): Promise<number> => {
@@ -17,7 +17,7 @@ const residentBytes = async (pid: number): Promise<number> => {
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1024;
 };
 
-/** A client that asks for a stream and then reads so many bytes per second of it. */
+/** A client that requests a stream and then reads this many bytes per second. */
 const openSlowReader = (url: string, path: string, bytesPerSecond: number) => {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
@@ -34,7 +34,7 @@ const openSlowReader = (url: string, path: string, bytesPerSecond: number) => {
     closed = true;
   });
   return {
-    /** Reads what is there: who does not read, does not hear that he was cut off. */
+    /** Reads the buffered data: without reading, a client does not notice a disconnect. */
     catchUp(): void {
       clearInterval(timer);
       socket.on("data", (chunk: Buffer) => (tail = (tail + chunk.toString("latin1")).slice(-5)));
@@ -46,7 +46,7 @@ const openSlowReader = (url: string, path: string, bytesPerSecond: number) => {
   };
 };
 
-/** 14: readers that take next to nothing. */
+/** 14: readers that read almost nothing. */
 export const slowReaders = ({ readers, tokens }: { readers: number; tokens: number }): Scenario => ({
   number: 14,
   title: "slow readers beside a fast one",
@@ -74,7 +74,7 @@ export const slowReaders = ({ readers, tokens }: { readers: number; tokens: numb
     const fastMs = Date.now() - startedAt;
     const bytes = all.reduce((sum, event) => sum + event.frame.length + 2, 0);
     const during = await residentBytes(server.pid);
-    // They are given a minute in which nothing is taken, then they are dropped.
+    // The server waits a minute for them, then disconnects them.
     await pause(STALLED_MS);
     const stalled = slow.filter((_, index) => index % 2 === 1);
     for (const reader of stalled) reader.catchUp();
@@ -101,7 +101,7 @@ export const slowReaders = ({ readers, tokens }: { readers: number; tokens: numb
   },
 });
 
-/** 15: what a stream costs on which nothing happens. */
+/** 15: the cost of an idle stream. */
 export const idleStreams = ({ streams }: { streams: number }): Scenario => ({
   number: 15,
   title: "idle streams",

@@ -4,7 +4,7 @@ import { openStream, type SentEvent } from "../../helpers/server-sent-events.ts"
 import { percentile, seconds, type Replica } from "../bench.ts";
 import { complaintsWhere, type Scenario } from "../scenario.ts";
 
-/** 8: a deployment. Clients go to whichever replica says that it is ready, as behind a load balancer. */
+/** 8: a deployment. Clients use any ready replica, like behind a load balancer. */
 export const rollingRestart = ({
   replicas: count,
   environment = {},
@@ -24,7 +24,7 @@ export const rollingRestart = ({
     let closed = 0;
     const failures: string[] = [];
 
-    /** A health check that fails takes a replica out; it may go away between that and the request. */
+    /** A failed health check removes a replica; the replica may stop between the check and the request. */
     const pick = async (): Promise<Replica> => {
       for (;;) {
         const replica = replicas[turn++ % replicas.length] as Replica;
@@ -44,7 +44,7 @@ export const rollingRestart = ({
           if (answer.status >= 400) failures.push(`${answer.status}: ${answer.text}`);
           return answer;
         } catch {
-          closed += 1; // what a balancer or client asks again, elsewhere
+          closed += 1; // a balancer or client retries this elsewhere
         }
       }
     };
@@ -66,7 +66,7 @@ export const rollingRestart = ({
       }
     };
     let resumed = 0;
-    /** Streams its runs, and goes on elsewhere when a replica cuts it off. That is no wish to cancel. */
+    /** Streams its runs, and continues elsewhere when a replica disconnects it. A disconnect does not cancel the run. */
     const streamer = async (): Promise<void> => {
       while (!stopped) {
         const threadId = newId();

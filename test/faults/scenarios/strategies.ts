@@ -5,7 +5,7 @@ import type { Scenario } from "../scenario.ts";
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const MODEL_TESTS = ["test/engine/strategies.property.test.ts"];
 
-/** 12: lies beside the engine's other tests; here it is run once more for its verdict. */
+/** 12: the test is among the engine's other tests; here it runs once more for its result. */
 export const strategiesAgainstModel = (): Scenario => ({
   number: 12,
   title: "strategies x create x cancel x finish, drawn by fast-check",

@@ -11,7 +11,7 @@ const ENVIRONMENT = {
   WEBHOOK_SECRETS: SECRET,
   LANGGRAPH_WEBHOOKS: JSON.stringify({ url: { disable_loopback: false } }),
 };
-/** Where a process dies that executes a run and tells of its end. */
+/** The points at which a process dies that executes a run and delivers its webhook. */
 const POINTS = ["before-finish", "after-finish", "before-sending", "after-sending"];
 
 const isSigned = ({ headers, body }: Received): boolean => {
@@ -23,7 +23,7 @@ const isSigned = ({ headers, body }: Received): boolean => {
 const idOf = ({ headers }: Received): string => String(headers["webhook-id"]);
 const sentAt = ({ headers }: Received): number => Number(headers["webhook-timestamp"]);
 
-/** As if so much time had passed for all that is to be sent. */
+/** Moves the clock of all deliveries forward. */
 const pass = async ({ query }: Bench, minutes: number): Promise<void> => {
   await query(
     `update threadloom.webhook_deliveries set due_at = due_at - $1 * interval '1 minute',
@@ -32,7 +32,7 @@ const pass = async ({ query }: Bench, minutes: number): Promise<void> => {
   );
 };
 
-/** 24: a receiver that is down for an hour by a clock that is put forward, and a process that dies at each named point. */
+/** 24: a receiver that is down for an hour by a moved clock, and a process that dies at each named point. */
 export const killedSenders = ({ runs }: { runs: number }): Scenario => ({
   number: 24,
   title: `webhooks: the receiver down for an hour (simulated clock), and kill -9 of a server ${POINTS.join(", ")}`,
@@ -40,7 +40,7 @@ export const killedSenders = ({ runs }: { runs: number }): Scenario => ({
     "each end is told, signed, with the run's id, its tries in the order of their times; none that did not happen; more than once only where a process died",
   async run({ bench }) {
     const receiver = await startReceiver((_, response) => response.writeHead(503).end());
-    // A process that goes on with what others left may die before it answers; then the runs are stored, or never were.
+    // A process that continues others' runs may die before it answers; then the runs are either stored or not.
     const create = async (url: string): Promise<void> => {
       const bodies = Array.from({ length: runs }, () => ({
         assistant_id: "two-step",
@@ -80,11 +80,11 @@ export const killedSenders = ({ runs }: { runs: number }): Scenario => ({
       const lost = await bench.untilAllEnded();
       const rows = await bench.query<{ run_id: string }>("select run_id from threadloom.runs");
       const expected = rows.map((row) => row.run_id);
-      // What the dead held is due again after its lease; the receiver is still down.
+      // Deliveries of dead processes are due again after their lease, and the receiver is still down.
       for (let minutes = 0; minutes < 60; minutes += 20) {
         const before = await failures();
         await pass(bench, 20);
-        // And that is stored, with the time of the next try: else the clock would be put forward before that is known.
+        // Waits until the next try is stored, because the clock must not move before that.
         await eventually("all are tried again", async () => (await failures()) >= before + expected.length);
       }
       const refused = receiver.received.length;
@@ -105,11 +105,11 @@ export const killedSenders = ({ runs }: { runs: number }): Scenario => ({
         figure: `${expected.length} runs; refused ${refused} times in the hour; then told ${told.length}: missing ${missing.length}, wrongly signed ${unsigned}, out of order ${late}, of no run ${strangers}; lost runs ${lost}`,
         complaints: complaintsWhere({
           "no run was created": expected.length === 0,
-          "an end was not told": missing.length > 0,
+          "a webhook was not sent": missing.length > 0,
           "a signature was wrong": unsigned > 0,
           "a try was overtaken by a later one of its run": late > 0,
-          "something was told that did not happen": strangers > 0,
-          "an end was told twice though nobody died": told.length > expected.length,
+          "a webhook was sent without an end": strangers > 0,
+          "a webhook was sent twice although no process died": told.length > expected.length,
           "a run was lost": lost > 0,
         }),
       };

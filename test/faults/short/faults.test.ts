@@ -9,7 +9,7 @@ import { changedGraphs } from "../scenarios/deployments.ts";
 import { killedSenders } from "../scenarios/webhooks.ts";
 import { cutStreams, rollingRestart } from "../scenarios/replicas.ts";
 
-/** The most telling of the fault tests, on a small scale and without their bounds of time; `npm run test:faults` runs them all. */
+/** The most important fault tests, on a small scale and without their time limits; `npm run test:faults` runs them all. */
 const SCENARIOS: Scenario[] = [
   killedWorkers({ kills: 1, atATime: 1, isTimed: false }),
   stoppedWorker({ environment: PATIENT_LEASES_ENVIRONMENT }),

@@ -18,7 +18,7 @@ let api: Api;
 beforeAll(async () => {
   database = await freshDatabase();
   proxy = await startTcpProxy(database.connectionString);
-  // Nothing goes on after the end of a lease: that would be after the end of the test.
+  // No lease may end within the test, so no run is taken over.
   server = await startTestServer({ connectionString: proxy.connectionString, leaseSeconds: LEASE_SECONDS });
   api = apiOf(server);
 });
@@ -37,7 +37,7 @@ interface StoredRun {
 const runsOf = (threadId: string): Promise<StoredRun[]> =>
   query(database, "select status, attempt from threadloom.runs where thread_id = $1", [threadId]);
 
-/** Makes the function `linger` for triggers: what they are on waits until `go` is called. */
+/** Creates the function `linger` for triggers: their statement waits until `go` is called. */
 const startLingering = async (): Promise<{ isWaited(): Promise<boolean>; go(): Promise<void> }> => {
   const holder = new pg.Client({ connectionString: database.connectionString });
   await holder.connect();
@@ -59,7 +59,7 @@ const startLingering = async (): Promise<{ isWaited(): Promise<boolean>; go(): P
 };
 
 describe("a connection that dies between commit and answer", () => {
-  test("does not double the run that was being created: its caller gets it, executed once", async () => {
+  test("does not double a run that is being created: its caller gets it, executed once", async () => {
     const threadId = await api.aThread();
     expect(proxy.loseNextAnswer(ofRequests)).toBeGreaterThan(0);
     const answer = await api.post<Result>(`/threads/${threadId}/runs/wait`, {
@@ -101,7 +101,7 @@ describe("a connection that dies between commit and answer", () => {
     },
   );
 
-  test("does not cost a run its attempt, nor the time of a lease, that was being claimed", async () => {
+  test("does not cost a run that is being claimed its attempt, or the time of a lease", async () => {
     const lingering = await startLingering();
     await query(
       database,
@@ -176,7 +176,7 @@ describe("a connection that dies between commit and answer", () => {
       database,
       "select run_id from threadloom.runs where metadata ? 'batch'",
     );
-    // Runs on threads of their own are stored in the order of the threads' ids, which is that of all locks.
+    // Runs on threads of their own are stored in the order of the threads' ids, which is the order of all locks.
     expect(new Set(stored.map((run) => run.run_id))).toEqual(new Set(answer.body.map((run) => run.run_id)));
     expect(stored).toHaveLength(2);
   });

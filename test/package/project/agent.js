@@ -1,6 +1,5 @@
 /**
- * The graph of a project that installs the package, with the LangGraph of that project: it says whether what it is given is
- * of its own classes.
+ * The graph of a project that installs the package, with the LangGraph of that project: it reports whether its input has its own classes.
  */
 import { AIMessage, AIMessageChunk, HumanMessage } from "@langchain/core/messages";
 import { FakeListChatModel } from "@langchain/core/utils/testing";
@@ -12,7 +11,7 @@ const State = Annotation.Root({
 });
 
 const CLASSES = { human: HumanMessage, ai: AIMessage, "ai, streamed": AIMessageChunk };
-/** Not by `instanceof`: newer versions of LangChain answer that for messages of other copies, too. */
+/** Not with `instanceof`: newer versions of LangChain accept messages of other copies, too. */
 const kindOf = (message) =>
   Object.entries(CLASSES).find(([, messageClass]) => message.constructor === messageClass)?.[0] ??
   `foreign ${message.constructor.name}`;
