@@ -5,10 +5,12 @@ import ts from "typescript";
 import { expect, test } from "vitest";
 
 /**
- * A name from outside must never be looked up in a plain object, because every object has `constructor`. One such lookup made a thread
- * unreadable, and with it every search that met it. So `src` looks up no name that is unknown at compile time, except those below, and
- * those that - are inside an expression or a statement that checks `Object.hasOwn` for the same name first, - come from a loop over the
- * keys of the same object. Otherwise: a `Map`, or `ownField` of platform/lib/names.ts.
+ * A name from outside must never be looked up in a plain object, because every object has `constructor`. One such lookup
+ * made a thread unreadable, and with it every search that met it. So `src` looks up no name that is unknown at compile
+ * time, except those below, and those that
+ *  - are inside an expression or a statement that checks `Object.hasOwn` for the same name first,
+ *  - come from a loop over the keys of the same object.
+ * Otherwise: a `Map`, or `ownField` of platform/lib/names.ts.
  */
 const ALLOWED: Readonly<Record<string, string>> = {
   "access/keys/scopes.ts: NEEDED[resource]": "a name of our own list",

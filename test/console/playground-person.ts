@@ -1,7 +1,10 @@
 import type { Page } from "playwright-core";
 import type { OpenConsole } from "./browser.ts";
 
-/** A person's view and actions in the playground. @param shown returns the console; called for each action, because tests open it later */
+/**
+ * A person's view and actions in the playground.
+ * @param shown returns the console; called for each action, because tests open it later
+ */
 export const playgroundOf = (shown: () => OpenConsole) => {
   const messagesOf = (page: Page) => page.getByRole("log", { name: "Messages" }).getByRole("article");
   return {

@@ -73,7 +73,10 @@ const violationsAt = (place: string, value: unknown): string[] => {
   return validate(value) ? [] : [...new Set((validate.errors ?? []).map(inWords))].sort();
 };
 
-/** The parts of a body that violate the contract's schema. @param answer of a JSON type: parsed; of another one: the text */
+/**
+ * The parts of a body that violate the contract's schema.
+ * @param answer of a JSON type: parsed; of another one: the text
+ */
 export const violationsOf = (
   { path, method, described }: Operation,
   status: string,

@@ -38,8 +38,8 @@ const applicationOf = (packet: Buffer): string =>
   /application_name\0([^\0]*)\0/.exec(packet.toString("latin1"))?.[1] ?? "";
 
 /**
- * A TCP proxy in front of Postgres that can cut connections, drop their data, and delay it. @param port of a closed proxy, to replace it; a
- * free one if left out
+ * A TCP proxy in front of Postgres that can cut connections, drop their data, and delay it.
+ * @param port of a closed proxy, to replace it; a free one if left out
  */
 export const startTcpProxy = async (connectionString: string, port = 0): Promise<TcpProxy> => {
   const target = new URL(connectionString);

@@ -1,7 +1,17 @@
 /**
- * `npm run test:mutation [-- options]`: puts one small fault after the other into a copy of the source and checks whether a test fails. A
- * surviving fault shows a missing test, or unnecessary code. --kind sql|code only statements of SQL, or only TypeScript --file TEXT only
- * files whose path contains this --place TEXT only the statement or function of this name
+ * `npm run test:mutation [-- options]`: puts one small fault after the other into a copy of the source and checks whether a
+ * test fails. A surviving fault shows a missing test, or unnecessary code.
+ *
+ *   --kind sql|code      only statements of SQL, or only TypeScript
+ *   --file TEXT          only files whose path contains this
+ *   --place TEXT         only the statement or function of this name
+ *   --operator TEXT      only this kind of change
+ *   --line N, --line N-M only faults in this line, or in these lines
+ *   --tests A,B          only these test files, such as engine/queue
+ *   --sample N           a random sample of this size
+ *   --seed N             the seed of the sample; printed with each run, to repeat the sample
+ *   --minutes N          ends after this time, by default 60; the rest is counted as not tried
+ *   --list               lists the mutants and runs nothing
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
