@@ -4,14 +4,14 @@ import { median, percentile, run } from "./load.ts";
 import { createThreads, HELLO, scaled, type Bench, type Scenario } from "./scenario.ts";
 import type { Replica, ReplicaOptions } from "./server-process.ts";
 
-/** Below the slots of a process: each run is executed by the server that was asked for it. */
+/** Fewer than the slots of a process, so the requested server executes each run. */
 const RUNS_AT_A_TIME = 8;
-/** A process needs so many before its code is compiled: the first rounds were slower by a tenth. */
+/** A process needs this many before its code is compiled: the first rounds were slower by a tenth. */
 const WARM_UP_RUNS = 1_500;
 const RUNS = 600;
-/** Short rounds by turns: what else the machine does hits all contenders. */
+/** Short alternating rounds: other work of the machine affects all contenders. */
 const ROUNDS = 4;
-/** A configuration whose `Auth` shows to each user what is theirs. */
+/** A configuration whose `Auth` shows users only their own records. */
 export const AUTH_CONFIG = join(import.meta.dirname, "graphs/langgraph-auth.json");
 const KEY = "benchmark-benchmark-benchmark";
 
@@ -59,7 +59,7 @@ const measure = async (replica: Replica, count: number): Promise<Round> => {
   return { p50: percentile(latencies, 0.5), perSecond, cpu };
 };
 
-/** What it costs a run to know who calls, to show each what is theirs, and to count what they ask for. */
+/** The cost of a run for authentication, for filters of visibility, and for counting requests. */
 export const access: Scenario = {
   name: "access",
   about: "what users, filters and limits cost: /threads/{id}/runs/wait without, with limits, a key, an Auth",

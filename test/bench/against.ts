@@ -9,8 +9,8 @@ import { readEvents } from "./server-sent-events.ts";
 import { formatStatements, resetStatements } from "./statements.ts";
 
 /*
- * `--against COMMIT`: what a run costs here, beside what it costs in another commit. Both servers run on fresh databases of
- * their own and take short turns, so that what else the machine does hits both.
+ * `--against COMMIT`: the cost of a run here beside its cost in another commit. Both servers have fresh databases of their own and take
+ * short turns, so other work of the machine affects both.
  */
 
 /** Before that V8 has not compiled everything, and the connections of the pool still plan their statements. */
@@ -18,7 +18,7 @@ const WARM_UP_RUNS = 1_500;
 const RUNS_PER_TURN = 200;
 const TURNS = 20;
 
-/** What a client does with a thread that has been created before. */
+/** A client's work on an existing thread. */
 type Work = (server: ServerUnderTest, threadId: string) => Promise<void>;
 
 const waiting =
@@ -46,7 +46,7 @@ const COMPARED: Readonly<Record<string, Work>> = {
 };
 const COMPARED_BY_DEFAULT = ["wait", "stream"];
 
-/** What a run costs, each per run. */
+/** The cost of one run. */
 interface Cost {
   server: number;
   database: number;
@@ -86,7 +86,7 @@ const sample = async (server: ServerUnderTest): Promise<Sample> => {
 };
 
 const walBetween = async (server: ServerUnderTest, from: string, to: string) => {
-  // Only what has been flushed can be read: the commit of this record flushes all before it.
+  // Only flushed records can be read: the commit of this record flushes all earlier ones.
   await server.query("select pg_logical_emit_message(true, 'benchmark', '')");
   const [row] = await server.query<{ bytes: number; images: number; rows: number }>(
     `select sum(combined_size) as bytes, sum(fpi_size)::float8 as images,
@@ -147,20 +147,20 @@ const start = async (root: string, nodeOptions: readonly string[]): Promise<Serv
 export interface AgainstOptions {
   /** Or the folder of a checkout with its packages. */
   commit: string;
-  /** Of `COMPARED`; the usual ones if left out. */
+  /** Names of `COMPARED`; the default ones if left out. */
   only: readonly string[] | undefined;
   /** A quarter of the turns. */
   quick: boolean;
-  /** Also the statements of each server, and what they cost. */
+  /** Also prints the statements of each server, and their cost. */
   statements: boolean;
-  /** Where each server writes a CPU profile, in a folder of its own. */
+  /** A folder for each server's CPU profile. */
   profileFolder: string | undefined;
-  /** Takes what has to be closed at the end, also on Ctrl-C. */
+  /** Collects the resources to close at the end, also on Ctrl-C. */
   closers: (() => Promise<void>)[];
   progress(text: string): void;
 }
 
-/** Compares the cost of runs here and in another commit. Returns what is to be printed. */
+/** Compares the cost of runs here and in another commit. Returns the text to print. */
 export const compareAgainst = async (options: AgainstOptions): Promise<string> => {
   const { commit, only = COMPARED_BY_DEFAULT, quick, statements, profileFolder, closers, progress } = options;
   const unknown = only.find((name) => !(name in COMPARED));
@@ -194,7 +194,7 @@ export const compareAgainst = async (options: AgainstOptions): Promise<string> =
     }
     const costs = new Map<ServerUnderTest, Cost[]>(servers.map((server) => [server, []]));
     for (let turn = 0; turn < turns; turn += 1) {
-      // Each is the first of a pair as often as the other.
+      // Alternates the first of each pair.
       for (const server of turn % 2 === 0 ? [there, here] : [here, there])
         costs.get(server)!.push(await measureTurn(server, work, RUNS_PER_TURN));
       const [before, after] = [costs.get(there)!.at(-1)!, costs.get(here)!.at(-1)!];

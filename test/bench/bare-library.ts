@@ -6,7 +6,7 @@ import { boundCopy, type RunnableGraph } from "../../src/graphs/runnable-graph.t
 import type { CpuSample } from "./cpu.ts";
 import { clusterCpuMs, ownCpuMs } from "./cpu.ts";
 
-/** The same graphs without a server, in this process: what LangGraph.js alone does and costs. */
+/** The same graphs without a server, in this process: the cost of LangGraph.js alone. */
 export interface BareLibrary {
   readonly name: "none" | "memory" | "official";
   graph(id: GraphId): RunnableGraph;
@@ -33,16 +33,16 @@ const loadGraphs = async (): Promise<Record<GraphId, RunnableGraph>> => {
 export interface BareLibraries {
   /** Without a saver: state lives as long as the run. */
   readonly none: BareLibrary;
-  /** With LangGraph's in-memory saver; a fresh one each time, since it keeps all it was ever given. */
+  /** With LangGraph's in-memory saver; a new one each time, because it never releases its data. */
   memory(): BareLibrary;
   /** With the official Postgres saver, on the PostgreSQL of the server under test, in a database of its own. */
   readonly official: BareLibrary;
   close(): Promise<void>;
 }
 
-/** Of the official saver, beside the server's own on the same PostgreSQL. */
+/** The database of the official saver, beside the server's own on the same PostgreSQL. */
 export const OFFICIAL_DATABASE = "official_saver";
-/** As many connections as the server's pool has by default. */
+/** The default pool size of the server. */
 export const POOL_SIZE = 20;
 
 export const createBareLibraries = async (
@@ -51,7 +51,7 @@ export const createBareLibraries = async (
 ): Promise<BareLibraries> => {
   const graphs = await loadGraphs();
   const pool = new pg.Pool({ connectionString, max: POOL_SIZE });
-  pool.on("error", () => undefined); // at the end the database may be gone first
+  pool.on("error", () => undefined); // at the end the database may be closed first
   const official = new PostgresSaver(pool);
   await official.setup();
 

@@ -5,7 +5,7 @@ const SLEEP_MS = 50;
 /** The default of N_JOBS_PER_WORKER. */
 const SLOTS = 10;
 const POLL_MS = 10;
-/** Until V8 has compiled what creates and executes them. */
+/** Until V8 has compiled the code that creates and executes them. */
 const WARM_UP = 300;
 
 const ACCEPTED = { label: "accepted", unit: "runs/s", better: "more", wanted: ">= 1,000" } as const;

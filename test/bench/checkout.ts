@@ -13,7 +13,7 @@ interface Checkout {
   close(): Promise<void>;
 }
 
-/** Puts a commit into a folder of its own, with the packages that its lock file names. A folder is taken as it is. */
+/** Checks a commit out into a folder of its own, with the packages of its lock file. A folder is used unchanged. */
 export const checkOut = async (commit: string, progress: (text: string) => void): Promise<Checkout> => {
   if (existsSync(join(commit, "package.json")))
     return { root: resolve(commit), close: async () => undefined };

@@ -18,8 +18,8 @@ import { libraryRunner, measure, type Runner } from "./runs.ts";
 import { HELLO, scaled, type Bench, type Scenario } from "./scenario.ts";
 
 /**
- * What storing state costs by itself, without HTTP and without a queue: LangGraph.js in this process with this
- * server's saver, fenced as in a run, beside the official Postgres saver on the same PostgreSQL.
+ * The cost of storing state without HTTP and without a queue: LangGraph.js in this process with this server's saver, fenced as in a run,
+ * beside the official Postgres saver on the same PostgreSQL.
  */
 
 const OWN_DATABASE = "own_saver";
@@ -29,7 +29,7 @@ const WARM_UP_RUNS = 100;
 
 const logger = pino({ level: "silent" });
 
-/** A thread with a running run for each turn: making, claiming and ending runs is not what is measured. */
+/** Creates a thread with a running run for each turn, because creating, claiming and ending runs is not measured. */
 const makeRuns = async (
   database: Database,
   count: number,
@@ -46,7 +46,7 @@ const makeRuns = async (
   return runs;
 };
 
-/** All savers, and LangGraph without one, at one distance from the database. */
+/** All savers, and LangGraph without one, at the same distance from the database. */
 interface Savers {
   database: Database;
   runners(graph: GraphId): Runner[];
@@ -57,7 +57,7 @@ const ownRunner = (bench: Bench, database: Database, id: GraphId): Runner => {
   const graph = bench.libraries.none.graph(id);
   return {
     name: "threadloom",
-    cpu: bench.libraries.official.cpu, // everything happens in this process
+    cpu: bench.libraries.official.cpu, // all work happens in this process
     async prepare(count) {
       const runs = await makeRuns(database, count);
       return async (index) => {

@@ -1,13 +1,13 @@
 import { readdir, readFile } from "node:fs/promises";
 import { cpus } from "node:os";
 
-/** Milliseconds of CPU that a server and its database have used. */
+/** Milliseconds of CPU of a server and its database. */
 export interface CpuSample {
   server: number;
   database: number;
 }
 
-/** `sysconf(_SC_CLK_TCK)` is 100 on every Linux that Node runs on. */
+/** `sysconf(_SC_CLK_TCK)` is 100 on every Linux that supports Node. */
 const MS_PER_TICK = 10;
 
 interface ProcessTimes {
@@ -17,20 +17,20 @@ interface ProcessTimes {
   ofChildren: number;
 }
 
-/** Undefined if there is no such process, or no /proc. */
+/** Undefined if the process does not exist, or without /proc. */
 const readTimes = async (pid: number | string): Promise<ProcessTimes | undefined> => {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
-  // The name, in parentheses, may hold spaces: fields are counted from behind it. See proc_pid_stat(5).
+  // The name, in parentheses, may contain spaces, so fields are counted after it. See proc_pid_stat(5).
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const ticks = (from: number) => (Number(fields[from]) + Number(fields[from + 1])) * MS_PER_TICK;
   return { parent: Number(fields[1]), own: ticks(11), ofChildren: ticks(13) };
 };
 
-/** CPU milliseconds of one process with all its threads; NaN where the system doesn't tell. */
+/** CPU milliseconds of one process with all its threads; NaN if the system does not report it. */
 export const processCpuMs = async (pid: number): Promise<number> => (await readTimes(pid))?.own ?? NaN;
 
-/** CPU milliseconds of all processes of a cluster, also of those that have ended; NaN where the system doesn't tell. */
+/** CPU milliseconds of all processes of a cluster, including ended ones; NaN if the system does not report it. */
 export const clusterCpuMs = async (postmasterPid: number): Promise<number> => {
   const postmaster = await readTimes(postmasterPid);
   if (postmaster === undefined) return NaN;
@@ -49,11 +49,11 @@ export const ownCpuMs = (): number => {
   return (user + system) / 1000;
 };
 
-/** CPU milliseconds that all cores were busy, whoever kept them so. */
+/** CPU milliseconds in which the cores were busy with any process. */
 export const machineBusyMs = (): number =>
   cpus().reduce((total, { times: { user, nice, sys, irq } }) => total + user + nice + sys + irq, 0);
 
-/** Megabytes (2^20) that a process holds now, and held at most. */
+/** Megabytes (2^20) that a process holds now, and its maximum so far. */
 export const processMemory = async (pid: number): Promise<{ now: number; peak: number }> => {
   const text = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
   const mebibytes = (field: string) =>

@@ -13,7 +13,7 @@ const PACKAGES = fileURLToPath(new URL("../../node_modules", import.meta.url));
 const COMMAND = fileURLToPath(new URL("../../bin/threadloom.js", import.meta.url));
 
 const EDITS = 50;
-/** Between two edits, from the moment in which the first is live: somebody who types fast. */
+/** Between two edits, from the moment in which the first is live: a person who types fast. */
 const PAUSE_MS = [1_000, 2_500] as const;
 const RUN_LANES = 3;
 const STREAM_LANES = 2;
@@ -95,7 +95,7 @@ const keepBusy = (http: HttpClient, isOver: () => boolean, load: Load): Promise<
   ]);
 };
 
-/** Milliseconds from the write of the file until a run that began after it has ended in its code. */
+/** Milliseconds from writing the file until a later run has ended in the new code. */
 const measureEdit = async (folder: string, http: HttpClient, version: number): Promise<number> => {
   const file = join(folder, "src/agent.ts");
   await writeFile(`${file}.new`, agent(version));

@@ -32,7 +32,7 @@ const firstOver = (wire: Wire): FigureDescription => ({
   better: "less",
 });
 
-/** Streams one run's tokens to the end of the run; tells each as it comes. */
+/** Streams one run's tokens to the end of the run; reports each on arrival. */
 const streamTokens = async (
   { http }: Bench["server"]["remote"],
   wire: Wire,
@@ -72,7 +72,7 @@ const streamTokens = async (
   });
 };
 
-/** Tokens a second of many streams at once. */
+/** Tokens a second of many concurrent streams. */
 const burst = async (bench: Bench, wire: Wire, tokens: number): Promise<number> => {
   const { remote } = bench.server;
   const threads = await createThreads(remote, STREAMS);
@@ -84,7 +84,7 @@ const burst = async (bench: Bench, wire: Wire, tokens: number): Promise<number> 
   const perSecond = (received * 1_000) / elapsedMs;
   bench.figures.add("event-streaming", tokensOver(wire), remote.name, perSecond);
   bench.progress(`event-streaming: ${wire}: ${perSecond.toFixed(0)} tokens/s`);
-  await pause(100); // what the streams left to do is not the next one's
+  await pause(100); // remaining work of the streams must not affect the next measurement
   return perSecond;
 };
 

@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const run = promisify(execFile);
 const PATIENCE_MS = 60_000;
 
-/** What somebody who has never seen Threadloom waits for, one after the other; in milliseconds. */
+/** The waiting times of a new user of Threadloom, in order; in milliseconds. */
 interface Waits {
   version: number;
   made: number;
@@ -37,17 +37,17 @@ const untilAnswered = async (address: string): Promise<void> => {
   }
 };
 
-/** @param packed the package, which stands for what a registry has */
+/** @param packed the package, instead of one in a registry */
 const walk = async (packed: string): Promise<Waits> => {
   const folder = await mkdtemp(join(tmpdir(), "threadloom-bench-new-"));
   try {
     const begun = now();
-    // What `npx threadloom new my-agent` does, of a package that is in no registry.
+    // Equals `npx threadloom new my-agent` for a package that is in no registry.
     const argv = ["exec", "--yes", `--package=${packed}`, "--", "threadloom", "new", "my-agent", "--yes"];
     await run("npm", [...argv, "--threadloom", packed], { cwd: folder });
     const made = now();
     const cwd = join(folder, "my-agent");
-    // Not by `npm run`, which hands signals on to a shell, and leaves the server behind.
+    // Not with `npm run`, which passes signals to a shell, and leaves the server running.
     const command = join(cwd, "node_modules/threadloom/bin/threadloom.js");
     const versions: number[] = [];
     for (let count = 0; count < 5; count += 1) {

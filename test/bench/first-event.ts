@@ -10,7 +10,7 @@ const ON_A: FigureDescription = { ...MS, label: "first event, on A, which execut
 const ON_B: FigureDescription = { ...MS, label: "first event, on B, p50" };
 const BEHIND: FigureDescription = { ...MS, label: "first event, B behind A, p50", wanted: "<= 60" };
 
-/** How long a run says nothing: longer than readers need to join it. */
+/** The idle time of a run: longer than readers need to join it. */
 const SILENT_MS = 100;
 const RUNS = 30;
 
@@ -21,7 +21,7 @@ interface Announced {
 
 interface Heard {
   event: Announced;
-  /** When the response began, and when the event came. */
+  /** The times of the response's beginning and of the event's arrival. */
   joinedAt: number;
   heardAt: number;
 }
@@ -49,8 +49,8 @@ const receive = async (http: HttpClient, path: string): Promise<Heard> => {
 };
 
 /**
- * How long an event takes from the graph to a reader on the process that executes the run (A), and to one on
- * another process (B). Runs are created on A; both readers have joined when the event is sent.
+ * The time of an event from the graph to a reader on the process that executes the run (A), and to one on another process (B). Runs are
+ * created on A; both readers have joined before the event.
  */
 export const firstEvents = async (bench: Bench, second: Replica): Promise<void> => {
   const a = bench.server.remote.http;
@@ -70,7 +70,7 @@ export const firstEvents = async (bench: Bench, second: Replica): Promise<void> 
     const path = `/threads/${thread}/runs/${run_id}/stream?stream_mode=custom`;
     const [byA, byB] = await Promise.all([receive(a, path), receive(second.http, path)]);
     const { pid, sent_at } = byA.event;
-    // Any process may claim a run, and a busy machine lets a reader come too late: neither is what is measured.
+    // Any process may claim a run, and on a busy machine a reader may come too late: neither is measured.
     if (pid === second.pid) elsewhere += 1;
     else if (!(Math.max(byA.joinedAt, byB.joinedAt) < sent_at)) late += 1;
     else {

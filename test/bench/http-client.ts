@@ -1,9 +1,8 @@
 import { connect, type Socket } from "node:net";
 
 /**
- * A small HTTP/1.1 client on sockets. The client shares the machine's cores with what it measures, and both
- * `fetch` and `node:http` cost several times as much per request. It understands what a JSON API sends: bodies
- * with a length, chunked ones, none.
+ * A small HTTP/1.1 client on sockets. The client shares the machine's cores with the measured server, and both `fetch` and `node:http` cost
+ * several times as much per request. It supports the bodies of a JSON API: with a length, chunked, or none.
  */
 
 export interface Answer {
@@ -11,10 +10,10 @@ export interface Answer {
   body: string;
 }
 
-/** Called with each piece of a body as it arrives; such a body isn't kept. */
+/** Called with each piece of a body when it arrives; such a body isn't kept. */
 export type OnData = (data: Buffer) => void;
 
-/** What a caller wants to hear before the response has ended. */
+/** Callbacks before the end of the response. */
 interface Listeners {
   onHead?: () => void;
   onData?: OnData;
@@ -25,7 +24,7 @@ interface Pending extends Listeners {
   reject: (error: Error) => void;
 }
 
-/** Silence after which a request counts as failed. */
+/** Idle time after which a request counts as failed. */
 const SILENCE_MS = 120_000;
 const HEAD_END = "\r\n\r\n";
 const NOTHING = Buffer.alloc(0);
@@ -36,7 +35,7 @@ class Connection {
   #pending: Pending | undefined;
   #rest: Buffer = NOTHING;
   #status = 0;
-  /** What is being read: a head, a body of known length, or a part of a chunked one. */
+  /** The current part: a head, a body of known length, or a part of a chunked one. */
   #reading: "head" | "body" | "chunk-size" | "chunk" | "chunk-end" = "head";
   #remaining = 0;
   #last = false;
@@ -144,7 +143,7 @@ class Connection {
   }
 }
 
-/** Opens as many connections as there are requests at a time, and keeps them. `headers` go with every request. */
+/** Opens as many connections as there are parallel requests, and keeps them. `headers` are added to every request. */
 export const createHttpClient = (address: string, headers: Readonly<Record<string, string>> = {}) => {
   const own = Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
@@ -190,10 +189,10 @@ export const createHttpClient = (address: string, headers: Readonly<Record<strin
     delete: (path: string) => request("DELETE", path),
     /** Resolves when the response has ended. */
     stream: (path: string, body: unknown, onData: OnData) => request("POST", path, body, { onData }),
-    /** As `stream`, of something that is there already; `onHead` is called when the server has taken it on. */
+    /** Like `stream`, for an existing record; `onHead` is called when the server has sent the headers. */
     follow: (path: string, onData: OnData, onHead: () => void) =>
       request("GET", path, undefined, { onData, onHead }),
-    /** As `stream`, of what has no end, on a connection of its own. Returns the end of it. */
+    /** Like `stream`, for an endless stream, on a connection of its own. Returns a function that ends it. */
     listen(path: string, body: unknown, listeners: Required<Listeners>): () => void {
       const connection = new Connection(hostname, Number(port), () => undefined);
       all.add(connection);

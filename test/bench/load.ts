@@ -1,8 +1,8 @@
 import { hrtime } from "node:process";
 
-/** Requests at a time, wherever there are several. */
+/** Parallel requests, wherever there are several. */
 export const WIDTH = 16;
-/** The label of what is counted then; the charts look for it. */
+/** The label of that measurement; the charts look for it. */
 export const RUNS_PER_SECOND = `${WIDTH} at a time`;
 
 /** Milliseconds of the machine's monotonic clock; graphs in other processes read the same one. */
@@ -31,7 +31,7 @@ export interface LoadResult {
   perSecond: number;
 }
 
-/** Does `count` pieces of work, `width` at a time. Rejects with the first error, when all that began has ended. */
+/** Does `count` pieces of work, `width` in parallel. Rejects with the first error, after all started work has ended. */
 export const run = async (
   width: number,
   count: number,

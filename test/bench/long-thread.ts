@@ -12,13 +12,13 @@ const INPUT = { messages: [{ role: "user", content: QUESTION }] };
 const MEMORY_SAVER_TURNS_AT_MOST = 200;
 const READS = 15;
 const WARM_UP_TURNS = 150;
-/** Not turn by turn: part of what a long answer costs, its garbage, is collected during the turn after it. */
+/** Not turn by turn, because a long answer's garbage is collected during the turn after it. */
 const BLOCK_OF_TURNS = 10;
 
 /** Of the line in the chart. */
 const POINTS = 50;
 
-/** So many points, each the median of the turns around it. */
+/** This many points, each the median of the turns around it. */
 const pointsOf = (times: readonly number[]): [turn: number, milliseconds: number][] => {
   const size = Math.max(1, Math.ceil(times.length / POINTS));
   return Array.from({ length: Math.ceil(times.length / size) }, (_, index) => {
@@ -28,7 +28,7 @@ const pointsOf = (times: readonly number[]): [turn: number, milliseconds: number
   });
 };
 
-/** Turns, counted from 1, whose median stands for the start and for the end of the conversation. */
+/** Turns, counted from 1, whose median represents the start and the end of the conversation. */
 const windowsOf = (turns: number): { early: [number, number]; late: [number, number] } =>
   turns >= 500
     ? { early: [11, 60], late: [turns - 49, turns] }
@@ -38,11 +38,11 @@ interface Conversation {
   label: "stream" | "wait";
   name: ContenderName;
   turn(): Promise<unknown>;
-  /** Bytes that the database needs for the conversation; undefined without one. */
+  /** The conversation's size in the database in bytes; undefined without one. */
   bytes?(): Promise<number>;
   /** For conversations whose answers are the whole state. */
   answer?: {
-    /** The same turn on a thread of its own, answered with what it changed: what is missing is the answer. */
+    /** The same turn on a thread of its own, answered with only its changes: the difference is the answer. */
     turnWithout(): Promise<unknown>;
     /** Of the last answer. */
     bytes(): number;
@@ -59,10 +59,10 @@ const converse = async (bench: Bench, turns: number, conversation: Conversation)
   const { label, name, answer } = conversation;
   const { early, late } = windowsOf(turns);
   const times: number[] = [];
-  /** Of the turns without the answer, in blocks before those with it: what else the machine does hits both. */
+  /** Of the turns without the answer, in blocks before those with it: other work of the machine affects both. */
   const timesWithout: number[] = [];
   const bytesAt = new Map<number, number>();
-  /** How many turns without the answer come before the next one, when `done` are done. */
+  /** The number of turns without the answer before the next one, after `done` turns. */
   const blockOf = (done: number): number =>
     done % BLOCK_OF_TURNS > 0 ? 0 : Math.min(BLOCK_OF_TURNS, turns - done);
   const marks = new Set([0, early[0] - 1, early[1], late[0] - 1, late[1]]);
@@ -111,7 +111,7 @@ const converse = async (bench: Bench, turns: number, conversation: Conversation)
   );
 };
 
-/** Bytes of tables with their indexes and TOAST, as they stand on disk. */
+/** Bytes of tables with their indexes and TOAST on disk. */
 const relationBytes = async (bench: Bench, database: string, pattern: string): Promise<number> => {
   const rows = await bench.server.query<{ bytes: string }>(
     `select sum(pg_total_relation_size(oid)) as bytes from pg_class
@@ -130,7 +130,7 @@ const streamTurn = ({ http }: RemoteServer, thread: string): Promise<unknown> =>
 const waitTurn = async ({ http }: RemoteServer, thread: string): Promise<string> =>
   (await http.post(`/threads/${thread}/runs/wait`, { assistant_id: "chat", input: INPUT })).body;
 
-/** So that the first turns that are measured are not slow because V8 has yet to compile what they need. */
+/** Lets V8 compile the code before the first measured turns. */
 const warmUp = async (bench: Bench): Promise<void> => {
   for (const remote of bench.remotes) {
     const [streamed, waited] = (await createThreads(remote, 2)) as [string, string];
@@ -199,7 +199,7 @@ const remoteConversations = async (bench: Bench, remote: RemoteServer, turns: nu
 const libraryConversation = async (bench: Bench, library: BareLibrary, turns: number): Promise<void> => {
   const graph = library.graph("chat");
   const config = library.newThread();
-  // Without a saver the caller carries the conversation.
+  // Without a saver the caller keeps the conversation.
   let messages: unknown[] = [];
   await converse(bench, turns, {
     label: "stream",

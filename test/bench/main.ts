@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: starts the server as a process of its own on a PostgreSQL of its own, drives it over HTTP, and
- * prints every figure beside what the bare library does in the same run. What the figures mean: docs/benchmarks.md.
+ * `npm run bench`: starts the server as a process of its own on a PostgreSQL of its own, sends requests over HTTP, and prints every figure
+ * beside the bare library's in the same run. docs/benchmarks.md explains the figures.
  */
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
@@ -114,7 +114,7 @@ const chosenScenarios = (): { start: boolean; scenarios: Scenario[] } => {
   };
 };
 
-/** The charts of results, into a folder that is there. */
+/** The charts of results, in an existing folder. */
 const draw = async (results: Results, folder: string): Promise<void> => {
   const files = await drawCharts(results, folder);
   if (files.length === 0)
@@ -124,7 +124,7 @@ const draw = async (results: Results, folder: string): Promise<void> => {
   progress(`drawn: ${files.join(", ")}`);
 };
 
-/** As it can be typed again by who wants the same figures; where they were written to is nobody's business. */
+/** The command for the same figures, without the paths of output files. */
 const commandLine = (): string =>
   [
     "npm run bench --",
@@ -133,12 +133,12 @@ const commandLine = (): string =>
     ...(options.turns === DEFAULT_TURNS ? [] : ["--turns", options.turns]),
   ].join(" ");
 
-/** Starts after the first, that are measured. */
+/** The measured starts after the first one. */
 const LATER_STARTS = 3;
 
 type Closers = (() => Promise<void>)[];
 
-/** Does `work`, and then closes what it opened, the last first; also on Ctrl-C. */
+/** Does `work`, and then closes its resources in reverse order; also on Ctrl-C. */
 const closingAll = async (work: (closers: Closers) => Promise<void>): Promise<void> => {
   const closers: Closers = [];
   let closing: Promise<void> | undefined;
@@ -183,7 +183,7 @@ const counts = (): Promise<void> =>
 
 const main = (): Promise<void> =>
   closingAll(async (closers) => {
-    // As src/cli/start/serve.ts does, before any graph runs: otherwise tokens get lost without a saver, too.
+    // Like src/cli/start/serve.ts, before any graph runs: otherwise tokens get lost without a saver, too.
     process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] = "false";
     process.env["LANGSMITH_TRACING"] = "false";
     const { start, scenarios } = chosenScenarios();

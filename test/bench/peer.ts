@@ -9,13 +9,13 @@ import { spawnProcess, type RemoteServer } from "./server-process.ts";
 import { freePort } from "../helpers/free-port.ts";
 
 /**
- * The JS dev server of LangGraph (`@langchain/langgraph-api`, in memory), driven by the same requests. It is
- * installed in a folder apart: in this project's lock file its dependencies would break `npm ci`.
+ * The JS dev server of LangGraph (`@langchain/langgraph-api`, in memory), with the same requests. It is installed in a separate folder: in
+ * this project's lock file its dependencies would break `npm ci`.
  */
 
 const PEER_VERSION = "1.5.1";
 const FOLDER = join(tmpdir(), `threadloom-bench-peer-${PEER_VERSION}`);
-/** Whatever of our own dependencies the peer and the graphs need, in our versions. */
+/** The project's own dependencies that the peer and the graphs need, in the same versions. */
 const SHARED = [
   "@langchain/core",
   "@langchain/langgraph",
@@ -26,7 +26,7 @@ const SHARED = [
   "typescript",
 ];
 const INSTALL_MS = 300_000;
-/** As many runs at a time as this server executes by default. */
+/** The default number of parallel runs of this server. */
 const SLOTS = 10;
 
 /** Starts the peer without its command line tool, which would watch files and open a browser. */
@@ -58,20 +58,20 @@ const install = async (): Promise<void> => {
   );
   await run("npm", ["install", "--no-audit", "--no-fund"], { cwd: FOLDER, timeout: INSTALL_MS });
   await writeFile(join(FOLDER, "start.mjs"), START);
-  // The graphs, too: they are to find the peer's copy of LangGraph.
+  // Copies the graphs, too, so that they find the peer's copy of LangGraph.
   await rm(join(FOLDER, "test"), { recursive: true, force: true });
   await cp(join(import.meta.dirname, "../fixtures"), join(FOLDER, "test/fixtures"), { recursive: true });
   await cp(join(import.meta.dirname, "graphs"), join(FOLDER, "test/bench/graphs"), { recursive: true });
 };
 
-/** Undefined, with a word about why, if it can't be installed or started here. */
+/** Undefined, with a message, if it can't be installed or started here. */
 export const startPeer = async (
   progress: (text: string) => void,
 ): Promise<{ remote: RemoteServer; close(): Promise<void> } | undefined> => {
   try {
     progress(`peer: installing @langchain/langgraph-api ${PEER_VERSION} in ${FOLDER}`);
     await install();
-    await rm(join(FOLDER, ".langgraph_api"), { recursive: true, force: true }); // what it kept of an earlier run
+    await rm(join(FOLDER, ".langgraph_api"), { recursive: true, force: true }); // data from an earlier run
     const port = await freePort();
     const { graphs } = JSON.parse(
       await readFile(join(import.meta.dirname, "graphs/langgraph.json"), "utf8"),

@@ -10,10 +10,10 @@ interface Load {
   label: string;
   assistant: string;
   input: object;
-  /** Requests at a time: of both processes together, or of the one. */
+  /** Parallel requests: to both processes together, or to the one. */
   width: number;
   count: number;
-  /** Of two processes in terms of one. */
+  /** The criterion for two processes, relative to one. */
   wanted: string;
 }
 
@@ -22,7 +22,7 @@ const LOADS: readonly Load[] = [
     label: "sleep 50 ms",
     assistant: "sleep",
     input: { milliseconds: 50 },
-    width: 40, // both have all of their ten slots busy, and some wait
+    width: 40, // both have all of their ten slots busy, and some runs wait
     count: 400,
     wanted: ">= 1.5",
   },
@@ -36,9 +36,9 @@ const LOADS: readonly Load[] = [
   },
 ];
 
-/** V8 has compiled what a run needs after some hundreds of them, in each process anew. */
+/** V8 compiles the code of a run after some hundreds of them, in each process. */
 const WARM_UP_RUNS = 400;
-/** A process looks once a second whether others are on its database; one that is alone signals nothing. */
+/** A process checks once a second whether others are on its database; without others it sends no signals. */
 const ALONE_AFTER_MS = 1_500;
 
 const doRuns = async (bench: Bench, load: Load, servers: readonly HttpClient[], count: number) => {
@@ -60,7 +60,7 @@ const warmUp = async (bench: Bench, servers: readonly HttpClient[]): Promise<voi
   }
 };
 
-/** Milliseconds of CPU that were used so far, by whom. */
+/** Milliseconds of CPU used so far, by process. */
 const cpuUsed = async (bench: Bench, second: Replica | undefined) => ({
   servers:
     (await bench.server.remote.cpu()).server + (second === undefined ? 0 : await processCpuMs(second.pid)),
@@ -126,7 +126,7 @@ export const replicas: Scenario = {
       }
       const after = await measureAlone(bench);
       for (const [index, load] of LOADS.entries()) {
-        // Against the time before and the time after: the machine's other work and the warmth of V8 change meanwhile.
+        // Relative to the measurements before and after, because other work and V8's state change meanwhile.
         const ratio = both[index]! / ((before[index]! + after[index]!) / 2);
         bench.figures.add(
           "replicas",

@@ -15,7 +15,7 @@ const HEADINGS: Readonly<Record<ContenderName, string>> = {
   peer: "peer",
 };
 
-/** Collects what scenarios measure. */
+/** Collects the measurements of scenarios. */
 export const createFigures = () => {
   const figures = new Map<string, Figure>();
   const series = new Map<string, Series>();
@@ -27,7 +27,7 @@ export const createFigures = () => {
       figures.set(key, figure);
       (figure.values[contender] ??= []).push(value);
     },
-    /** How one contender's figure changes over the turns of a conversation. */
+    /** The change of one contender's figure over the turns of a conversation. */
     addSeries(
       scenario: string,
       { label, unit }: Pick<Series, "label" | "unit">,
@@ -45,7 +45,7 @@ export const createFigures = () => {
 };
 export type Figures = ReturnType<typeof createFigures>;
 
-/** Three digits that count; more would pretend to a precision that isn't there. */
+/** Three significant digits; more would suggest a precision that does not exist. */
 export const formatNumber = (value: number): string => {
   if (!Number.isFinite(value)) return "–";
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en-US");

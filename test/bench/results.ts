@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { z } from "zod";
 
-/** Who was measured: this server, the bare library (without a saver, in memory, official Postgres saver), a peer. */
+/** The contenders: this server, the bare library (without a saver, in memory, official Postgres saver), a peer. */
 export const CONTENDERS = ["threadloom", "none", "memory", "official", "peer"] as const;
 export const contenderSchema = z.enum(CONTENDERS);
 export type ContenderName = z.infer<typeof contenderSchema>;
@@ -12,13 +12,13 @@ const figureSchema = z.object({
   label: z.string(),
   unit: z.string(),
   better: z.enum(["more", "less"]),
-  /** What issue or design asks for, as text. */
+  /** The criterion of the issue or design, as text. */
   wanted: z.string().optional(),
   /** One value per repeat. */
   values: z.partialRecord(contenderSchema, z.array(z.number())),
 });
 
-/** How something changes as a conversation gets longer. */
+/** The change of a value as a conversation gets longer. */
 const seriesSchema = z.object({
   scenario: z.string(),
   label: z.string(),
@@ -37,35 +37,35 @@ const machineSchema = z.object({
   system: z.string(),
   node: z.string(),
   postgres: z.string(),
-  /** Settings of the database that decide what a commit costs. */
+  /** Settings of the database that decide the cost of a commit. */
   settings: z.record(z.string(), z.string()),
-  /** Processes that wanted a core, in the minute before the start: more than a little spoils the figures. Left out if nobody noted it. */
+  /** Processes waiting for a core in the minute before the start: more than a few distort the figures. Left out if not recorded. */
   loadBefore: z.number().optional(),
 });
 
-/** All that one run of the benchmark has found. */
+/** All results of one run of the benchmark. */
 export const resultsSchema = z.object({
-  /** As it was typed. */
+  /** As typed. */
   command: z.string(),
   machine: machineSchema,
-  /** What whoever measured has to say of it, as sentences; written by hand. */
+  /** A handwritten remark on the measurement, as sentences. */
   note: z.string().optional(),
   repeats: z.number(),
   figures: z.array(figureSchema),
   series: z.array(seriesSchema),
 });
 
-/** What the figures were measured on. */
+/** The machine of the measurement. */
 export type Machine = z.infer<typeof machineSchema>;
 export type Figure = z.infer<typeof figureSchema>;
 export type FigureDescription = Omit<Figure, "scenario" | "values">;
 export type Series = z.infer<typeof seriesSchema>;
 export type Results = z.infer<typeof resultsSchema>;
 
-/** Microseconds of milliseconds: what is beyond is noise that makes the file long. */
+/** Microseconds: further digits are noise that makes the file long. */
 const rounded = (value: number): number => Math.round(value * 1000) / 1000;
 
-/** Values that are no numbers (a median of nothing) are left out: JSON has no word for them. */
+/** Values that are not numbers (a median of nothing) are left out, because JSON can't express them. */
 const toWritten = (_key: string, value: unknown): unknown =>
   Array.isArray(value)
     ? value

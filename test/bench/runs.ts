@@ -8,10 +8,10 @@ import type { RemoteServer } from "./server-process.ts";
 /** One contender's way to run a graph to its end, each time on a thread of its own. */
 export interface Runner {
   name: ContenderName;
-  /** Makes what the next `count` runs need; returns how to do one of them. */
+  /** Creates the data for the next `count` runs; returns a function that executes one of them. */
   prepare(count: number): Promise<(index: number) => Promise<void>>;
   cpu(): Promise<CpuSample>;
-  /** What its database has written to its log so far; absent where it has none. */
+  /** Bytes of its database's log so far; absent without a database. */
   walBytes?(): Promise<number>;
 }
 
@@ -48,7 +48,7 @@ interface Wanted {
   cpu: string;
 }
 
-/** `title` goes before each label, if the scenario has other runs, too. */
+/** `title` precedes each label, if the scenario has other runs, too. */
 export const measure = async (
   bench: Bench,
   { scenario, title = "" }: { scenario: string; title?: string },
@@ -76,7 +76,7 @@ export const measure = async (
   const database = (after.database - before.database) / counts.parallel;
   add(RUNS_PER_SECOND, "runs/s", "more", parallel.perSecond, wanted.perSecond);
   add("CPU of the process", "ms/run", "less", server);
-  // A library without a database has none of it: what the cluster does meanwhile is its own housekeeping.
+  // A library without a database writes nothing: the cluster's writes meanwhile are its own maintenance.
   const usesDatabase = name !== "none" && name !== "memory";
   if (usesDatabase) add("CPU of the database", "ms/run", "less", database);
   if (walBefore !== undefined && walAfter !== undefined)

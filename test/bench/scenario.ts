@@ -3,31 +3,31 @@ import { WIDTH } from "./load.ts";
 import type { Figures } from "./report.ts";
 import type { RemoteServer, ServerUnderTest } from "./server-process.ts";
 
-/** What a scenario gets. */
+/** The input of a scenario. */
 export interface Bench {
   server: ServerUnderTest;
-  /** This server, and the peer if one was started: they are driven by the same requests. */
+  /** This server, and the peer if one was started: they get the same requests. */
   remotes: readonly RemoteServer[];
   libraries: BareLibraries;
   figures: Figures;
-  /** Each measurement is repeated so often, the contenders taking turns, and its median reported. */
+  /** Each measurement is repeated this often, in alternation of the contenders, and its median reported. */
   repeats: number;
-  /** How much to do: 1, or less for a quick look. */
+  /** The amount of work: 1, or less for a quick result. */
   scale: number;
   /** Turns of the long threads. */
   turns: readonly number[];
-  /** Address of another PostgreSQL on this machine, for what `--database` is about. */
+  /** Address of another PostgreSQL on this machine, for `--database`. */
   database: string | undefined;
-  /** Is called at the end of the benchmark, also when it is stopped early. */
+  /** Registers a function for the end of the benchmark, also when it is stopped early. */
   atEnd(closer: () => Promise<void>): void;
-  /** Says what is being done. */
+  /** Reports the current step. */
   progress(text: string): void;
 }
 
 export interface Scenario {
   readonly name: string;
   readonly about: string;
-  /** Only when it is asked for. */
+  /** Runs only on request. */
   readonly onRequest?: boolean;
   run(bench: Bench): Promise<void>;
 }

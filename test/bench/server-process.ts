@@ -22,15 +22,15 @@ export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const START_SECONDS = 60;
 const STOP_SECONDS = 30;
 const POLL_MS = 2;
-/** Characters of the server's output that are kept, to be shown should it end by itself. */
+/** Characters of the server's output that are kept, to show them if it ends by itself. */
 const OUTPUT_KEPT = 4_000;
 
-/** A server that is driven over HTTP: this project's, or a peer's. */
+/** A server that gets requests over HTTP: this project's, or a peer's. */
 export interface RemoteServer {
   readonly name: "threadloom" | "peer";
   readonly http: HttpClient;
   cpu(): Promise<CpuSample>;
-  /** What its database has written to its log so far; absent where it has none. */
+  /** Bytes of its database's log so far; absent without a database. */
   walBytes?(): Promise<number>;
   memory(): Promise<{ now: number; peak: number }>;
 }
@@ -53,25 +53,25 @@ export interface ReplicaOptions {
 export interface ServerOptions {
   /** Node's own options, e.g. `--cpu-prof`. */
   nodeOptions: readonly string[];
-  /** Another checkout of this project, whose server and graphs run instead of those of this one. */
+  /** Another checkout of this project, whose server and graphs run instead. */
   root?: string;
 }
 
-/** The environment of a server: what this process was given, without what would make it another server. */
+/** The environment of a server: this process's own, without variables that would change the server. */
 const baseEnvironment = (): NodeJS.ProcessEnv => {
   const { PATH, HOME, LANG, TZ } = process.env;
-  // The heap as `npm start` limits it.
+  // The heap limit of `npm start`.
   const NODE_OPTIONS = "--max-old-space-size=1024";
   return { PATH, HOME, LANG, TZ, NODE_OPTIONS, LANGSMITH_TRACING: "false" };
 };
 
-/** A child process that ends with this one, and whose last words are kept. */
+/** A child process that ends with this one, and whose last output is kept. */
 export const spawnProcess = (
   command: readonly string[],
   { cwd = ROOT, environment = {} }: { cwd?: string; environment?: Readonly<Record<string, string>> } = {},
 ) => {
   const [program = "", ...args] = command;
-  // In a group of its own: Ctrl-C is for the benchmark, which then stops it.
+  // In a process group of its own: Ctrl-C goes to the benchmark, which then stops it.
   const child: ChildProcess = spawn(program, args, {
     cwd,
     env: { ...baseEnvironment(), ...environment },
@@ -113,14 +113,14 @@ export const spawnProcess = (
 /** The server under test, in a process of its own, with its own embedded PostgreSQL in a temporary folder. */
 export const createServerUnderTest = async ({ nodeOptions, root = ROOT }: ServerOptions) => {
   const folder = await mkdtemp(join(tmpdir(), "threadloom-bench-"));
-  // As root the database runs as another user, who has to get through.
+  // As root, the database runs as another user, who needs access to the folder.
   if (process.getuid?.() === 0) await chmod(folder, 0o755);
   const place: ClusterPlace = await findPlace(join(folder, "data"));
-  /** How to stop each process that was started, also those that don't answer yet. */
+  /** Functions that stop each started process, including those that don't answer yet. */
   const stops = new Set<() => Promise<void>>();
   let server: Replica | undefined;
 
-  /** It changes when the server is started anew. */
+  /** The id changes when the server restarts. */
   const postmasterPid = async (): Promise<number> => (await findPostmaster(place))?.pid ?? 0;
 
   const connectionString = async (database: string): Promise<string> => {
@@ -217,25 +217,25 @@ export const createServerUnderTest = async ({ nodeOptions, root = ROOT }: Server
       return now() - started;
     },
 
-    /** To be called while the server runs; counts from its next start. */
+    /** Call this while the server runs; it counts from the next start. */
     async prepareStatements(): Promise<void> {
       await query("alter system set shared_preload_libraries = 'pg_stat_statements'");
       await query("alter system set pg_stat_statements.track_planning = on");
       await query("create extension if not exists pg_stat_statements");
     },
 
-    /** Makes an empty database beside the server's own. */
+    /** Creates an empty database beside the server's own. */
     async createDatabase(name: string): Promise<string> {
       await query(`create database ${pg.escapeIdentifier(name)}`);
       return await connectionString(name);
     },
 
-    /** Stops all that was started and removes its data. */
+    /** Stops all processes and removes the data. */
     async close(): Promise<void> {
       try {
         await Promise.all([...stops].map((stopIt) => stopIt()));
       } finally {
-        await stopServer(place); // nothing to do, unless the server was killed
+        await stopServer(place); // has no effect unless the server was killed
         await rm(dirname(place.folder), { recursive: true, force: true, maxRetries: 5 });
         await rm(folder, { recursive: true, force: true, maxRetries: 5 });
       }
@@ -244,7 +244,7 @@ export const createServerUnderTest = async ({ nodeOptions, root = ROOT }: Server
 };
 export type ServerUnderTest = Awaited<ReturnType<typeof createServerUnderTest>>;
 
-/** A folder that was given by the person at the terminal, made. */
+/** Creates a folder that the user named on the command line. */
 export const makeFolder = async (path: string): Promise<string> => {
   const folder = resolve(path);
   await mkdir(folder, { recursive: true });

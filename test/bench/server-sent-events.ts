@@ -1,8 +1,8 @@
 import type { OnData } from "./http-client.ts";
 
 /**
- * Splits a stream into its events as they arrive. Only what the benchmark's graphs send is understood: names,
- * one line of data per event, ASCII.
+ * Splits a stream into its events when they arrive. Supports only the form of the benchmark's graphs: names, one line of data per event,
+ * ASCII.
  */
 export const readEvents = (onEvent: (name: string, data: string) => void): OnData => {
   let rest = "";

@@ -1,12 +1,12 @@
 import type { ServerUnderTest } from "./server-process.ts";
 
-/** Which statements the server sent during a scenario and what they cost, from pg_stat_statements. */
+/** The server's statements during a scenario and their cost, from pg_stat_statements. */
 
 interface StatementRow {
   calls: string;
   total_ms: number;
   mean_ms: number;
-  /** Plans made; as many as calls where the database finds no generic plan good enough. */
+  /** Plans made; as many as calls if the database finds no generic plan good enough. */
   plans: string;
   plan_ms: number;
   rows: string;

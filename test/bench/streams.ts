@@ -23,7 +23,7 @@ const STREAM_LAG: FigureDescription = {
 const WAIT_LAG: FigureDescription = { ...STREAM_LAG, label: "wait answered after the graph's end, p50" };
 const JOIN_LAG: FigureDescription = { ...STREAM_LAG, label: "join answered after the graph's end, p50" };
 
-/** How long the graph runs whose end is timed: longer than any request needs to get at it. */
+/** The duration of graphs whose end is timed: longer than any request needs to reach them. */
 const TIMED_INPUT = { milliseconds: 40 };
 
 interface Ended {
@@ -136,14 +136,14 @@ const warmUpStream = async (remote: RemoteServer): Promise<void> => {
   await remote.http.stream("/runs/stream", body, () => undefined);
 };
 
-/** Many streams at a time, each of which has to deliver a known number of events. */
+/** Many concurrent streams, each of which has to deliver a known number of events. */
 interface Burst {
   scenario: string;
   graph: "custom-events" | "tokens";
   input: object;
-  /** Mode to ask for. */
+  /** The requested mode. */
   mode: { remote: string; library: string };
-  /** Whether an event is one of those that are counted. */
+  /** Whether an event counts. */
   counts: (name: string, data: string) => boolean;
   streams: number;
   eventsPerStream: number;
@@ -207,7 +207,7 @@ const libraryBurst = async (bench: Bench, library: BareLibrary, burst: Burst): P
   report(bench, burst, library.name, received, elapsedMs);
 };
 
-/** The input comes by as a message, too. */
+/** The input is sent as a message, too. */
 const isTokenMessage = (message: unknown): boolean =>
   /^t\d+ $/.test(String((message as { content?: unknown }).content));
 
@@ -220,7 +220,7 @@ const burstScenario = (name: string, about: string, bursts: (bench: Bench) => Bu
         for (const remote of bench.remotes) {
           if (repeat === 0) await remoteBurst({ ...bench, figures: createFigures() }, remote, burst);
           await remoteBurst(bench, remote, burst);
-          await pause(100); // what the streams left to do is not the next one's
+          await pause(100); // remaining work of the streams must not affect the next measurement
         }
         for (const library of everyLibrary(bench)) {
           if (repeat === 0) await libraryBurst({ ...bench, figures: createFigures() }, library, burst);

@@ -32,7 +32,7 @@ const HISTORIES = {
   wanted: ">= 200",
 } as const;
 
-/** Checks that what is read is what was written. */
+/** Checks that the read values are the written ones. */
 const expectMessages = (values: unknown, wanted: number): void => {
   const found = (values as { messages?: unknown[] } | undefined)?.messages?.length;
   if (found !== wanted) throw new Error(`A thread has ${found} messages instead of ${wanted}.`);
@@ -66,7 +66,7 @@ export const state: Scenario = {
       expectMessages((await graph.getState(config)).values, TURNS * 3);
       readers.push({
         name: library.name,
-        // As text, as a server has to answer it.
+        // As text, like a server's answer.
         state: async () => JSON.stringify((await graph.getState(config)).values),
         async history() {
           for await (const snapshot of graph.getStateHistory(config, { limit: HISTORY_LENGTH }))
@@ -90,7 +90,7 @@ export const state: Scenario = {
 };
 
 const SEARCHED_THREADS = 5_000;
-/** Threads of one owner: what a search finds. */
+/** Threads of one owner: the result of a search. */
 const THREADS_PER_OWNER = 10;
 
 export const search: Scenario = {

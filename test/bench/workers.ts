@@ -5,7 +5,7 @@ import { createThreads, HELLO, scaled, type Bench, type Scenario } from "./scena
 import { readEvents } from "./server-sent-events.ts";
 import type { Replica } from "./server-process.ts";
 
-/** Below the slots of a process: each run is executed by the server that was asked for it. */
+/** Fewer than the slots of a process, so the requested server executes each run. */
 const RUNS_AT_A_TIME = 8;
 const STREAMS = 50;
 const EVENTS_PER_STREAM = 2_000;

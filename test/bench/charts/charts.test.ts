@@ -80,7 +80,7 @@ const aFolder = async (): Promise<string> => {
 };
 
 describe("the chart of runs per second", () => {
-  test("says of each who was measured its median, and its ratio to the official saver's", () => {
+  test("shows each contender's median, and its ratio to the official saver's", () => {
     const svg = drawRunsPerSecond(someResults())!;
     for (const words of [
       "1.50× · 300 runs/s",
@@ -91,7 +91,7 @@ describe("the chart of runs per second", () => {
       expect(svg).toContain(`>${words}</text>`);
   });
 
-  test("has bars as long as the ratios, from one zero", () => {
+  test("has bars in proportion to the ratios, from one zero", () => {
     const svg = drawRunsPerSecond(someResults())!;
     const bars = [...svg.matchAll(/<rect x="([\d.]+)" [^>]*width="([\d.]+)"[^>]*class="(\w+) bar"/g)];
     expect(new Set(bars.map(([, x]) => x)).size).toBe(1);
@@ -104,12 +104,12 @@ describe("the chart of runs per second", () => {
     ]);
   });
 
-  test("says how often it was measured", () => {
+  test("shows the number of measurements", () => {
     expect(drawRunsPerSecond(someResults())).toContain("Medians of 3 repeats");
     expect(drawRunsPerSecond(someResults({ repeats: 1 }))).toContain("One repeat");
   });
 
-  test("is not drawn without the official saver or this server, whose ratio it shows", () => {
+  test("is not drawn without the official saver or this server, because it shows their ratio", () => {
     for (const values of [{ threadloom: [300] }, { official: [200] }])
       expect(drawRunsPerSecond(someResults({ figures: [perSecond("wait", values)] }))).toBeUndefined();
   });
@@ -129,7 +129,7 @@ describe("the chart of turns", () => {
     expect(share(endOf("threadloom"))).toBeCloseTo(6.5 / 200, 2);
   });
 
-  test("marks the points where there are few, since nothing between them was measured", () => {
+  test("marks the points if they are few, because values between them were not measured", () => {
     expect(drawTurns(someResults())!.match(/<circle/g)).toHaveLength(4);
     const [first] = someResults().series;
     const many = Array.from({ length: 50 }, (_, index): [number, number] => [index * 20 + 10, 5]);
@@ -138,7 +138,7 @@ describe("the chart of turns", () => {
     );
   });
 
-  test("has no name over another, though the lines end at the same height", () => {
+  test("has no overlapping names, although the lines end at the same height", () => {
     const [longest] = someResults().series.slice(1);
     const points = {
       threadloom: longest!.points.threadloom!,
@@ -154,13 +154,13 @@ describe("the chart of turns", () => {
     expect(heights[2]! - heights[1]!).toBeGreaterThanOrEqual(34);
   });
 
-  test("is not drawn where no conversation was measured", () => {
+  test("is not drawn if no conversation was measured", () => {
     expect(drawTurns(someResults({ series: [] }))).toBeUndefined();
   });
 });
 
 describe.each(Object.entries(CHARTS))("%s", (_name, draw) => {
-  test("is the same text for the same results, and names on what, when and how they were measured", () => {
+  test("is the same text for the same results, and names the machine, the date and the method", () => {
     const svg = draw(someResults())!;
     expect(draw(structuredClone(someResults()))).toBe(svg);
     const words = svg.replaceAll(/<\/text>\s*<text[^>]*>/g, " ");
@@ -169,7 +169,7 @@ describe.each(Object.entries(CHARTS))("%s", (_name, draw) => {
     expect(words).toContain("of: npm run bench -- --only wait,long-thread.");
   });
 
-  test("has a title and a description, both schemes, and nothing from outside", () => {
+  test("has a title and a description, both colour schemes, and no external parts", () => {
     const svg = draw(someResults())!;
     expect(svg).toMatch(/role="img" aria-labelledby="title desc"/);
     expect(svg).toMatch(/<title id="title">.+<\/title>/);
@@ -180,7 +180,7 @@ describe.each(Object.entries(CHARTS))("%s", (_name, draw) => {
     );
   });
 
-  test("takes no markup from what it is told", () => {
+  test("escapes markup in its texts", () => {
     const machine = { ...someResults().machine, processor: `<script>"&` };
     const svg = draw(someResults({ machine }))!;
     expect(svg).toContain("&lt;script&gt;&quot;&amp;");
@@ -188,7 +188,7 @@ describe.each(Object.entries(CHARTS))("%s", (_name, draw) => {
   });
 });
 
-test("results that were written are drawn as those that were measured", async () => {
+test("results read from a file are drawn like measured ones", async () => {
   const folder = await aFolder();
   await writeResults(join(folder, "results.json"), someResults());
   const read = await readResults(join(folder, "results.json"));
@@ -198,7 +198,7 @@ test("results that were written are drawn as those that were measured", async ()
   expect(await readFile(files[0]!, "utf8")).toBe(drawRunsPerSecond(someResults()));
 });
 
-test("a median of nothing is left out of what is written", async () => {
+test("a median of nothing is left out of the file", async () => {
   const folder = await aFolder();
   const figures = [perSecond("wait", { threadloom: [NaN, 1.23456], official: [200] })];
   await writeResults(join(folder, "results.json"), someResults({ figures }));

@@ -4,15 +4,15 @@ import type { Results } from "../results.ts";
 import { drawRunsPerSecond } from "./runs-per-second.ts";
 import { drawTurns } from "./turns.ts";
 
-/** What is drawn of results, by the name of its file; undefined where they lack the figures for it. */
+/** The charts by file name; undefined if the results lack their figures. */
 export const CHARTS: Readonly<Record<string, (results: Results) => string | undefined>> = {
   "runs-per-second.svg": drawRunsPerSecond,
   "turns.svg": drawTurns,
 };
 
 /**
- * Writes the charts that the results have figures for. Returns the files.
- * @param folder it is there
+ * Writes the charts for which the results have figures. Returns the files.
+ * @param folder must exist
  */
 export const drawCharts = async (results: Results, folder: string): Promise<string[]> => {
   const files: string[] = [];

@@ -8,7 +8,7 @@ const GROUPS = [
   ["wait", "Graph of two steps"],
   ["ten-steps", "Graph of ten steps"],
 ] as const;
-/** In this order; who was not measured has no bar. */
+/** In this order; a contender without a measurement has no bar. */
 const SHOWN: readonly ContenderName[] = ["threadloom", "official", "none", "peer"];
 
 const BARS_LEFT = 234;
@@ -47,7 +47,7 @@ const groupsOf = ({ figures }: Results): Group[] =>
     return bars.some(({ name }) => name === "threadloom") ? [{ heading, bars }] : [];
   });
 
-/** Bars of runs per second, in multiples of what the official saver does; undefined if that was not measured. */
+/** Bars of runs per second, as multiples of the official saver's; undefined if that was not measured. */
 export const drawRunsPerSecond = (results: Results): string | undefined => {
   const groups = groupsOf(results);
   if (groups.length === 0) return undefined;

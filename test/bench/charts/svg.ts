@@ -1,13 +1,13 @@
 /**
- * The little that the charts need of SVG, as text. No library: those that draw without a browser (Vega, ECharts) are
- * many times larger than what is drawn here, and d3's scales and shapes would save twenty lines.
+ * The parts of SVG that the charts need, as text. Libraries that draw without a browser (Vega, ECharts) are many times larger, and d3's
+ * scales and shapes would save twenty lines.
  */
 
 export const WIDTH = 760;
-/** Left and right of everything. */
+/** Left and right of the chart. */
 export const MARGIN = 24;
 
-/** Readers may have either scheme, and the page around the picture may be of the other: it has a ground of its own. */
+/** A reader's scheme may differ from the page's, so the picture has a background of its own. */
 const STYLE = `
     svg { color-scheme: light dark; font-family: system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
     .ground { fill: #ffffff; stroke: #d0d7de; }
@@ -39,7 +39,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 export const escaped = (text: string): string => text.replace(/[&<>"]/g, (sign) => ESCAPES[sign]!);
 
-/** A tenth of a pixel; without trailing zeros, so that the same figures are the same text. */
+/** A tenth of a pixel without trailing zeros, so equal figures give equal text. */
 const pixels = (value: number): string => String(Math.round(value * 10) / 10);
 
 type Attributes = Readonly<Record<string, string | number>>;
@@ -51,7 +51,7 @@ export const element = (name: string, attributes: Attributes, content?: string):
 };
 
 interface Style {
-  /** Classes of the style sheet; `over`: lines behind the text are left out around it. */
+  /** Classes of the style sheet; `over`: lines behind the text are interrupted around it. */
   look?: string;
   anchor?: "start" | "middle" | "end";
 }
@@ -67,7 +67,7 @@ export const text = (x: number, y: number, words: string, { look, anchor }: Styl
 export const line = (x1: number, y1: number, x2: number, y2: number, look: string): string =>
   element("line", { x1, y1, x2, y2, class: look });
 
-/** Lines of at most so many characters, broken between words. */
+/** Lines of at most this many characters, broken between words. */
 export const wrapped = (words: string, characters: number): string[] => {
   const lines: string[] = [];
   for (const word of words.split(" ")) {
@@ -90,17 +90,17 @@ export const ticks = (highest: number, count = 5): number[] => {
   );
 };
 
-/** Characters of a line of the caption: as many as WIDTH has room for in any usual font. */
+/** Characters of a caption line: they fit into WIDTH in any usual font. */
 const CAPTION_CHARACTERS = 112;
 const CAPTION_LINE = 17;
 
 export interface Chart {
   title: string;
-  /** Below the title: what is measured, and in which unit. */
+  /** Below the title: the measurement and its unit. */
   subtitle: string;
-  /** All that the chart shows, for who does not see it. */
+  /** The content of the chart in words, for readers who can't see it. */
   description: string;
-  /** Below the chart: how it was measured, and on what. */
+  /** Below the chart: the method and the machine. */
   caption: string[];
   /** Height of `content`, which begins at y = 0 below the titles. */
   height: number;

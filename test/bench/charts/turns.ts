@@ -3,7 +3,7 @@ import type { ContenderName, Results, Series } from "../results.ts";
 import { NAMES, originOf } from "./origin.ts";
 import { element, line, MARGIN, svgOf, text, ticks, WIDTH } from "./svg.ts";
 
-/** In this order. Without a saver nothing is kept over the turns, and the memory saver's conversations are short. */
+/** In this order. Without a saver no state is kept between turns, and the memory saver's conversations are short. */
 const SHOWN: readonly ContenderName[] = ["threadloom", "official", "peer"];
 
 const LEFT = MARGIN + 54;
@@ -15,7 +15,7 @@ const BOTTOM = 268;
 /** Two lines of text: name and value. */
 const NAME_HEIGHT = 38;
 
-/** So few points are marked: what is between them was not measured. */
+/** Points are marked up to this number, because values between them were not measured. */
 const MARKED_AT_MOST = 12;
 
 type Points = [turn: number, milliseconds: number][];
@@ -39,7 +39,7 @@ const linesOf = ({ series }: Results): Line[] => {
   });
 };
 
-/** Where each name stands: beside the end of its line, but not over another name, the title or the axis. */
+/** The position of each name: beside the end of its line, without overlapping another name, the title or the axis. */
 const nameHeights = (ends: readonly number[]): number[] => {
   const heights = new Array<number>(ends.length);
   const fromAbove = [...ends.keys()].sort((one, other) => ends[one]! - ends[other]!);
@@ -56,7 +56,7 @@ const nameHeights = (ends: readonly number[]): number[] => {
   return heights;
 };
 
-/** Lines of the time that a turn takes over the length of a conversation; undefined if that was not measured. */
+/** Lines of the time of a turn over the length of a conversation; undefined if not measured. */
 export const drawTurns = (results: Results): string | undefined => {
   const lines = linesOf(results);
   if (lines.length === 0) return undefined;

@@ -10,7 +10,7 @@ import { startCountingProxy } from "./counting-proxy.ts";
 import { openWrites } from "./database-writes.ts";
 import { REQUESTS, type RequestName } from "./requests.ts";
 
-/** What a request costs, from its start until the server rests. */
+/** The cost of a request, from its start until the server is idle. */
 export interface Counts {
   statements: number;
   /** Rows inserted, updated and deleted. */
@@ -19,24 +19,24 @@ export interface Counts {
   walBytes: number;
   /** Calls of functions of the server's own code. */
   calls: number;
-  /** Different functions among them. */
+  /** The number of different functions. */
   functions: number;
-  /** Files that hold these functions. */
+  /** The number of files with these functions. */
   files: number;
 }
 
 /** Before that, caches are empty and connections have not prepared their statements. */
 const WARM_UP_REQUESTS = 10;
 const MOMENT_MS = 20;
-/** The longest interval at which an idle server asks the database something. */
+/** The longest interval at which an idle server queries the database. */
 export const IDLE_SECONDS = 2;
 
 export interface CountedServerOptions {
-  /** The package, or a checkout of the project: its server runs. */
+  /** The package, or a checkout of the project, whose server runs. */
   root: string;
-  /** The `langgraph.json` that it serves. */
+  /** The `langgraph.json` of the server. */
   config: string;
-  /** An empty database, as a superuser. */
+  /** An empty database, for a superuser. */
   connectionString: string;
 }
 
@@ -68,7 +68,7 @@ export const startCountedServer = async ({ root, config, connectionString }: Cou
     const coverage = await openCoverage(inspectorUrl, pathToFileURL(code).href);
     closers.unshift(async () => coverage.close());
 
-    /** Waits until the server does nothing for a moment. Answers what it called until then. */
+    /** Waits until the server is idle for a moment. Returns its calls until then. */
     const settled = async (): Promise<Pick<Counts, "calls" | "functions" | "files">> => {
       let calls = 0;
       const functions = new Set<string>();
@@ -102,9 +102,9 @@ export const startCountedServer = async ({ root, config, connectionString }: Cou
         const threads = await createThreads({ http }, WARM_UP_REQUESTS);
         for (const threadId of threads) await REQUESTS[name](http, threadId);
       },
-      /** What one request costs, together with what the server does at intervals of its own meanwhile. */
+      /** The cost of one request, including the server's periodic work meanwhile. */
       count,
-      /** The least that a server costs in `IDLE_SECONDS` if it is asked nothing, observed for twice as long. */
+      /** The minimal cost of an idle server in `IDLE_SECONDS`, observed for twice as long. */
       async countIdle(): Promise<Pick<Counts, "statements">> {
         await settled();
         const samples: { at: number; statements: number }[] = [];

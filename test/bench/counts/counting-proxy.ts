@@ -30,7 +30,7 @@ const createMessageCounter = (executed: () => void): ((chunk: Buffer) => void) =
   };
 };
 
-/** A TCP proxy in front of PostgreSQL that counts the statements it passes on. They must not be encrypted. */
+/** A TCP proxy in front of PostgreSQL that counts statements, which must not be encrypted. */
 export const startCountingProxy = async (connectionString: string) => {
   const target = new URL(connectionString);
   const sockets = new Set<Socket>();

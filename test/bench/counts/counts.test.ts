@@ -12,8 +12,8 @@ import { REQUESTS, type RequestName } from "./requests.ts";
 import { typicalOf } from "./typical.ts";
 
 /*
- * Figures that do not depend on the speed of the machine. The test passes at the first tries that are, figure by figure, within
- * the maxima: work at intervals and a busy machine only raise figures.
+ * Figures that do not depend on the machine's speed. The test passes as soon as each figure was within its maximum: periodic work and a
+ * busy machine only raise figures.
  */
 
 const isUpdating = (process.env["UPDATE_COUNTS"] ?? "") !== "";
@@ -43,7 +43,7 @@ export const MAXIMA = ${JSON.stringify(updated)};`;
   await writeFile(file, await format(text, { ...(await resolveConfig(file)), filepath: file }));
 });
 
-/** Counts until each figure was within its maximum once. Answers the least of each figure. */
+/** Counts until each figure was within its maximum once. Returns the minimum of each figure. */
 const expectWithin = async (
   name: string,
   maxima: Readonly<Record<string, number>>,
@@ -80,7 +80,7 @@ describe("costs no more statements, rows, WAL and calls than before", () => {
     await expectWithin(name, MAXIMA[name], () => server!.count(name));
   });
 
-  test("a server that is asked nothing", async () => {
+  test("an idle server", async () => {
     await expectWithin("idle", MAXIMA.idle, () => server!.countIdle());
   });
 });

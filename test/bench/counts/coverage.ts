@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { WebSocket } from "ws";
 
-/** How much of the server's own code ran. */
+/** The executed part of the server's own code. */
 export interface Calls {
-  /** Calls of functions. An async function or a generator counts again each time it goes on. */
+  /** Calls of functions. An async function or a generator counts again each time it continues. */
   calls: number;
   functions: ReadonlySet<string>;
   files: ReadonlySet<string>;
@@ -14,13 +14,13 @@ interface ScriptCoverage {
   functions: { functionName: string; ranges: { startOffset: number; count: number }[] }[];
 }
 
-/** The TypeScript loader calls it to keep the names of functions. Compiled code has none. */
+/** The TypeScript loader calls it to keep the names of functions; compiled code does not. */
 const OF_THE_LOADER = "__name";
 
 /**
  * Counts calls in another process of Node, by V8's precise coverage.
  * @param inspectorUrl as `--inspect` prints it
- * @param folderUrl the code that counts: all scripts below this URL
+ * @param folderUrl the counted code: all scripts below this URL
  */
 export const openCoverage = async (inspectorUrl: string, folderUrl: string) => {
   const socket = new WebSocket(inspectorUrl, { perMessageDeflate: false });
@@ -40,7 +40,7 @@ export const openCoverage = async (inspectorUrl: string, folderUrl: string) => {
   await ask("Profiler.enable");
   await ask("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
   return {
-    /** What was called since the last look. */
+    /** The calls since the last call of this method. */
     async take(): Promise<Calls> {
       const { result: scripts } = await ask("Profiler.takePreciseCoverage");
       let calls = 0;

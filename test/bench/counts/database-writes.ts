@@ -2,21 +2,21 @@ import pg from "pg";
 
 export interface Writes {
   rows: number;
-  /** Without full-page images: they depend on when the database has made its last checkpoint. */
+  /** Without full-page images, which depend on the database's last checkpoint. */
   walBytes: number;
 }
 
-/** A row is written by one of these records, whichever statement or foreign key wrote it. */
+/** Each written row has one of these records, whichever statement or foreign key wrote it. */
 export const ROW_RECORDS = "^Heap/(INSERT|UPDATE|HOT_UPDATE|DELETE)|^Heap2/MULTI_INSERT";
 
 /**
- * Reads from the WAL what is written to one database. Other databases of the same PostgreSQL may be written to meanwhile.
+ * Reads the writes to one database from the WAL. Other databases of the same PostgreSQL may be written to meanwhile.
  * @param connectionString of a superuser
  */
 export const openWrites = async (connectionString: string) => {
   const client = new pg.Client({ connectionString });
   await client.connect();
-  // Only what was flushed can be read: the commit below flushes all that precedes it.
+  // Only flushed records can be read: the commit below flushes all earlier ones.
   await client.query("set synchronous_commit = on");
   await client.query("create extension if not exists pg_walinspect");
   return {
@@ -26,7 +26,7 @@ export const openWrites = async (connectionString: string) => {
       );
       return rows[0]!.position;
     },
-    /** What was written from this position of the WAL to here. */
+    /** The writes from this position of the WAL until now. */
     async since(position: string): Promise<Writes> {
       await client.query("select pg_logical_emit_message(true, 'count', '')");
       const { rows } = await client.query<Writes>(

@@ -1,4 +1,4 @@
-/** What a request may cost. `UPDATE_COUNTS=1 npx vitest run test/bench/counts` writes this file. */
+/** The maximum cost of a request. `UPDATE_COUNTS=1 npx vitest run test/bench/counts` writes this file. */
 export const MAXIMA = {
   "two steps": { statements: 3, rows: 9, walBytes: 5269, calls: 2367 },
   "ten steps": { statements: 4, rows: 17, walBytes: 10278, calls: 5630 },

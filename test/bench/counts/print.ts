@@ -21,15 +21,15 @@ const LABELS: Readonly<Record<keyof Counts, string>> = {
 };
 
 export interface CountingOptions {
-  /** Another commit, or the folder of a checkout with its packages, to be counted, too. */
+  /** Another commit to count, too, or the folder of a checkout with its packages. */
   commit: string | undefined;
   tries: number;
-  /** Takes what has to be closed at the end, also on Ctrl-C. */
+  /** Collects the resources to close at the end, also on Ctrl-C. */
   closers: (() => Promise<void>)[];
   progress(text: string): void;
 }
 
-/** Counts what requests cost. Returns the table that is to be printed. */
+/** Counts the cost of requests. Returns the table to print. */
 export const printedCounts = async ({
   commit,
   tries,
@@ -38,7 +38,7 @@ export const printedCounts = async ({
 }: CountingOptions): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "threadloom-counts-"));
   closers.push(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
-  // As root the database runs as another user, who has to get through.
+  // As root, the database runs as another user, who needs access to the folder.
   if (process.getuid?.() === 0) await chmod(folder, 0o755);
   const postgres = await startEmbeddedPostgres({
     dataFolder: join(folder, "data"),

@@ -12,7 +12,7 @@ const waiting =
     if (answer.body.includes("__error__")) throw new Error(`A run of ${graph} failed: ${answer.body}`);
   };
 
-/** The requests whose cost is counted, each for a thread that was created before. */
+/** The counted requests, each on an existing thread. */
 export const REQUESTS = {
   "two steps": waiting("two-step"),
   "ten steps": waiting("ten-steps"),

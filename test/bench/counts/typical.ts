@@ -1,7 +1,4 @@
-/**
- * The lower quartile of each figure. Work that a server does at intervals raises some of the tries, and the least of them
- * may be a rare one.
- */
+/** The lower quartile of each figure. A server's periodic work raises some of the tries, and the minimum may be a rare one. */
 export const typicalOf = <Figure extends string>(
   tries: readonly Readonly<Record<Figure, number>>[],
 ): Record<Figure, number> => {

@@ -1,6 +1,6 @@
 /**
- * Waits `milliseconds` (input), then sends one custom event: which process executes the run (`pid`), and when that
- * was (`sent_at`, in milliseconds of the machine's monotonic clock, which all its processes share).
+ * Waits `milliseconds` (input), then sends one custom event with its process (`pid`) and its time (`sent_at`, in milliseconds of the
+ * machine's monotonic clock, which all its processes share).
  */
 import { hrtime, pid } from "node:process";
 import { setTimeout as pause } from "node:timers/promises";

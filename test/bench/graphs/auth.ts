@@ -1,6 +1,6 @@
 import { Auth } from "@langchain/langgraph-sdk/auth";
 
-/** Whoever has a bearer token is the user of that name, and sees what is theirs: the usual `Auth`. */
+/** A bearer token is the user's name, and users see only their own records: a typical `Auth`. */
 export const auth = new Auth()
   .authenticate((request: Request) => request.headers.get("authorization")?.slice("Bearer ".length) ?? "")
   .on("*", ({ value, user }) => {

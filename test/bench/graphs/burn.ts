@@ -1,4 +1,4 @@
-/** Computes for `milliseconds` of CPU (input, default 20), in pieces of a millisecond between which others have a turn. */
+/** Uses `milliseconds` of CPU (input, default 20), in pieces of a millisecond between which other work has a turn. */
 import { setImmediate as turn } from "node:timers/promises";
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 

@@ -1,4 +1,4 @@
-/** One turn of a conversation: whatever is said, the answer has a hundred characters. */
+/** One turn of a conversation: the answer to any message has a hundred characters. */
 import { AIMessage } from "@langchain/core/messages";
 import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 

@@ -1,6 +1,6 @@
 /**
- * Waits `milliseconds` (input), then notes when it ended: `ended_at`, in milliseconds of the machine's monotonic
- * clock, which all its processes share. What passes between that and a client's last byte is the server.
+ * Waits `milliseconds` (input), then records its end: `ended_at`, in milliseconds of the machine's monotonic clock, which all its processes
+ * share. The time from then to a client's last byte is the server's.
  */
 import { hrtime } from "node:process";
 import { setTimeout as pause } from "node:timers/promises";

@@ -4,9 +4,9 @@ import { createThreads, HELLO } from "../scenario.ts";
 import type { Replica } from "../server-process.ts";
 import { REMOVE_UNFINISHED } from "./claims.ts";
 
-/** Runs that end before the clock starts: those that wait were not announced to the server. */
+/** Runs that end before the clock starts, because the waiting ones were not announced to the server. */
 const FIRST_RUNS = 50;
-/** A slow machine does fewer runs, but so many. */
+/** A slow machine does fewer runs in this time. */
 const SECONDS_AT_MOST = 4;
 const POLL_MS = 20;
 
@@ -16,8 +16,8 @@ interface RunAddress {
 }
 
 /**
- * $1: how many runs like the newest that succeeded, each on a thread of its own, that wait for a worker. In the order in
- * which they are claimed.
+ * $1: the number of waiting runs to add, like the newest successful one, each on a thread of its own. In the order in which they are
+ * claimed.
  */
 const ADD_WAITING = `with template as (
   select assistant_id, graph_id, metadata, config, kwargs from threadloom.runs
@@ -39,7 +39,7 @@ const addWaiting = async (client: pg.Client, count: number): Promise<RunAddress[
   return rows;
 };
 
-/** Takes away the runs that wait, and waits for the end of those that are being executed. */
+/** Removes the waiting runs, and waits for the end of the running ones. */
 const emptyQueue = async (client: pg.Client): Promise<void> => {
   await client.query(REMOVE_UNFINISHED);
   for (;;) {
@@ -58,17 +58,17 @@ const countWaiting = async (client: pg.Client): Promise<number> => {
   return rows[0]!.waiting;
 };
 
-/** What a server did in a second. */
+/** The rates of a server per second. */
 export interface RunRates {
-  /** Runs that came, each asked for by a client. */
+  /** Created runs, each by a client. */
   created: number;
-  /** Runs that ended, whoever asked for them. */
+  /** Ended runs, of any client. */
   ended: number;
 }
 
 /**
- * Runs per second of a server while about `waiting` runs wait: `WIDTH` clients send in a run each and wait for the end of the
- * oldest one. With 0 it is their own. Its slots are never free while runs wait, so more of them end than come.
+ * Runs per second of a server while about `waiting` runs wait: each of `WIDTH` clients creates a run and waits for the end of the oldest
+ * one. With 0 it waits for its own. Slots are never free while runs wait, so more runs end than are created.
  */
 export const measureRuns = async (
   replica: Replica,

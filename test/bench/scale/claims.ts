@@ -21,7 +21,7 @@ export interface ClaimCost {
   buffers: number;
 }
 
-/** $1: how many runs that wait, each on a thread of its own. */
+/** $1: the number of waiting runs, each on a thread of its own. */
 const ADD_WAITING = `with thread as (
   insert into threadloom.threads (thread_id, status, unfinished_runs, turns)
   select gen_random_uuid(), 'busy', 1, 1 from generate_series(1, $1::int) returning thread_id),
@@ -34,7 +34,7 @@ const END_RUN = `with ended as (
   update threadloom.runs set status = 'success', lease_until = null, updated_at = now() where run_id = $1 returning thread_id)
 update threadloom.threads set status = 'idle', unfinished_runs = 0 where thread_id in (select thread_id from ended)`;
 
-/** Removes all runs that wait or are executed, with their threads. */
+/** Removes all waiting and running runs, with their threads. */
 export const REMOVE_UNFINISHED = `delete from threadloom.threads where thread_id in (
   select thread_id from threadloom.runs where status = 'pending' union all
   select thread_id from threadloom.runs where status = 'running')`;
@@ -43,7 +43,7 @@ interface Explained {
   "QUERY PLAN": { Plan: { "Shared Hit Blocks": number; "Shared Read Blocks": number } }[];
 }
 
-/** Blocks that one claim reads; what it took is put back. */
+/** Blocks that one claim reads; the claimed run is put back. */
 const buffersOfClaim = async (database: Database): Promise<number> => {
   const samples: number[] = [];
   const putBack = new Error("put back");
@@ -70,7 +70,7 @@ const buffersOfClaim = async (database: Database): Promise<number> => {
   return percentile(samples, 0.5);
 };
 
-/** Claims one run after the other where `waiting` of them wait: each that is claimed ends, and another one comes. `claims`: at most. */
+/** Claims one run after the other while `waiting` of them wait: each claimed run ends, and another one is added. `claims`: at most. */
 export const measureClaims = async (
   connectionString: string,
   waiting: number,
@@ -78,7 +78,7 @@ export const measureClaims = async (
 ): Promise<ClaimCost> => {
   const others = new pg.Client({ connectionString });
   await others.connect();
-  // One connection: the backend whose CPU is read.
+  // One connection: the backend whose CPU is measured.
   const database = openDatabase({
     connectionString: await withSessionSettings(connectionString),
     poolSize: 1,

@@ -31,7 +31,7 @@ afterAll(() => server.close());
 const counted = async (path: string, filter: object = {}): Promise<number> =>
   (await api.post<number>(`${path}/count`, filter)).body;
 
-test("the benchmark's copied threads have the states, histories and runs of threads that ran", async () => {
+test("the benchmark's copied threads have the states, histories and runs of real threads", async () => {
   for (const id of filled.threadIds.slice(0, 15)) {
     const [state, history, runs] = [await api.state(id), await api.history(id), await api.runs(id)];
     const turns = runs.length;
@@ -42,7 +42,7 @@ test("the benchmark's copied threads have the states, histories and runs of thre
   }
 });
 
-test("the benchmark's threads have five checkpoints each, and owners, statuses and dates as real ones", async () => {
+test("the benchmark's threads have five checkpoints each on average, and owners, statuses and dates like real ones", async () => {
   expect(filled.checkpoints / SIZE.threads).toBeGreaterThan(4);
   expect(filled.checkpoints / SIZE.threads).toBeLessThan(6);
   expect(await counted("/threads", { metadata: { owner: OWNER_OF_MANY } })).toBe(SIZE.threads / 5);

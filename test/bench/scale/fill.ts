@@ -1,6 +1,6 @@
 import type pg from "pg";
 
-/** How many of each there are. */
+/** The number of each kind of record. */
 export interface Size {
   threads: number;
   /** Each thread has one of them as its owner, but a fifth of all threads belongs to one more: `OWNER_OF_MANY`. */
@@ -20,18 +20,18 @@ export const customerOf = (index: number, { threads }: Size): string => `custome
 export const TOPIC = "topic-7";
 /** `metadata.channel` of a quarter of all threads. */
 export const CHANNEL = "mail";
-/** Labels of the namespace that all items of the store are in. */
+/** Labels of the namespace of all store items. */
 export const NAMESPACE = ["users"];
 
-/** What there is after filling. */
+/** The records after filling. */
 export interface Filled {
-  /** Threads that have run, from all times. */
+  /** Threads with runs, from all times. */
   threadIds: string[];
   longThreadId: string;
   checkpoints: number;
 }
 
-/** The shares of threads that never ran, and that have had so many turns: five checkpoints each on average. */
+/** The shares of threads without runs, and with this many turns: five checkpoints each on average. */
 const TURNS: readonly { turns: number; share: number }[] = [
   { turns: 0, share: 0.2 },
   { turns: 1, share: 0.66 },
@@ -39,14 +39,14 @@ const TURNS: readonly { turns: number; share: number }[] = [
   { turns: 10, share: 0.04 },
 ];
 
-/** An id of version 7, as `newId` makes them: ordered by a time in SQL, the rest by what `seed` is. */
+/** An id of version 7 in the form of `newId`: ordered by a time in SQL, the rest from `seed`. */
 const idAt = (time: string, seed: string): string =>
   `overlay(overlay(md5(${seed}) placing lpad(to_hex((extract(epoch from ${time}) * 1000)::bigint), 12, '0') from 1)
      placing '7' from 13)::uuid`;
 
 /**
- * Threads to come: a year of them, more and more, the newest made now. Most were last used within an hour of their creation.
- * $1: how many; $2: ids of the templates, by the place in `TURNS`; $3: up to which of 100 each of them goes; $4: owners.
+ * Copied threads: a year of them with growing density, the newest from now. Most were last used within an hour of their creation. $1: the
+ * number; $2: ids of the templates, by their index in `TURNS`; $3: the upper limit of each in percent; $4: owners.
  */
 const COPIES = `create temporary table copies as
   select n, ${idAt("created_at", "'thread' || n")} as thread_id, created_at,
@@ -71,7 +71,7 @@ const THREADS = `insert into threadloom.threads (thread_id, status, resting_stat
     t.turns, t.version, c.created_at, c.updated_at, c.updated_at
   from copies c join threadloom.threads t on t.thread_id = c.template_id order by c.n`;
 
-/** Columns of a table, but those that a copy has in its own way. */
+/** Columns of a table, except those that a copy sets itself. */
 const columnsOf = async (client: pg.Client, table: string, but: readonly string[]): Promise<string> => {
   const { rows } = await client.query<{ names: string }>(
     `select string_agg(quote_ident(attname), ', ' order by attnum) as names from pg_attribute
@@ -102,7 +102,7 @@ const copiesOf = async (
 
 const RUN_ID = idAt("c.created_at", "c.n::text || t.run_id");
 
-/** Copies of what hangs on the templates, under the ids of the copies. */
+/** Copies of the templates' dependent rows, under the ids of the copies. */
 const fillThreads = async (client: pg.Client, size: Size, templates: readonly string[]): Promise<void> => {
   let upTo = 0;
   const bounds = TURNS.slice(0, -1).map(({ share }) => (upTo += share * 100));
@@ -134,7 +134,7 @@ insert into threadloom.assistant_versions
   (assistant_id, version, graph_id, name, description, config, context, metadata, created_at)
 select assistant_id, version, graph_id, name, description, config, context, metadata, created_at from new`;
 
-/** $3: an assistant. None of them is ever due. */
+/** $3: an assistant. None of the crons is ever due. */
 const CRONS = `insert into threadloom.crons (cron_id, assistant_id, schedule, enabled, on_run_completed, metadata, payload,
     created_at, updated_at)
   select gen_random_uuid(), $3, '0 8 * * *', false, 'delete',
@@ -150,9 +150,8 @@ const ITEMS = `insert into threadloom.store_items (namespace, key, value, create
   from generate_series(1, $1::int) n`;
 
 /**
- * Fills the database of a server. Its threads are copies of a few that have really run, under other ids: their states and
- * histories are stored as the server stores them. `makeThread` makes a thread and lets the graph "two-step" run on it so
- * often. `progress` is told what is there.
+ * Fills the database of a server. Its threads are copies of a few that have really run, under other ids, so their states and histories have
+ * the server's format. `makeThread` creates a thread and lets the graph "two-step" run on it this many times. `progress` receives messages.
  */
 export const fill = async (
   client: pg.Client,
@@ -185,7 +184,7 @@ export const fill = async (
   };
 };
 
-/** What autovacuum and the checkpointer would do during the measurement, and be counted with it. */
+/** Does the work of autovacuum and the checkpointer, which would otherwise happen during the measurement. */
 export const settle = async (client: pg.Client): Promise<void> => {
   await client.query("vacuum (analyze)");
   await client.query("checkpoint");

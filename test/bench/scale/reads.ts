@@ -1,34 +1,34 @@
 import type { HttpClient } from "../http-client.ts";
 import { CHANNEL, customerOf, NAMESPACE, ownerOf, TOPIC, type Filled, type Size } from "./fill.ts";
 
-/** One request that is measured. */
+/** One measured request. */
 export interface Read {
   label: string;
   /** For p50. */
   wanted?: string;
-  /** Throws if it is answered with nothing: that would be fast. `index`: the how manieth request. */
+  /** Throws if the answer is empty, because that would be fast. `index`: the number of the request. */
   ask(index: number): Promise<void>;
 }
 
-/** Ways to the server of the same data. */
+/** Clients of servers with the same data. */
 export interface Clients {
-  /** Sees all. */
+  /** Sees everything. */
   all: HttpClient;
-  /** Users of an `Auth` that filters by owner; by turns. */
+  /** Users of an `Auth` that filters by owner; in turns. */
   owners: readonly HttpClient[];
   /** The user that a fifth of all threads belongs to. */
   ownerOfMany: HttpClient;
 }
 
 const WANTED = "<= 10";
-/** Which customers and threads are asked for: they lie far from each other. */
+/** The distance between the requested customers and threads. */
 const STRIDE = 7_919;
 
 const expectSomething = (what: string, body: string): void => {
   if (body === "[]" || body === "0" || body.length === 0) throw new Error(`${what}: the answer is empty.`);
 };
 
-/** Everything that searches, lists, counts or reads a state, as clients ask for it. */
+/** Every search, list, count and read of a state, in a client's form. */
 export const readsOf = async (
   { all, owners, ownerOfMany }: Clients,
   size: Size,
@@ -91,7 +91,7 @@ export const readsOf = async (
       metadata: customer(index),
       values: { messages: [] },
     });
-    // Some customer's threads have never run.
+    // Some customers' threads have no runs.
     return { body: body === "[]" ? "[...]" : body };
   });
   search("extract of values", { select: ["thread_id"], extract: { last: "values.messages[-1].content" } });

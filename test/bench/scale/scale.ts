@@ -21,7 +21,7 @@ const FULL: Size = {
 /** Of `--quick`. */
 const QUICK_SHARE = 0.1;
 
-/** Each read is asked for as often as this, or for so long. */
+/** Each read is repeated this often, or for this long. */
 const ASKED = { warmUp: 20, warmUpMs: 500, measured: 100, measuredMs: 1_200 };
 
 const RUNS = 400;
@@ -49,7 +49,7 @@ const cpuReader = async (client: pg.Client, replicas: readonly Replica[]) => {
   };
 };
 
-/** Asks one after the other, until it was asked often enough or for long enough. Returns the milliseconds of each. */
+/** Repeats the request until the number or the time is reached. Returns the milliseconds of each. */
 const reauthorize = async (read: Read, times: number, forMs: number, from: number): Promise<number[]> => {
   const latencies: number[] = [];
   const end = now() + forMs;
@@ -161,7 +161,7 @@ const onceAt = async (connectionString: string, statement: string): Promise<void
   }
 };
 
-/** Makes a database of its own for the work, and removes it. */
+/** Creates a database of its own for the work, and removes it. */
 const withDatabase = async (
   bench: Bench,
   work: (connectionString: string) => Promise<void>,
@@ -186,7 +186,7 @@ const makerOfThreads =
     return threadId;
   };
 
-/** What there is to read, on two servers: one that shows all to everybody, one whose `Auth` shows owners what is theirs. */
+/** All reads, on two servers: one without filters, one whose `Auth` shows owners only their own records. */
 const readAll = async (
   bench: Bench,
   { size, filled, client }: { size: Size; filled: Filled; client: pg.Client },
