@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { difference, type Answer } from "./cells.ts";
-import { listenByEvents, listenBySocket, type Ear } from "./ears.ts";
+import { listenByEvents, listenBySocket, type Ear } from "./listeners.ts";
 import { RUN } from "./requests.ts";
 
 /** The operations of two users: open streams, webhooks, and requests for each other's records. */

@@ -4,7 +4,7 @@ import { Command, interrupt, MemorySaver, MessagesAnnotation, START, StateGraph 
 import { createAgent, tool } from "langchain";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { tellRun, type Told } from "./protocol/tell.ts";
+import { tellRun, type Told } from "./protocol/publish-run.ts";
 
 /** The mode `lifecycle` of run streams. */
 

@@ -4,7 +4,7 @@ import { interrupt, MemorySaver, MessagesAnnotation, START, StateGraph } from "@
 import { describe, expect, test } from "vitest";
 import { requestModes } from "../../../../src/engine/events/modes.ts";
 import type { RunnableGraph } from "../../../../src/graphs/runnable-graph.ts";
-import { tellRun, type Told } from "./tell.ts";
+import { tellRun, type Told } from "./publish-run.ts";
 
 /** The first wire's events of a run that is followed over the protocol wire. */
 

@@ -6,7 +6,7 @@ import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
 import { entrypoint, MessagesAnnotation, pushMessage, START, StateGraph, task } from "@langchain/langgraph";
 import { expect, test } from "vitest";
 import { graph as tokens } from "../../../fixtures/tokens.ts";
-import { ofMethod, tellRun, type Told } from "./tell.ts";
+import { ofMethod, tellRun, type Told } from "./publish-run.ts";
 
 const INPUT = { messages: [{ role: "user", content: "hello" }] };
 

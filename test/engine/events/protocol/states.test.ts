@@ -1,7 +1,7 @@
 import { interrupt, MemorySaver, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { expect, test } from "vitest";
 import { graph as twoStep } from "../../../fixtures/two-step.ts";
-import { ofMethod, tellRun } from "./tell.ts";
+import { ofMethod, tellRun } from "./publish-run.ts";
 
 const INPUT = { messages: [{ role: "user", content: "hello" }] };
 

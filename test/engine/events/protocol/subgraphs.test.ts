@@ -6,7 +6,7 @@ import { createAgent, tool } from "langchain";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { createProtocolConverter } from "../../../../src/engine/events/protocol/converter.ts";
-import { ofMethod, tellRun, type Told } from "./tell.ts";
+import { ofMethod, tellRun, type Told } from "./publish-run.ts";
 
 const INPUT = { messages: [{ role: "user", content: "hello" }] };
 

@@ -4,7 +4,7 @@ import { Command, MessagesAnnotation, START, StateGraph } from "@langchain/langg
 import { createAgent, tool } from "langchain";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { ofMethod, tellRun, type Told, type ToldEvent } from "./tell.ts";
+import { ofMethod, tellRun, type Told, type ToldEvent } from "./publish-run.ts";
 
 const INPUT = { messages: [{ role: "user", content: "hello" }] };
 
