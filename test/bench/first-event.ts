@@ -19,14 +19,14 @@ interface Announced {
   sent_at: number;
 }
 
-interface Heard {
+interface ReceivedEvent {
   event: Announced;
   /** The times of the response's beginning and of the event's arrival. */
   joinedAt: number;
   heardAt: number;
 }
 
-const receive = async (http: HttpClient, path: string): Promise<Heard> => {
+const receive = async (http: HttpClient, path: string): Promise<ReceivedEvent> => {
   let event: Announced | undefined;
   let failure = "";
   let joinedAt = NaN;

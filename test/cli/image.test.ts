@@ -29,33 +29,33 @@ const within = async (config: object, files: Record<string, unknown>, ...argv: s
     join(folder, "langgraph.json"),
     ...rest.map((text) => text.replace("<folder>", folder)),
   ];
-  let [out, told] = ["", ""];
+  let [out, stderr] = ["", ""];
   const surroundings = {
     environment: {},
     write: (text: string): void => void (out += text),
-    note: (text: string): void => void (told += text),
+    note: (text: string): void => void (stderr += text),
     terminal: false,
     canAsk: false,
     unread: new AbortController().signal,
     stopping: () => new AbortController().signal,
   };
   const code = await runProgram(await createProgram(full, surroundings), { argv: full, ...surroundings });
-  return { code, out, told, folder };
+  return { code, out, stderr, folder };
 };
 
 test.each(["package-lock.json", "pnpm-lock.yaml", "yarn.lock"])(
   "a %s that does not name threadloom is refused with a clear message",
   async (lock) => {
-    const { code, out, told } = await within({}, { [lock]: "left-pad: 1.0.0" }, "dockerfile");
+    const { code, out, stderr } = await within({}, { [lock]: "left-pad: 1.0.0" }, "dockerfile");
     expect([code, out]).toEqual([1, ""]);
-    expect(told).toContain(`${lock} does not name threadloom`);
+    expect(stderr).toContain(`${lock} does not name threadloom`);
   },
 );
 
 test("the Dockerfile has the Node version and the lines of langgraph.json, and neither devDependencies nor .env", async () => {
   const config = { node_version: "22", dockerfile_lines: ["RUN apt-get update", "ENV LANG=C.UTF-8"] };
-  const { code, out, told } = await within(config, { "package-lock.json": LOCK }, "dockerfile");
-  expect([code, told]).toEqual([0, ""]);
+  const { code, out, stderr } = await within(config, { "package-lock.json": LOCK }, "dockerfile");
+  expect([code, stderr]).toEqual([0, ""]);
   expect(out).toContain("\nARG NODE_IMAGE=node:22-slim\n");
   expect(out).toContain("AS base\nWORKDIR /app\nRUN apt-get update\nENV LANG=C.UTF-8\n");
   expect(out).toContain("COPY package.json package-lock.json ./\n");
@@ -129,10 +129,10 @@ test.each([
   ["whose package.json is no JSON", { "package.json": "{,}" }, "package.json:1:2 is not JSON"],
 ])("dockerfile and compose refuse a project %s, with instructions", async (_, files, sentence) => {
   for (const command of ["dockerfile", "compose"]) {
-    const { code, out, told } = await within({}, files, command);
+    const { code, out, stderr } = await within({}, files, command);
     expect([code, out]).toEqual([1, ""]);
-    expect(told).toContain(sentence);
-    expect(told.trim().split("\n")).toHaveLength(1);
+    expect(stderr).toContain(sentence);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
   }
 });
 
@@ -188,7 +188,7 @@ test.each([
   expect(found).toContain(install);
   expect(chosen).toContain(`, ${why}.`);
   const both = await within({}, { "package-lock.json": LOCK, "yarn.lock": LOCK }, "dockerfile");
-  expect(both.told).toMatch(/^There are package-lock\.json, yarn\.lock: .*\n$/);
+  expect(both.stderr).toMatch(/^There are package-lock\.json, yarn\.lock: .*\n$/);
 });
 
 test.each([
@@ -236,9 +236,9 @@ test("keys for Python are reported as ignored, and threadloom among the devDepen
     {},
     "dockerfile",
   );
-  expect(python.told).toContain("have no effect on this image: base_image, pip_installer, python_version.");
+  expect(python.stderr).toContain("have no effect on this image: base_image, pip_installer, python_version.");
   const dev = await within({}, { "package.json": { devDependencies: { threadloom: "1" } } }, "dockerfile");
-  expect([dev.code, dev.out, dev.told]).toEqual([
+  expect([dev.code, dev.out, dev.stderr]).toEqual([
     1,
     "",
     expect.stringContaining("npm install --save-prod threadloom"),
@@ -266,7 +266,7 @@ test("a package of a workspace is refused, with the folder in which its image is
   await writeFile(join(root, "package.json"), JSON.stringify({ workspaces: ["apps/*"] }));
   await writeFile(join(root, "apps/agent/package.json"), JSON.stringify(PACKAGE));
   await writeFile(join(root, "apps/agent/langgraph.json"), '{"graphs":{"a":"./a.ts:graph"}}');
-  const { code, told, out } = await within(
+  const { code, stderr, out } = await within(
     {},
     {},
     "dockerfile",
@@ -274,7 +274,7 @@ test("a package of a workspace is refused, with the folder in which its image is
     join(root, "apps/agent/langgraph.json"),
   );
   expect([code, out]).toEqual([1, ""]);
-  expect(told).toContain(`is a part of the workspace ${root}`);
+  expect(stderr).toContain(`is a part of the workspace ${root}`);
 });
 
 test("a line or a version with more than one instruction is refused", async () => {
@@ -311,7 +311,7 @@ test("the compose file runs a read-only server beside its database, and has no d
 test("an existing file is overwritten only with --force", async () => {
   const output = ["dockerfile", "--output", "<folder>/package.json"];
   const refused = await within({}, {}, ...output);
-  expect([refused.code, refused.told]).toEqual([1, expect.stringContaining("--force")]);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("--force")]);
   expect(await readFile(join(refused.folder, "package.json"), "utf8")).toBe(JSON.stringify(PACKAGE));
   const forced = await within({}, {}, ...output, "--force");
   expect([forced.code, forced.out]).toEqual([0, ""]);

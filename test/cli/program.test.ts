@@ -4,24 +4,24 @@ import { helpText } from "../../src/platform/config/help.ts";
 import { runProgram } from "../../src/cli/run-command.ts";
 import { serverVersion } from "../../src/platform/lib/package-versions.ts";
 
-const within = async (...argv: string[]): Promise<{ code: number; out: string; told: string }> => {
-  let [out, told] = ["", ""];
+const within = async (...argv: string[]): Promise<{ code: number; out: string; stderr: string }> => {
+  let [out, stderr] = ["", ""];
   const surroundings = {
     environment: {},
     write: (text: string): void => void (out += text),
-    note: (text: string): void => void (told += text),
+    note: (text: string): void => void (stderr += text),
     terminal: false,
     canAsk: false,
     unread: new AbortController().signal,
     stopping: () => new AbortController().signal,
   };
   const code = await runProgram(await createProgram(argv, surroundings), { argv, ...surroundings });
-  return { code, out, told };
+  return { code, out, stderr };
 };
 
 test("without a command the help is printed, which names all commands", async () => {
   const bare = await within();
-  expect([bare.code, bare.told]).toEqual([0, ""]);
+  expect([bare.code, bare.stderr]).toEqual([0, ""]);
   for (const name of [
     "start",
     "doctor",
@@ -41,24 +41,24 @@ test("without a command the help is printed, which names all commands", async ()
 });
 
 test("the version is that of the package", async () => {
-  expect(await within("--version")).toEqual({ code: 0, out: `${serverVersion()}\n`, told: "" });
+  expect(await within("--version")).toEqual({ code: 0, out: `${serverVersion()}\n`, stderr: "" });
 });
 
 test.each(["start", "dev"])("%s prints the version, too", async (name) => {
   for (const flag of ["--version", "-v"])
-    expect(await within(name, flag)).toEqual({ code: 0, out: `${serverVersion()}\n`, told: "" });
+    expect(await within(name, flag)).toEqual({ code: 0, out: `${serverVersion()}\n`, stderr: "" });
 });
 
 test("an unknown command causes an error that names the most similar one", async () => {
-  const { code, out, told } = await within("strat");
+  const { code, out, stderr } = await within("strat");
   expect([code, out]).toEqual([2, ""]);
-  expect(told).toMatch(/^threadloom: unknown command 'strat'\n\(Did you mean start\?\)\n/);
+  expect(stderr).toMatch(/^threadloom: unknown command 'strat'\n\(Did you mean start\?\)\n/);
 });
 
 test("an error about options without a command names the help with the options", async () => {
-  const { code, told } = await within("--port", "8124");
+  const { code, stderr } = await within("--port", "8124");
   expect(code).toBe(2);
-  expect(told).toContain("Options follow their command: threadloom start --port\n");
+  expect(stderr).toContain("Options follow their command: threadloom start --port\n");
 });
 
 test("the help of dev has its own options and those of start, with both ways to request it", async () => {
@@ -84,7 +84,7 @@ test.each(["dev", "start"])("the help of %s lists the environment only on reques
   const { code, out: whole } = await within(name, "--help", "--environment");
   expect(code).toBe(0);
   expect(whole).toContain("  RATE_LIMIT_READS ");
-  expect(await within(name, "--environment")).toEqual({ code: 0, out: whole, told: "" });
+  expect(await within(name, "--environment")).toEqual({ code: 0, out: whole, stderr: "" });
 });
 
 test("the help of the server's own command lists its options", async () => {
@@ -107,7 +107,7 @@ test.each([
   "schemas",
 ])("the help of %s has examples and explains its exit codes, with both ways to request it", async (name) => {
   const asked = await within(name, "--help");
-  expect([asked.code, asked.told]).toEqual([0, ""]);
+  expect([asked.code, asked.stderr]).toEqual([0, ""]);
   expect(asked.out).toContain(`$ threadloom ${name}`);
   expect(asked.out).toContain("Exit codes: 0 done");
   expect(asked.out).toContain(`Usage: threadloom ${name} `);
@@ -122,21 +122,21 @@ test.each([
   ],
   [["keys", "lst"], "threadloom keys: unknown command 'lst'\n(Did you mean list?)\n"],
 ])("%j is wrong usage, with the reason", async (argv, sentence) => {
-  expect(await within(...argv)).toEqual({ code: 2, out: "", told: sentence });
+  expect(await within(...argv)).toEqual({ code: 2, out: "", stderr: sentence });
 });
 
 test("the help of an unknown command gets the error of that command, with exit code 2", async () => {
   const unknown = await within("help", "kyes");
   expect([unknown.code, unknown.out]).toEqual([2, ""]);
-  expect(unknown.told).toMatch(/^threadloom: unknown command 'kyes'\n\(Did you mean keys\?\)\n/);
+  expect(unknown.stderr).toMatch(/^threadloom: unknown command 'kyes'\n\(Did you mean keys\?\)\n/);
   const inner = await within("help", "keys", "craete");
   expect([inner.code, inner.out]).toEqual([2, ""]);
-  expect(inner.told).toContain("unknown command 'craete'\n(Did you mean create?)");
+  expect(inner.stderr).toContain("unknown command 'craete'\n(Did you mean create?)");
 });
 
 test("the help of a nested command names its required arguments", async () => {
   const asked = await within("help", "keys", "create");
-  expect([asked.code, asked.told]).toEqual([0, ""]);
+  expect([asked.code, asked.stderr]).toEqual([0, ""]);
   expect(asked.out).toContain("Usage: threadloom keys create");
   for (const flag of ["--name", "--scopes"])
     expect(asked.out.replace(/\s+/g, " ")).toMatch(new RegExp(`${flag} <\\w+> [^-]*\\(required\\)`));
@@ -150,7 +150,7 @@ test.each([
   [["psql", "--database-schema", "A b"], "--database-schema must be a name of at most 40"],
   [["keys", "list", "--database-url", "nowhere"], "--database-url must be"],
 ])("wrong usage exits with 2: %j", async (argv, sentence) => {
-  const { code, told } = await within(...argv);
-  expect(told).toContain(sentence);
+  const { code, stderr } = await within(...argv);
+  expect(stderr).toContain(sentence);
   expect(code).toBe(2);
 });

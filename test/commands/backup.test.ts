@@ -49,11 +49,11 @@ test("a backup made while runs are running is restored elsewhere, with unchanged
     });
     const made = await run(["backup", "--output", file, "--json"], first.connectionString);
     expect(made.code).toBe(0);
-    expect(made.told).toMatch(/^threads: 2 rows$/m);
+    expect(made.stderr).toMatch(/^threads: 2 rows$/m);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await run(["backup", "--output", file], first.connectionString)).code).toBe(1);
     const here = await run(["restore", file, "--force"], first.connectionString);
-    expect([here.code, here.told]).toEqual([1, expect.stringContaining("Stop all servers first")]);
+    expect([here.code, here.stderr]).toEqual([1, expect.stringContaining("Stop all servers first")]);
     url = await anEmptyDatabase();
   } finally {
     await first.close();
@@ -62,7 +62,7 @@ test("a backup made while runs are running is restored elsewhere, with unchanged
   const restored = await run(["restore", file], url);
   expect([restored.code, restored.out]).toEqual([0, expect.stringMatching(/^\d+ rows are restored, as of /)]);
   const again = await run(["restore", file], url);
-  expect([again.code, again.told]).toEqual([1, expect.stringContaining("not empty")]);
+  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("not empty")]);
 
   const second = await startTestServer({ connectionString: url });
   try {
@@ -93,7 +93,10 @@ test("restore is refused while a server lives, and not because of a pooler's rem
   const server = await startTestServer({ connectionString: url, role: "api" });
   try {
     const refused = await run(["restore", file, "--force"]);
-    expect([refused.code, refused.told]).toEqual([1, expect.stringContaining("A server uses this database")]);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("A server uses this database"),
+    ]);
   } finally {
     await server.close();
   }
@@ -111,7 +114,7 @@ test("restore is refused while a server lives, and not because of a pooler's rem
     "insert into threadloom.workers (worker_id, graph_ids, seen_at) values (gen_random_uuid(), '{}', now() + interval '1 hour')";
   await query({ connectionString: url }, seen);
   const refused = await run(["restore", file, "--force"]);
-  expect([refused.code, refused.told]).toEqual([1, expect.stringContaining("was active")]);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("was active")]);
 });
 
 test("the embedded database is restored from the backup of another, and psql connects to it", async () => {
@@ -124,14 +127,14 @@ test("the embedded database is restored from the backup of another, and psql con
   await commandOf(["backup", "--output", file, "--database-url", server.connectionString], { cwd });
   const data = ["--data", folder.dataFolder];
   const restored = await commandOf(["restore", file, ...data], { cwd });
-  expect([restored.code, restored.told]).toEqual([0, expect.stringContaining("threads: 1 rows")]);
+  expect([restored.code, restored.stderr]).toEqual([0, expect.stringContaining("threads: 1 rows")]);
   const printed = await commandOf(["psql", "--print-url", ...data], { cwd });
   expect([printed.code, printed.out]).toEqual([
     0,
     expect.stringMatching(/^postgresql:\/\/threadloom:[\da-f]{64}@127\.0\.0\.1:\d+\/threadloom\n$/),
   ]);
   const missing = await commandOf(["psql", ...data], { cwd, environment: { PATH: "/nowhere" } });
-  expect([missing.code, missing.told]).toEqual([
+  expect([missing.code, missing.stderr]).toEqual([
     1,
     expect.stringContaining("There is no psql on this machine"),
   ]);
@@ -153,6 +156,6 @@ test("a file that is no backup, or an incomplete one, is refused without a chang
     ["missing.gz", "no such file"],
   ] as const) {
     const refused = await commandOf(["restore", name, "--force", "--database-url", url], { cwd });
-    expect([name, refused.code, refused.told]).toEqual([name, 1, expect.stringContaining(sentence)]);
+    expect([name, refused.code, refused.stderr]).toEqual([name, 1, expect.stringContaining(sentence)]);
   }
 });

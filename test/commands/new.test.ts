@@ -30,8 +30,8 @@ const json = async (file: string) => JSON.parse(await readFile(file, "utf8")) as
 test("new creates a project of the default template, and prints the next steps for the package manager", async () => {
   const cwd = await aFolder();
   const environment = { npm_config_user_agent: "pnpm/9.15.0 npm/? node/v20.20.2 linux x64" };
-  const { code, out, told } = await commandOf(["new", "My Agent", "--no-install"], { cwd, environment });
-  expect([code, told]).toEqual([0, ""]);
+  const { code, out, stderr } = await commandOf(["new", "My Agent", "--no-install"], { cwd, environment });
+  expect([code, stderr]).toEqual([0, ""]);
   expect(out).toContain("Next:\n\n  cd 'My Agent'\n  pnpm install\n  pnpm dev\n");
   expect(out).toContain("which opens by itself: What is 6 * 7?\n");
   expect((await readdir(`${cwd}/My Agent`)).sort()).toEqual([
@@ -96,9 +96,9 @@ test("a folder with files gets a project beside them, unless one would be overwr
   await writeFile(`${other}/package.json`, "mine");
   await mkdir(`${other}/src`);
   await writeFile(`${other}/src/agent.ts`, "mine");
-  const { code, told } = await make(other, ".");
+  const { code, stderr } = await make(other, ".");
   expect(code).toBe(2);
-  expect(told).toContain("would be overwritten: package.json, src/agent.ts. Nothing was written");
+  expect(stderr).toContain("would be overwritten: package.json, src/agent.ts. Nothing was written");
   expect((await readdir(other)).sort()).toEqual(["package.json", "src"]);
   expect(await readFile(`${other}/package.json`, "utf8")).toBe("mine");
 });
@@ -108,9 +108,9 @@ test.each([[[]], [["--yes"]], [["."]]])(
   async (argv) => {
     const cwd = await aFolder();
     await writeFile(`${cwd}/langgraph.json`, "{}");
-    const { code, told } = await make(cwd, ...argv);
+    const { code, stderr } = await make(cwd, ...argv);
     expect(code).toBe(2);
-    expect(told).toMatch(
+    expect(stderr).toMatch(
       argv.length === 0 ? /^threadloom new: Name a folder/ : /'threadloom dev' serves its graphs/,
     );
     expect(await readdir(cwd)).toEqual(["langgraph.json"]);
@@ -128,18 +128,18 @@ test.each([
 ])("the wrong usage %j exits with 2 and the reason, and creates nothing", async (argv, sentence) => {
   const cwd = await aFolder();
   await writeFile(`${cwd}/file.txt`, "");
-  const { code, told } = await make(cwd, ...argv);
-  expect(told).toContain(sentence);
+  const { code, stderr } = await make(cwd, ...argv);
+  expect(stderr).toContain(sentence);
   expect(code).toBe(2);
   expect(await readdir(cwd)).toEqual(["file.txt"]);
 });
 
 test("a failed installation shows the package manager's output, and the project stays", async () => {
   const cwd = await aFolder();
-  const { code, told } = await commandOf(["new", "x", "--threadloom", "file:./nowhere.tgz"], { cwd });
+  const { code, stderr } = await commandOf(["new", "x", "--threadloom", "file:./nowhere.tgz"], { cwd });
   expect(code).toBe(1);
-  expect(told).toContain("'npm install' failed there:");
-  expect(told).toContain("nowhere.tgz");
+  expect(stderr).toContain("'npm install' failed there:");
+  expect(stderr).toContain("nowhere.tgz");
   expect(await readdir(`${cwd}/x`)).toContain("package.json");
 });
 
@@ -150,9 +150,9 @@ test("a stopped installation stops the package manager, and says that the projec
   const { child, ended } = startCommand(["new", "x"], { cwd, environment });
   await eventually("npm has begun", async () => (await fileExists(`${cwd}/x/begun`)) || undefined);
   child.kill("SIGINT");
-  const { code, told } = await ended;
+  const { code, stderr } = await ended;
   expect(code).toBe(1);
-  expect(told).toContain(
+  expect(stderr).toContain(
     `The project is in ${cwd}/x, but its packages are not installed: 'npm install' was stopped.`,
   );
 });
@@ -195,20 +195,23 @@ test("the steps lead into a folder of any name, and a shell interprets nothing i
 test("an empty name, or one that controls the terminal, is refused and printed safely", async () => {
   const cwd = await aFolder();
   const steering = await make(cwd, "a\u001b[2Jb");
-  expect([steering.code, steering.told]).toEqual([2, expect.stringContaining("an invisible character")]);
+  expect([steering.code, steering.stderr]).toEqual([2, expect.stringContaining("an invisible character")]);
   const unversioned = await make(cwd, "b", "--threadloom", "");
-  expect([unversioned.code, unversioned.told]).toEqual([2, expect.stringContaining("--threadloom is empty")]);
+  expect([unversioned.code, unversioned.stderr]).toEqual([
+    2,
+    expect.stringContaining("--threadloom is empty"),
+  ]);
   const unknown = await make(cwd, "--\u001b[2Jb");
-  expect([unknown.code, unknown.told]).toEqual([2, expect.stringContaining("--?[2Jb")]);
+  expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("--?[2Jb")]);
   expect(await readdir(cwd)).toEqual([]);
 });
 
 test("an empty folder name is refused, and a dangling link causes a refusal before anything is written", async () => {
   const cwd = await aFolder();
   const unnamed = await make(cwd, "");
-  expect([unnamed.code, unnamed.told]).toEqual([2, expect.stringContaining("The folder's name is empty")]);
+  expect([unnamed.code, unnamed.stderr]).toEqual([2, expect.stringContaining("The folder's name is empty")]);
   await symlink(`${cwd}/nowhere`, `${cwd}/package.json`);
-  const { code, told } = await make(cwd, ".");
-  expect([code, told]).toEqual([2, expect.stringContaining("package.json")]);
+  const { code, stderr } = await make(cwd, ".");
+  expect([code, stderr]).toEqual([2, expect.stringContaining("package.json")]);
   expect(await readdir(cwd)).toEqual(["package.json"]);
 });

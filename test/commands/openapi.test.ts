@@ -11,8 +11,10 @@ test("the printed description equals that of a running server", async () => {
   const server = await startTestServer();
   onTestFinished(() => server.close());
   const project = await aProject({ "langgraph.json": { graphs: GRAPHS } });
-  const { code, out, told } = await commandOf(["openapi"], { cwd: dirname(project.path("langgraph.json")) });
-  expect([code, told]).toEqual([0, ""]);
+  const { code, out, stderr } = await commandOf(["openapi"], {
+    cwd: dirname(project.path("langgraph.json")),
+  });
+  expect([code, stderr]).toEqual([0, ""]);
   expect(JSON.parse(out)).toEqual(await (await fetch(`${server.url}/openapi.json`)).json());
 });
 

@@ -35,11 +35,11 @@ test("runs are listed by status and graph, and one is shown with its error, the 
   await eventually("the run has failed", async () => (await statusOf(thread, run)) === "error");
 
   const list = await threadloom("runs", "list", "--status", "error", "--graph", "failing", "--since", "1h");
-  expect([list.code, list.told]).toEqual([0, ""]);
+  expect([list.code, list.stderr]).toEqual([0, ""]);
   expect(list.out).toMatch(/^RUN +STATUS +GRAPH +THREAD +CREATED +TOOK +ATTEMPTS +ERROR\n/);
   expect(list.out).toContain(`${run}  error   failing  ${thread}`);
   const none = await threadloom("runs", "list", "--status", "error", "--graph", "counter");
-  expect([none.code, none.out, none.told]).toEqual([0, "", "There are none.\n"]);
+  expect([none.code, none.out, none.stderr]).toEqual([0, "", "There are none.\n"]);
 
   const shown = await threadloom("runs", "show", run, "--json");
   expect(JSON.parse(shown.out)).toMatchObject({
@@ -89,28 +89,28 @@ test("following or cancelling an ended run reports how it ended", async () => {
   const done = await aRun(thread, { assistant_id: "counter", input: {} });
   await eventually("the run is done", async () => (await statusOf(thread, done)) === "success");
   const followed = await threadloom("runs", "tail", done);
-  expect([followed.code, followed.told]).toEqual([0, `Run '${done}' has ended: success.\n`]);
+  expect([followed.code, followed.stderr]).toEqual([0, `Run '${done}' has ended: success.\n`]);
   const refused = await threadloom("runs", "cancel", done);
-  expect([refused.code, refused.told]).toEqual([1, `threadloom runs: Run '${done}' has ended: success.\n`]);
+  expect([refused.code, refused.stderr]).toEqual([1, `threadloom runs: Run '${done}' has ended: success.\n`]);
 
   const other = await aThread();
   const failing = await aRun(other, { assistant_id: "failing", input: {} });
   await eventually("the run has failed", async () => (await statusOf(other, failing)) === "error");
   const how = expect.stringContaining(`Run '${failing}' has ended: error (`) as string;
   const late = await threadloom("runs", "cancel", failing);
-  expect([late.code, late.told]).toEqual([1, how]);
+  expect([late.code, late.stderr]).toEqual([1, how]);
   const ended = await threadloom("runs", "tail", failing);
-  expect([ended.code, ended.told]).toEqual([1, expect.stringContaining("This graph always fails.")]);
+  expect([ended.code, ended.stderr]).toEqual([1, expect.stringContaining("This graph always fails.")]);
 });
 
 test("a cancelled run ends; of several ids the missing ones are named", async () => {
   const thread = await aThread();
   const run = await aRun(thread, { assistant_id: "sleep", input: { milliseconds: 60_000 } });
   await eventually("the run runs", async () => (await statusOf(thread, run)) === "running");
-  const { code, out, told } = await threadloom("runs", "cancel", run, MISSING, "--json");
+  const { code, out, stderr } = await threadloom("runs", "cancel", run, MISSING, "--json");
   expect(code).toBe(1);
   expect(JSON.parse(out)).toEqual({ cancelled: [run], failed: [MISSING] });
-  expect(told).toContain(MISSING);
+  expect(stderr).toContain(MISSING);
   await eventually("it is cancelled", async () => (await statusOf(thread, run)) === "interrupted");
 });
 
@@ -126,7 +126,7 @@ test("a thread is listed, shown with its size and checkpoints, and deleted only 
   expect(shown.out).toMatch(/\nCheckpoints +[\da-f-]{36} {2}.* {2}step \d+ {2}loop\n/);
 
   const unsure = await threadloom("threads", "delete", thread);
-  expect([unsure.code, unsure.told]).toEqual([1, expect.stringContaining("--yes")]);
+  expect([unsure.code, unsure.stderr]).toEqual([1, expect.stringContaining("--yes")]);
   expect((await api.get(`/threads/${thread}`)).status).toBe(200);
   expect((await threadloom("threads", "delete", thread, "--yes")).code).toBe(0);
   expect((await api.get(`/threads/${thread}`)).status).toBe(404);
@@ -147,26 +147,26 @@ test.each([
       return isDone();
     });
   // Before that, no event of a run is kept for the follower.
-  await aRunUntil("a run is told of", () => following.out().includes("metadata"));
+  await aRunUntil("a run is stderr of", () => following.out().includes("metadata"));
   end(following);
   await aRunUntil("it ends", () => following.child.exitCode !== null);
-  expect(await following.ended).toMatchObject({ code: 0, told: "" });
+  expect(await following.ended).toMatchObject({ code: 0, stderr: "" });
 });
 
 test("a server that does not answer, a missing id and a wrong key cause one sentence each", async () => {
   const nobody = await threadloom("runs", "list", "--url", "http://127.0.0.1:1");
-  expect([nobody.code, nobody.told]).toEqual([
+  expect([nobody.code, nobody.stderr]).toEqual([
     1,
     "threadloom runs: No server answers at http://127.0.0.1:1. Start one with 'threadloom start', or choose another with --url.\n",
   ]);
   const missing = await threadloom("threads", "show", MISSING);
-  expect([missing.code, missing.told.includes(MISSING)]).toEqual([1, true]);
+  expect([missing.code, missing.stderr.includes(MISSING)]).toEqual([1, true]);
   expect((await threadloom("runs", "show", "5")).code).toBe(2);
 
   const closed = await startTestServer({ apiKeys: [KEY] });
   try {
     const refused = await threadloom("runs", "list", "--url", closed.url);
-    expect([refused.code, refused.told]).toEqual([
+    expect([refused.code, refused.stderr]).toEqual([
       1,
       expect.stringContaining("--api-key or THREADLOOM_API_KEY"),
     ]);

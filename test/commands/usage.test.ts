@@ -14,7 +14,7 @@ test.each([
     "langgraph.json": { graphs: { counter: `${fixture("counter.ts")}:graph` } },
   });
   const ended = await commandOf(argv, { cwd: project.path("."), environment });
-  expect(ended.told).toContain(sentence);
+  expect(ended.stderr).toContain(sentence);
   expect(ended.code).toBe(code);
-  expect(ended.told).not.toMatch(/\n\s+at /);
+  expect(ended.stderr).not.toMatch(/\n\s+at /);
 });

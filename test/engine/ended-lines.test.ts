@@ -34,7 +34,7 @@ const linesOf = (runId: string, from = server): Line[] =>
   from.lines
     .map((line) => JSON.parse(line) as Line)
     .filter(({ msg, run_id }) => msg === "run ended" && run_id === runId);
-const untilTold = (runId: string, from = server): Promise<Line[]> =>
+const untilLogged = (runId: string, from = server): Promise<Line[]> =>
   eventually(`the end of run ${runId} is in the log`, () => {
     const lines = linesOf(runId, from);
     return Promise.resolve(lines.length > 0 ? lines : undefined);
@@ -45,7 +45,7 @@ describe("an ended run is logged in one line", () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { ...COUNT, after_seconds: 0.2 });
     await api.untilRunIs(threadId, run.run_id, "success");
-    const lines = await untilTold(run.run_id);
+    const lines = await untilLogged(run.run_id);
     expect(lines).toEqual([
       {
         level: INFO,
@@ -67,7 +67,7 @@ describe("an ended run is logged in one line", () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { assistant_id: "failing", input: saying("hello") });
     const { error } = await api.untilRunIs(threadId, run.run_id, "error");
-    const [line] = await untilTold(run.run_id);
+    const [line] = await untilLogged(run.run_id);
     expect(line).toMatchObject({ status: "error", error_class: error?.error });
     expect(JSON.stringify(line)).not.toContain(error?.message);
     const failures = server.lines.filter(
@@ -84,7 +84,7 @@ describe("an ended run is logged in one line", () => {
       const there = apiOf(hasty);
       const threadId = await there.aThread();
       const run = await there.aRun(threadId, LONG);
-      const [line] = await untilTold(run.run_id, hasty);
+      const [line] = await untilLogged(run.run_id, hasty);
       expect(line).toMatchObject({ status: "timeout", error_class: "RunTimeoutError" });
       expect(line?.exec_ms).toBeGreaterThanOrEqual(190);
     } finally {
@@ -102,8 +102,8 @@ describe("an ended run is logged in one line", () => {
     for (const { run_id: runId } of [waiting, running]) {
       await api.cancel(threadId, runId, `wait=1&action=${action}`);
     }
-    expect(await untilTold(running.run_id)).toMatchObject([{ status, attempt: 1, graph_id: "sleep" }]);
-    const lines = await untilTold(waiting.run_id);
+    expect(await untilLogged(running.run_id)).toMatchObject([{ status, attempt: 1, graph_id: "sleep" }]);
+    const lines = await untilLogged(waiting.run_id);
     expect(lines).toMatchObject([{ status, attempt: 0, graph_id: "counter", thread_id: threadId }]);
     expect(lines[0]).not.toHaveProperty("exec_ms");
   });
@@ -114,7 +114,7 @@ describe("an ended run is logged in one line", () => {
     const waiting = await api.aRun(threadId, COUNT);
     await api.aFinishedRun(threadId, { ...COUNT, multitask_strategy: strategy });
     for (const { run_id: runId } of [running, waiting]) {
-      expect(await untilTold(runId)).toMatchObject([
+      expect(await untilLogged(runId)).toMatchObject([
         { status: strategy === "interrupt" ? "interrupted" : "rolled-back" },
       ]);
     }
@@ -125,7 +125,7 @@ describe("an ended run is logged in one line", () => {
     const runs = [await api.aRun(threadId, LONG), await api.aRun(threadId, COUNT)];
     await api.post("/runs/cancel", { thread_id: threadId, status: "all" });
     for (const { run_id: runId } of runs) {
-      expect(await untilTold(runId)).toMatchObject([{ status: "interrupted" }]);
+      expect(await untilLogged(runId)).toMatchObject([{ status: "interrupted" }]);
     }
   });
 
@@ -134,7 +134,7 @@ describe("an ended run is logged in one line", () => {
     const running = await api.aRun(threadId, LONG);
     await api.untilRunIs(threadId, running.run_id, "running");
     await api.remove(`/threads/${threadId}`);
-    expect(await untilTold(running.run_id)).toMatchObject([
+    expect(await untilLogged(running.run_id)).toMatchObject([
       { status: "deleted", attempt: 1, graph_id: "sleep", thread_id: threadId },
     ]);
   });
@@ -148,7 +148,7 @@ describe("an ended run is logged in one line", () => {
       const run = await there.aRun(threadId, LONG);
       await there.untilRunIs(threadId, run.run_id, "running");
       await apiOf(other).remove(`/threads/${threadId}`);
-      expect(await untilTold(run.run_id, other)).toMatchObject([{ status: "deleted" }]);
+      expect(await untilLogged(run.run_id, other)).toMatchObject([{ status: "deleted" }]);
       await eventually("the run's slot is free", async () => {
         const { body } = await there.get<{ workers: { active: number } }>("/metrics?format=json");
         return body.workers.active === 0;
@@ -163,7 +163,7 @@ describe("an ended run is logged in one line", () => {
   test("when it has no thread", async () => {
     const { headers } = await api.post("/runs/wait", COUNT);
     const runId = headers.get("content-location")?.split("/").at(-1) ?? "";
-    expect(await untilTold(runId)).toMatchObject([{ status: "success", graph_id: "counter" }]);
+    expect(await untilLogged(runId)).toMatchObject([{ status: "success", graph_id: "counter" }]);
   });
 
   test("when it has lost too many workers", async () => {
@@ -175,7 +175,7 @@ describe("an ended run is logged in one line", () => {
          started_at = now() - interval '1 minute', lease_until = now() - interval '1 minute' where run_id = $1`,
       [run.run_id],
     );
-    const [line] = await untilTold(run.run_id);
+    const [line] = await untilLogged(run.run_id);
     expect(line).toMatchObject({ status: "error", attempt: 3, error_class: "MaxAttemptsError" });
   });
 });

@@ -184,15 +184,15 @@ const execute = async (situation: Situation) => {
   );
   const run = (await opened.queue.claim(HERE, 60, 1))[0] as ClaimedRunRow;
   expect(run.run_id).toBe(runId);
-  const told: (RunEnding | undefined)[] = [];
+  const releasedEndings: (RunEnding | undefined)[] = [];
   const execution = parts.executor.execute(run, situation.creatorIsHere ?? true, {
     onGraphEnded: () => undefined,
-    onReleased: (ending) => void told.push(ending),
+    onReleased: (ending) => void releasedEndings.push(ending),
   });
   executions.push(execution);
   const released = async (): Promise<RunEnding | undefined> => {
     const ending = await execution.ended;
-    expect(told).toEqual([ending]);
+    expect(releasedEndings).toEqual([ending]);
     return ending;
   };
   const row = async () => (await opened.rows()).get(runId);

@@ -109,10 +109,10 @@ test("a run in its last attempt waits while its process has other work", async (
   expect((await api.run(suspect?.threadId ?? "", suspect?.runId ?? "")).status).toBe("pending");
   // The metrics show that the run waits, and why; the log says so once, and not at each poll.
   expect((await api.get<Metrics>("/metrics?format=json")).body.queue?.num_suspects).toBe(1);
-  const told = server.lines
+  const logged = server.lines
     .map((line) => JSON.parse(line) as { msg: string; run_id?: string; level: number })
     .filter(({ msg, run_id }) => run_id === suspect?.runId && msg.includes("waits to be executed alone"));
-  expect(told).toMatchObject([{ level: 40, graph_id: "sleep", lost_attempts: 2 }]);
+  expect(logged).toMatchObject([{ level: 40, graph_id: "sleep", lost_attempts: 2 }]);
   openGate("neighbour");
   await api.untilRunIs(held.thread_id, held.run_id, "success");
   await api.untilRunIs(suspect?.threadId ?? "", suspect?.runId ?? "", "success");

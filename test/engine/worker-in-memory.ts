@@ -164,7 +164,7 @@ export const aWorker = (concurrency = 2) => {
     here,
     handingBack,
     runOf,
-    hears: (kind: Signal["kind"], runId: string) => receive?.({ kind, runId } as Signal),
+    signal: (kind: Signal["kind"], runId: string) => receive?.({ kind, runId } as Signal),
     isListening: () => receive !== undefined,
     fail: (...errors: Error[]) => void (failures = errors),
     holdUnknown: (runs: ClaimedRunRow[] | Error) => void (unknown = runs),

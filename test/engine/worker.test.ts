@@ -82,7 +82,7 @@ describe("slots", () => {
     const one = await opened();
     one.worker.reserve();
     one.worker.reserve();
-    one.hears("available", "a");
+    one.signal("available", "a");
     one.waiting.push(aRun("a"));
     await settled();
     expect(one.worker.active).toBe(0);
@@ -103,7 +103,7 @@ describe("slots", () => {
       one.worker.start(aRun(runId));
     }
     one.asked.length = 0;
-    one.hears("available", "e");
+    one.signal("available", "e");
     one.holdClaims();
     one.runOf("c").graphEnded();
     one.runOf("d").graphEnded();
@@ -143,16 +143,16 @@ describe("signals", () => {
   test("wake the worker, and are received only for runs that it executes", async () => {
     const one = await opened();
     one.waiting.push(aRun("a"));
-    one.hears("events", "a");
+    one.signal("events", "a");
     await settled();
     expect(one.worker.active).toBe(0);
-    one.hears("available", "a");
+    one.signal("available", "a");
     await settled();
     expect(one.worker.runIds).toEqual(["a"]);
-    one.hears("cancel", "elsewhere");
-    one.hears("ended", "a");
+    one.signal("cancel", "elsewhere");
+    one.signal("ended", "a");
     expect(one.did).not.toContain("renewed");
-    one.hears("cancel", "a");
+    one.signal("cancel", "a");
     expect(one.did).toContain("renewed");
   });
 
@@ -165,17 +165,17 @@ describe("signals", () => {
         one.worker.reserve();
         one.worker.start(aRun(runId));
       }
-      one.hears(kind, "a");
+      one.signal(kind, "a");
       for (const runId of ["a", "b"]) one.runOf(runId).release(ending());
       expect(ends()).toEqual(["said ended a"]);
       expect(one.did).toContain("settled b");
-      one.hears("events", "b");
+      one.signal("events", "b");
       expect(ends()).toEqual(["said ended a"]);
       await one.looks(1);
-      one.hears(kind, "b");
+      one.signal(kind, "b");
       expect(ends()).toEqual(["said ended a", "said ended b"]);
       await one.looks(1);
-      one.hears(kind, "b");
+      one.signal(kind, "b");
       expect(ends()).toHaveLength(2);
     },
   );
@@ -210,7 +210,7 @@ describe("a run that left this worker", () => {
     one.waiting.push(aRun("a", { attempt: 2 }));
     one.worker.wake();
     await settled();
-    one.hears("awaited", "a");
+    one.signal("awaited", "a");
     first.release(undefined);
     expect(one.worker.execution("a")?.attempt).toBe(2);
     one.runOf("a").release(ending());

@@ -7,11 +7,11 @@ import type { CommandOptions, Ended } from "./command-process.ts";
  * starts a process (`commandOf`).
  */
 export const commandHere = async (argv: string[], { cwd, environment }: CommandOptions): Promise<Ended> => {
-  let [out, told] = ["", ""];
+  let [out, stderr] = ["", ""];
   const surroundings = {
     environment: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...environment },
     write: (text: string): void => void (out += text),
-    note: (text: string): void => void (told += text),
+    note: (text: string): void => void (stderr += text),
     terminal: false,
     canAsk: false,
     unread: new AbortController().signal,
@@ -21,7 +21,7 @@ export const commandHere = async (argv: string[], { cwd, environment }: CommandO
   process.chdir(cwd);
   try {
     const code = await runProgram(await createProgram(argv, surroundings), { argv, ...surroundings });
-    return { code, out, told };
+    return { code, out, stderr };
   } finally {
     process.chdir(before);
   }

@@ -8,7 +8,7 @@ export interface Ended {
   /** Standard output. */
   out: string;
   /** Standard error. */
-  told: string;
+  stderr: string;
 }
 
 export interface StartedCommand {
@@ -32,13 +32,13 @@ export const startCommand = (argv: string[], { cwd, environment }: CommandOption
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  let [out, told] = ["", ""];
+  let [out, stderr] = ["", ""];
   child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (told += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
   const ended = once(child, "close").then(([code, signal]) => ({
     code: (code ?? signal) as number | NodeJS.Signals,
     out,
-    told,
+    stderr,
   }));
   return { child, out: () => out, ended };
 };

@@ -24,10 +24,10 @@ export interface EncryptionCommandOptions {
 export const encryptionCommand = async (
   { connectionString, keys, metadataKeys = [] }: EncryptionCommandOptions,
   ...argv: string[]
-): Promise<{ code: number; written: string; told: string }> => {
-  const out = { written: "", told: "" };
+): Promise<{ code: number; written: string; stderr: string }> => {
+  const out = { written: "", stderr: "" };
   const write = (text: string): void => void (out.written += text);
-  const note = (text: string): void => void (out.told += text);
+  const note = (text: string): void => void (out.stderr += text);
   const withEncrypted: Parameters<typeof createEncryptionCommand>[0]["withEncrypted"] = async (_, work) => {
     const own = openDatabase({
       connectionString,

@@ -30,7 +30,7 @@ afterAll(async () => {
 interface Ended {
   code: number;
   out: string;
-  told: string;
+  stderr: string;
 }
 
 /** Runs the command to its end. */
@@ -39,21 +39,21 @@ const keys = async (argv: string[], environment: Record<string, string>): Promis
     cwd: folder.path,
     env: { PATH: process.env.PATH ?? "", ...environment },
   });
-  let [out, told] = ["", ""];
+  let [out, stderr] = ["", ""];
   child.stdout.on("data", (data: Buffer) => (out += data.toString()));
-  child.stderr.on("data", (data: Buffer) => (told += data.toString()));
+  child.stderr.on("data", (data: Buffer) => (stderr += data.toString()));
   const [code] = (await once(child, "close")) as [number];
-  return { code, out, told };
+  return { code, out, stderr };
 };
 const here = (...argv: string[]) => keys(argv, { DATABASE_URL: server.connectionString });
 
 test("a key is created, listed and revoked while a server runs, which knows it at once", async () => {
   const made = await here("create", "--name", "ci", "--scopes", "read,run", "--expires", "30d", "--json");
   expect(made.code).toBe(0);
-  const { key, id, ...told } = JSON.parse(made.out) as { key: string; id: string; expires_at: string };
+  const { key, id, ...stderr } = JSON.parse(made.out) as { key: string; id: string; expires_at: string };
   expect(isKeyText(key)).toBe(true);
-  expect(told).toMatchObject({ name: "ci", scopes: ["read", "run"], status: "active", last_used_at: null });
-  expect((Date.parse(told.expires_at) - Date.now()) / 86_400_000).toBeCloseTo(30, 1);
+  expect(stderr).toMatchObject({ name: "ci", scopes: ["read", "run"], status: "active", last_used_at: null });
+  expect((Date.parse(stderr.expires_at) - Date.now()) / 86_400_000).toBeCloseTo(30, 1);
   const statusWith = async (headers: Record<string, string>) =>
     (await fetch(`${server.url}/openapi.json`, { headers })).status;
   await eventually("the server knows the key", async () => (await statusWith({})) === 401);
@@ -61,21 +61,21 @@ test("a key is created, listed and revoked while a server runs, which knows it a
 
   const listed = await within(["list"]);
   expect(listed.out).toMatch(new RegExp(`^ID +NAME.*\\n${id} +ci +read,run +active`));
-  expect(listed.out + listed.told).not.toContain(key.slice(3));
+  expect(listed.out + listed.stderr).not.toContain(key.slice(3));
 
   const revoked = await here("revoke", key);
   expect([revoked.code, revoked.out]).toEqual([0, ""]);
-  expect(revoked.told).toContain(`The key 'ci' (${id}) is revoked`);
-  expect(revoked.told).not.toContain(key);
+  expect(revoked.stderr).toContain(`The key 'ci' (${id}) is revoked`);
+  expect(revoked.stderr).not.toContain(key);
   await eventually("the server refuses it", async () => (await statusWith({ "x-api-key": key })) === 403);
   expect(await statusWith({})).toBe(401);
 });
 
 /** The same in this process. */
 const within = async (argv: string[]): Promise<Ended> => {
-  let [out, told] = ["", ""];
+  let [out, stderr] = ["", ""];
   const write = (text: string): void => void (out += text);
-  const note = (text: string): void => void (told += text);
+  const note = (text: string): void => void (stderr += text);
   const { logger } = listeningLogger();
   const command = createKeysCommand({
     async withKeys({ databaseUrl = server.connectionString }, work) {
@@ -89,7 +89,7 @@ const within = async (argv: string[]): Promise<Ended> => {
     write,
     note,
   });
-  return { code: await runCommand(command, { argv, write, note }), out, told };
+  return { code: await runCommand(command, { argv, write, note }), out, stderr };
 };
 
 test.each<[string[], number, string]>([
@@ -112,14 +112,14 @@ test.each<[string[], number, string]>([
 ])("%j exits with %i and the reason", async (argv, code, sentence) => {
   const ended = await within(argv);
   expect([ended.code, ended.out]).toEqual([code, ""]);
-  expect(ended.told).toMatch(/^threadloom keys: /);
-  expect(ended.told).toContain(sentence);
-  expect(ended.told).not.toMatch(/\n\s+at |hunter2/);
+  expect(ended.stderr).toMatch(/^threadloom keys: /);
+  expect(ended.stderr).toContain(sentence);
+  expect(ended.stderr).not.toMatch(/\n\s+at |hunter2/);
 });
 
 test("help exits with 0, and shows examples", async () => {
   const [all, one] = [await within(["--help"]), await within(["create", "--help"])];
-  expect([all.code, one.code, all.told + one.told]).toEqual([0, 0, ""]);
+  expect([all.code, one.code, all.stderr + one.stderr]).toEqual([0, 0, ""]);
   expect(all.out).toContain("$ threadloom keys create --name ci --scopes read,run --expires 30d");
   expect(one.out).toContain("--expires <when>");
 });
@@ -127,7 +127,7 @@ test("help exits with 0, and shows examples", async () => {
 test("only revoked keys can be removed", async () => {
   await within(["create", "--name", "still used", "--scopes", "read"]);
   const refused = await within(["forget", "--yes"]);
-  expect([refused.code, refused.told]).toEqual([
+  expect([refused.code, refused.stderr]).toEqual([
     1,
     "threadloom keys: Some keys are not revoked: revoke them first.\n",
   ]);

@@ -140,12 +140,12 @@ test("every command on a page exists, with its options", async () => {
   expect(written.length).toBeGreaterThan(40);
   const wrong: string[] = [];
   for (const { page, words } of written) {
-    const told = `${page}: threadloom ${words.join(" ")}`;
+    const shown = `${page}: threadloom ${words.join(" ")}`;
     const [name = ""] = words;
     if (name === "help") continue;
     const command = await commandOf(words);
     if (command === undefined) {
-      wrong.push(told);
+      wrong.push(shown);
       continue;
     }
     const known = SERVER_COMMANDS.includes(name)
@@ -153,7 +153,7 @@ test("every command on a page exists, with its options", async () => {
       : command.options.flatMap(({ long, short }) => [long, short]);
     const end = words.indexOf("--");
     const flags = words.slice(0, end < 0 ? undefined : end).filter((word) => /^--?[a-z]/.test(word));
-    for (const flag of flags) if (!known.includes(flag.replace(/=.*$/, ""))) wrong.push(`${told} (${flag})`);
+    for (const flag of flags) if (!known.includes(flag.replace(/=.*$/, ""))) wrong.push(`${shown} (${flag})`);
   }
   expect(wrong).toEqual([]);
 });

@@ -82,9 +82,9 @@ test("the TypeScript of every page compiles strictly, and an error is found", as
   });
   await project.linkPackages();
   const compiling = promisify(execFile)(process.execPath, [COMPILER], { cwd: project.path(".") });
-  const told = await compiling.then(
+  const output = await compiling.then(
     () => "",
     (error: { stdout: string }) => error.stdout,
   );
-  expect(told.trim().split("\n")).toEqual([expect.stringMatching(/^wrong\.ts\(2,\d+\): error TS2322/)]);
+  expect(output.trim().split("\n")).toEqual([expect.stringMatching(/^wrong\.ts\(2,\d+\): error TS2322/)]);
 });

@@ -4,7 +4,7 @@ import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
  * A team in which only Ann may remove threads, and only those that are not marked to be kept. `ttls` records each `ttl` that a handler of
  * threads received.
  */
-export const told: unknown[] = [];
+export const ttls: unknown[] = [];
 
 const asked = (value: unknown): Record<string, unknown> => value as Record<string, unknown>;
 
@@ -16,11 +16,11 @@ export const auth = new Auth()
   })
   .on("*", () => true)
   .on("threads:create", ({ value }) => {
-    told.push(structuredClone(asked(value).ttl));
+    ttls.push(structuredClone(asked(value).ttl));
   })
   .on("threads:update", ({ value }) => {
     const { ttl } = asked(value) as { ttl?: { ttl: number } };
-    told.push(structuredClone(ttl));
+    ttls.push(structuredClone(ttl));
     if (ttl !== undefined && ttl.ttl > 1_000) ttl.ttl = 1_000;
   })
   .on("threads:delete", ({ user }) => (user.identity === "ann" ? { kept: "no" } : false));

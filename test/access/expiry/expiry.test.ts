@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
-import { told } from "./auth.ts";
+import { ttls } from "./auth.ts";
 
 /** Giving a thread a time to live is a delayed deletion, so it needs the permission to delete. */
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
   });
 });
 beforeEach(() => {
-  told.length = 0;
+  ttls.length = 0;
 });
 afterAll(() => server.close());
 
@@ -54,14 +54,14 @@ test("a user who may delete a thread can give it a time to live; the handler see
   const thread = await aThread({ metadata: { kept: "no" } });
   const { body } = await ask("ann", "PATCH", thread, { ttl: 5_000 });
   expect(body.ttl).toMatchObject({ strategy: "delete", ttl_minutes: 1_000 });
-  expect(told).toEqual([undefined, { strategy: "delete", ttl: 5_000 }]);
+  expect(ttls).toEqual([undefined, { strategy: "delete", ttl: 5_000 }]);
 });
 
 test("a user creates a thread with a time to live, which the handler sees; an existing thread keeps its own", async () => {
   const ttl = { strategy: "delete", ttl: 60 };
   const made = await ask("bob", "POST", "/threads", { ttl });
   expect(made.status).toBe(200);
-  expect(told).toEqual([ttl]);
+  expect(ttls).toEqual([ttl]);
   expect(await ttlOf(`/threads/${made.body.thread_id}`)).toMatchObject({ ttl_minutes: 60 });
   const thread = await aThread();
   const again = { thread_id: thread.slice("/threads/".length), if_exists: "do_nothing", ttl };

@@ -176,7 +176,7 @@ describe("the table of keys", () => {
   });
 
   test("no key appears in a log line, an error or the output of the command that lists keys", () => {
-    const told = [...server.lines, ...replica.lines].join("");
-    for (const key of made) expect(told).not.toContain(key.slice(3, 40));
+    const logged = [...server.lines, ...replica.lines].join("");
+    for (const key of made) expect(logged).not.toContain(key.slice(3, 40));
   });
 });

@@ -6,7 +6,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { startReceiver, type Receiver } from "../../protocols/webhooks/receiver.ts";
 import { send, type Answer, type Asked } from "./cells.ts";
 import {
-  assertHeard,
+  assertReceived,
   forgetOwed,
   OPEN_OPERATIONS,
   performOpen,
@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterAll(async () => {
   process.stdout.write(
     `interleavings: ${CASES} cases, ${operationsDone} requests of two users, ${linesRead} lines logged for them; ` +
-      `${tally.listened} streams and sockets (${tally.told} had a run to tell of), ${tally.delivered} webhooks, ` +
+      `${tally.listened} streams and sockets (${tally.reported} had a run to report), ${tally.delivered} webhooks, ` +
       `${tally.compared} answers about the other's ids beside those about missing ones\n`,
   );
   await server.close();
@@ -100,7 +100,7 @@ const aModel = (name: string): Model => ({
   crons: new Set(),
   items: new Set(),
   runs: [],
-  ears: [],
+  listeners: [],
   deliveries: 0,
   asked: new Map(),
 });
@@ -110,8 +110,8 @@ const tracesOf = ({ name, crons, runs }: Model): string[] => [
   ...[name, ...crons],
   ...runs.map(({ runId }) => runId),
 ];
-const found = (traces: readonly string[], told: string, named = ""): string[] =>
-  traces.filter((trace) => told.includes(trace) && !named.includes(trace));
+const found = (traces: readonly string[], text: string, named = ""): string[] =>
+  traces.filter((trace) => text.includes(trace) && !named.includes(trace));
 
 /** The log lines of one user's requests contain nothing of the other user. */
 const assertLogged = (me: Model, other: Model, lines: readonly string[]): void => {
@@ -145,9 +145,9 @@ const perform = async (
     const asked: Asked = { method, path, body, headers: { authorization: `Bearer ${me.name}` } };
     const answer = await send(server.url, asked);
     operationsDone += 1;
-    const told = `${answer.text} ${JSON.stringify(answer.headers)}`;
+    const answered = `${answer.text} ${JSON.stringify(answer.headers)}`;
     me.asked.set(answer.requestId ?? "", path);
-    const traces = found(tracesOf(other), told, path);
+    const traces = found(tracesOf(other), answered, path);
     expect([operation, traces, answer.status < 500]).toEqual([operation, [], true]);
     return answer;
   };
@@ -347,15 +347,15 @@ test(
         for (const user of ["ann", "bob"] as const) {
           const [me, other] = user === "ann" ? [ann, bob] : [bob, ann];
           underWay[user] = underWay[user].then(async () => {
-            const own = me.ears.find(({ isOwn, owed }) => isOwn && owed === undefined);
+            const own = me.listeners.find(({ isOwn, owed }) => isOwn && owed === undefined);
             if (own !== undefined)
               await perform(me, other, "batch", pool.threads.indexOf(own.threadId), pool);
           });
         }
         const all = await Promise.allSettled(Object.values(underWay));
         const received = () => receiver.received;
-        await assertHeard(ann, tracesOf(bob), received);
-        await assertHeard(bob, tracesOf(ann), received);
+        await assertReceived(ann, tracesOf(bob), received);
+        await assertReceived(bob, tracesOf(ann), received);
         const failed = all.find(({ status }) => status === "rejected");
         if (failed?.status === "rejected") throw failed.reason;
         const lines = server.lines.splice(0);

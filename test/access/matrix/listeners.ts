@@ -1,7 +1,7 @@
 import WebSocket from "ws";
 
 /** A stream or socket that one user has open on a thread, with everything that it has received. */
-export interface Ear {
+export interface Listener {
   what: string;
   threadId: string;
   /** The raw text, including frames. */
@@ -23,7 +23,7 @@ interface Listening {
 const EVERYTHING = ["values", "updates", "messages", "tools", "lifecycle", "input", "checkpoints", "custom"];
 
 /** Subscribes over a WebSocket; resolves when the subscription is answered. */
-export const listenBySocket = async ({ url, threadId, headers, isOwn }: Listening): Promise<Ear> => {
+export const listenBySocket = async ({ url, threadId, headers, isOwn }: Listening): Promise<Listener> => {
   const socket = new WebSocket(`${url.replace("http", "ws")}/threads/${threadId}/stream/events`, { headers });
   let received = "";
   await new Promise<void>((resolve, reject) => {
@@ -50,7 +50,7 @@ export const listenBySocket = async ({ url, threadId, headers, isOwn }: Listenin
 export const listenByEvents = async (
   { url, threadId, headers, isOwn }: Listening,
   path: "/stream" | "/stream/events",
-): Promise<{ ear: Ear } | { ear: undefined; status: number; text: string }> => {
+): Promise<{ listener: Listener } | { listener: undefined; status: number; text: string }> => {
   const leaving = new AbortController();
   const isProtocol = path === "/stream/events";
   const answer = await fetch(`${url}/threads/${threadId}${path}`, {
@@ -59,7 +59,7 @@ export const listenByEvents = async (
     ...(isProtocol ? { body: JSON.stringify({ channels: EVERYTHING }) } : {}),
     signal: leaving.signal,
   });
-  if (answer.status !== 200) return { ear: undefined, status: answer.status, text: await answer.text() };
+  if (answer.status !== 200) return { listener: undefined, status: answer.status, text: await answer.text() };
   let received = "";
   const read = async (): Promise<void> => {
     const decoder = new TextDecoder();
@@ -69,7 +69,7 @@ export const listenByEvents = async (
   // The reader closes this stream, or the server does when the thread is deleted.
   void read().catch(() => undefined);
   return {
-    ear: {
+    listener: {
       what: path,
       ...{ threadId, isOwn, owed: undefined },
       received: () => received,

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { difference, type Answer } from "./cells.ts";
-import { listenByEvents, listenBySocket, type Ear } from "./listeners.ts";
+import { listenByEvents, listenBySocket, type Listener } from "./listeners.ts";
 import { RUN } from "./requests.ts";
 
 /** The operations of two users: open streams, webhooks, and requests for each other's records. */
@@ -27,7 +27,7 @@ export const OPEN_OPERATIONS = [
 export type OpenOperation = (typeof OPEN_OPERATIONS)[number];
 
 /** How many operations really had an effect: many random ones find nothing to do. */
-export const tally = { compared: 0, listened: 0, told: 0, delivered: 0 };
+export const tally = { compared: 0, listened: 0, reported: 0, delivered: 0 };
 
 export interface OpenModel {
   name: string;
@@ -35,7 +35,7 @@ export interface OpenModel {
   crons: Set<string>;
   /** Runs whose ids were in an answer. */
   runs: { threadId: string; runId: string }[];
-  ears: Ear[];
+  listeners: Listener[];
   /** The number of webhook deliveries that must arrive. */
   deliveries: number;
 }
@@ -51,9 +51,9 @@ export interface OpenContext {
 
 /** The runs of the thread have changed, so the owed run is no longer the newest, or is gone. */
 export const forgetOwed = (me: OpenModel, threadId: string, { isGone }: { isGone: boolean }): void => {
-  for (const ear of me.ears.filter((one) => one.threadId === threadId)) {
-    ear.owed = undefined;
-    if (isGone) ear.isOwn = false;
+  for (const listener of me.listeners.filter((one) => one.threadId === threadId)) {
+    listener.owed = undefined;
+    if (isGone) listener.isOwn = false;
   }
   if (isGone) me.deliveries = 0;
 };
@@ -107,18 +107,19 @@ export const performOpen = async (
       me.runs.push({ threadId, runId });
       expect((await ask("GET", `/threads/${threadId}/runs/${runId}/join`)).status).toBe(200);
     }
-    for (const ear of me.ears) if (ear.threadId === threadId && ear.isOwn) ear.owed = runIds.at(-1);
+    for (const listener of me.listeners)
+      if (listener.threadId === threadId && listener.isOwn) listener.owed = runIds.at(-1);
     return answer;
   };
 
   switch (operation) {
     case "listen by WebSocket":
-      return void me.ears.push(await listenBySocket(listening));
+      return void me.listeners.push(await listenBySocket(listening));
     case "listen by stream of events":
     case "listen by stream of thread": {
       const isProtocol = operation === "listen by stream of events";
       const answer = await listenByEvents(listening, isProtocol ? "/stream/events" : "/stream");
-      if (answer.ear !== undefined) return void me.ears.push(answer.ear);
+      if (answer.listener !== undefined) return void me.listeners.push(answer.listener);
       expect([operation, isProtocol || owns]).toEqual([operation, false]);
       return isMissing({ ...answer, headers: {} }, "Thread", threadId);
     }
@@ -187,29 +188,29 @@ export const performOpen = async (
 };
 
 /** Checks everything that a user received once all work has finished, and closes the open streams. */
-export const assertHeard = async (
+export const assertReceived = async (
   me: OpenModel,
   traces: readonly string[],
   received: () => readonly { path: string; body: string }[],
 ): Promise<void> => {
   const sent = () => received().filter(({ path }) => path === `/${me.name}`);
   try {
-    for (const ear of me.ears) {
-      const { owed } = ear;
-      if (owed === undefined || !ear.isOwn) continue;
+    for (const listener of me.listeners) {
+      const { owed } = listener;
+      if (owed === undefined || !listener.isOwn) continue;
       await expect
-        .poll(() => ear.received().includes(owed), { message: `${ear.what} reports a run` })
+        .poll(() => listener.received().includes(owed), { message: `${listener.what} reports a run` })
         .toBe(true);
-      tally.told += 1;
+      tally.reported += 1;
     }
     await expect.poll(() => sent().length).toBeGreaterThanOrEqual(me.deliveries);
-    tally.listened += me.ears.length;
+    tally.listened += me.listeners.length;
     tally.delivered += sent().length;
-    for (const { what, received } of me.ears)
+    for (const { what, received } of me.listeners)
       expect([what, traces.filter((trace) => received().includes(trace))]).toEqual([what, []]);
     for (const { body } of sent())
       expect(["a webhook", traces.filter((trace) => body.includes(trace))]).toEqual(["a webhook", []]);
   } finally {
-    for (const ear of me.ears) ear.close();
+    for (const listener of me.listeners) listener.close();
   }
 };

@@ -51,18 +51,18 @@ const operator = (): Client => new Client({ apiUrl: server.url, apiKey: KEY });
 
 /** The text that a connection received, and how it ended. */
 interface Connection {
-  told: string;
+  received: string;
   end: string | undefined;
 }
 
 const follow = async (url: string, headers: Record<string, string>, body?: unknown): Promise<Connection> => {
   const stream = await openStream(url, { headers, ...(body === undefined ? {} : { body }) });
   leaving.push(() => stream.close());
-  const connection: Connection = { told: "", end: undefined };
+  const connection: Connection = { received: "", end: undefined };
   void (async () => {
     try {
       for (let event = await stream.next(); event !== undefined; event = await stream.next())
-        connection.told += `${event.frame}\n\n`;
+        connection.received += `${event.frame}\n\n`;
       connection.end = "clean";
     } catch {
       connection.end = "cut";
@@ -81,12 +81,12 @@ const socketAt = async (
 ): Promise<Connection> => {
   const socket = new WebSocket(`${url.replace("http", "ws")}/threads/${threadId}/stream/events`, { headers });
   leaving.push(() => socket.terminate());
-  const connection: Connection = { told: "", end: undefined };
-  socket.on("message", (data) => (connection.told += String(data as Buffer)));
+  const connection: Connection = { received: "", end: undefined };
+  socket.on("message", (data) => (connection.received += String(data as Buffer)));
   socket.on("close", (code, reason) => (connection.end = `${code} ${String(reason)}`));
   await once(socket, "open");
   socket.send(JSON.stringify({ id: 1, method: "subscription.subscribe", params: { channels: ["custom"] } }));
-  await eventually("the subscription to be there", () => connection.told !== "");
+  await eventually("the subscription to be there", () => connection.received !== "");
   return connection;
 };
 
@@ -95,7 +95,7 @@ const socketOf = async (threadId: string, token: string): Promise<Connection> =>
 
 /** Waits for the headers of the answer: before them, a caller who has lost access is refused. */
 const joining = async (threadId: string, runId: string, token: string): Promise<Connection> => {
-  const connection: Connection = { told: "", end: undefined };
+  const connection: Connection = { received: "", end: undefined };
   const leave = new AbortController();
   leaving.push(() => leave.abort());
   const answer = await fetch(`${server.url}/threads/${threadId}/runs/${runId}/join`, {
@@ -105,7 +105,7 @@ const joining = async (threadId: string, runId: string, token: string): Promise<
   void answer
     .text()
     .then((text) => {
-      connection.told = text;
+      connection.received = text;
       connection.end = String(answer.status);
     })
     .catch(() => (connection.end = "left"));
@@ -120,7 +120,7 @@ const SLEEP = {
 };
 
 /** The body of a waiting request whose caller has lost access; its headers were sent before. */
-const toldOf = (message: string) => ({ __error__: { error: "AccessLost", message } });
+const accessLost = (message: string) => ({ __error__: { error: "AccessLost", message } });
 
 /** One connection of each kind on one thread, with a run that emits ten events a second. */
 const openAll = async (token: string) => {
@@ -131,16 +131,16 @@ const openAll = async (token: string) => {
   const socket = await socketOf(threadId, token);
   const thread = await streaming(`${path}/stream`, token);
   const created = await streaming(`${path}/runs/stream`, token, SLEEP);
-  await eventually("the run to emit an event", () => created.told.includes("tick"));
+  await eventually("the run to emit an event", () => created.received.includes("tick"));
   const [run] = await clientOf(token).runs.list(threadId);
   const runId = run?.run_id ?? "";
   const waiting = await joining(threadId, runId, token);
   const joined = await streaming(`${path}/runs/${runId}/stream`, token);
-  const telling = { created, joined, thread, events, socket };
+  const streams = { created, joined, thread, events, socket };
   await eventually("each connection to receive an event", () =>
-    Object.values(telling).every(({ told }) => told.includes("tick")),
+    Object.values(streams).every(({ received }) => received.includes("tick")),
   );
-  return { threadId, runId, all: { ...telling, waiting } };
+  return { threadId, runId, all: { ...streams, waiting } };
 };
 
 const endsOf = (all: Record<string, Connection>) =>
@@ -148,8 +148,8 @@ const endsOf = (all: Record<string, Connection>) =>
 const haveEnded = async (all: Record<string, Connection>): Promise<void> => {
   await eventually("all connections to end", () => Object.values(all).every(({ end }) => end !== undefined));
 };
-const lastOf = ({ told }: Connection): string =>
-  /id: [^\n]*\n(.*)\n\n$/s.exec(told.slice(told.lastIndexOf("\nid: ")))?.[1] ?? "";
+const lastOf = ({ received }: Connection): string =>
+  /id: [^\n]*\n(.*)\n\n$/s.exec(received.slice(received.lastIndexOf("\nid: ")))?.[1] ?? "";
 
 describe("connections of users of the project's own Auth", () => {
   test("end with a reason and no further event when the token expires; those of others continue", async () => {
@@ -167,9 +167,12 @@ describe("connections of users of the project's own Auth", () => {
     });
     const loss = 'event: error\ndata: {"error":"AccessLost","message":"The token has expired."}';
     expect([all.created, all.joined, all.thread].map(lastOf)).toEqual([loss, loss, loss]);
-    expect(JSON.parse(all.waiting.told)).toEqual(toldOf("The token has expired."));
-    const before = others.all.socket.told.length;
-    await eventually("the other user to receive more", () => others.all.socket.told.length > before + 500);
+    expect(JSON.parse(all.waiting.received)).toEqual(accessLost("The token has expired."));
+    const before = others.all.socket.received.length;
+    await eventually(
+      "the other user to receive more",
+      () => others.all.socket.received.length > before + 500,
+    );
     expect(Object.values(endsOf(others.all))).toEqual(Array.from({ length: 6 }, () => undefined));
   });
 
@@ -179,7 +182,7 @@ describe("connections of users of the project's own Auth", () => {
     await haveEnded(all);
     expect(all.socket.end).toBe("1008 You may not do this.");
     expect(lastOf(all.created)).toContain("You may not do this.");
-    expect(JSON.parse(all.waiting.told)).toEqual(toldOf("You may not do this."));
+    expect(JSON.parse(all.waiting.received)).toEqual(accessLost("You may not do this."));
   });
 
   test("receive nothing more once the thread belongs to another user, and end with the text for a missing run", async () => {
@@ -188,7 +191,7 @@ describe("connections of users of the project's own Auth", () => {
     await haveEnded(all);
     expect(all.socket.end).toBe(`1008 Thread '${threadId}' not found.`);
     expect(lastOf(all.joined)).toContain(`Run '${runId}' not found.`);
-    expect(JSON.parse(all.waiting.told)).toEqual(toldOf(`Run '${runId}' not found.`));
+    expect(JSON.parse(all.waiting.received)).toEqual(accessLost(`Run '${runId}' not found.`));
     // The server disconnected the creator; the run belongs to the thread.
     expect((await operator().runs.get(threadId, runId)).status).toBe("running");
   });
@@ -200,7 +203,7 @@ describe("connections of users of the project's own Auth", () => {
       ...SLEEP,
       on_disconnect: "cancel",
     });
-    await eventually("the run to emit an event", () => created.told.includes("tick"));
+    await eventually("the run to emit an event", () => created.received.includes("tick"));
     directory.expired.add(token);
     await haveEnded({ created });
     const [run] = await operator().runs.list(thread_id);
@@ -244,7 +247,7 @@ describe("connections of users of the project's own Auth", () => {
     expect(Object.values(endsOf(all))).toEqual(Array.from({ length: 6 }, () => undefined));
     directory[fault] = true;
     await haveEnded(all);
-    expect(JSON.parse(all.waiting.told)).toMatchObject({ __error__: { error: "AccessLost" } });
+    expect(JSON.parse(all.waiting.received)).toMatchObject({ __error__: { error: "AccessLost" } });
   });
 
   test("of one user with many streams cause one question for all of them", async () => {
@@ -300,7 +303,7 @@ describe("connections to a thread whose new owner starts a run before the next a
     // A reader that had not seen the thread before the handover waits for it, and has lost no access.
     await eventually("each connection to receive an event of a run", async () => {
       await run(old, 400);
-      return Object.values(all).every(({ told }) => told.includes("tick"));
+      return Object.values(all).every(({ received }) => received.includes("tick"));
     });
     const operator = new Client({ apiUrl: slow.url, apiKey: KEY });
     await operator.threads.update(threadId, { metadata: { owner: "olga" } });
@@ -313,9 +316,9 @@ describe("connections to a thread whose new owner starts a run before the next a
     });
     const loss = `event: error\ndata: {"error":"AccessLost","message":"Thread '${threadId}' not found."}`;
     expect(lastOf(all.thread)).toBe(loss);
-    expect(all.thread.told).not.toContain(runId);
-    expect(all.events.told).not.toContain(runId);
-    expect(all.socket.told).not.toContain(runId);
+    expect(all.thread.received).not.toContain(runId);
+    expect(all.events.received).not.toContain(runId);
+    expect(all.socket.received).not.toContain(runId);
   });
 });
 
@@ -356,7 +359,7 @@ describe("API keys", () => {
 
   test("the first key ends anonymous connections, and revoking a key ends its connections and no others", async () => {
     const open = await created({});
-    await eventually("the run to emit an event", () => open.told.includes("tick"));
+    await eventually("the run to emit an event", () => open.received.includes("tick"));
     const [kept, revoked] = [await create("kept"), await create("revoked")];
     await haveEnded({ open });
     expect(lastOf(open)).toContain("This server needs an API key");
@@ -365,7 +368,7 @@ describe("API keys", () => {
     const lost = await created({ "x-api-key": revoked.key });
     const socket = await socketAt(keyed.url, newId(), { "x-api-key": revoked.key });
     await eventually("both to receive an event", () =>
-      [own, lost].every(({ told }) => told.includes("tick")),
+      [own, lost].every(({ received }) => received.includes("tick")),
     );
     await repository.revoke(revoked.id);
     await haveEnded({ lost, socket });

@@ -144,9 +144,9 @@ test("a run's graph finds its user in every place, and no answer or stored recor
     events.push(event);
   const runs = await alice.runs.list(other);
   const history = await alice.threads.getHistory(other);
-  const told = JSON.stringify([events, runs, history, await alice.threads.get(other)]);
-  expect(told).toContain("told");
-  expect(told).not.toMatch(/langgraph_auth|canary\.example/);
+  const answers = JSON.stringify([events, runs, history, await alice.threads.get(other)]);
+  expect(answers).toContain("told");
+  expect(answers).not.toMatch(/langgraph_auth|canary\.example/);
   expect(server.lines.join("\n")).not.toContain("canary.example");
 });
 

@@ -186,7 +186,7 @@ describe("the configuration of a graph's assistant in langgraph.json", () => {
       graphs: { ...server.graphs, ids: [GRAPH], has: () => true, description: () => said.description },
       deleteThreads: async () => undefined,
     }).system.ensure(THE_SERVER, [GRAPH], { [GRAPH]: said });
-  const told = async () => (await server.client.get(`/assistants/${GRAPH}`)).body as object;
+  const systemAssistant = async () => (await server.client.get(`/assistants/${GRAPH}`)).body as object;
   afterEach(() => server.database.query("delete from threadloom.assistants where graph_id = $1", [GRAPH]));
 
   const FIRST = {
@@ -197,13 +197,13 @@ describe("the configuration of a graph's assistant in langgraph.json", () => {
 
   test("creates the assistant, and does not change it again while it stays the same", async () => {
     expect(await start(FIRST)).toEqual([]);
-    const made = await told();
+    const made = await systemAssistant();
     expect(made).toMatchObject({ ...FIRST, version: 1, metadata: { created_by: "system" } });
     expect(made).not.toHaveProperty("defaults");
     // The order of keys makes no difference.
     const again = { ...FIRST, config: { recursion_limit: 9, tags: ["a"] } };
     expect(await Promise.all([start(again), start(again)])).toEqual([[], []]);
-    expect(await told()).toEqual(made);
+    expect(await systemAssistant()).toEqual(made);
   });
 
   test.each([
@@ -214,7 +214,7 @@ describe("the configuration of a graph's assistant in langgraph.json", () => {
     await start(FIRST);
     const starts = await Promise.all(Array.from({ length: 4 }, () => start(said)));
     expect(starts.flat()).toEqual([GRAPH]);
-    expect(await told()).toMatchObject({
+    expect(await systemAssistant()).toMatchObject({
       config: said.config,
       context: said.context,
       description: said.description ?? null,
@@ -230,13 +230,13 @@ describe("the configuration of a graph's assistant in langgraph.json", () => {
   test("does not overwrite a user's version until it changes", async () => {
     await start(FIRST);
     await server.client.patch(`/assistants/${GRAPH}`).send({ context: { tone: "mine" }, name: "Mine" });
-    const mine = await told();
+    const mine = await systemAssistant();
     expect(await start(FIRST)).toEqual([]);
-    expect(await told()).toEqual(mine);
+    expect(await systemAssistant()).toEqual(mine);
     expect(await start({ ...FIRST, context: { tone: "new" } })).toEqual([GRAPH]);
-    expect(await told()).toMatchObject({ context: { tone: "new" }, name: "Mine", version: 3 });
+    expect(await systemAssistant()).toMatchObject({ context: { tone: "new" }, name: "Mine", version: 3 });
     await server.client.post(`/assistants/${GRAPH}/latest`).send({ version: 2 });
-    expect(await told()).toMatchObject({ context: { tone: "mine" } });
+    expect(await systemAssistant()).toMatchObject({ context: { tone: "mine" } });
   });
 });
 

@@ -56,13 +56,13 @@ interface StoredRun extends RunKey {
 const aFiring = async (parts: Partial<FiringParts> = {}) => {
   const { logger, lines } = listeningLogger();
   const authorize = createAuthorize();
-  const told: string[] = [];
+  const announced: string[] = [];
   const released: number[] = [];
   const limits = createPendingLimits({ perThread: 0, perCaller: 0, keyFactor: 1 });
   const storeRuns = createScheduledRuns({
     takesRun: () => true,
     announcements: {
-      available: ({ run_id }) => void told.push(run_id),
+      available: ({ run_id }) => void announced.push(run_id),
       ended: () => undefined,
       stop: () => undefined,
     },
@@ -83,7 +83,7 @@ const aFiring = async (parts: Partial<FiringParts> = {}) => {
     assistants: await authorize(THE_SERVER, "assistants", "read", { assistant_id: "" }),
   };
   const due = createDueCrons(database, ["agent"]);
-  const holdRuns = () => () => void released.push(told.length);
+  const holdRuns = () => () => void released.push(announced.length);
   const firing = createFiring({
     database,
     due,
@@ -94,7 +94,7 @@ const aFiring = async (parts: Partial<FiringParts> = {}) => {
     logger,
     ...parts,
   });
-  return { fire: () => firing.fire(() => false), due, storeRuns, told, released, lines };
+  return { fire: () => firing.fire(() => false), due, storeRuns, announced, released, lines };
 };
 const dyingAt = (point: FaultPoint): Faults => ({
   reached(reached) {
@@ -142,7 +142,7 @@ test("a crash before the commit leaves the cron due and no run; one after it lea
 
 test("a cron that can't be fired does not delay others, and is tried again at its next time", async () => {
   const [bad, good] = [await aDueCron({ metadata: { bad: true } }), await aDueCron()];
-  const { storeRuns, told } = await aFiring();
+  const { storeRuns, announced } = await aFiring();
   const { fire, lines } = await aFiring({
     storeRuns: async (transaction, rights, requested) => {
       if (requested.some(({ run }) => run.metadata["bad"] === true)) throw new Error("a fault of ours");
@@ -151,7 +151,7 @@ test("a cron that can't be fired does not delay others, and is tried again at it
   });
   expect(await fire()).toBe(true);
   expect([await runsOf(bad), await runsOf(good)]).toEqual([0, 1]);
-  expect(told).toHaveLength(1);
+  expect(announced).toHaveLength(1);
   expect(await isDue(bad)).toBe(false);
   expect((await api.get<CronRecord>(`/runs/crons/${bad}`)).body).toMatchObject({
     enabled: true,
@@ -208,10 +208,10 @@ test("several crons of one thread are fired together, in order", async () => {
   const crons = [];
   for (const input of ["one", "two", "three"])
     crons.push(await aDueCron({ input }, `/threads/${threadId}/runs/crons`));
-  const { fire, told, released } = await aFiring();
+  const { fire, announced, released } = await aFiring();
   expect(await fire()).toBe(true);
   expect(await Promise.all(crons.map(runsOf))).toEqual([1, 1, 1]);
-  expect(told).toHaveLength(3);
+  expect(announced).toHaveLength(3);
   // Runs are held back only until all crons are fired and announced.
   expect(released).toEqual([3]);
   const [thread] = await query(

@@ -157,9 +157,9 @@ test("a due cron whose previous run still waits creates no other, and the log sa
     }
   }
   expect(await runsOf(cron.cron_id)).toMatchObject([{ status: "pending" }]);
-  const told = ({ cron_id }: CronRecord) =>
+  const logged = ({ cron_id }: CronRecord) =>
     server.lines.filter((line) => line.includes(cron_id) && line.includes("a cron was due while"));
-  expect([told(cron).length, told(rejecting).length]).toEqual([1, 1]);
+  expect([logged(cron).length, logged(rejecting).length]).toEqual([1, 1]);
 
   await api.cancel(threadId, running.run_id, "wait=1");
   await api.untilQuiet(threadId);

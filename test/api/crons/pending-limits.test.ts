@@ -52,7 +52,7 @@ const fire = async (key: string, { cron_id, next_run_date }: CronRecord): Promis
     return cron.next_run_date === next_run_date ? cron : undefined;
   });
 };
-const told = ({ cron_id }: CronRecord): string[] =>
+const logged = ({ cron_id }: CronRecord): string[] =>
   server.lines.filter((line) => line.includes(cron_id) && line.includes("as many runs wait"));
 
 test("a cron whose thread is full runs nothing, which is logged once, and runs again when there is room", async () => {
@@ -63,7 +63,7 @@ test("a cron whose thread is full runs nothing, which is logged once, and runs a
     expect(await fire("a", cron)).toMatchObject({ enabled: true, error: null });
     expect(await runsOf("a", cron)).toEqual([]);
   }
-  expect(told(cron)).toHaveLength(1);
+  expect(logged(cron)).toHaveLength(1);
   await ask("a", "DELETE", `/threads/${threadId}/runs/${waiting.run_id}`);
   await fire("a", cron);
   expect(await runsOf("a", cron)).toHaveLength(1);
@@ -94,7 +94,7 @@ test("a cron runs nothing while its creator has reached the limit of waiting run
   await ask("b", "POST", "/runs/batch", [LATER, LATER, LATER]);
   for (let times = 0; times < 2; times += 1) await fire("b", cron);
   expect(await runsOf("b", cron)).toHaveLength(1);
-  expect(told(cron)).toHaveLength(1);
+  expect(logged(cron)).toHaveLength(1);
 });
 
 test("runs of crons count for the caller's limit of runs per minute", async () => {

@@ -16,7 +16,7 @@ afterAll(() => server.close());
 
 const odd = (way: unknown) => ({ assistant_id: "odd", input: { way } });
 /** The part of a state that contains the error. */
-interface Told {
+interface StateWithError {
   tasks: unknown[];
 }
 
@@ -43,7 +43,7 @@ describe("an error thrown by a graph", () => {
     const { __error__: error } = await api.aFinishedRun(threadId, odd(way));
     expect(error).toEqual({ error: "Error", message });
     expect((await api.thread(threadId)).error).toEqual(error);
-    const { body } = await api.get<Told>(`/threads/${threadId}/state`);
+    const { body } = await api.get<StateWithError>(`/threads/${threadId}/state`);
     expect(JSON.stringify(body.tasks)).toContain(message);
     expect(JSON.stringify(body.tasks)).not.toContain("pregelTaskId");
   });

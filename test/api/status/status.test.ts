@@ -44,7 +44,7 @@ const aStatus = async (options: Partial<StatusServiceOptions> = {}) => {
 };
 
 /** A proxy to the database that can mute connections: they stay open, but transfer nothing. */
-const aProxy = async (): Promise<{ connectionString: string; silence(): void; cut(): void }> => {
+const aProxy = async (): Promise<{ connectionString: string; mute(): void; cut(): void }> => {
   const target = new URL(fresh.connectionString);
   const sockets = new Set<Socket>();
   const proxy: Server = createServer((inside) => {
@@ -69,7 +69,7 @@ const aProxy = async (): Promise<{ connectionString: string; silence(): void; cu
   url.port = String((proxy.address() as AddressInfo).port);
   return {
     connectionString: url.href,
-    silence: () => {
+    mute: () => {
       for (const socket of sockets) socket.unpipe().pause();
     },
     cut,
@@ -161,7 +161,7 @@ test("a database that stops answering is noticed, although its connections stay 
   const { client, database } = await aStatus({ database: open(proxy.connectionString) });
   closers.push(() => proxy.cut()); // closes first: the pool waits for its connections when it closes
   expect((await client.get("/ok?check_db=1")).status).toBe(200);
-  proxy.silence();
+  proxy.mute();
   const answers = await Promise.all(
     [1, 2, 3, 4].map(async () => (await client.get("/ok?check_db=1")).status),
   );

@@ -7,9 +7,9 @@ import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 
 const aWatch = async (names: readonly string[] = ["a.ts"]) => {
   const folder = await temporaryFolder();
-  const told: string[][] = [];
+  const reported: string[][] = [];
   const watch = createFileWatch({
-    onChange: async (files) => void told.push(files.map((file) => file.slice(folder.path.length + 1))),
+    onChange: async (files) => void reported.push(files.map((file) => file.slice(folder.path.length + 1))),
     everyMs: 50,
   });
   onTestFinished(async () => {
@@ -22,62 +22,67 @@ const aWatch = async (names: readonly string[] = ["a.ts"]) => {
     await writeFile(path(name), "first");
   }
   await watch.set(names.map(path), Date.now() + 60_000);
-  return { watch, told, path, untilTold: () => vi.waitFor(() => expect(told).not.toEqual([]), PATIENTLY) };
+  return {
+    watch,
+    reported,
+    path,
+    untilReported: () => vi.waitFor(() => expect(reported).not.toEqual([]), PATIENTLY),
+  };
 };
 
 test("a file that is overwritten is reported", async () => {
-  const { told, path, untilTold } = await aWatch();
+  const { reported, path, untilReported } = await aWatch();
   await writeFile(path("a.ts"), "second");
-  await untilTold();
-  expect(told).toEqual([["a.ts"]]);
+  await untilReported();
+  expect(reported).toEqual([["a.ts"]]);
 });
 
 test("a file that is replaced by a rename is reported, each time", async () => {
-  const { told, path } = await aWatch();
+  const { reported, path } = await aWatch();
   for (const content of ["second", "third"]) {
-    told.length = 0;
+    reported.length = 0;
     await writeFile(path("a.tmp"), content);
     await rename(path("a.tmp"), path("a.ts"));
-    await vi.waitFor(() => expect(told).toEqual([["a.ts"]]), PATIENTLY);
+    await vi.waitFor(() => expect(reported).toEqual([["a.ts"]]), PATIENTLY);
   }
 });
 
 test("a file that is written without a change is not reported, and neither is one beside it", async () => {
-  const { told, path, untilTold } = await aWatch(["a.ts", "b.ts"]);
+  const { reported, path, untilReported } = await aWatch(["a.ts", "b.ts"]);
   await writeFile(path("a.ts"), "first");
   await utimes(path("a.ts"), 1, 1);
   await writeFile(path("c.ts"), "new");
   await writeFile(path("b.ts"), "second");
-  await untilTold();
-  expect(told.flat()).toEqual(["b.ts"]);
+  await untilReported();
+  expect(reported.flat()).toEqual(["b.ts"]);
 });
 
 test("a folder that is removed and created again is watched again", async () => {
-  const { told, path, untilTold } = await aWatch(["sub/a.ts"]);
+  const { reported, path, untilReported } = await aWatch(["sub/a.ts"]);
   await rm(path("sub"), { recursive: true });
-  await untilTold();
+  await untilReported();
   await mkdir(path("sub"));
   await writeFile(path("sub/a.ts"), "second");
-  await vi.waitFor(() => expect(told.length).toBeGreaterThan(1), PATIENTLY);
-  told.length = 0;
+  await vi.waitFor(() => expect(reported.length).toBeGreaterThan(1), PATIENTLY);
+  reported.length = 0;
   await writeFile(path("sub/a.ts"), "third");
-  await untilTold();
-  expect(told.flat()).toContain("sub/a.ts");
+  await untilReported();
+  expect(reported.flat()).toContain("sub/a.ts");
 });
 
 test("a newly watched file that was written meanwhile counts as changed", async () => {
-  const { watch, told, path, untilTold } = await aWatch();
+  const { watch, reported, path, untilReported } = await aWatch();
   await writeFile(path("b.ts"), "written while the graph was loaded");
   await watch.set([path("a.ts"), path("b.ts")], Date.now() - 60_000);
-  await untilTold();
-  expect(told.flat()).toEqual(["b.ts"]);
+  await untilReported();
+  expect(reported.flat()).toEqual(["b.ts"]);
 });
 
 test("modules beside the watched ones count if requested, and a log does not", async () => {
-  const { watch, told, path, untilTold } = await aWatch();
+  const { watch, reported, path, untilReported } = await aWatch();
   watch.countNeighbours(true);
   await writeFile(path("dev.log"), "not reloaded");
   await writeFile(path("b.ts"), "what was missing");
-  await untilTold();
-  expect(told.flat()).toEqual(["b.ts"]);
+  await untilReported();
+  expect(reported.flat()).toEqual(["b.ts"]);
 });

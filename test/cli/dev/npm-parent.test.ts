@@ -10,7 +10,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** The number of reported ends for a process whose parent ends. */
-const told = async (options: Partial<NpmParentOptions>): Promise<number> => {
+const reportedEnds = async (options: Partial<NpmParentOptions>): Promise<number> => {
   let parent = 100;
   const onEnd = vi.fn();
   watchNpmParent({ environment: NPX, parent: () => parent, leadsGroup: () => false, onEnd, ...options });
@@ -22,11 +22,11 @@ const told = async (options: Partial<NpmParentOptions>): Promise<number> => {
 };
 
 test("the end of the shell of npm or npx is reported once", async () => {
-  expect(await told({})).toBe(1);
-  expect(await told({ environment: { npm_lifecycle_event: "dev" } })).toBe(1);
+  expect(await reportedEnds({})).toBe(1);
+  expect(await reportedEnds({ environment: { npm_lifecycle_event: "dev" } })).toBe(1);
 });
 
 test("a server that npm has not started continues, and so does one that was detached from its shell", async () => {
-  expect(await told({ environment: {} })).toBe(0);
-  expect(await told({ leadsGroup: () => true })).toBe(0);
+  expect(await reportedEnds({ environment: {} })).toBe(0);
+  expect(await reportedEnds({ leadsGroup: () => true })).toBe(0);
 });

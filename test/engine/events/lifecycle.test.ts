@@ -4,7 +4,7 @@ import { Command, interrupt, MemorySaver, MessagesAnnotation, START, StateGraph 
 import { createAgent, tool } from "langchain";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { tellRun, type Told } from "./protocol/publish-run.ts";
+import { publishRun, type PublishedEvents } from "./protocol/publish-run.ts";
 
 /** The mode `lifecycle` of run streams. */
 
@@ -27,16 +27,17 @@ interface Lifecycle {
   tool_call_id?: string;
   error?: { error: string; message: string };
 }
-const toldBy = ({ first }: Told): Lifecycle[] => first.map(([, data]) => JSON.parse(data) as Lifecycle);
+const publishedBy = ({ first }: PublishedEvents): Lifecycle[] =>
+  first.map(([, data]) => JSON.parse(data) as Lifecycle);
 /** Paths without task ids. */
-const eventsOf = (published: Told) =>
-  toldBy(published).map(({ event, namespace }) => [
+const eventsOf = (published: PublishedEvents) =>
+  publishedBy(published).map(({ event, namespace }) => [
     namespace.map((part) => part.split(":")[0]).join("/"),
     event,
   ]);
 
 test("subgraphs start and complete, each under its namespace; the root emits no event", async () => {
-  const published = await tellRun(around(around(speaking).compile()).compile(), INPUT, LIFECYCLE);
+  const published = await publishRun(around(around(speaking).compile()).compile(), INPUT, LIFECYCLE);
   expect(eventsOf(published)).toEqual([
     ["team", "started"],
     ["team/team", "started"],
@@ -44,13 +45,13 @@ test("subgraphs start and complete, each under its namespace; the root emits no 
     ["team", "completed"],
   ]);
   for (const [index, [name]] of published.first.entries())
-    expect(name).toBe(`lifecycle|${toldBy(published)[index]?.namespace.join("|")}`);
-  expect(Object.keys(toldBy(published)[0] ?? {})).toEqual(["event", "namespace"]);
-  expect((await tellRun(speaking, INPUT, LIFECYCLE)).first).toEqual([]);
+    expect(name).toBe(`lifecycle|${publishedBy(published)[index]?.namespace.join("|")}`);
+  expect(Object.keys(publishedBy(published)[0] ?? {})).toEqual(["event", "namespace"]);
+  expect((await publishRun(speaking, INPUT, LIFECYCLE)).first).toEqual([]);
 });
 
 test("a subgraph's start precedes its events, and its end follows them", async () => {
-  const published = await tellRun(around(speaking).compile(), INPUT, {
+  const published = await publishRun(around(speaking).compile(), INPUT, {
     asked: { stream_mode: ["values", "updates", "lifecycle", "tasks"], stream_subgraphs: true },
     publishesProtocol: false,
   });
@@ -71,7 +72,7 @@ test("the other modes stream the same with or without it", async () => {
   const graph = around(speaking).compile();
   const namesOf = async (modes: string[]) =>
     (
-      await tellRun(graph, INPUT, { ...LIFECYCLE, asked: { stream_mode: modes, stream_subgraphs: false } })
+      await publishRun(graph, INPUT, { ...LIFECYCLE, asked: { stream_mode: modes, stream_subgraphs: false } })
     ).first
       .map(([name]) => name)
       .filter((name) => !name.startsWith("lifecycle"));
@@ -83,7 +84,7 @@ test("a graph with an interrupt is interrupted", async () => {
   const graph = around(asking).compile({ checkpointer: new MemorySaver() });
   const thread = { configurable: { thread_id: "1" }, ...LIFECYCLE };
   const ends = [INPUT, new Command({ resume: "yes" })].map(
-    (input) => async () => tellRun(graph, input, thread),
+    (input) => async () => publishRun(graph, input, thread),
   );
   expect(eventsOf(await ends[0]!()).at(-1)).toEqual(["team", "interrupted"]);
   expect(eventsOf(await ends[1]!()).at(-1)).toEqual(["team", "completed"]);
@@ -98,8 +99,8 @@ test("a graph called by a tool names its tool call, at its start and its end", a
   const model = fakeModel()
     .respondWithTools([{ name: "ask", args: {}, id: "call_1" }])
     .respond(new AIMessage("I see"));
-  const published = await tellRun(createAgent({ model, tools: [ask] }).graph, INPUT, LIFECYCLE);
-  expect(toldBy(published)).toMatchObject([
+  const published = await publishRun(createAgent({ model, tools: [ask] }).graph, INPUT, LIFECYCLE);
+  expect(publishedBy(published)).toMatchObject([
     { event: "started", tool_call_id: "call_1" },
     { event: "completed", tool_call_id: "call_1" },
   ]);

@@ -11,13 +11,16 @@ import { createRunRepository } from "../../../src/api/runs/repository.ts";
 import { TEST_ENCRYPTION } from "../../helpers/encryption.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-export interface Told extends RunEvent {
+export interface ReadEvent extends RunEvent {
   runId: string;
 }
 
 /** Reads up to the first event that matches. */
-export const readUntil = async (reader: ThreadReader, isLast: (event: Told) => boolean): Promise<Told[]> => {
-  const published: Told[] = [];
+export const readUntil = async (
+  reader: ThreadReader,
+  isLast: (event: ReadEvent) => boolean,
+): Promise<ReadEvent[]> => {
+  const published: ReadEvent[] = [];
   for (;;) {
     const news = await reader.next();
     if (typeof news === "string") throw new Error(`The reader is ${news}.`);
@@ -26,7 +29,7 @@ export const readUntil = async (reader: ThreadReader, isLast: (event: Told) => b
   }
 };
 
-export const idsOf = (published: readonly Told[]): number[] =>
+export const idsOf = (published: readonly ReadEvent[]): number[] =>
   published.map(({ threadSeq = -1 }) => threadSeq);
 
 /** The hub of a process that executes nothing, on the database of a server. */

@@ -3,7 +3,7 @@ import type { ThreadReader } from "../../../src/engine/events/readers/thread-rea
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { apiOf, saying, type Api } from "../../helpers/api.ts";
 import { IS_PLAIN, startTestServer, type TestServer } from "../../helpers/app.ts";
-import { idsOf, openHub, readUntil, type Told } from "./open-hub.ts";
+import { idsOf, openHub, readUntil, type ReadEvent } from "./open-hub.ts";
 
 /** Reads a thread over several runs, from a process that executes none of them. */
 
@@ -64,7 +64,7 @@ describe("the events of a thread", () => {
     const threadId = await apis[0]!.aThread();
     for (const api of apis) await aResumableRun(api, threadId);
     const reader = read(threadId);
-    const all: Told[] = [];
+    const all: ReadEvent[] = [];
     while (all.length < 8) all.push(...(await readUntil(reader, () => true)));
     for (const [index, { threadSeq }] of all.slice(0, -1).entries()) {
       const rest = await readUntil(

@@ -101,11 +101,11 @@ test("the exit report of a process names the run that ended it; other text there
 });
 
 test.each([
-  { isFailureLogged: false, told: ["a bracket is missing", "loaded"] },
-  { isFailureLogged: true, told: ["loaded"] },
+  { isFailureLogged: false, logged: ["a bracket is missing", "loaded"] },
+  { isFailureLogged: true, logged: ["loaded"] },
 ])(
-  "output of a process before it is ready is logged, unless the log already says why others did not start: $isFailureTold",
-  async ({ isFailureLogged, told }) => {
+  "output of a process before it is ready is logged, unless the log already says why others did not start: $isFailureLogged",
+  async ({ isFailureLogged, logged }) => {
     const lines: string[] = [];
     const child = aChild();
     start({ isFailureLogged, write: (line) => void lines.push(line) });
@@ -114,6 +114,6 @@ test.each([
     child.emit("message", { kind: "ready" });
     child.stdio[2]!.write("loaded\n");
     await vi.advanceTimersByTimeAsync(0);
-    expect(lines.map((line) => (JSON.parse(line) as { text: string }).text)).toEqual(told);
+    expect(lines.map((line) => (JSON.parse(line) as { text: string }).text)).toEqual(logged);
   },
 );

@@ -63,7 +63,7 @@ interface Line {
   culprit?: Record<string, unknown>;
   [field: string]: unknown;
 }
-const untilTold = (what: string, isMeant: (line: Line) => boolean): Promise<Line> =>
+const untilLogged = (what: string, isMeant: (line: Line) => boolean): Promise<Line> =>
   eventually(
     what,
     () => server.lines.map((line) => JSON.parse(line) as Line).find((line) => isMeant(line)),
@@ -110,7 +110,7 @@ test.each([
     const culprit = await aHostileRun({ harm, attempts: 1, steps: 1 });
     // The newest run would be the suspect if none were named.
     neighbours.push(await aHostileRun({ steps: 10 }));
-    const end = await untilTold(
+    const end = await untilLogged(
       "the log reports the end",
       ({ culprit: named }) => named?.["run_id"] === culprit.run_id,
     );
@@ -128,7 +128,7 @@ test.each([
 test("an unhandled rejection is logged with its run, and costs no run an attempt", async () => {
   const neighbour = await aHostileRun({ steps: 5 });
   const culprit = await aHostileRun({ harm: "reject", attempts: 1, steps: 1 });
-  const { graph_id, node } = await untilTold(
+  const { graph_id, node } = await untilLogged(
     "the log reports it",
     ({ msg, run_id }) => msg === "a rejection was not handled" && run_id === culprit.run_id,
   );
@@ -143,7 +143,7 @@ test("a run whose timer ends the process after the run's end costs the other run
   const late = await aHostileRun({ harm: "late", attempts: 1 });
   await untilSuccess(late);
   const neighbour = await aHostileRun({ steps: 40 });
-  const { culprit } = await untilTold(
+  const { culprit } = await untilLogged(
     "the log names it",
     ({ culprit: named }) => named?.["run_id"] === late.run_id,
   );
@@ -160,7 +160,7 @@ test("a run that ends its process while megabytes of its events wait for the pip
   });
   onTestFinished(() => stream.close());
   const { run_id } = (await stream.next())!.data as { run_id: string };
-  const end = await untilTold(
+  const end = await untilLogged(
     "the log reports the end",
     ({ msg, runs }) =>
       msg.startsWith("a graph process ") && (runs as string[] | undefined)?.includes(run_id) === true,

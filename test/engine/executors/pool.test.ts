@@ -170,18 +170,18 @@ describe("a failing start", () => {
 
   test("is logged once with its cause, however often it is retried", async () => {
     aPool();
-    const toldOf = (text: string) => lines.filter((line) => line.includes(text));
+    const linesWith = (text: string) => lines.filter((line) => line.includes(text));
     for (let tries = 0; tries < 5; tries += 1) {
       started.at(-1)!.options.onEnd("start", "could not be started", new Error("spawn EMFILE"));
       const before = started.length;
       while (started.length === before) await vi.advanceTimersByTimeAsync(1_000);
     }
-    expect(toldOf("could not be started")).toHaveLength(1);
+    expect(linesWith("could not be started")).toHaveLength(1);
     expect(lines.join()).toContain("spawn EMFILE");
     ready(started.at(-1)!);
-    expect(toldOf("graph processes start again")).toHaveLength(1);
+    expect(linesWith("graph processes start again")).toHaveLength(1);
     started.at(-1)!.options.onEnd("exit", "exited with 1");
-    expect(toldOf("exited with 1")).toHaveLength(1); // the end of a process that was ready is always logged
+    expect(linesWith("exited with 1")).toHaveLength(1); // the end of a process that was ready is always logged
   });
 
   test("of a process for a single suspect delays no other start", async () => {
@@ -340,7 +340,7 @@ describe("with a spare that is ready", () => {
       });
     });
 
-    test("is not suspected for silence if the process answers again", async () => {
+    test("is not suspected for stopAnswering if the process answers again", async () => {
       const pool = aReadyPool();
       const runs = ["slow", "neighbour"].map((runId) => begin(pool, runId));
       const [fake] = started as [FakeProcess];
@@ -394,7 +394,7 @@ describe("with a spare that is ready", () => {
   });
 
   describe("while a process does not answer", () => {
-    const silence = (fake: FakeProcess): void => {
+    const stopAnswering = (fake: FakeProcess): void => {
       fake.isResponsive = false;
       fake.options.onUnresponsive();
     };
@@ -402,7 +402,7 @@ describe("with a spare that is ready", () => {
     test("a new run begins in the spare, and the process ends with its present runs", () => {
       const pool = aReadyPool();
       begin(pool, "hanging");
-      silence(started[0]!);
+      stopAnswering(started[0]!);
       begin(pool, "new");
       expect(placesOf("new")).toEqual([2]);
       expect(started).toHaveLength(3);
@@ -418,7 +418,7 @@ describe("with a spare that is ready", () => {
       const begun = begin(pool, "begun");
       const awaited = begin(pool, "awaited");
       fake.options.onMessage({ kind: "begun", id: idOf(fake, "begun") });
-      silence(fake);
+      stopAnswering(fake);
       await vi.advanceTimersByTimeAsync(0);
       expect(awaited.state.result).toEqual({ kind: "stopped", reason: { kind: "shutdown" } });
       expect([hanging.state.result, begun.state.result]).toEqual([undefined, undefined]);
@@ -435,7 +435,7 @@ describe("with a spare that is ready", () => {
       begin(pool, "hanging");
       begin(pool, "awaited");
       const id = idOf(fake, "awaited");
-      silence(fake);
+      stopAnswering(fake);
       expect(fake.received).not.toContainEqual({ kind: "logged", id });
       fake.options.onMessage({ kind: "log", id });
       expect(fake.received).toContainEqual({ kind: "logged", id });
@@ -450,7 +450,7 @@ describe("with a spare that is ready", () => {
       const result = { kind: "stopped", reason: { kind: "timeout" } } as const;
       fake.options.onMessage({ kind: "result", id: idOf(fake, "first"), result });
       expect(fake.isClosed).toBe(false);
-      silence(fake);
+      stopAnswering(fake);
       expect(fake.isClosed).toBe(true);
     });
 
@@ -458,7 +458,7 @@ describe("with a spare that is ready", () => {
       const pool = aReadyPool();
       for (let silent = 0; silent < 3; silent += 1) {
         begin(pool, `hanging ${silent}`);
-        silence(started[silent]!);
+        stopAnswering(started[silent]!);
         ready(started.at(-1)!);
       }
       begin(pool, "waits");
@@ -703,7 +703,7 @@ describe("a server's start that waits for the graphs", () => {
 
 describe("the reason why processes do not start", () => {
   /** The number of log lines in ten minutes of a pool whose processes all fail. */
-  const toldOf = async (isReloading: boolean): Promise<number> => {
+  const timesLogged = async (isReloading: boolean): Promise<number> => {
     const pool = aPool({ isReloading });
     expect(started[0]!.options.isFailureLogged()).toBe(false);
     for (let times = 0; times < 20; times += 1) {
@@ -715,10 +715,10 @@ describe("the reason why processes do not start", () => {
   };
 
   test("is logged once while files are being written, and repeatedly by a server without a file watch", async () => {
-    expect(await toldOf(true)).toBe(1);
+    expect(await timesLogged(true)).toBe(1);
     started.length = 0;
     lines.length = 0;
-    expect(await toldOf(false)).toBeGreaterThan(2);
+    expect(await timesLogged(false)).toBeGreaterThan(2);
   });
 
   test("is logged again after a process was ready", () => {

@@ -56,15 +56,15 @@ export const steppingClocks = ({ threads, turns }: { threads: number; turns: num
       for (let turn = 1; turn <= turns; turn += 1) {
         const { api } = at(turn);
         const total = turn * STEPS_PER_TURN;
-        const told = await api.aFinishedRun(threadId, {
+        const result = await api.aFinishedRun(threadId, {
           assistant_id: "ledger",
           input: { steps: total, milliseconds: STEP_MS },
           durability: (["sync", "async", "exit"] as const)[(thread + turn) % 3],
         });
         const { values } = await api.state(threadId);
-        const [answered, stored] = [told["done"], values["done"]].map((done) => JSON.stringify(done));
+        const [answered, stored] = [result["done"], values["done"]].map((done) => JSON.stringify(done));
         if (answered !== from1To(total))
-          complaints.push(`turn ${turn} answered ${answered ?? JSON.stringify(told)}`);
+          complaints.push(`turn ${turn} answered ${answered ?? JSON.stringify(result)}`);
         if (stored !== from1To(total)) {
           lostEffects += 1;
           complaints.push(`after turn ${turn} the state is ${stored}`);

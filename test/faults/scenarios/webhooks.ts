@@ -37,7 +37,7 @@ export const killedSenders = ({ runs }: { runs: number }): Scenario => ({
   number: 24,
   title: `webhooks: the receiver down for an hour (simulated clock), and kill -9 of a server ${POINTS.join(", ")}`,
   criterion:
-    "each end is told, signed, with the run's id, its tries in the order of their times; none that did not happen; more than once only where a process died",
+    "each end is sent, signed, with the run's id, its tries in the order of their times; none that did not happen; more than once only where a process died",
   async run({ bench }) {
     const receiver = await startReceiver((_, response) => response.writeHead(503).end());
     // A process that continues others' runs may die before it answers; then the runs are either stored or not.
@@ -93,8 +93,8 @@ export const killedSenders = ({ runs }: { runs: number }): Scenario => ({
       await eventually("all are delivered", async () => (await pending()) === 0);
       survivor.signal("SIGTERM");
       await survivor.process.exit();
-      const told = receiver.received.slice(refused);
-      const missing = expected.filter((id) => !told.some((received) => idOf(received) === id));
+      const delivered = receiver.received.slice(refused);
+      const missing = expected.filter((id) => !delivered.some((received) => idOf(received) === id));
       const unsigned = receiver.received.filter((received) => !isSigned(received)).length;
       const strangers = receiver.received.filter((received) => !expected.includes(idOf(received))).length;
       const late = expected.filter((id) => {
@@ -102,14 +102,14 @@ export const killedSenders = ({ runs }: { runs: number }): Scenario => ({
         return times.some((time, index) => time < (times[index - 1] ?? 0));
       }).length;
       return {
-        figure: `${expected.length} runs; refused ${refused} times in the hour; then told ${told.length}: missing ${missing.length}, wrongly signed ${unsigned}, out of order ${late}, of no run ${strangers}; lost runs ${lost}`,
+        figure: `${expected.length} runs; refused ${refused} times in the hour; then received ${delivered.length}: missing ${missing.length}, wrongly signed ${unsigned}, out of order ${late}, of no run ${strangers}; lost runs ${lost}`,
         complaints: complaintsWhere({
           "no run was created": expected.length === 0,
           "a webhook was not sent": missing.length > 0,
           "a signature was wrong": unsigned > 0,
           "a try was overtaken by a later one of its run": late > 0,
           "a webhook was sent without an end": strangers > 0,
-          "a webhook was sent twice although no process died": told.length > expected.length,
+          "a webhook was sent twice although no process died": delivered.length > expected.length,
           "a run was lost": lost > 0,
         }),
       };

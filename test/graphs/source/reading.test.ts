@@ -164,16 +164,16 @@ test("stored schemas are used if the source can't be read, without the packages 
     ],
     isComplete: true,
   });
-  const told = async (entry: URL | undefined) => {
+  const stateRead = async (entry: URL | undefined) => {
     const reader = createSourceReader({ entry, configPath, cacheFolder, patienceMs: PATIENCE_MS, logger });
     onTestFinished(() => reader.close());
     return (await reader.of("one"))?.get("")?.state;
   };
-  expect(await told(undefined)).toEqual({ value: { type: "string" } });
+  expect(await stateRead(undefined)).toEqual({ value: { type: "string" } });
   // A readable source is read again, because the package may have been replaced.
-  expect(await told(new URL("file:///no/such/program.js"))).toBeUndefined();
+  expect(await stateRead(new URL("file:///no/such/program.js"))).toBeUndefined();
   await writeFile(source, graphText("boolean"));
-  expect(await told(undefined)).toBeUndefined();
+  expect(await stateRead(undefined)).toBeUndefined();
 });
 
 test("an answer from before the source was read is marked as provisional, and the later one is not", async () => {
@@ -270,9 +270,9 @@ test("the log reports once that schemas can't be cached", async () => {
   const { reader } = await aReader(ANSWERS, { cacheFolder: "/dev/null/cache", logger });
   await reader.of("one");
   await reader.of("one");
-  const told = lines.filter((line) => line.includes("can't be cached"));
-  expect(told).toHaveLength(1);
-  expect(JSON.parse(told[0]!)).toMatchObject({ level: 40 });
+  const logged = lines.filter((line) => line.includes("can't be cached"));
+  expect(logged).toHaveLength(1);
+  expect(JSON.parse(logged[0]!)).toMatchObject({ level: 40 });
 });
 
 test("servers with and without graph processes return the fields of graphs and subgraphs", async () => {

@@ -45,8 +45,8 @@ export interface Developed {
   /** Waits until a new run gives this answer. */
   untilSaid(text: string, graph?: string): Promise<void>;
   /** Log messages that contain this text, with their reasons. */
-  told(text: string): string[];
-  untilTold(text: string, times?: number): Promise<void>;
+  logged(text: string): string[];
+  untilLogged(text: string, times?: number): Promise<void>;
 }
 
 /** Each edit costs a second of CPU, and other tests run at the same time. */
@@ -72,19 +72,19 @@ export const developed = async (
   await project.linkPackages();
   const server = await project.develop(argv, environment);
   const client = new Client({ apiUrl: await server.address(), callerOptions: { maxRetries: 0 } });
-  const told: Developed["told"] = (text) =>
+  const logged: Developed["logged"] = (text) =>
     logOf(server)
       .map(({ msg, reason }) => `${String(msg)} ${String(reason ?? "")}`)
       .filter((line) => line.includes(text));
-  const untilTold: Developed["untilTold"] = (text, times = 1) =>
+  const untilLogged: Developed["untilLogged"] = (text, times = 1) =>
     vi.waitFor(() => {
-      if (told(text).length < times) throw new Error(`'${text}' was not logged:\n${server.output()}`);
+      if (logged(text).length < times) throw new Error(`'${text}' was not logged:\n${server.output()}`);
     }, PATIENCE);
   const said: Developed["said"] = async (graph = "agent") => {
     const values = (await client.runs.wait(null, graph, { input: {} })) as { said?: string[] };
     return values.said?.at(-1)?.trim();
   };
-  await untilTold("watching the graphs");
+  await untilLogged("watching the graphs");
   return {
     project,
     server,
@@ -97,7 +97,7 @@ export const developed = async (
     said,
     untilSaid: (text, graph) =>
       vi.waitFor(async () => expect(await said(graph).catch(String)).toBe(text), PATIENCE),
-    told,
-    untilTold,
+    logged,
+    untilLogged,
   };
 };

@@ -31,32 +31,32 @@ const withRun = async (files: Record<string, unknown>): Promise<Developed & { en
 };
 
 test("while dev tries a change it logs nothing more about it", async () => {
-  const { project, edit, server, told, untilTold, endRun } = await withRun({ "slow/word.ts": SLOW });
+  const { project, edit, server, logged, untilLogged, endRun } = await withRun({ "slow/word.ts": SLOW });
   await edit("tsconfig.json", TSCONFIG);
   await vi.waitFor(() => expect(existsSync(project.path("slow/begun"))).toBe(true), PATIENCE);
   server.child.kill("SIGTERM");
-  await untilTold("stopping; a second signal stops at once");
+  await untilLogged("stopping; a second signal stops at once");
   await writeFile(project.path("slow/go"), "");
   await vi.waitFor(() => expect(existsSync(project.path("slow/loaded"))).toBe(true), PATIENCE);
   await endRun();
   expect(await server.exit()).toBe(0);
-  expect(told("restarting")).toEqual([]);
-  expect(told("not reloaded")).toEqual([]);
-  expect(told("stopped")).toHaveLength(1);
+  expect(logged("restarting")).toEqual([]);
+  expect(logged("not reloaded")).toEqual([]);
+  expect(logged("stopped")).toHaveLength(1);
 });
 
 test("dev ends in order while it closes for the next start, and starts no other server", async () => {
-  const { edit, server, told, untilTold, endRun } = await withRun({
+  const { edit, server, logged, untilLogged, endRun } = await withRun({
     "slow/word.ts": 'export const word = "other";',
   });
   await edit("tsconfig.json", TSCONFIG);
-  await untilTold("restarting");
+  await untilLogged("restarting");
   server.child.kill("SIGTERM");
-  await untilTold("stopping; a second signal stops at once");
+  await untilLogged("stopping; a second signal stops at once");
   await endRun();
   expect(await server.exit()).toBe(0);
-  expect(told("not everything is closed")).toEqual([]);
-  expect(told("watching the graphs")).toHaveLength(1);
+  expect(logged("not everything is closed")).toEqual([]);
+  expect(logged("watching the graphs")).toHaveLength(1);
 });
 
 test("a broken tsconfig.json is named at the start, with its error", async () => {

@@ -19,7 +19,7 @@ test.skipIf(process.platform !== "linux")(
     const browser = `${folder.path}/browser`;
     await writeFile(browser, `#!/bin/sh\necho "$1" >> '${opened}'\n`);
     await chmod(browser, 0o755);
-    const { edit, untilTold, server } = await developed({}, ["--open"], {
+    const { edit, untilLogged, server } = await developed({}, ["--open"], {
       BROWSER: browser,
       DISPLAY: "",
       XDG_CURRENT_DESKTOP: "",
@@ -31,7 +31,7 @@ test.skipIf(process.platform !== "linux")(
       PATIENTLY,
     );
     await edit("langgraph.json", { graphs: GRAPHS, http: { mount_prefix: "/agents" } });
-    await untilTold("watching the graphs", 2);
+    await untilLogged("watching the graphs", 2);
     expect((await readFile(opened, "utf8")).split("\n")).toHaveLength(2);
   },
 );

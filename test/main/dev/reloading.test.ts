@@ -104,47 +104,47 @@ test("a run that was interrupted before the change resumes in the new code", asy
 });
 
 test("code that can't be loaded is reported once with its place, and changes nothing; the next loadable code works", async () => {
-  const { edit, said, untilSaid, told, untilTold, project } = await developed();
+  const { edit, said, untilSaid, logged, untilLogged, project } = await developed();
   // Makes sure that the previous code is executed somewhere.
   expect(await said()).toBe("code1 word1 data1 glad");
   await edit("src/word.ts", 'export const word: string = "word2\n');
-  await untilTold("not reloaded");
-  expect(told("not reloaded")[0]).toMatch(
+  await untilLogged("not reloaded");
+  expect(logged("not reloaded")[0]).toMatch(
     /src\/word\.ts[^]*word\.ts:1:\d+[^]*> 1 \| export const word: string = "word2/,
   );
   expect(await said()).toBe("code1 word1 data1 glad");
   await edit("src/word.ts", 'export const word: string = "word3";\nthrow new Error("at load");');
-  await untilTold("at load");
+  await untilLogged("at load");
   await edit("src/word.ts", "export const other = 1;");
-  await untilTold("not reloaded", 3);
+  await untilLogged("not reloaded", 3);
   await edit("src/word.ts", 'export const word = "word4";\nprocess.exit(3);');
-  await untilTold("exited with 3");
+  await untilLogged("exited with 3");
   expect(await said()).toBe("code1 word1 data1 glad");
   await edit("src/word.ts", 'export const word: string = "word4";');
   await untilSaid("code1 word4 data1 glad");
-  await untilTold("works again");
-  expect(told("not reloaded")).toHaveLength(4);
+  await untilLogged("works again");
+  expect(logged("not reloaded")).toHaveLength(4);
   // A tsconfig.json is treated the same way; dev waits for its import targets, in a folder that does not exist yet.
   await edit("tsconfig.json", { compilerOptions: { paths: { "@/*": ["./later/*"] } } });
-  await untilTold("not reloaded", 5);
+  await untilLogged("not reloaded", 5);
   expect(await said()).toBe("code1 word4 data1 glad");
   await mkdir(project.path("later"));
   await edit("later/word.ts", 'export const word: string = "word5";');
-  await untilTold("watching the graphs", 2);
-  expect(told("not reloaded")).toHaveLength(5);
+  await untilLogged("watching the graphs", 2);
+  expect(logged("not reloaded")).toHaveLength(5);
 });
 
 test("a graph that langgraph.json newly names can be run, and one that it no longer names can't", async () => {
-  const { edit, untilSaid, client, untilTold } = await developed({
+  const { edit, untilSaid, client, untilLogged } = await developed({
     "src/other.ts": agentSource("other"),
   });
   await edit("langgraph.json", { graphs: { ...GRAPHS, other: "./src/other.ts:graph" }, env: ".env" });
   await untilSaid("other word1 data1 glad", "other");
-  await untilTold("the graphs are agent, other");
+  await untilLogged("the graphs are agent, other");
   const ids = (await client.assistants.search({})).map(({ graph_id }) => graph_id);
   expect(ids.sort()).toEqual(["agent", "other"]);
   await edit("langgraph.json", { graphs: { other: "./src/other.ts:graph" }, env: ".env" });
-  await untilTold("the graphs are other");
+  await untilLogged("the graphs are other");
   await expect(client.runs.wait(null, "agent", { input: {} })).rejects.toMatchObject({ status: 404 });
 });
 

@@ -18,16 +18,16 @@ const APP = (text: string): string => `
 test("a change of http restarts the server on the embedded database, which stops with the command", async () => {
   const folder = await temporaryFolder();
   onTestFinished(() => folder.remove());
-  const { edit, server, client, untilTold } = await developed({}, ["--data", folder.dataFolder], {
+  const { edit, server, client, untilLogged } = await developed({}, ["--data", folder.dataFolder], {
     DATABASE_URL: "",
   });
   const postmaster = async () => (await findPostmaster(await findPlace(folder.dataFolder)))?.pid;
   const before = await postmaster();
   const thread = await client.threads.create({ metadata: { kept: "yes" } });
   await edit("langgraph.json", { graphs: GRAPHS, http: { app: "./src/app.ts:app" } });
-  await untilTold("not reloaded");
+  await untilLogged("not reloaded");
   await edit("src/app.ts", APP("app1"));
-  await untilTold("watching the graphs", 2);
+  await untilLogged("watching the graphs", 2);
   const addresses = [...server.output().matchAll(/listening on (http[^"]+)"/g)].map(
     ([, address]) => address!,
   );
@@ -35,10 +35,10 @@ test("a change of http restarts the server on the embedded database, which stops
   expect(await found.json()).toMatchObject({ metadata: { kept: "yes" } });
   expect(await postmaster()).toBe(before);
   await edit("src/app.ts", "export const app = ;");
-  await untilTold("not reloaded", 2);
+  await untilLogged("not reloaded", 2);
   expect(await (await fetch(new URL("/own", addresses.at(-1)))).text()).toBe("app1");
   await edit("src/app.ts", APP("app2"));
-  await untilTold("watching the graphs", 3);
+  await untilLogged("watching the graphs", 3);
   server.child.kill("SIGINT");
   expect(await server.exit()).toBe(0);
   expect(await postmaster()).toBeUndefined();

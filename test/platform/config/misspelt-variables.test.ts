@@ -6,8 +6,8 @@ test.each([
   [{ API_KEY: "secret" }, "API_KEY (did you mean API_KEYS?)"],
   [{ DATABSE_URL: "secret" }, "DATABSE_URL (did you mean DATABASE_URL?)"],
   [{ LANGRAPH_AUTH: "{}" }, "LANGRAPH_AUTH (did you mean LANGGRAPH_AUTH?)"],
-])("a misspelt variable is reported with the similar name, and not with its value: %j", (given, told) => {
-  expect(misspeltVariables(given)).toBe(`variables that this server does not know: ${told}`);
+])("a misspelt variable is reported with the similar name, and not with its value: %j", (given, reported) => {
+  expect(misspeltVariables(given)).toBe(`variables that this server does not know: ${reported}`);
 });
 
 test.each([

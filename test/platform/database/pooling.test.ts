@@ -140,10 +140,10 @@ describe.runIf(program !== undefined)(`a start behind a pooler${unless}`, () => 
     const argv = ["--from", direct, "--schema", "official", "--database-url", pooler.connectionString];
     const refused = await commandOf(["import", ...argv], { cwd: process.cwd() });
     expect(refused.code).toBe(1);
-    expect(refused.told).toMatch(
+    expect(refused.stderr).toMatch(
       /^threadloom import: The connection to the database .* DATABASE_DIRECT_URL\.\n$/,
     );
-    expect(refused.told).not.toContain(PASSWORD);
+    expect(refused.stderr).not.toContain(PASSWORD);
   });
 });
 

@@ -67,7 +67,7 @@ describe("a start", () => {
   });
 
   test("names each migration in the log for an existing database, and says of a new one only that it is ready", async () => {
-    const told = (lines: string[]): unknown[] =>
+    const migrationLines = (lines: string[]): unknown[] =>
       lines
         .map((line) => JSON.parse(line) as { level: number; migration?: string })
         .filter(({ level, migration }) => level >= 30 && migration !== undefined);
@@ -75,12 +75,12 @@ describe("a start", () => {
     const { connectionString } = await anEmptyDatabase();
     await migrate(connectionString, { schema: "threadloom", logger: fresh.logger });
     expect(fresh.lines.join("")).toContain("the database is up to date");
-    expect(told(fresh.lines)).toEqual([]);
+    expect(migrationLines(fresh.lines)).toEqual([]);
 
     const later = listeningLogger();
     const migrations = [...(await readMigrations()), aMigration("create table threadloom.more (a int)")];
     await migrate(connectionString, { schema: "threadloom", migrations, logger: later.logger });
-    expect(told(later.lines)).toEqual([expect.objectContaining({ migration: "0002_later.sql" })]);
+    expect(migrationLines(later.lines)).toEqual([expect.objectContaining({ migration: "0002_later.sql" })]);
   });
 
   test("that fails halfway keeps nothing of the failed migration, and all migrations before it", async () => {

@@ -63,7 +63,7 @@ describe("an encrypted text", () => {
 
   test("requires its key, and an error names the key's id without its value", () => {
     const encrypted = cipherOf(OLD).encrypt("said", PLACE);
-    const told = (open: () => unknown): string => {
+    const messageOf = (open: () => unknown): string => {
       try {
         return String(open());
       } catch (error) {
@@ -71,8 +71,8 @@ describe("an encrypted text", () => {
       }
     };
     for (const text of [
-      told(() => cipher.decrypt(encrypted, PLACE)),
-      told(() => openText(undefined, encrypted, PLACE)),
+      messageOf(() => cipher.decrypt(encrypted, PLACE)),
+      messageOf(() => openText(undefined, encrypted, PLACE)),
     ]) {
       expect(text).toContain(`with the key '${cipherOf(OLD).keyId}', which this server was not given`);
       expect(text).not.toContain(OLD);
@@ -186,17 +186,20 @@ describe("encrypted values in JSON", () => {
   });
 
   test("that are damaged stay unchanged, are logged once, and do not affect the values beside them", () => {
-    const told: string[] = [];
-    const telling = cipherOf(NEW);
-    telling.onDamaged(({ message }) => told.push(message));
-    const damaged = `enc1:${telling.keyId}:AAAA`;
+    const reported: string[] = [];
+    const newCipher = cipherOf(NEW);
+    newCipher.onDamaged(({ message }) => reported.push(message));
+    const damaged = `enc1:${newCipher.keyId}:AAAA`;
     const stored = {
       a: damaged,
-      b: [telling.encrypt("1", "elsewhere")],
-      c: encryptValue(telling, "said", ROW),
+      b: [newCipher.encrypt("1", "elsewhere")],
+      c: encryptValue(newCipher, "said", ROW),
     };
-    expect(JSON.parse(decryptJson(telling, JSON.stringify(stored), [ROW]))).toEqual({ ...stored, c: "said" });
-    expect(told).toEqual([expect.stringContaining("was changed, or stands where it was not stored")]);
+    expect(JSON.parse(decryptJson(newCipher, JSON.stringify(stored), [ROW]))).toEqual({
+      ...stored,
+      c: "said",
+    });
+    expect(reported).toEqual([expect.stringContaining("was changed, or stands where it was not stored")]);
   });
 });
 

@@ -36,7 +36,7 @@ test("a key that a server encrypts with is not removed, although no row needs it
   const server = await startServer([OLD, NEW]);
   try {
     const refused = await forget();
-    expect([refused.code, refused.told]).toEqual([
+    expect([refused.code, refused.stderr]).toEqual([
       1,
       expect.stringContaining(`1 servers encrypt with the key '${OLD_ID}'`),
     ]);
@@ -87,6 +87,6 @@ test("a key is not removed if a server encrypted with it after the check, and st
   await server.close();
   await holding.end();
   expect(status).toBe(200);
-  expect((await forgetting).told).toContain(`encrypt with the key '${OLD_ID}', or did so until now`);
+  expect((await forgetting).stderr).toContain(`encrypt with the key '${OLD_ID}', or did so until now`);
   expect(await isNoted()).toBe(true);
 });

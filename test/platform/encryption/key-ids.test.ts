@@ -31,7 +31,7 @@ test.each([["-4Z3BS"], ["--", "-4Z3BS"]])(
     const { connectionString } = database;
     const options = { connectionString, keys: [KEY] };
     const unknown = await encryptionCommand(options, "forget", ...argv);
-    expect([unknown.code, unknown.told]).toEqual([
+    expect([unknown.code, unknown.stderr]).toEqual([
       1,
       expect.stringContaining("No start needs the key '-4Z3BS'."),
     ]);

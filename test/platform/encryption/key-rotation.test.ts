@@ -48,8 +48,8 @@ let chosen = CHOSEN;
 const command = (keys: string[], ...argv: string[]) =>
   encryptionCommand({ connectionString: database.connectionString, keys, metadataKeys: chosen }, ...argv);
 const status = async (keys: string[], verb = "status"): Promise<EncryptionStatus> => {
-  const { code, written, told } = await command(keys, verb, "--json");
-  expect([code, told]).toEqual([0, verb === "status" ? "" : expect.any(String)]);
+  const { code, written, stderr } = await command(keys, verb, "--json");
+  expect([code, stderr]).toEqual([0, verb === "status" ? "" : expect.any(String)]);
   return JSON.parse(written) as EncryptionStatus;
 };
 
@@ -196,7 +196,7 @@ describe("data from before the first key", () => {
     );
     expect(await command([NEW, OLD], "forget", cipherOf(NEW).keyId)).toMatchObject({ code: 1 });
     const refused = await command([NEW, OLD], "forget", old);
-    expect([refused.code, refused.told]).toEqual([
+    expect([refused.code, refused.stderr]).toEqual([
       1,
       expect.stringContaining("are still encrypted with the key"),
     ]);

@@ -89,7 +89,7 @@ test("a column without its key does not keep other columns of its row from the n
     JSON.stringify({ configurable: { said: config } }),
   ]);
   const reencrypted = await command("rotate");
-  expect([reencrypted.code, reencrypted.told]).toEqual([
+  expect([reencrypted.code, reencrypted.stderr]).toEqual([
     1,
     expect.stringContaining(`1 rows are encrypted with keys that are not configured (${LOST_ID})`),
   ]);
@@ -111,7 +111,7 @@ test("the command fails while rows can't be decrypted, since they may need an ol
     [damaged],
   );
   const reencrypted = await command("rotate");
-  expect([reencrypted.code, reencrypted.told]).toEqual([
+  expect([reencrypted.code, reencrypted.stderr]).toEqual([
     1,
     expect.stringContaining("1 rows can't be decrypted although their keys are configured"),
   ]);
@@ -138,7 +138,7 @@ test("the command fails while a server still encrypts with an older key", async 
     "create trigger again before update on threadloom.store_items for each row execute function store_again()",
   );
   const reencrypted = await command("rotate");
-  expect([reencrypted.code, reencrypted.told]).toEqual([
+  expect([reencrypted.code, reencrypted.stderr]).toEqual([
     1,
     expect.stringContaining(`1 rows need the key '${OLD_ID}'`),
   ]);

@@ -90,7 +90,7 @@ test("values encrypted with an unconfigured key are reported with its id, stay u
   const reencrypted = await command([NEW], "rotate");
   expect(reencrypted.code).toBe(1);
   expect(reencrypted.written).toContain(`${old?.id}  ${old?.rows} rows  not configured`);
-  expect(reencrypted.told).toContain(
+  expect(reencrypted.stderr).toContain(
     `${old?.rows} rows are encrypted with keys that are not configured (${old?.id})`,
   );
   expect((await sealedWithOld()).keys).toContainEqual(old);
@@ -122,7 +122,7 @@ test("before the first key, the status counts unencrypted values, and reports ke
       expect.stringMatching(/^[1-9]\d* rows hold unencrypted data that a key would encrypt/),
     ]);
     const refused = await encryptionCommand({ connectionString, keys: [] }, "rotate");
-    expect([refused.code, refused.told]).toEqual([
+    expect([refused.code, refused.stderr]).toEqual([
       1,
       expect.stringContaining("names no key to encrypt with"),
     ]);

@@ -90,6 +90,6 @@ test("a damaged value, written directly to the database, does not stop a run or 
   expect(await api.untilRunIs(threadId, runId, "success")).toMatchObject({ metadata: damaged });
   const page = await api.post<{ thread_id: string }[]>("/threads/search", {});
   expect(page.body).toContainEqual(expect.objectContaining({ thread_id: threadId }));
-  const told = server.lines.filter((line) => line.includes("looks encrypted"));
-  expect(told).toHaveLength(1);
+  const logged = server.lines.filter((line) => line.includes("looks encrypted"));
+  expect(logged).toHaveLength(1);
 });

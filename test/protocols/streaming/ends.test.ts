@@ -43,7 +43,7 @@ const SLEEP = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
 const NEVER_OPENED = { assistant_id: "gate", input: { label: "never opened" } };
 
 /** The end of a run for a present reader, and for a later reader of data: they are the same, number by number. */
-const toldOf = async (
+const endOf = async (
   threadId: string,
   params: object,
   act: (runId: string) => Promise<unknown>,
@@ -65,18 +65,18 @@ const nothing = async (): Promise<void> => undefined;
 
 describe("a run", () => {
   test("that fails sends the reason", async () => {
-    const ends = await toldOf(newId(), { assistant_id: "failing", input: {} }, nothing, "failed");
+    const ends = await endOf(newId(), { assistant_id: "failing", input: {} }, nothing, "failed");
     expect(ends).toMatchObject([{ event: "failed", error: expect.stringMatching(/./) }]);
   });
 
   test("that takes too long sends that", async () => {
-    const ends = await toldOf(newId(), NEVER_OPENED, nothing, "failed");
+    const ends = await endOf(newId(), NEVER_OPENED, nothing, "failed");
     expect(ends).toMatchObject([{ event: "failed", error: "The run did not end within 2 seconds." }]);
   });
 
   test("that is cancelled is interrupted for JavaScript, and failed for Python", async () => {
     const threadId = newId();
-    const ends = await toldOf(threadId, SLEEP, (runId) => api.cancel(threadId, runId), "failed");
+    const ends = await endOf(threadId, SLEEP, (runId) => api.cancel(threadId, runId), "failed");
     expect(ends).toMatchObject([
       { event: "interrupted" },
       { event: "failed", error: "The run was cancelled." },
@@ -85,7 +85,7 @@ describe("a run", () => {
 
   test("that stops before a node is interrupted for JavaScript, and completed for Python", async () => {
     const params = { assistant_id: "two-step", input: saying("hello"), interrupt_before: "*" };
-    const ends = await toldOf(newId(), params, nothing, "completed");
+    const ends = await endOf(newId(), params, nothing, "completed");
     expect(ends).toMatchObject([{ event: "interrupted" }, { event: "completed" }]);
   });
 

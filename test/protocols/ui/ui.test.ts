@@ -120,15 +120,15 @@ describe("components of a generative user interface", () => {
   });
 
   it("that can't be bundled are reported in the log at the start, with the file, and not to the caller", async () => {
-    const told = await eventually("the fault in the log", () =>
+    const logged = await eventually("the fault in the log", () =>
       server.lines.find((line) => line.includes("components could not be bundled")),
     );
-    expect(JSON.parse(told ?? "{}")).toMatchObject({
+    expect(JSON.parse(logged ?? "{}")).toMatchObject({
       ui: "broken",
       file: expect.stringMatching(/test\/protocols\/ui\/broken\/ui\.jsx$/),
       text: expect.stringContaining("ui.jsx:1:25: Could not resolve"),
     });
-    expect(told).not.toMatch(/"stack"|\\n +at /);
+    expect(logged).not.toMatch(/"stack"|\\n +at /);
     const { status, body } = await ask("broken", "nothing");
     expect(status).toBe(500);
     expect(JSON.stringify(body)).not.toContain("ui.jsx");

@@ -170,10 +170,10 @@ test("metrics count undelivered webhooks, and how long they have waited", async 
 });
 
 /** `npm run webhooks -- …` on the server's database. */
-const command = async (...argv: string[]): Promise<{ code: number; written: string; told: string }> => {
-  const out = { written: "", told: "" };
+const command = async (...argv: string[]): Promise<{ code: number; written: string; stderr: string }> => {
+  const out = { written: "", stderr: "" };
   const write = (text: string): void => void (out.written += text);
-  const note = (text: string): void => void (out.told += text);
+  const note = (text: string): void => void (out.stderr += text);
   const withWebhooks: Parameters<typeof createWebhooksCommand>[0]["withWebhooks"] = (_flags, work) => {
     const repository = createDeliveryRepository(database, createDeliveries(database));
     return work(
@@ -195,7 +195,7 @@ test("the command line lists, shows and replays deliveries", async () => {
   await eventually("it is sent", () => receiver.received.length > before);
   expect(await command("show", MISSING)).toMatchObject({
     code: 1,
-    told: `threadloom webhooks: Run '${MISSING}' has no delivery of a webhook.\n`,
+    stderr: `threadloom webhooks: Run '${MISSING}' has no delivery of a webhook.\n`,
   });
   expect((await command("show", "nonsense")).code).toBe(2);
   expect((await command("list", "--state", "lost")).code).toBe(2);

@@ -264,8 +264,8 @@ describe("a receiver that fails", () => {
     const before = receiver.received.length;
     for (const runId of runs) await pass(runId, "4 hours");
     await Promise.all(runs.map(untilDelivered));
-    const told = receiver.received.slice(before).map(({ headers }) => headers["webhook-id"]);
-    expect(told.sort()).toEqual([...runs].sort());
+    const delivered = receiver.received.slice(before).map(({ headers }) => headers["webhook-id"]);
+    expect(delivered.sort()).toEqual([...runs].sort());
   });
 
   test("for three days, or is gone, is given up, and the delivery shows that", async () => {

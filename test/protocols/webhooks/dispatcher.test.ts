@@ -50,26 +50,29 @@ test("a closed dispatcher claims nothing more, although more is due all the time
 test.each([
   [new EncryptionError("What is stored was changed."), "What is stored was changed."],
   [new TypeError("a secret of ours"), "The server failed to make the request; its log says why."],
-])("an impossible request is stored as a failure, and retried as late as others: %s", async (fault, told) => {
-  const failures: Parameters<Deliveries["failed"]>[] = [];
-  const due = [held("run")];
-  const dispatcher = aCourier({
-    claim: async () => ({ held: due.splice(0), givenUp: [] }),
-    read: () => Promise.reject(fault),
-    async failed(...failure) {
-      failures.push(failure);
-      return false;
-    },
-  });
-  dispatcher.open();
-  await eventually("it has failed", () => failures.length > 0);
-  await dispatcher.close();
-  expect(failures).toEqual([
-    [
-      expect.objectContaining({ runId: "run", attempt: 1 }),
-      expect.objectContaining({ reason: told, status: null }),
-    ],
-  ]);
-  // After three failures.
-  expect(failures[0]?.[1].pauseSeconds).toBeGreaterThanOrEqual(40);
-});
+])(
+  "an impossible request is stored as a failure, and retried as late as others: %s",
+  async (fault, reason) => {
+    const failures: Parameters<Deliveries["failed"]>[] = [];
+    const due = [held("run")];
+    const dispatcher = aCourier({
+      claim: async () => ({ held: due.splice(0), givenUp: [] }),
+      read: () => Promise.reject(fault),
+      async failed(...failure) {
+        failures.push(failure);
+        return false;
+      },
+    });
+    dispatcher.open();
+    await eventually("it has failed", () => failures.length > 0);
+    await dispatcher.close();
+    expect(failures).toEqual([
+      [
+        expect.objectContaining({ runId: "run", attempt: 1 }),
+        expect.objectContaining({ reason: reason, status: null }),
+      ],
+    ]);
+    // After three failures.
+    expect(failures[0]?.[1].pauseSeconds).toBeGreaterThanOrEqual(40);
+  },
+);

@@ -8,26 +8,26 @@ const failed = (status: number | null, reason: string): SendResult => ({ kind: "
 const delivered: SendResult = { kind: "delivered", status: 200 };
 const aLog = () => {
   const { logger, lines } = listeningLogger();
-  const told = () =>
+  const logged = () =>
     lines
       .join("")
       .split("\n")
       .filter((line) => line !== "")
       .map((line) => JSON.parse(line) as Record<string, unknown>);
-  return { tries: createTries(logger), told };
+  return { tries: createTries(logger), logged };
 };
 
 test("a receiver is named when it begins to fail, and when it recovers", () => {
-  const { tries, told } = aLog();
+  const { tries, logged } = aLog();
   for (let count = 0; count < 3; count += 1)
     tries.note("a.example", failed(500, "The receiver answered 500."));
-  expect(told()).toMatchObject([
+  expect(logged()).toMatchObject([
     { receiver: "a.example", status: 500, reason: "The receiver answered 500." },
   ]);
   tries.note("a.example", delivered);
   tries.note("a.example", delivered);
-  expect(told()).toHaveLength(2);
-  expect(told()[1]).toMatchObject({
+  expect(logged()).toHaveLength(2);
+  expect(logged()[1]).toMatchObject({
     receiver: "a.example",
     failures: 3,
     msg: "a receiver takes webhooks again",
@@ -52,7 +52,7 @@ test("tries are counted by result", () => {
 });
 
 test("thousands of receivers do not write thousands of lines", () => {
-  const { tries, told } = aLog();
+  const { tries, logged } = aLog();
   for (let count = 0; count < 3_000; count += 1) tries.note(`${count}.example`, failed(null, LATE_ANSWER));
-  expect(told()).toHaveLength(60);
+  expect(logged()).toHaveLength(60);
 });

@@ -124,8 +124,8 @@ describe("a clock that goes back during a run", () => {
         d: done("d", () => step(-STEP_MS)),
       });
       const { threadId } = await aRunningRun(opened.database);
-      const told = await run(threadId, graph, { steps: ["one"] }, { durability });
-      expect(told).toEqual({ steps: ["one", "a", "b", "c", "d"] });
+      const result = await run(threadId, graph, { steps: ["one"] }, { durability });
+      expect(result).toEqual({ steps: ["one", "a", "b", "c", "d"] });
       expect(await stepsOf(threadId, graph)).toEqual(["one", "a", "b", "c", "d"]);
       expect((await stateOf(threadId, graph)).next).toEqual([]);
       await run(threadId, graph, { steps: ["two"] }, { durability });
@@ -221,17 +221,17 @@ test("the checkpoint ids in streams are the stored ones", async () => {
   const graph = row({ a: done("a", () => step(-STEP_MS)), b: done("b") });
   const { threadId, ...attempt } = await aRunningRun(opened.database);
   const saver = opened.anotherProcess().saverForAttempt({ threadId, ...attempt });
-  const told: string[] = [];
+  const streamedIds: string[] = [];
   const stream = await boundCopy(graph, { checkpointer: saver }).stream(
     { steps: [] },
     { configurable: { thread_id: threadId }, streamMode: ["checkpoints"] },
   );
   for await (const chunk of stream) {
     const [, payload] = chunk as [string, { config: unknown }];
-    told.push(checkpointOf(payload.config));
+    streamedIds.push(checkpointOf(payload.config));
   }
   await saver.flush();
-  expect(told).toEqual((await checkpointsOf(threadId)).map(({ id }) => id).reverse());
+  expect(streamedIds).toEqual((await checkpointsOf(threadId)).map(({ id }) => id).reverse());
 });
 
 test("where LangGraph accepts no other id, a turn that would count as older is refused and not lost", async () => {

@@ -4,7 +4,7 @@ import { interrupt, MemorySaver, MessagesAnnotation, START, StateGraph } from "@
 import { describe, expect, test } from "vitest";
 import { requestModes } from "../../../../src/engine/events/modes.ts";
 import type { RunnableGraph } from "../../../../src/graphs/runnable-graph.ts";
-import { tellRun, type Told } from "./publish-run.ts";
+import { publishRun, type PublishedEvents } from "./publish-run.ts";
 
 /** The first wire's events of a run that is followed over the protocol wire. */
 
@@ -36,7 +36,7 @@ const aGraph = (): RunnableGraph =>
  * Gives each run the same ids and times: generated ids are numbered in their order. Removes `run_name`, which LangGraph puts into
  * checkpoints of subgraphs unless a stream mode uses callbacks.
  */
-const sameIds = ({ first }: Told): string[] => {
+const sameIds = ({ first }: PublishedEvents): string[] => {
   const ids = new Map<string, string>();
   return first.map(([event, data]) =>
     `${event} ${data}`
@@ -69,10 +69,10 @@ describe.each([false, true])("with stream_subgraphs: %s", (stream_subgraphs) => 
       // Models stream if a client reads messages. LangGraph causes that, and their answers are the same.
       const [alone, followed] = await Promise.all(
         [false, true].map((publishesProtocol) =>
-          tellRun(aGraph(), INPUT, { asked, publishesProtocol, configurable: { thread_id: "1" } }),
+          publishRun(aGraph(), INPUT, { asked, publishesProtocol, configurable: { thread_id: "1" } }),
         ),
       );
-      expect(sameIds(followed as Told)).toEqual(sameIds(alone as Told));
+      expect(sameIds(followed as PublishedEvents)).toEqual(sameIds(alone as PublishedEvents));
       expect(followed?.protocol.length).toBeGreaterThan(0);
     },
   );
@@ -82,7 +82,7 @@ test.each([...ALL_MODES.map((mode) => [mode]), ALL_MODES, []])(
   "a run without a follower creates no protocol event, and its graph runs with no extra option: %s",
   async (...stream_mode) => {
     const asked = { stream_mode, stream_subgraphs: false };
-    const published = await tellRun(aGraph(), INPUT, {
+    const published = await publishRun(aGraph(), INPUT, {
       asked,
       publishesProtocol: false,
       configurable: { thread_id: "1" },

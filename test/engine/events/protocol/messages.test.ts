@@ -6,7 +6,7 @@ import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
 import { entrypoint, MessagesAnnotation, pushMessage, START, StateGraph, task } from "@langchain/langgraph";
 import { expect, test } from "vitest";
 import { graph as tokens } from "../../../fixtures/tokens.ts";
-import { ofMethod, tellRun, type Told } from "./publish-run.ts";
+import { ofMethod, publishRun, type PublishedEvents } from "./publish-run.ts";
 
 const INPUT = { messages: [{ role: "user", content: "hello" }] };
 
@@ -57,9 +57,9 @@ class WholeModel extends SimpleChatModel {
 /** The events of a graph with this single node. */
 const tellNode = async (
   work: (state: typeof MessagesAnnotation.State) => Promise<object>,
-  options: Parameters<typeof tellRun>[2] = {},
-): Promise<Told> =>
-  await tellRun(
+  options: Parameters<typeof publishRun>[2] = {},
+): Promise<PublishedEvents> =>
+  await publishRun(
     new StateGraph(MessagesAnnotation).addNode("model", work).addEdge(START, "model").compile(),
     INPUT,
     options,
@@ -68,14 +68,14 @@ const tellModel = (script: readonly Fields[]) =>
   tellNode(async ({ messages }) => ({ messages: [await new ScriptedModel(script).invoke(messages)] }));
 
 /** The events of the channel, without the fields that all events have. */
-const published = (all: Told) =>
+const published = (all: PublishedEvents) =>
   ofMethod(all, "messages").map(({ data }) => {
     const { id: _, run_id: __, ...fields } = data;
     return fields;
   });
 
 test("a streaming model sends its start, each token, and its end with the whole message", async () => {
-  const all = await tellRun(tokens, { ...INPUT, tokens: 3 });
+  const all = await publishRun(tokens, { ...INPUT, tokens: 3 });
   expect(published(all)).toEqual([
     {
       event: "message-start",
@@ -103,7 +103,9 @@ test("a streaming model sends its start, each token, and its end with the whole 
 });
 
 test("three parallel runs lose none of 200 tokens, and send each once and in order", async () => {
-  const all = await Promise.all(Array.from({ length: 3 }, () => tellRun(tokens, { ...INPUT, tokens: 200 })));
+  const all = await Promise.all(
+    Array.from({ length: 3 }, () => publishRun(tokens, { ...INPUT, tokens: 200 })),
+  );
   const expected = Array.from({ length: 200 }, (_, index) => `t${index} `);
   for (const one of all) {
     const texts = published(one).flatMap((data) =>
@@ -140,7 +142,7 @@ test("a message finishes when its model finishes, not when its node returns", as
     })
     .addEdge(START, "model")
     .compile();
-  for (const { method, data } of (await tellRun(graph, INPUT)).protocol) {
+  for (const { method, data } of (await publishRun(graph, INPUT)).protocol) {
     if (method === "messages" || method === "custom") order.push(String(data["event"] ?? data["name"]));
   }
   expect(order.slice(-2)).toEqual(["message-finish", "afterwards"]);
@@ -261,7 +263,7 @@ test("the messages of a model in a task of the functional API have the root's na
     await new FakeListChatModel({ responses: ["hey"] }).invoke(text);
     return text;
   });
-  const all = await tellRun(
+  const all = await publishRun(
     entrypoint("main", async () => await ask("a")),
     INPUT,
   );

@@ -4,7 +4,7 @@ import { isProtocolEvent } from "../../../../src/engine/events/wires.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../../../src/graphs/runnable-graph.ts";
 
 /** `params` of a frame, with its method. */
-export interface ToldEvent {
+export interface PublishedEvent {
   method: string;
   namespace: string[];
   timestamp: number;
@@ -12,9 +12,9 @@ export interface ToldEvent {
   data: Record<string, unknown>;
 }
 
-export interface Told {
+export interface PublishedEvents {
   /** The events of the protocol wire. */
-  protocol: ToldEvent[];
+  protocol: PublishedEvent[];
   /** The events of the first wire, as name and data. */
   first: [event: string, data: string][];
   /** The options with which the graph was called. */
@@ -24,7 +24,7 @@ export interface Told {
 const NOTHING: AskedModes = { stream_mode: [], stream_subgraphs: false };
 
 /** Executes a graph once, as an attempt does, and returns its events. */
-export const tellRun = async (
+export const publishRun = async (
   graph: unknown,
   input: unknown,
   {
@@ -32,12 +32,12 @@ export const tellRun = async (
     publishesProtocol = true,
     ...options
   }: { asked?: AskedModes; publishesProtocol?: boolean } & GraphRunOptions = {},
-): Promise<Told> => {
-  const protocol: ToldEvent[] = [];
-  const first: Told["first"] = [];
+): Promise<PublishedEvents> => {
+  const protocol: PublishedEvent[] = [];
+  const first: PublishedEvents["first"] = [];
   const publisher = createEventPublisher(asked, publishesProtocol, (event, data) => {
     if (!isProtocolEvent(event)) return void first.push([event, data()]);
-    protocol.push({ method: methodOf(event), ...(JSON.parse(data()) as Omit<ToldEvent, "method">) });
+    protocol.push({ method: methodOf(event), ...(JSON.parse(data()) as Omit<PublishedEvent, "method">) });
   });
   let interrupted = false;
   try {
@@ -56,5 +56,5 @@ export const tellRun = async (
 };
 
 /** The events of one method. */
-export const ofMethod = (published: Told, method: string): ToldEvent[] =>
+export const ofMethod = (published: PublishedEvents, method: string): PublishedEvent[] =>
   published.protocol.filter((event) => event.method === method);

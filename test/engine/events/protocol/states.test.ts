@@ -1,12 +1,12 @@
 import { interrupt, MemorySaver, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { expect, test } from "vitest";
 import { graph as twoStep } from "../../../fixtures/two-step.ts";
-import { ofMethod, tellRun } from "./publish-run.ts";
+import { ofMethod, publishRun } from "./publish-run.ts";
 
 const INPUT = { messages: [{ role: "user", content: "hello" }] };
 
 test("values contain the whole state after the input and after each step, with messages in the usual form", async () => {
-  const published = await tellRun(twoStep, INPUT);
+  const published = await publishRun(twoStep, INPUT);
   const contents = ofMethod(published, "values").map(({ data }) =>
     (data["messages"] as { type: string; content: string }[]).map(({ type, content }) => [type, content]),
   );
@@ -19,7 +19,7 @@ test("values contain the whole state after the input and after each step, with m
 });
 
 test("updates contain the node's name and its result", async () => {
-  const published = await tellRun(twoStep, INPUT);
+  const published = await publishRun(twoStep, INPUT);
   const updates = ofMethod(published, "updates");
   expect(updates.map(({ node, data }) => [node, data["node"]])).toEqual([
     ["first", "first"],
@@ -33,7 +33,7 @@ test("interrupts are sent neither as values nor as updates", async () => {
     .addNode("ask", () => ({ messages: [interrupt("sure?") as string] }))
     .addEdge(START, "ask")
     .compile({ checkpointer: new MemorySaver() });
-  const published = await tellRun(asking, INPUT, { configurable: { thread_id: "1" } });
+  const published = await publishRun(asking, INPUT, { configurable: { thread_id: "1" } });
   expect(JSON.stringify(published.protocol.filter(({ method }) => method !== "tasks"))).not.toContain(
     "sure?",
   );
@@ -62,6 +62,6 @@ test.each([
       })
       .addEdge(START, "write")
       .compile();
-    expect(ofMethod(await tellRun(writing, INPUT), "custom").map((event) => event.data)).toEqual([data]);
+    expect(ofMethod(await publishRun(writing, INPUT), "custom").map((event) => event.data)).toEqual([data]);
   },
 );

@@ -6,7 +6,7 @@ import { createAgent, tool } from "langchain";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { createProtocolConverter } from "../../../../src/engine/events/protocol/converter.ts";
-import { ofMethod, tellRun, type Told } from "./publish-run.ts";
+import { ofMethod, publishRun, type PublishedEvents } from "./publish-run.ts";
 
 const INPUT = { messages: [{ role: "user", content: "hello" }] };
 
@@ -19,7 +19,7 @@ const around = (inner: unknown) =>
   new StateGraph(MessagesAnnotation).addNode("team", inner as typeof speaking).addEdge(START, "team");
 
 /** Paths without task ids, with their events. */
-const lifecycleOf = (published: Told) =>
+const lifecycleOf = (published: PublishedEvents) =>
   ofMethod(published, "lifecycle").map(({ namespace, data }) => [
     namespace.map((segment) => segment.split(":")[0]).join("/"),
     data["event"],
@@ -30,7 +30,7 @@ const speaking = aGraph("speak", async ({ messages }) => ({
 })).compile();
 
 test("a subgraph starts before its first event, and completes with its node", async () => {
-  const published = await tellRun(around(speaking).compile(), INPUT);
+  const published = await publishRun(around(speaking).compile(), INPUT);
   expect(lifecycleOf(published)).toEqual([
     ["team", "started"],
     ["team", "completed"],
@@ -49,7 +49,7 @@ test("a subgraph starts before its first event, and completes with its node", as
 });
 
 test("nested graphs complete from the inside out", async () => {
-  const published = await tellRun(around(around(speaking).compile()).compile(), INPUT);
+  const published = await publishRun(around(around(speaking).compile()).compile(), INPUT);
   expect(lifecycleOf(published)).toEqual([
     ["team", "started"],
     ["team/team", "started"],
@@ -62,7 +62,9 @@ test("a failed subgraph has the status failed", async () => {
   const failing = aGraph("fail", () => {
     throw new Error("boom");
   }).compile();
-  const published = await tellRun(around(failing).compile(), INPUT, { signal: new AbortController().signal });
+  const published = await publishRun(around(failing).compile(), INPUT, {
+    signal: new AbortController().signal,
+  });
   expect(lifecycleOf(published)).toEqual([
     ["team", "started"],
     ["team", "failed"],
@@ -73,11 +75,11 @@ test("a graph with an interrupt is interrupted, and starts again with the answer
   const asking = aGraph("ask", () => ({ messages: [interrupt("sure?") as string] })).compile();
   const graph = around(asking).compile({ checkpointer: new MemorySaver() });
   const thread = { configurable: { thread_id: "1" } };
-  expect(lifecycleOf(await tellRun(graph, INPUT, thread))).toEqual([
+  expect(lifecycleOf(await publishRun(graph, INPUT, thread))).toEqual([
     ["team", "started"],
     ["team", "interrupted"],
   ]);
-  expect(lifecycleOf(await tellRun(graph, new Command({ resume: "yes" }), thread))).toEqual([
+  expect(lifecycleOf(await publishRun(graph, new Command({ resume: "yes" }), thread))).toEqual([
     ["team", "started"],
     ["team", "completed"],
   ]);
@@ -88,7 +90,7 @@ test("the second graph that a node calls is distinct from the first", async () =
     await speaking.invoke(state);
     return await speaking.invoke(state);
   }).compile();
-  const published = await tellRun(twice, INPUT);
+  const published = await publishRun(twice, INPUT);
   expect(lifecycleOf(published)).toEqual([
     ["team", "started"],
     ["team/1", "started"],
@@ -120,7 +122,7 @@ test("an agent called by a tool has its own name, and names its tool call", asyn
     tools: [ask],
     name: "boss",
   });
-  const published = await tellRun(boss.graph, INPUT);
+  const published = await publishRun(boss.graph, INPUT);
   expect(ofMethod(published, "lifecycle").map(({ data }) => data)).toEqual([
     {
       event: "started",
@@ -134,7 +136,7 @@ test("an agent called by a tool has its own name, and names its tool call", asyn
 test("each values event follows the small form of its checkpoint", async () => {
   const graph = aGraph("node", () => ({ messages: ["x"] })).compile({ checkpointer: new MemorySaver() });
   for (const stream_mode of [[], ["checkpoints"]]) {
-    const published = await tellRun(graph, INPUT, {
+    const published = await publishRun(graph, INPUT, {
       configurable: { thread_id: `thread ${String(stream_mode)}` },
       asked: { stream_mode, stream_subgraphs: false },
     });

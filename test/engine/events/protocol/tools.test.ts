@@ -4,21 +4,25 @@ import { Command, MessagesAnnotation, START, StateGraph } from "@langchain/langg
 import { createAgent, tool } from "langchain";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { ofMethod, tellRun, type Told, type ToldEvent } from "./publish-run.ts";
+import { ofMethod, publishRun, type PublishedEvents, type PublishedEvent } from "./publish-run.ts";
 
 const INPUT = { messages: [{ role: "user", content: "hello" }] };
 
 type AgentTool = NonNullable<Parameters<typeof createAgent>[0]["tools"]>[number];
 
 /** The events of an agent that calls this tool once. */
-const publishTool = async (used: AgentTool, options: Parameters<typeof tellRun>[2] = {}): Promise<Told> => {
+const publishTool = async (
+  used: AgentTool,
+  options: Parameters<typeof publishRun>[2] = {},
+): Promise<PublishedEvents> => {
   const model = fakeModel()
     .respondWithTools([{ name: "look_up", args: { word: "sun" }, id: "call_1" }])
     .respond(new AIMessage("done"));
-  return await tellRun(createAgent({ model, tools: [used] }).graph, INPUT, options);
+  return await publishRun(createAgent({ model, tools: [used] }).graph, INPUT, options);
 };
 const LOOK_UP = { name: "look_up", description: "Looks a word up.", schema: z.object({ word: z.string() }) };
-const dataOf = (published: Told): ToldEvent["data"][] => ofMethod(published, "tools").map(({ data }) => data);
+const dataOf = (published: PublishedEvents): PublishedEvent["data"][] =>
+  ofMethod(published, "tools").map(({ data }) => data);
 
 test("a tool sends its start with its arguments, and its end with the message that answers the call", async () => {
   const published = await publishTool(tool(({ word }: { word: string }) => `${word}: a star`, LOOK_UP));
@@ -92,5 +96,5 @@ test("a tool that no call has requested is not sent", async () => {
     })
     .addEdge(START, "node")
     .compile();
-  expect(dataOf(await tellRun(graph, INPUT))).toEqual([]);
+  expect(dataOf(await publishRun(graph, INPUT))).toEqual([]);
 });

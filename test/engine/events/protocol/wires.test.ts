@@ -7,7 +7,7 @@ import { eventually } from "../../../helpers/conditions.ts";
 import { query } from "../../../helpers/query.ts";
 import { openStream } from "../../../helpers/server-sent-events.ts";
 import { openFrames, started } from "../../../protocols/streaming/frames.ts";
-import { openHub, readUntil, type Told } from "../open-hub.ts";
+import { openHub, readUntil, type ReadEvent } from "../open-hub.ts";
 
 /** Runs that are sent over both wires, and what each reader receives. */
 
@@ -37,8 +37,8 @@ const read = (threadId: string, wire: Wire): ThreadReader => {
   return reader;
 };
 /** The events that a reader receives of a run, until it is over. */
-const readRun = async (reader: ThreadReader, runId: string): Promise<Told[]> => {
-  const published: Told[] = [];
+const readRun = async (reader: ThreadReader, runId: string): Promise<ReadEvent[]> => {
+  const published: ReadEvent[] = [];
   for (;;) {
     const news = await reader.next();
     if (typeof news === "string") throw new Error(`The reader is ${news}.`);
