@@ -62,9 +62,9 @@ test("each user has one authorization call at a time, whatever headers the conne
   const { hold, hang, open, answered } = aProvider();
   hang((user) => user === "mallory");
   for (let index = 0; index < 100; index += 1) hold("mallory", { "x-made-up": String(index) });
-  await eventually("mallory to be asked about", () => open.has("mallory"));
+  await eventually("mallory to be checked", () => open.has("mallory"));
   const others = Array.from({ length: 20 }, (_, index) => hold(`user-${index}`));
-  await eventually("each other user to be asked about twice", () =>
+  await eventually("each other user to be checked twice", () =>
     others.every((_, index) => answered.filter((user) => user === `user-${index}`).length >= 2),
   );
   expect(open.get("mallory")).toHaveLength(1);
@@ -87,11 +87,11 @@ test("a user whose check hung is checked again once it answers, and users who an
   const { hold, hang, open, answered } = aProvider(1_200);
   hang((user) => user === "slow");
   const [slow, quick] = [hold("slow"), hold("quick")];
-  await eventually("slow to be asked about", () => open.has("slow"));
+  await eventually("slow to be checked", () => open.has("slow"));
   hang(() => false);
   for (const answer of open.get("slow") ?? []) answer();
   const before = answered.length;
-  await eventually("both to be asked about again", () =>
+  await eventually("both to be checked again", () =>
     ["slow", "quick"].every((user) => answered.slice(before).includes(user)),
   );
   expect([slow.signal.aborted, quick.signal.aborted]).toEqual([false, false]);

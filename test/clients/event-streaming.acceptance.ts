@@ -49,7 +49,7 @@ describe.each(NEWEST)("SDK $version", (line) => {
     expect(wrong).toEqual([]);
   });
 
-  test("50 threads at once with 200 tokens each: nothing lost, nothing twice, in order", async () => {
+  test("50 threads at once with 200 tokens each: none lost, none twice, in order", async () => {
     const client = await clientOf(line, server.url);
     const texts = await Promise.all(
       Array.from({ length: 50 }, async () => {

@@ -55,7 +55,7 @@ describe.each(LINES_AND_TRANSPORTS)("$name", ({ line, transport, name }) => {
       }
     });
 
-  test("tells the values of a run, and its output", async () => {
+  test("streams the values of a run, and its output", async () => {
     const thread = session("two-step");
     const { run_id: runId = "" } = await thread.run.start({ input: saying("hi") });
     expect(runId).toMatch(/^[0-9a-f-]{36}$/);
@@ -74,7 +74,7 @@ describe.each(LINES_AND_TRANSPORTS)("$name", ({ line, transport, name }) => {
     expect(parts[0]?.length).toBeGreaterThan(10);
   });
 
-  test("streams the calls of tools with their results", async () => {
+  test("streams tool calls with their results", async () => {
     const thread = session("agent");
     const { toolCalls } = thread;
     await thread.run.start({ input: saying("What is 2 + 3?") });
@@ -87,7 +87,7 @@ describe.each(LINES_AND_TRANSPORTS)("$name", ({ line, transport, name }) => {
     ]);
   });
 
-  test("finds subgraphs, and what was said in them", async () => {
+  test("finds subgraphs, and their messages", async () => {
     const thread = session("parent");
     const { subgraphs } = thread;
     await thread.run.start({ input: saying(SAID) });
@@ -100,14 +100,14 @@ describe.each(LINES_AND_TRANSPORTS)("$name", ({ line, transport, name }) => {
     expect(found).toEqual([{ name: "child", texts: [REPEATED] }]);
   });
 
-  test("hands out custom events by their name", async () => {
+  test("returns custom events by name", async () => {
     const thread = session("dialogue");
     const progress = thread.extensions["progress"] as AsyncIterable<unknown>;
     await thread.run.start({ input: { messages: [], tokens: 3 } });
     expect(await all(progress)).toEqual([{ name: "progress", step: "draft" }]);
   });
 
-  test("stops at an interrupt and goes on with the answer", async () => {
+  test("stops at an interrupt and continues with the answer", async () => {
     const thread = session("dialogue");
     const events = await thread.subscribe({ channels: ALL_CHANNELS });
     await thread.run.start({ input: { messages: [], tokens: 20 } });
@@ -131,7 +131,7 @@ describe.each(LINES_AND_TRANSPORTS)("$name", ({ line, transport, name }) => {
     expect((await apiOf(server).state(thread.threadId)).values).toMatchObject({ decision: { go: "on" } });
   });
 
-  test("has turn after turn on one thread, each told apart from those before", async () => {
+  test("has several turns on one thread, each distinct from the earlier ones", async () => {
     const threadId = crypto.randomUUID();
     for (let turn = 1; turn <= 5; turn += 1) {
       const thread = session("tokens", threadId);
@@ -145,7 +145,7 @@ describe.each(LINES_AND_TRANSPORTS)("$name", ({ line, transport, name }) => {
     expect((await apiOf(server).state(threadId)).values.messages).toHaveLength(5);
   });
 
-  test("has turn after turn in one session", async () => {
+  test("has several turns in one session", async () => {
     const thread = session("tokens");
     const events = await thread.subscribe({ channels: ["messages", "lifecycle"] });
     for (let turn = 1; turn <= 5; turn += 1) {
@@ -154,7 +154,7 @@ describe.each(LINES_AND_TRANSPORTS)("$name", ({ line, transport, name }) => {
     }
   });
 
-  test("tells all events in their order, none twice", async () => {
+  test("streams all events in order, none twice", async () => {
     const thread = session("tokens");
     const subscription = await thread.subscribe({ channels: ALL_CHANNELS });
     await thread.run.start({ input: { messages: [], tokens: 100 } });
@@ -178,7 +178,7 @@ describe.each(LINES_AND_TRANSPORTS)("$name", ({ line, transport, name }) => {
     expect((await eventsUntilPause(root)).map(deltaOf).join("")).toBe(tokensOf(3));
   });
 
-  test("tells the failure of a run", async () => {
+  test("streams the failure of a run", async () => {
     const thread = session("failing");
     const events = await thread.subscribe({ channels: ["lifecycle"] });
     await thread.run.start({ input: { reason: "out of luck" } });
@@ -187,7 +187,7 @@ describe.each(LINES_AND_TRANSPORTS)("$name", ({ line, transport, name }) => {
     });
   });
 
-  test("ends what is read of a run that is cancelled", async () => {
+  test("ends the streams of a cancelled run", async () => {
     const api = apiOf(server);
     const thread = session("sleep");
     const events = await thread.subscribe({ channels: ["lifecycle"] });
@@ -198,7 +198,7 @@ describe.each(LINES_AND_TRANSPORTS)("$name", ({ line, transport, name }) => {
     expect(["failed", "interrupted"]).toContain((last?.params.data as { event: string }).event);
   });
 
-  test("follows a run that was started as a run, not by a command", async () => {
+  test("follows a run that was created as a run, not by a command", async () => {
     const api = apiOf(server);
     const threadId = await api.aThread();
     const thread = session("tokens", threadId);
@@ -207,7 +207,7 @@ describe.each(LINES_AND_TRANSPORTS)("$name", ({ line, transport, name }) => {
     expect((await eventsUntilPause(events)).map(deltaOf).join("")).toBe(tokensOf(30));
   });
 
-  test("is refused an assistant that is not there, and an answer to what was not asked", async () => {
+  test("is refused a missing assistant, and an answer without an interrupt", async () => {
     await expect(session("no-such-graph").run.start({ input: saying("hi") })).rejects.toThrow(
       /no-such-graph/,
     );

@@ -74,7 +74,7 @@ describe.concurrent.each(LINES)("SDK $version", (line) => {
       expect(proxy.connections).toBeGreaterThan(1);
     });
 
-  test("does not come back when the run has ended: that is a clean end", async () => {
+  test("does not reconnect after the run's end, which is a clean end", async () => {
     const { client, proxy } = await aCutClient(line);
     const events: string[] = [];
     for await (const { event } of client.runs.stream(null, "two-step", {
@@ -88,7 +88,7 @@ describe.concurrent.each(LINES)("SDK $version", (line) => {
     expect(proxy.connections).toBeLessThanOrEqual(line.asksAfterEnd ? 2 : 1);
   });
 
-  test("hears a heartbeat as nothing, also when it has seen an event's id", async () => {
+  test("ignores heartbeats, also after an event with an id", async () => {
     const client = await clientOf(line, server.url);
     const { thread_id: threadId } = await client.threads.create();
     const seen: StreamEvent[] = [];

@@ -31,7 +31,7 @@ const textsOf = (values: unknown): unknown[] =>
 const test = (row: string, body: () => Promise<void>): void =>
   feature({ table: "RemoteGraph of JavaScript", row, column: "LangGraph 1.4" }, body);
 
-test("invokes a graph, with a thread that it makes and without one", async () => {
+test("invokes a graph, with a new thread and without one", async () => {
   const graph = remote("two-step");
   expect(textsOf(await graph.invoke(HELLO))).toEqual(["hello", "first", "second"]);
   const config = aThread();
@@ -90,7 +90,7 @@ test("throws at an interrupt of a stream, and resumes", async () => {
   expect(textsOf(result)).toEqual(["hello", "Sent: Hi!"]);
 });
 
-test("hands on the graph's error", async () => {
+test("throws the graph's error", async () => {
   await expect(remote("failing").invoke({ reason: "out of luck" })).rejects.toThrow(/out of luck/);
 });
 
@@ -116,7 +116,7 @@ test("streams events of version v3: values, messages, lifecycle, and its output"
   expect(ends).toEqual(["running", "completed"]);
 });
 
-test("shows in version v3 what a run asks, and resumes it", async () => {
+test("shows a run's interrupt in version v3, and resumes it", async () => {
   const config = aThread();
   const asking = await remote("approval").streamEvents(HELLO, { version: "v3", ...config });
   await asking.output;
@@ -127,7 +127,7 @@ test("shows in version v3 what a run asks, and resumes it", async () => {
   expect(await answered.output).toMatchObject({ status: "sent" });
 });
 
-test("stops a run of version v3 that its caller leaves", async () => {
+test("stops a run of version v3 when its caller leaves", async () => {
   const config = aThread();
   const client = new Client({ apiUrl: server.url });
   const run = await remote("sleep").streamEvents(

@@ -45,7 +45,7 @@ const SCENARIOS: Record<string, (watched: Watched) => Promise<void>> = {
     expect(events.map(({ data }) => data).slice(1)).toEqual([{ sleeping: 1 }, { slept: 1 }]);
   },
 
-  "streams tokens, whose texts together are the message": async ({ client }) => {
+  "streams tokens whose texts together are the message": async ({ client }) => {
     const input = { messages: [], tokens: 20 };
     const threadId = await aThread(client);
     let text = "";
@@ -77,7 +77,7 @@ const SCENARIOS: Record<string, (watched: Watched) => Promise<void>> = {
     expect(events.at(-1)).toMatchObject({ event: "error", data: { error: "Error", message: "out of luck" } });
   },
 
-  "stops with a question, shows it on the thread, and goes on with the answer": async ({ client }) => {
+  "stops at an interrupt, shows it on the thread, and continues with the answer": async ({ client }) => {
     const threadId = await aThread(client);
     const asked = await collected(
       client.runs.stream(threadId, "approval", { input: HELLO, streamMode: "updates" }),
@@ -91,14 +91,14 @@ const SCENARIOS: Record<string, (watched: Watched) => Promise<void>> = {
     expect(await client.runs.wait(threadId, "approval", { command })).toMatchObject({ status: "sent" });
   },
 
-  "stops before a node, and goes on without an input": async ({ client }) => {
+  "stops before a node, and continues without an input": async ({ client }) => {
     const threadId = await aThread(client);
     await client.runs.wait(threadId, "two-step", { input: HELLO, interruptBefore: ["second"] });
     expect(await client.threads.getState(threadId)).toMatchObject({ next: ["second"] });
     expect(textsOf(await client.runs.wait(threadId, "two-step", {}))).toEqual(TWO_STEP_TEXTS);
   },
 
-  "goes on from an earlier checkpoint: a branch": async ({ client }) => {
+  "continues from an earlier checkpoint: a branch": async ({ client }) => {
     const threadId = await aThread(client);
     await client.runs.wait(threadId, "two-step", { input: HELLO });
     const { checkpoint } = await client.threads.getState(threadId);
@@ -109,7 +109,7 @@ const SCENARIOS: Record<string, (watched: Watched) => Promise<void>> = {
     expect(textsOf(branch)).toEqual([...TWO_STEP_TEXTS, "edited", "first", "second"]);
   },
 
-  "refuses a second run on a busy thread, and does not try again": async ({ client, requests }) => {
+  "is refused a second run on a busy thread, and does not retry": async ({ client, requests }) => {
     const { threadId, runId } = await aLongRun(client);
     const second = { input: HELLO, multitaskStrategy: "reject" as const };
     const before = requests();
@@ -138,7 +138,7 @@ const SCENARIOS: Record<string, (watched: Watched) => Promise<void>> = {
     }
   },
 
-  "cancels a joined run when its reader leaves, if he says so": async ({ client }) => {
+  "cancels a joined run when its reader leaves, if requested": async ({ client }) => {
     const threadId = await aThread(client);
     const run = await client.runs.create(threadId, "sleep", { ...LONG, streamMode: "custom" });
     const leave = new AbortController();
@@ -154,7 +154,7 @@ const SCENARIOS: Record<string, (watched: Watched) => Promise<void>> = {
     await expect.poll(async () => (await client.runs.get(threadId, run.run_id)).status).toBe("interrupted");
   },
 
-  "is told of a run that is missing, and does not try again": async ({ client, requests }) => {
+  "gets an error for a missing run, and does not retry": async ({ client, requests }) => {
     const threadId = await aThread(client);
     const before = requests();
     const missing = crypto.randomUUID();

@@ -134,7 +134,7 @@ test("a thread is listed, shown with its size and checkpoints, and deleted only 
 
 test.each([
   ["Ctrl-C", ({ child }: StartedCommand) => void child.kill("SIGINT")],
-  ["nobody reads it any more, as behind head", ({ child }: StartedCommand) => void child.stdout?.destroy()],
+  ["its reader stops, like head", ({ child }: StartedCommand) => void child.stdout?.destroy()],
 ])("a thread is followed over its runs until %s", async (_, end) => {
   const thread = await aThread();
   const following = startCommand(["threads", "tail", thread], {
@@ -147,7 +147,7 @@ test.each([
       return isDone();
     });
   // Before that, no event of a run is kept for the follower.
-  await aRunUntil("a run is stderr of", () => following.out().includes("metadata"));
+  await aRunUntil("an event of the run arrives", () => following.out().includes("metadata"));
   end(following);
   await aRunUntil("it ends", () => following.child.exitCode !== null);
   expect(await following.ended).toMatchObject({ code: 0, stderr: "" });

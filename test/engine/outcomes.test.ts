@@ -119,7 +119,7 @@ test("a graph that timed out reports its time limit", async () => {
 
 test.each([
   [
-    "its own error as it is",
+    "its own error unchanged",
     Object.assign(new TypeError("no such thing"), { code: "E_MINE" }),
     "TypeError",
     "no such thing",
@@ -131,7 +131,7 @@ test.each([
     "mine",
   ],
   [
-    "what PostgreSQL says not at all",
+    "PostgreSQL's text not at all",
     Object.assign(new Error('relation "secrets" does not exist'), {
       code: "42P01",
       routine: "parserOpenTable",
@@ -140,7 +140,7 @@ test.each([
     "A database refused what the run wanted; the server's log says why.",
   ],
   [
-    "what is wrong with our storage not at all",
+    "the fault of the storage not at all",
     new StateStorageError("secret", { cause: BROKEN }),
     "StateStorageError",
     "The state of the thread could not be read or stored; the server's log says why.",

@@ -5,7 +5,10 @@ import { listeningLogger } from "../helpers/parts.ts";
 import { aConfig, aFile, failure } from "./helpers.ts";
 
 test.each([
-  ["whose module waits for ever", "await new Promise(() => undefined);\nexport const graph = undefined;"],
+  [
+    "whose module never finishes loading",
+    "await new Promise(() => undefined);\nexport const graph = undefined;",
+  ],
   ["that is a promise which is not kept", "export const graph = new Promise(() => undefined);"],
 ])("a graph %s is named in the log once, and loading can be given up", async (_what, text) => {
   const file = await aFile("endless.mjs", text);

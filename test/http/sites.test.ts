@@ -49,7 +49,7 @@ describe("without API keys", () => {
     ["text/plain, which needs no preflight", { origin: EVIL, "content-type": "text/plain" }],
     ["JSON", { origin: EVIL, "content-type": "application/json" }],
     ["a page in a sandbox", { origin: "null" }],
-    ["a page that only looks like ours", { origin: "http://localhost.evil.example" }],
+    ["a page that only resembles the server's", { origin: "http://localhost.evil.example" }],
     ["a page on a name that begins like loopback", { origin: "http://127.0.0.1.evil.example:8123" }],
     ["a form that hides where it comes from", { "sec-fetch-site": "cross-site" }],
   ])("a page of another site can't change anything: %s", async (_name, headers) => {

@@ -22,7 +22,7 @@ test("a cached user (auth.cache) is authorized again while a stream is open, and
     expect(directory.shown.get(token)).toBe(1);
 
     const stream = await openStream(`${server.url}/threads/${threadId}/stream`, { headers });
-    await eventually("two rounds to ask the directory", () => (directory.shown.get(token) ?? 0) >= 3);
+    await eventually("two rounds of calls of the directory", () => (directory.shown.get(token) ?? 0) >= 3);
     directory.expired.add(token);
     let last = "";
     for (let event = await stream.next(); event !== undefined; event = await stream.next())

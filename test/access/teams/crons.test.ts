@@ -72,7 +72,7 @@ const nextRunOf = async ({ cron_id }: CronRecord): Promise<{ user: string; calle
 
 describe("a cron's runs belong to the teammate who", () => {
   test.each<[what: string, made: object, changed: object]>([
-    ["changes what they are asked", {}, { input: { seen: "bob's" } }],
+    ["changes their input", {}, { input: { seen: "bob's" } }],
     ["changes their configuration", {}, { config: { configurable: { model: "dear" } } }],
     ["changes their metadata", {}, { metadata: { label: "bob's" } }],
     ["enables it", { enabled: false }, { enabled: true }],
@@ -96,7 +96,7 @@ describe("the runs stay with the creator if", () => {
       { input: { seen: "ann's" }, metadata: { team: "blue" }, enabled: true },
     ],
     ["a teammate changes its times", "bob", { schedule: "0 0 2 1 *" }],
-    ["the operator changes what they are asked", "operator", { input: { seen: "the operator's" } }],
+    ["the operator changes their input", "operator", { input: { seen: "the operator's" } }],
   ])("%s", async (_what, who, changed) => {
     const cron = await aCron();
     await change(who, cron, changed);

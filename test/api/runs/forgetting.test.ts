@@ -79,7 +79,7 @@ test("it stays if the request names another thread", async () => {
 const OTHER = { graph_id: "other" };
 test.each<[string, Replaced, Replaced, { graph?: string; assistant?: string }, object | undefined]>([
   [
-    "that found what it left",
+    "that has the removed run's values",
     { metadata: BEFORE, config: CONFIG },
     { metadata: OWN },
     { graph: "second" },
@@ -90,7 +90,7 @@ test.each<[string, Replaced, Replaced, { graph?: string; assistant?: string }, o
   ["of another assistant that replaced nothing", { metadata: BEFORE }, {}, { assistant: newId() }, undefined],
   ["that found something else", { metadata: BEFORE }, { metadata: OTHER }, {}, undefined],
   [
-    "that keeps what it found itself",
+    "that has replaced values of its own",
     { config: CONFIG },
     { metadata: OWN, config: { configurable: { between: 1 } } },
     {},

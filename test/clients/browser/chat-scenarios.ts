@@ -62,7 +62,7 @@ export const describeChat = (client: string, source: PageSource, traits: HookTra
     const stored = async (threadId: string): Promise<unknown[]> =>
       textsOf((await apiOf(server).state(threadId)).values.messages);
 
-    test("shows tokens as they come, and at the end what the thread has", async () => {
+    test("shows tokens live, and the thread's messages at the end", async () => {
       const person = await aPerson("agent");
       await person.say(LONG_TEXT);
       await person.untilTokensCome();
@@ -96,7 +96,7 @@ export const describeChat = (client: string, source: PageSource, traits: HookTra
       await person.untilQuiet();
     });
 
-    test("goes on after a reload in the middle of an answer", async () => {
+    test("continues after a reload in the middle of an answer", async () => {
       const person = await aPerson("agent");
       await person.say(LONG_TEXT);
       await person.untilTokensCome();
@@ -118,7 +118,7 @@ export const describeChat = (client: string, source: PageSource, traits: HookTra
       expect((await person.messages()).length).toBe(4);
     });
 
-    test("sends another text in place of an old one: a branch", async () => {
+    test("replaces an old message by another text: a branch", async () => {
       const person = await aPerson("agent");
       await person.say("first");
       await person.until(() => person.lastText()).toMatch(/^You said: "first"/);
@@ -147,7 +147,7 @@ export const describeChat = (client: string, source: PageSource, traits: HookTra
         ]);
     });
 
-    test("shows an interrupt, also after a reload, and goes on with the answer", async () => {
+    test("shows an interrupt, also after a reload, and continues with the answer", async () => {
       const person = await aPerson("approval");
       await person.say("a refund");
       await person.until(() => person.interrupt()).toMatchObject({ question: "Send this draft?" });
@@ -161,7 +161,7 @@ export const describeChat = (client: string, source: PageSource, traits: HookTra
       expect(await apiOf(server).thread(await person.threadId())).toMatchObject({ status: "idle" });
     });
 
-    test("shows the calls of tools with their results", async () => {
+    test("shows tool calls with their results", async () => {
       const person = await aPerson("agent");
       await person.say("What is 2 + 3?");
       await person
@@ -179,7 +179,7 @@ export const describeChat = (client: string, source: PageSource, traits: HookTra
       expect(await apiOf(server).thread(await person.threadId())).toMatchObject({ status: "error" });
     });
 
-    test("says that there is no such assistant, and is quiet then", async () => {
+    test("shows that an assistant is missing, and sends no further request", async () => {
       const person = await aPerson("no-such-assistant");
       await person.say("hello");
       await person.until(() => person.error()).toContain("no-such-assistant");
@@ -187,7 +187,7 @@ export const describeChat = (client: string, source: PageSource, traits: HookTra
       await person.untilQuiet();
     });
 
-    test("lets two tabs have the same thread, and send at the same time", async () => {
+    test("lets two tabs open the same thread, and send at the same time", async () => {
       const one = await aPerson("agent");
       await one.say(LONG_TEXT);
       await one.untilTokensCome();

@@ -44,7 +44,7 @@ async def sessions(_client: Any, session: Any) -> None:
     equal(sum(await asyncio.gather(*(on_one_thread() for _ in range(parts))), []), [])
 
 
-@scenario("50 threads at once with 200 tokens each: nothing lost, nothing twice, in order")
+@scenario("50 threads at once with 200 tokens each: none lost, none twice, in order")
 async def at_once(_client: Any, session: Any) -> None:
     async def one() -> None:
         async with session("tokens") as thread:

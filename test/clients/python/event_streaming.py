@@ -45,7 +45,7 @@ async def replies_of(thread: Any) -> list[str]:
     return texts(await thread.output())[-1:]
 
 
-@scenario("tells the values of a run, and its output")
+@scenario("streams the values of a run, and its output")
 async def values(_client: Any, session: Any) -> None:
     async with session("two-step") as thread:
         assert (await thread.start(saying("hi")))["run_id"]
@@ -62,7 +62,7 @@ async def messages(_client: Any, session: Any) -> None:
         equal(texts(await thread.output()), [tokens(50)])
 
 
-@scenario("streams the calls of tools with their results")
+@scenario("streams tool calls with their results")
 async def tools(_client: Any, session: Any) -> None:
     async with session("agent") as thread:
         await thread.start(saying("What is 2 + 3?"))
@@ -74,7 +74,7 @@ async def tools(_client: Any, session: Any) -> None:
         assert "5" in output["content"], output
 
 
-@scenario("finds subgraphs, and what was said in them")
+@scenario("finds subgraphs, and their messages")
 async def subgraphs(_client: Any, session: Any) -> None:
     async with session("parent") as thread:
         await thread.start(saying(SAID))
@@ -97,7 +97,7 @@ async def parallel_subgraphs(_client: Any, session: Any) -> None:
         equal(len({child.path for child in children}), 3)
 
 
-@scenario("hands out custom events by their name")
+@scenario("returns custom events by name")
 async def extensions(_client: Any, session: Any) -> None:
     async with session("dialogue") as thread:
         await thread.start({"messages": [], "tokens": 3})
@@ -105,7 +105,7 @@ async def extensions(_client: Any, session: Any) -> None:
         equal([event["step"] for event in events], ["draft"])
 
 
-@scenario("stops at an interrupt and goes on with the answer")
+@scenario("stops at an interrupt and continues with the answer")
 async def interrupts(_client: Any, session: Any) -> None:
     async with session("dialogue") as thread:
         await thread.start({"messages": [], "tokens": 20})
@@ -129,7 +129,7 @@ async def answer_by_input(_client: Any, session: Any) -> None:
         equal((await thread.output())["decision"], {"go": "on"})
 
 
-@scenario("has turn after turn on one thread, each told apart from those before")
+@scenario("has several turns on one thread, each distinct from the earlier ones")
 async def turns(_client: Any, session: Any) -> None:
     thread_id = str(uuid.uuid4())
     for turn in range(1, 6):
@@ -139,7 +139,7 @@ async def turns(_client: Any, session: Any) -> None:
             equal(len((await thread.output())["messages"]), turn)
 
 
-@scenario("tells all events in their order, none twice")
+@scenario("streams all events in order, none twice")
 async def events(_client: Any, session: Any) -> None:
     async with session("tokens") as thread:
         await thread.start({"messages": [], "tokens": 100})
@@ -173,7 +173,7 @@ async def subscriptions(_client: Any, session: Any) -> None:
         equal([event["params"]["namespace"][0].split(":")[0] for event in starts], ["child"])
 
 
-@scenario("interleaves projections in the order in which they came")
+@scenario("interleaves projections in order of arrival")
 async def interleaving(_client: Any, session: Any) -> None:
     async with session("agent") as thread:
         await thread.start(saying("What is 2 + 3?"))
@@ -186,7 +186,7 @@ async def interleaving(_client: Any, session: Any) -> None:
         assert names.index("tool_calls") > names.index("messages"), names
 
 
-@scenario("tells the failure of a run")
+@scenario("streams the failure of a run")
 async def failing(_client: Any, session: Any) -> None:
     async with session("failing") as thread:
         await thread.start({"reason": "out of luck"})
@@ -194,7 +194,7 @@ async def failing(_client: Any, session: Any) -> None:
         assert "out of luck" in str(error), str(error)
 
 
-@scenario("ends what is read of a run that is cancelled")
+@scenario("ends the streams of a cancelled run")
 async def cancelled(client: Any, session: Any) -> None:
     async with session("sleep") as thread:
         run = await thread.start({"messages": [], "milliseconds": 600_000})
@@ -205,7 +205,7 @@ async def cancelled(client: Any, session: Any) -> None:
         await raised(RuntimeError, thread.output())
 
 
-@scenario("follows a run that was started as a run, not by a command")
+@scenario("follows a run that was created as a run, not by a command")
 async def other_wire(client: Any, session: Any) -> None:
     if not session.is_async:
         raise NotOffered("the synchronous client reads nothing before a run.start of its own")
@@ -220,7 +220,7 @@ async def other_wire(client: Any, session: Any) -> None:
         equal(texts(snapshots[-1]), ["hi", "first", "second"])
 
 
-@scenario("is refused an assistant that is not there, and an answer to what was not asked")
+@scenario("is refused a missing assistant, and an answer without an interrupt")
 async def refusals(_client: Any, session: Any) -> None:
     async with session("no-such-graph") as thread:
         error = await raised(httpx.HTTPStatusError, thread.start(saying("hi")))

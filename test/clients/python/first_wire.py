@@ -24,7 +24,7 @@ async def until_running(client: Any, thread_id: str, run_id: str) -> None:
         await asyncio.sleep(0.01)
 
 
-@scenario("keeps assistants and their versions")
+@scenario("manages assistants and their versions")
 async def assistants(client: Any) -> None:
     mark = {"mark": str(uuid.uuid4())}
     made = await client.assistants.create("agent", name="one", metadata=mark, context={"system_prompt": "a"})
@@ -52,7 +52,7 @@ async def graphs(client: Any) -> None:
     equal(list(subgraphs), ["investigate"])
 
 
-@scenario("keeps threads")
+@scenario("manages threads")
 async def threads(client: Any) -> None:
     mark = {"mark": str(uuid.uuid4())}
     thread_id = str(uuid.uuid4())
@@ -109,7 +109,7 @@ async def runs(client: Any) -> None:
     equal(len(batch), 1)
 
 
-@scenario("cancels runs, and refuses what conflicts")
+@scenario("cancels runs, and gets a refusal for conflicts")
 async def cancelling(client: Any) -> None:
     thread_id = await a_thread(client)
     run = await client.runs.create(thread_id, "sleep", input=LONG)
@@ -183,7 +183,7 @@ async def rejoining(client: Any) -> None:
     equal([part.id for part in rest if part.event != "end"], [part.id for part in seen[2:]])
 
 
-@scenario("stops at an interrupt and goes on with the answer")
+@scenario("stops at an interrupt and continues with the answer")
 async def interrupts(client: Any) -> None:
     thread_id = await a_thread(client)
     values = await client.runs.wait(thread_id, "approval", input=saying("a refund"))
@@ -195,7 +195,7 @@ async def interrupts(client: Any) -> None:
     equal(answered["status"], "sent")
 
 
-@scenario("keeps items in the store")
+@scenario("manages items in the store")
 async def store(client: Any) -> None:
     space = ["python", str(uuid.uuid4())]
     await client.store.put_item(space, key="one", value={"color": "red", "n": 1})

@@ -42,7 +42,7 @@ def a_thread() -> Any:
     return {"configurable": {"thread_id": str(uuid.uuid4())}}
 
 
-@scenario("invokes a graph, with a thread that it makes and without one")
+@scenario("invokes a graph, with a new thread and without one")
 async def invoking(_client: Any, remote: Any) -> None:
     graph = remote("two-step")
     equal(texts(await graph.invoke(saying("hi"))), ["hi", "first", "second"])
@@ -82,7 +82,7 @@ async def states(_client: Any, remote: Any) -> None:
     equal([each.values["count"] for each in older], [4])
 
 
-@scenario("stops at an interrupt and goes on with the answer")
+@scenario("stops at an interrupt and continues with the answer")
 async def interrupts(_client: Any, remote: Any) -> None:
     graph = remote("approval")
     config = a_thread()
@@ -99,7 +99,7 @@ async def interrupts(_client: Any, remote: Any) -> None:
     equal(answered["status"], "sent")
 
 
-@scenario("hands on the graph's error")
+@scenario("throws the graph's error")
 async def failing(_client: Any, remote: Any) -> None:
     error = await raised(RemoteException, remote("failing").invoke({"reason": "out of luck"}))
     assert "out of luck" in str(error), str(error)

@@ -381,7 +381,7 @@ describe("a failing database query", () => {
 
   test("is logged, and disconnects its readers", async () => {
     const { state, lines, nextNow } = reading();
-    state.failure = new Error("the table is gone");
+    state.failure = new Error("the table is missing");
     expect(await nextNow()).toBe("lost");
     expect(lines.join("")).toContain("the events of a run could not be read");
     expect(vi.getTimerCount()).toBe(0);

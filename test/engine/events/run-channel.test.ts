@@ -253,7 +253,7 @@ describe("with a log", () => {
     // The channel holds nothing any more.
     expect([channel.keptBytes, channel.firstKeptSeq]).toEqual([0, 1]);
     channel.emit("values", () => {
-      throw new Error("It is made for nobody.");
+      throw new Error("No reader needs it.");
     });
     await settled();
     expect([batches, channel.keptBytes]).toEqual([[[0]], 0]);

@@ -340,7 +340,7 @@ describe("with a spare that is ready", () => {
       });
     });
 
-    test("is not suspected for stopAnswering if the process answers again", async () => {
+    test("is not suspected if its process answers again", async () => {
       const pool = aReadyPool();
       const runs = ["slow", "neighbour"].map((runId) => begin(pool, runId));
       const [fake] = started as [FakeProcess];

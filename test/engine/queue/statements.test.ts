@@ -158,7 +158,7 @@ describe("the statement for an idle thread", () => {
   };
   test.each([
     [
-      "is its worker's at once where there is a slot for it",
+      "has its worker at once if a slot is free",
       CLAIM,
       {
         status: "running",
@@ -168,8 +168,8 @@ describe("the statement for an idle thread", () => {
         lease_until: expect.any(Date),
       },
     ],
-    ["is nobody's where there is none", undefined, NOBODYS],
-    ["is nobody's where its graph is not hosted", { ...CLAIM, graphIds: ["other"] }, NOBODYS],
+    ["has no worker without a free slot", undefined, NOBODYS],
+    ["has no worker if its graph is not hosted", { ...CLAIM, graphIds: ["other"] }, NOBODYS],
   ])("stores a run that %s", async (_, claim, expected) => {
     const row = await createOnIdleThread(database, ALL_RIGHTS, aNewRun(await anIdleThread()), claim);
     expect(row).toMatchObject(expected);

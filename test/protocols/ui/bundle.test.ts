@@ -83,7 +83,7 @@ describe("a bundle of components", () => {
       ["A"],
     ],
     [
-      "that look at the page as they load",
+      "that access the page while they load",
       "const width = window.innerWidth; export default { A: () => width };",
       undefined,
     ],

@@ -24,7 +24,7 @@ afterAll(async () => {
   await receiver.close();
 });
 
-const notAsked: ResolveName = () => Promise.reject(new Error("nobody is to be asked"));
+const notAsked: ResolveName = () => Promise.reject(new Error("no name may be resolved"));
 const asking = (url: string, options: Partial<Post> = {}): Promise<PostResult> =>
   post({
     url: new URL(url),
