@@ -1,4 +1,4 @@
-"""What event streaming has to bear with the Python SDK; see event-streaming.acceptance.ts."""
+"""Load tests of event streaming with the Python SDK; see event-streaming.acceptance.ts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ scenario = Scenarios(seconds_at_most=80, at_the_same_time=1)
 
 
 async def turn_with_question(session: Any, thread_id: str, count: int, answer: Any) -> str | None:
-    """What was wrong with a turn, if anything."""
+    """The fault of a turn, if any."""
     async with session("dialogue", thread_id) as thread:
         await thread.start({"tokens": count})
         before = await messages_of(thread)
@@ -24,9 +24,9 @@ async def turn_with_question(session: Any, thread_id: str, count: int, answer: A
         await thread.respond(answer)
         after = await replies_of(thread)
         output = await thread.output()
-        told = (before, after, output["decision"])
+        answers = (before, after, output["decision"])
         wanted = ([("draft", tokens(count))], [tokens(count)], answer)
-        return None if told == wanted else f"{told!r} instead of {wanted!r}"
+        return None if answers == wanted else f"{answers!r} instead of {wanted!r}"
 
 
 @scenario("100 turns with a question and its answer, one after the other on one thread")

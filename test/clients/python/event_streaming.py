@@ -1,4 +1,4 @@
-"""What the Python SDK does over event streaming: sessions on a thread."""
+"""The Python SDK over event streaming: sessions on a thread."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def tokens(count: int) -> str:
     return "".join(f"t{index} " for index in range(count))
 
 
-#: What the inner graph of `parent` hears, and what it says to it.
+#: The input and the output of the inner graph of `parent`.
 SAID = " ".join(f"word{index}" for index in range(40))
 REPEATED = f'You said: "{SAID}". I have no tools.'
 
 
 async def messages_of(thread: Any) -> list[tuple[str | None, str]]:
     """The node and the text of each message of the root, until the run pauses or ends."""
-    # First all, then their texts: these only grow while the messages are iterated over.
+    # Texts are read after the iteration, because they grow during it.
     messages = await collected(thread.each(thread.raw.messages))
     return [(message.node, await thread.text(message)) for message in messages]
 
@@ -145,7 +145,7 @@ async def events(_client: Any, session: Any) -> None:
         await thread.start({"messages": [], "tokens": 100})
         events = []
         async for event in thread.each(thread.raw.events):
-            # Over WebSockets the SDK also hands out the answer to its subscription.
+            # Over WebSockets the SDK also returns the answer to its subscription.
             if event["type"] != "event":
                 continue
             events.append(event)
@@ -213,7 +213,7 @@ async def other_wire(client: Any, session: Any) -> None:
     async with session("two-step", thread_id) as thread:
         snapshots = []
         async for snapshot in thread.each(thread.raw.values):
-            # The first is the state that the thread has; by then the events are read.
+            # The first one is the thread's state; then the events have been read.
             if not snapshots:
                 await client.runs.create(thread_id, "two-step", input=saying("hi"))
             snapshots.append(snapshot)

@@ -1,4 +1,4 @@
-"""What the Python SDK does over the API of resources and run streams."""
+"""The Python SDK over the API of resources and run streams."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ import sys
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
-# The last place to look in: the package itself, where there is one, comes first.
+# Searched last: an installed package comes first.
 sys.path.append(str(HERE / "stand_in"))
 
-#: Exit code: a module that the file needs is not installed; its name is on the standard error.
+#: Exit code: a required module is not installed; its name is on the standard error.
 MODULE_IS_MISSING = 3
 
 
@@ -31,10 +31,10 @@ async def main(file: str, column: str, url: str, only: str | None = None) -> Non
 
     kind, _, transport = column.partition(", ")
     client = get_client(url=url) if kind == "async" else Awaited(get_sync_client(url=url))
-    # What a file needs beside the client of its column, if it needs anything.
+    # The modules that a file needs beside the client of its column.
     more = module.arguments(kind, transport, url) if hasattr(module, "arguments") else []
     await module.scenario.run(only, client, *more)
-    # A call that never came back must not keep the process.
+    # A call that never returns must not keep the process alive.
     sys.stdout.flush()
     os._exit(0)
 

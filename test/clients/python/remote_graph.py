@@ -1,4 +1,4 @@
-"""What `RemoteGraph` of Python's LangGraph does with a graph of this server."""
+"""`RemoteGraph` of Python's LangGraph with a graph of this server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the scenarios of the Python clients are written with, and how they are run.
+"""Support for the scenarios of the Python clients, and their execution.
 
 A scenario is a sentence and a function that raises if the sentence does not hold. `main.py` runs those of one file for
 one column of docs/compatibility.md, and prints a line of JSON for each: `{"row", "error", "skipped"}`.
@@ -15,18 +15,18 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 SECONDS_AT_MOST = 25
-#: Calls of a synchronous client each take one while they wait.
+#: Each waiting call of a synchronous client takes one.
 THREADS_AT_MOST = 200
 
 Scenario = Callable[..., Awaitable[None]]
 
 
 class NotOffered(Exception):
-    """The client of this column does not offer what the scenario is about: why."""
+    """The reason why the client of this column does not offer the scenario's function."""
 
 
 class Scenarios:
-    """The scenarios of a file, in their order."""
+    """The scenarios of a file, in order."""
 
     def __init__(self, seconds_at_most: float = SECONDS_AT_MOST, at_the_same_time: int = 100) -> None:
         self.all: list[tuple[str, Scenario]] = []
@@ -41,7 +41,7 @@ class Scenarios:
         return add
 
     async def run(self, only: str | None, *arguments: Any) -> None:
-        """At the same time, unless that is too much: closing a session of the synchronous client takes it two seconds."""
+        """Concurrently, unless that is too much: closing a session of the synchronous client takes two seconds."""
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS_AT_MOST))
         await asyncio.gather(
             *(
@@ -65,7 +65,7 @@ class Scenarios:
 
 
 class _Answer:
-    """What a call of a synchronous client gives: awaited or iterated, the call is made in a thread of its own."""
+    """The result of a synchronous client's call: awaited or iterated, the call runs in a thread of its own."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
         self._call = call
@@ -81,7 +81,7 @@ class _Answer:
 
 
 class Awaited:
-    """A synchronous client that is used like the asynchronous one: so each scenario is written once for both."""
+    """A synchronous client with the interface of the asynchronous one, so each scenario is written once for both."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -98,7 +98,7 @@ async def collected(items: Any) -> list[Any]:
 
 
 async def raised(kind: type[BaseException], awaitable: Any) -> BaseException:
-    """The error of this kind by which a call is refused."""
+    """The error of this kind that a call raises."""
     try:
         await awaitable
     except kind as error:

@@ -1,4 +1,4 @@
-"""`client.threads.stream` of the Python SDK, its asynchronous and its synchronous form behind one face."""
+"""`client.threads.stream` of the Python SDK, its asynchronous and its synchronous form behind one interface."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class AsyncThread:
 
 
 class SyncThread(AsyncThread):
-    """Every call in a thread of its own, as it would block the loop."""
+    """Every call runs in a thread of its own, because it would block the loop."""
 
     is_async = False
 
