@@ -65,7 +65,6 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "graphs/langgraph-copy.ts: require.cache[entry]": "the path of a file, which Node has found",
 };
 
-/** They read the command line and the environment, with fixed names. */
 const OF_THE_OPERATOR = [
   "platform/config/config.ts",
   "platform/config/option.ts",

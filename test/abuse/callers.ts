@@ -1,7 +1,5 @@
-/** The headers of a caller. */
 export type Credentials = Readonly<Record<string, string>>;
 
-/** The server's configuration and its callers. */
 export interface Callers {
   /** The configuration beside this file, and additional environment variables of the server. */
   config: string;
@@ -9,7 +7,6 @@ export interface Callers {
   /** The normal caller, and the hostile one. */
   normal: Credentials;
   hostile: Credentials;
-  /** The owners of threads. */
   owners: readonly [Credentials, ...Credentials[]];
   /** Other callers of those threads: with a key, as another user, without credentials, with wrong ones. */
   others: readonly Credentials[];

@@ -9,10 +9,8 @@ import type { Credentials } from "./callers.ts";
 export const KINDS = ["idle", "slow readers", "slow bodies", "slow headers"] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Of one kind. */
 export interface Held {
   opened: number;
-  /** Could not be opened. */
   failed: number;
   /** Connections that noticed their end: a slow reader first has to read the rest in the system's buffers. */
   gone: number;

@@ -5,7 +5,6 @@ import { POISONS } from "./storm.ts";
 /** Repeated hostile requests of one caller, while others work. */
 export interface Hostility {
   title: string;
-  /** Called once, before others are measured. */
   prepare?(sender: Sender): Promise<void>;
   /** Requests that are sent at the same time repeatedly; created once. */
   requests(): Request[];

@@ -29,11 +29,9 @@ const POLL_MS = 500;
 /** Connections to the database and of the sender open and close. */
 const DESCRIPTORS_APART = 20;
 
-/** The open file descriptors of a process. */
 export const descriptorsOf = async (pid: number): Promise<number> =>
   (await readdir(`/proc/${pid}/fd`).catch(() => [])).length;
 
-/** The maximum of open files of a process; infinite if not set. */
 const descriptorsAtMost = async (): Promise<number> => {
   const asking = spawn("sh", ["-c", "ulimit -n"], { stdio: ["ignore", "pipe", "inherit"] });
   let said = "";

@@ -155,7 +155,6 @@ export const VALUES: readonly Json[] = [
   Object.fromEntries(Array.from({ length: 1_100 }, (_, index) => [`key ${index}`, index])),
 ];
 
-/** A copy with a random change. */
 const mutated = (value: Json, random: Random, whole = 0.25): Json => {
   if (typeof value !== "object" || value === null || random.chance(whole)) return random.pick(VALUES);
   if (Array.isArray(value)) {
@@ -202,7 +201,6 @@ const thinned = (body: Json, random: Random): Json => {
 /** Fields without which a request is refused at once. */
 const NEEDED = new Set(["assistant_id", "graph_id", "namespace", "key", "value", "thread_ids", "metadata"]);
 
-/** A request for an operation with one to three changes. */
 export const mutatedRequest = (operation: Operation, random: Random): Request => {
   const { method, template } = operation;
   const path = { ...operation.path };

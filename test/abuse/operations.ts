@@ -5,7 +5,6 @@
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** The parts of a JSON schema from which samples are created. */
 interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -40,7 +39,6 @@ interface Document {
   components?: { schemas?: Record<string, Schema> };
 }
 
-/** One operation with a sample of each of its inputs. */
 export interface Operation {
   method: string;
   /** In the document's form: `/threads/{thread_id}`. */
@@ -118,7 +116,6 @@ export const operationsOf = (document: unknown, known: Readonly<Record<string, J
   );
 };
 
-/** The address of an operation with these values in its path and query. */
 export const addressOf = ({
   template,
   path,

@@ -6,11 +6,9 @@ import { createSender, type Outcome, type Request, type Sender } from "./send.ts
 
 export interface Storm {
   url: string;
-  /** The server's OpenAPI document. */
   document: unknown;
   seed: number;
   requests: number;
-  /** The number of parallel requests. */
   atATime: number;
   /** Ids of assistants whose graphs end by themselves. */
   assistants: readonly string[];
@@ -69,7 +67,6 @@ export const POISONS: readonly Record<string, unknown>[] = [
   },
 ];
 
-/** A thread and its owner. */
 interface OwnedThread {
   threadId: string;
   owner: Credentials;
@@ -122,7 +119,6 @@ const complain = (request: Request, outcome: Outcome, complaints: string[]): voi
   }
 };
 
-/** The operations on one of these threads, and on other existing records. */
 const operationsOn = (storm: Storm, threadId: string, random: Random): Operation[] =>
   operationsOf(storm.document, {
     assistant_id: random.pick(storm.assistants),
@@ -184,7 +180,6 @@ export const runStorm = async (storm: Storm): Promise<StormReport> => {
         }
       };
       await Promise.all(Array.from({ length: storm.atATime }, work));
-      // Whether a page of threads is readable after all changes.
       for (const headers of storm.callers.owners) {
         const search: Request = { method: "POST", address: "/threads/search", body: '{"limit":20}', headers };
         const found = await sender.send(search, HANG_MS);

@@ -18,7 +18,6 @@ import type { ThreadRepository } from "../../src/api/threads/repository.ts";
 const ID = "00000000-0000-7000-8000-000000000000";
 const RUN = { threadId: ID, runId: ID };
 
-/** A route that forgets the caller. */
 export const aRoute =
   (
     assistants: AssistantRecordService,
@@ -46,7 +45,6 @@ export const aRoute =
     });
   };
 
-/** A service that forgets to authorize. */
 export const aService = async (
   authorize: Authorize,
   caller: Caller,

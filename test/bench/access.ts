@@ -11,7 +11,6 @@ const WARM_UP_RUNS = 1_500;
 const RUNS = 600;
 /** Short alternating rounds: other work of the machine affects all contenders. */
 const ROUNDS = 4;
-/** A configuration whose `Auth` shows users only their own records. */
 export const AUTH_CONFIG = join(import.meta.dirname, "graphs/langgraph-auth.json");
 const KEY = "benchmark-benchmark-benchmark";
 

@@ -46,7 +46,6 @@ const COMPARED: Readonly<Record<string, Work>> = {
 };
 const COMPARED_BY_DEFAULT = ["wait", "stream"];
 
-/** The cost of one run. */
 interface Cost {
   server: number;
   database: number;

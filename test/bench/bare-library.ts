@@ -10,7 +10,6 @@ import { clusterCpuMs, ownCpuMs } from "./cpu.ts";
 export interface BareLibrary {
   readonly name: "none" | "memory" | "official";
   graph(id: GraphId): RunnableGraph;
-  /** `configurable` for a new thread. */
   newThread(): { configurable: { thread_id: string } };
   cpu(): Promise<CpuSample>;
 }

@@ -13,7 +13,6 @@ const MS_PER_TICK = 10;
 interface ProcessTimes {
   parent: number;
   own: number;
-  /** Of children that have ended. */
   ofChildren: number;
 }
 

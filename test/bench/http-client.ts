@@ -13,7 +13,6 @@ export interface Answer {
 /** Called with each piece of a body when it arrives; such a body isn't kept. */
 export type OnData = (data: Buffer) => void;
 
-/** Callbacks before the end of the response. */
 interface Listeners {
   onHead?: () => void;
   onData?: OnData;
@@ -29,7 +28,6 @@ const SILENCE_MS = 120_000;
 const HEAD_END = "\r\n\r\n";
 const NOTHING = Buffer.alloc(0);
 
-/** One socket, one request at a time. */
 class Connection {
   #socket: Socket;
   #pending: Pending | undefined;
@@ -187,7 +185,6 @@ export const createHttpClient = (address: string, headers: Readonly<Record<strin
     get: (path: string) => request("GET", path),
     post: (path: string, body: unknown) => request("POST", path, body),
     delete: (path: string) => request("DELETE", path),
-    /** Resolves when the response has ended. */
     stream: (path: string, body: unknown, onData: OnData) => request("POST", path, body, { onData }),
     /** Like `stream`, for an existing record; `onHead` is called when the server has sent the headers. */
     follow: (path: string, onData: OnData, onHead: () => void) =>

@@ -38,7 +38,6 @@ interface Conversation {
   label: "stream" | "wait";
   name: ContenderName;
   turn(): Promise<unknown>;
-  /** The conversation's size in the database in bytes; undefined without one. */
   bytes?(): Promise<number>;
   /** For conversations whose answers are the whole state. */
   answer?: {

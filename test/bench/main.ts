@@ -55,7 +55,7 @@ const HELP = `npm run bench -- [options]
 
   --only a,b       Only these scenarios (see below).
   --quick          A quarter of the work, once: to see that it runs, not to compare.
-  --all            Also what is done on request only: some minutes more.
+  --all            Also the scenarios that run only on request: some minutes more.
   --turns 200,1000 How long the long threads get.
   --database url   Measure 'scale' on this PostgreSQL of this machine, as a superuser, instead of on the embedded one.
   --peer           Measure @langchain/langgraph-api (in memory), too; it is installed in a folder apart.

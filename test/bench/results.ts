@@ -43,9 +43,7 @@ const machineSchema = z.object({
   loadBefore: z.number().optional(),
 });
 
-/** All results of one run of the benchmark. */
 export const resultsSchema = z.object({
-  /** As typed. */
   command: z.string(),
   machine: machineSchema,
   /** A handwritten remark on the measurement, as sentences. */
@@ -55,7 +53,6 @@ export const resultsSchema = z.object({
   series: z.array(seriesSchema),
 });
 
-/** The machine of the measurement. */
 export type Machine = z.infer<typeof machineSchema>;
 export type Figure = z.infer<typeof figureSchema>;
 export type FigureDescription = Omit<Figure, "scenario" | "values">;

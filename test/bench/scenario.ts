@@ -3,7 +3,6 @@ import { WIDTH } from "./load.ts";
 import type { Figures } from "./report.ts";
 import type { RemoteServer, ServerUnderTest } from "./server-process.ts";
 
-/** The input of a scenario. */
 export interface Bench {
   server: ServerUnderTest;
   /** This server, and the peer if one was started: they get the same requests. */
@@ -14,7 +13,6 @@ export interface Bench {
   repeats: number;
   /** The amount of work: 1, or less for a quick result. */
   scale: number;
-  /** Turns of the long threads. */
   turns: readonly number[];
   /** Address of another PostgreSQL on this machine, for `--database`. */
   database: string | undefined;
@@ -39,7 +37,6 @@ export interface ThreadAnswer {
   thread_id: string;
 }
 
-/** Ids of new threads. */
 export const createThreads = async (remote: Pick<RemoteServer, "http">, count: number): Promise<string[]> => {
   const ids: string[] = [];
   let next = 0;

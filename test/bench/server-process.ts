@@ -16,7 +16,6 @@ import { clusterCpuMs, processCpuMs, processMemory, type CpuSample } from "./cpu
 import { createHttpClient, type HttpClient } from "./http-client.ts";
 import { now, pause } from "./load.ts";
 
-/** The folder of this project. */
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
 const START_SECONDS = 60;
@@ -25,7 +24,6 @@ const POLL_MS = 2;
 /** Characters of the server's output that are kept, to show them if it ends by itself. */
 const OUTPUT_KEPT = 4_000;
 
-/** A server that gets requests over HTTP: this project's, or a peer's. */
 export interface RemoteServer {
   readonly name: "threadloom" | "peer";
   readonly http: HttpClient;
@@ -35,7 +33,6 @@ export interface RemoteServer {
   memory(): Promise<{ now: number; peak: number }>;
 }
 
-/** One process of this project's server. */
 export interface Replica {
   readonly pid: number;
   readonly address: string;
@@ -46,7 +43,6 @@ export interface Replica {
 export interface ReplicaOptions {
   argv?: readonly string[];
   environment?: Readonly<Record<string, string>>;
-  /** Sent with every request. */
   headers?: Readonly<Record<string, string>>;
 }
 
@@ -224,13 +220,11 @@ export const createServerUnderTest = async ({ nodeOptions, root = ROOT }: Server
       await query("create extension if not exists pg_stat_statements");
     },
 
-    /** Creates an empty database beside the server's own. */
     async createDatabase(name: string): Promise<string> {
       await query(`create database ${pg.escapeIdentifier(name)}`);
       return await connectionString(name);
     },
 
-    /** Stops all processes and removes the data. */
     async close(): Promise<void> {
       try {
         await Promise.all([...stops].map((stopIt) => stopIt()));

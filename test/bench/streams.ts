@@ -141,9 +141,7 @@ interface Burst {
   scenario: string;
   graph: "custom-events" | "tokens";
   input: object;
-  /** The requested mode. */
   mode: { remote: string; library: string };
-  /** Whether an event counts. */
   counts: (name: string, data: string) => boolean;
   streams: number;
   eventsPerStream: number;

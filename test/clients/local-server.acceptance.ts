@@ -27,7 +27,6 @@ const answered = async (method: string, address: string): Promise<[number, strin
   return [response.status, type, await response.text()];
 };
 const TOKENS = { assistant_id: "tokens", input: { ...saying("hello"), tokens: 3 } };
-/** Names without task ids. */
 const withoutIds = (names: readonly string[]): string[] => [
   ...new Set(names.map((name) => name.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/, "…"))),
 ];

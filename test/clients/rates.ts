@@ -47,7 +47,6 @@ const isEnd = ({ event, data }: SentEvent): boolean => {
   return params.namespace.length === 0 && params.data.event === "completed";
 };
 
-/** Reads a stream to the end of its run; returns the tokens. */
 const read = async (stream: EventStream, wire: Wire): Promise<string[]> => {
   const tokens: string[] = [];
   for (;;) {

@@ -16,7 +16,6 @@ afterAll(() => server.close());
 
 interface Watched {
   client: Client;
-  /** Requests so far, including retries. */
   requests(): number;
 }
 

@@ -10,7 +10,6 @@ export const clientOf = async (line: SdkLine, url: string): Promise<Client> =>
   // Without a key: over a WebSocket the SDK refuses to have headers.
   new (await load(line)).Client({ apiUrl: url, apiKey: null as unknown as undefined });
 
-/** A session on a thread; a new thread if none is given. */
 export const sessionOf = (
   client: Client,
   transport: Transport,

@@ -1,8 +1,6 @@
 import type { Cell } from "./feature.ts";
 
-/** The result of a cell in a run. */
 export interface Result extends Pick<Cell, "table" | "row" | "column"> {
-  /** The file of the test, from the root of the repository. */
   file: string;
   outcome: "green" | "differs" | "not yet" | "skipped";
   /** The reason why it is not green. */

@@ -1,8 +1,6 @@
 import { test, type TestContext } from "vitest";
 
-/** One cell of docs/compatibility.md: the result of one test. */
 export interface Cell {
-  /** Heading of the table. */
   table: string;
   /** An operation, or an action of a client. */
   row: string;

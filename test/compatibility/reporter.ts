@@ -93,7 +93,7 @@ const check = (run: readonly Table[], written: readonly Table[], ran: ReadonlySe
     `\ndocs/compatibility.md does not say what the tests show:\n${differences
       .slice(0, 30)
       .map((difference) => `  ${difference}\n`)
-      .join("")}${UPDATE}=1 npm run test:clients writes it anew.\n\n`,
+      .join("")}${UPDATE}=1 npm run test:clients writes it again.\n\n`,
   );
 };
 

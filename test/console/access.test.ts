@@ -179,7 +179,6 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
       input: { messages: [] },
       after_seconds: 3_600,
     });
-    /** The text of the focused element, whatever its role. */
     const focused = (): Promise<string> =>
       page.evaluate(`(() => {
         const one = document.activeElement;

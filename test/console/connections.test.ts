@@ -49,7 +49,6 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
         await tab.getByRole("log", { name: "Messages" }).getByText(`You said: "question ${place}"`).waitFor();
         await streamsAre(0);
       }
-      // The first tab continues.
       await shown.page.getByLabel("Message", { exact: true }).fill("once more");
       await shown.page.keyboard.press("Enter");
       await shown.page.getByRole("log", { name: "Messages" }).getByText(`You said: "once more"`).waitFor();

@@ -10,7 +10,6 @@ export interface DeafProxy {
   close(): Promise<void>;
 }
 
-/** An HTTP proxy that does not notice when its server goes away. */
 export const startDeafProxy = async (target: string): Promise<DeafProxy> => {
   const streams = new Set<IncomingMessage>();
   const server = createServer((asked, answer) => {

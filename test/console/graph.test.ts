@@ -5,7 +5,6 @@ import { eventually } from "../helpers/conditions.ts";
 import { openGate } from "./graphs/gate.ts";
 import { openConsole, violationsIn, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 
-/** The width of the page, and whether its main part scrolls sideways. */
 const WIDTHS = `(() => {
   const main = document.querySelector("main");
   return [document.documentElement.scrollWidth, main.scrollWidth <= main.clientWidth];

@@ -5,7 +5,6 @@ import { eventually } from "../helpers/conditions.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, violationsIn, type OpenConsole } from "./browser.ts";
 import { openGate } from "./graphs/gate.ts";
 
-/** The width of the page, and whether its main part scrolls sideways. */
 const WIDTHS = `(() => {
   const main = document.querySelector("main");
   return [document.documentElement.scrollWidth, main.scrollWidth <= main.clientWidth];

@@ -55,7 +55,6 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
   }, SLOW_MS);
   afterAll(() => browser?.close());
 
-  /** A page with its recorded faults, including refusals of the API. */
   const open = async (address: string): Promise<{ page: Page; faults: string[] }> => {
     const page = await browser.newPage();
     const faults = watchPage(page, new URL(address).origin);

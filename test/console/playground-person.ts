@@ -10,12 +10,10 @@ export const playgroundOf = (shown: () => OpenConsole) => {
   return {
     messagesOf,
     messages: () => messagesOf(shown().page),
-    /** Writes a message and sends it. */
     async say(text: string, page: Page = shown().page): Promise<void> {
       await page.getByLabel("Message", { exact: true }).fill(text);
       await page.keyboard.press("Enter");
     },
-    /** Opens a new thread with an assistant. */
     async begin(assistant: string): Promise<void> {
       const { page, go } = shown();
       await go(`/?assistant=${assistant}`);

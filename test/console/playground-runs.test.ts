@@ -31,7 +31,6 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
 
     const { messages, say, begin } = playgroundOf(() => shown);
     const threadId = (): string => /[0-9a-f-]{36}/.exec(shown.page.url())?.[0] ?? "";
-    /** The oldest first. */
     const runs = async (): Promise<KnownRun[]> =>
       ((await shown.server.client.get(`/threads/${threadId()}/runs?limit=100`)).body as KnownRun[]).sort(
         (one, other) => (one.created_at < other.created_at ? -1 : 1),

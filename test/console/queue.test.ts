@@ -27,7 +27,6 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
 
   const pendingOf = async (threadId: string): Promise<number> =>
     (await api.runs(threadId)).filter(({ status }) => status === "pending").length;
-  /** The value of a field. */
   const figure = async (name: string): Promise<string | undefined> => {
     const terms = await shown.page.getByRole("term").allTextContents();
     return (await shown.page.getByRole("definition").allTextContents())[terms.indexOf(name)];

@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 
-/** A JSON schema, with the parts needed for the comparison. */
 export interface Schema {
   $ref?: string;
   type?: string | string[];

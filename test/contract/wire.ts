@@ -67,7 +67,6 @@ export const wireOf = (url: () => string) => {
       (await must("POST /assistants", { graph_id: "agent", ...fields }))["assistant_id"]!,
     aThread: async (fields: object = {}): Promise<string> =>
       (await must("POST /threads", fields))["thread_id"]!,
-    /** A thread with an ended run, so it has a state. */
     aThreadWithState: async (assistant = "two-step"): Promise<string> => {
       const threadId = await wire.aThread();
       await must(`POST /threads/${threadId}/runs/wait`, {
@@ -76,15 +75,12 @@ export const wireOf = (url: () => string) => {
       });
       return threadId;
     },
-    /** A run that continues until it is cancelled. */
     aLongRun: async (threadId: string): Promise<string> =>
       (await must(`POST /threads/${threadId}/runs`, LONG))["run_id"]!,
-    /** A run that has ended. */
     aFinishedRun: async (): Promise<{ threadId: string; runId: string }> => {
       const threadId = await wire.aThreadWithState();
       return { threadId, runId: (await must(`GET /threads/${threadId}/runs`))[0]!["run_id"]! };
     },
-    /** Cancels the runs that are left when a file ends. */
     cancelAll: () => send("POST /runs/cancel", { status: "all" }),
   };
   return wire;
@@ -94,5 +90,4 @@ export type Wire = ReturnType<typeof wireOf>;
 
 export const LONG = { assistant_id: "sleep", input: { messages: [], milliseconds: 600_000 } };
 export const SHORT = { assistant_id: "two-step", input: { messages: [{ role: "user", content: "hello" }] } };
-/** A valid id of no record. */
 export const MISSING = "00000000-0000-7000-8000-000000000000";

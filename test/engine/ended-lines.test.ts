@@ -4,8 +4,6 @@ import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
 
-/** Each ended run writes one line to the log. */
-
 interface Line {
   level: number;
   msg: string;

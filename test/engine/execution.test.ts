@@ -69,7 +69,6 @@ const failsWith = (error: Error) => (): never => {
   throw error;
 };
 
-/** An executor that records its calls in order. */
 const anExecutor = (situation: Situation) => {
   const did: string[] = [];
   const statements: string[] = [];
@@ -197,7 +196,6 @@ const execute = async (situation: Situation) => {
   };
   const row = async () => (await opened.rows()).get(runId);
   const thread = async () => (await opened.rows()).get(threadId);
-  /** Another process takes the run. */
   const loseIt = () =>
     opened.database.query("update threadloom.runs set attempt = attempt + 1 where run_id = $1", [runId]);
   const behind = async () => (await opened.aRun({ threadId, status: "pending", behind: true })).runId;

@@ -32,7 +32,6 @@ const attemptsOf = async (server: TestServer, ...runIds: string[]) =>
     [runIds],
   );
 
-/** Waits until the lease is renewed. */
 const untilRenewed = async (server: TestServer, runId: string): Promise<void> => {
   const leaseOf = async (): Promise<number> => {
     const [row] = await query<{ lease_until: Date }>(

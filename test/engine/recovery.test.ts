@@ -84,7 +84,6 @@ const startSweeping = (
     recovery,
     did,
     results,
-    /** Of this level and above. */
     said: (level: number) =>
       lines
         .map((line) => JSON.parse(line) as { level: number; msg: string })

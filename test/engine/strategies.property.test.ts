@@ -32,7 +32,6 @@ interface ModelRun {
 /** The per-thread rule of the hosted service, without a database. */
 class Model {
   readonly runs: ModelRun[] = [];
-  /** The labels that the completed runs noted, in order. */
   readonly done: string[] = [];
 
   get running(): ModelRun | undefined {

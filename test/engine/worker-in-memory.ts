@@ -33,7 +33,6 @@ export const settled = () => vi.advanceTimersByTimeAsync(0);
 
 interface Here {
   creatorIsHere: boolean;
-  /** The graph has ended, but its outcome is not stored yet. */
   graphEnded(): void;
   release(ending?: RunEnding): void;
 }

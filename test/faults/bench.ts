@@ -28,7 +28,6 @@ export interface Replica {
   pid: number;
   process: ServerProcess;
   signal(signal: NodeJS.Signals): void;
-  /** Whether the process runs. */
   isAlive(): boolean;
 }
 
@@ -37,7 +36,6 @@ export interface StartOptions {
   connectionString?: string;
   environment?: Record<string, string>;
   entry?: string;
-  /** The file of graphs/ with its graphs; `langgraph` if left out. */
   version?: string;
 }
 
@@ -138,7 +136,6 @@ export const openBench = async (connectionString: string) => {
       return forks.length + lateEvents.length + miscounted.length;
     },
 
-    /** The errors in the servers' logs. */
     errors: (): string[] =>
       replicas.flatMap(({ process: server }) =>
         server
@@ -212,7 +209,6 @@ export const faultsOf = async (api: Api, runs: readonly LedgerRun[]): Promise<st
   return found;
 };
 
-/** The value below which this share of the values lie. */
 export const percentile = (values: readonly number[], share: number): number => {
   const sorted = [...values].sort((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;

@@ -10,7 +10,6 @@ export interface OkFigures {
   asked: number;
   /** Answers other than 200, and requests without an answer. */
   failed: number;
-  /** Milliseconds. */
   p50: number;
   p99: number;
   max: number;

@@ -1,13 +1,10 @@
 import type { Bench } from "./bench.ts";
 import type { TestDatabase } from "./test-database.ts";
 
-/** The result of a scenario. */
 export interface Finding {
-  /** The figures in one line. */
   figure: string;
   /** Contradictions of the criterion; none if it is met. */
   complaints: string[];
-  /** The reason why it can't run on this machine. */
   skipped?: string;
 }
 

@@ -41,7 +41,6 @@ export const startTestDatabase = async () => {
       kill(postmaster.pid, "SIGQUIT");
       await eventually("Postgres is gone", async () => (await findPostmaster(place)) === undefined);
     },
-    /** An empty database; returns its address. */
     async create(name: string): Promise<string> {
       const client = new pg.Client({ connectionString: addressOf("postgres") });
       await client.connect();
@@ -50,7 +49,6 @@ export const startTestDatabase = async () => {
       return addressOf(name);
     },
     url: addressOf,
-    /** The size of the server's log in bytes. */
     async logSize(): Promise<number> {
       return (await stat(logFile)).size;
     },

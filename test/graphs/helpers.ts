@@ -10,7 +10,6 @@ export const FIXTURES = fileURLToPath(new URL("../fixtures/", import.meta.url));
 export const EXAMPLES = fileURLToPath(new URL("../../langgraph.json", import.meta.url));
 export const logger = createLogger({ level: "silent" });
 
-/** A file that is deleted after the test; returns its path. */
 export async function aFile(name: string, content: unknown): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "graphs-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -42,7 +41,6 @@ export async function loadConfig(
   return loaded;
 }
 
-/** The error that a promise rejects with. */
 export const failure = (promise: Promise<unknown>): Promise<Error> =>
   promise.then(
     () => Promise.reject(new Error("It was expected to fail.")),

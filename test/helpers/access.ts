@@ -12,10 +12,8 @@ export const EVERY_THREAD = grantVisibility("threads");
 export const everyThreadWith = <Value>(value: Value) => grantVisibility("threads", undefined, value);
 export const EVERY_ASSISTANT = grantVisibility("assistants");
 export const ALL_RIGHTS = { threads: EVERY_THREAD, assistants: EVERY_ASSISTANT };
-/** Every item of the store. */
 export const EVERY_ITEM = grantVisibility("store");
 
-/** A caller by name. */
 export const caller = (id: string): Caller => ({ kind: "key", id, scopes: KEY_SCOPES });
 
 /** The visibility of an owner: records with `{owner: id}` in their metadata. The server sees all. */

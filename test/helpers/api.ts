@@ -1,11 +1,9 @@
 import type { RunRecord } from "../../src/api/runs/schemas.ts";
 import { eventually } from "./conditions.ts";
 
-/** An answer with its body parsed. */
 export interface Answer<Body> {
   status: number;
   headers: Headers;
-  /** The unparsed text. */
   text: string;
   body: Body;
 }
@@ -35,7 +33,6 @@ export interface StateRecord {
   parent_checkpoint: { checkpoint_id: string } | null;
 }
 
-/** The body of a refusal. */
 export interface Refusal {
   detail: string;
 }
@@ -80,11 +77,9 @@ export const apiOf = ({ url }: { url: string }) => {
     patch: <Body>(path: string, body: unknown) => request<Body>("PATCH", path, body),
     remove: (path: string) => request<Refusal | undefined>("DELETE", path),
 
-    /** Creates a thread; returns its id. */
     async aThread(fields: object = {}): Promise<string> {
       return (await must(post<ThreadRecord>("/threads", fields))).thread_id;
     },
-    /** Creates a run in the background. */
     aRun: (threadId: string, fields: object): Promise<RunRecord> =>
       must(post<RunRecord>(`/threads/${threadId}/runs`, fields)),
     /** Creates a run and waits for its end; returns the result. */
@@ -103,7 +98,6 @@ export const apiOf = ({ url }: { url: string }) => {
     cancel: (threadId: string, runId: string, query = "wait=1"): Promise<Answer<Refusal | undefined>> =>
       post(`/threads/${threadId}/runs/${runId}/cancel?${query}`),
 
-    /** Waits until a run has one of these statuses. */
     untilRunIs: (threadId: string, runId: string, ...statuses: RunRecord["status"][]): Promise<RunRecord> =>
       eventually(`run ${runId} is ${statuses.join(" or ")}`, async () => {
         const run = await api.run(threadId, runId);
@@ -121,9 +115,7 @@ export const apiOf = ({ url }: { url: string }) => {
 
 export type Api = ReturnType<typeof apiOf>;
 
-/** The texts of messages. */
 export const textsOf = (messages: readonly Message[] | undefined): unknown[] =>
   (messages ?? []).map(({ content }) => content);
 
-/** An input of one human message. */
 export const saying = (text: string) => ({ messages: [{ role: "user", content: text }] });

@@ -2,24 +2,19 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { programOf } from "./compiled-package.ts";
 
-/** The output of a command after its end. */
 export interface Ended {
   code: number | NodeJS.Signals;
-  /** Standard output. */
   out: string;
-  /** Standard error. */
   stderr: string;
 }
 
 export interface StartedCommand {
   child: ChildProcess;
-  /** Standard output so far. */
   out(): string;
   ended: Promise<Ended>;
 }
 
 export interface CommandOptions {
-  /** The working directory. */
   cwd: string;
   /** In addition to PATH and HOME. */
   environment?: Record<string, string>;
@@ -43,6 +38,5 @@ export const startCommand = (argv: string[], { cwd, environment }: CommandOption
   return { child, out: () => out, ended };
 };
 
-/** Runs the command to its end. */
 export const commandOf = (argv: string[], options: CommandOptions): Promise<Ended> =>
   startCommand(argv, options).ended;

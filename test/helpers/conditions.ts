@@ -24,7 +24,6 @@ export const eventually = async <T>(
   }
 };
 
-/** The duration of an attempt in milliseconds. */
 export const millisecondsOf = async (attempt: () => Promise<unknown>): Promise<number> => {
   const begin = performance.now();
   await attempt();

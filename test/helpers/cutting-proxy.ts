@@ -4,7 +4,6 @@ import { once } from "node:events";
 export interface CuttingProxy {
   /** The address that replaces the server's. */
   readonly url: string;
-  /** Connections so far. */
   readonly connections: number;
   /** Cuts every connection like a lost network: in the middle of an answer. */
   cut(): void;

@@ -10,7 +10,6 @@ export interface FreshDatabase {
   drop(): Promise<void>;
 }
 
-/** The address of another database on the same server. */
 export const databaseNamed = (serverUrl: string, name: string): string => {
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;

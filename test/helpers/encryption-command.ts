@@ -4,7 +4,6 @@ import { openDatabase } from "../../src/platform/database/database.ts";
 import { keysOf } from "./encryption.ts";
 import { listeningLogger } from "./parts.ts";
 
-/** The output of `encryption status --json`. */
 export interface EncryptionStatus {
   keys: { id: string; encrypts: boolean; configured: boolean; rows: number }[];
   plain: number;

@@ -44,7 +44,6 @@ export interface TestAppOptions {
   bodyElements?: number;
   connectionLimits?: Partial<ConnectionLimits>;
   callerLimits?: CallerLimits;
-  /** More routes. */
   routes?: RoutePlugin[];
 }
 

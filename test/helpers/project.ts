@@ -8,7 +8,6 @@ import { temporaryFolder } from "./temporary-folder.ts";
 
 /** The folder of a user of the server, deleted after the test. */
 export interface Project {
-  /** Absolute path of a file in the folder. */
   path(file: string): string;
   /** Links this repository's packages, as if they were installed. */
   linkPackages(): Promise<void>;
@@ -67,7 +66,6 @@ export const aProject = async (files: Record<string, unknown>): Promise<Project>
   };
 };
 
-/** The log of a server so far: its lines as objects. */
 export const logOf = (server: ServerProcess): Record<string, unknown>[] =>
   server
     .output()

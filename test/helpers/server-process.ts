@@ -10,13 +10,11 @@ const AHEAD = ["--import", import.meta.resolve("@langchain/langgraph")];
 
 export interface ServerProcess {
   child: ChildProcess;
-  /** The whole output so far. */
   output(): string;
   /** Waits until the server listens; rejects with its output if it ends instead. */
   address(): Promise<string>;
   /** Waits for the end; resolves with the exit code or the signal. */
   exit(): Promise<number | NodeJS.Signals>;
-  /** Kills the server if it still runs. */
   kill(): Promise<void>;
 }
 

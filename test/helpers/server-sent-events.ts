@@ -4,7 +4,6 @@ export interface SentEvent<Data = unknown> {
   id: number | undefined;
   event: string;
   data: Data;
-  /** The frame's own text. */
   frame: string;
 }
 
@@ -135,13 +134,10 @@ export const openStream = async (url: string, options: OpenStreamOptions = {}): 
   };
 };
 
-/** Opens a stream and reads it to its end. */
 export const readStream = async (url: string, options?: OpenStreamOptions): Promise<SentEvent[]> =>
   await (await openStream(url, options)).rest();
 
-/** The names of events in order. */
 export const namesOf = (events: readonly SentEvent[]): string[] => events.map(({ event }) => event);
 
-/** Data of the events with this name. */
 export const dataOf = <Data = Record<string, unknown>>(events: readonly SentEvent[], name: string): Data[] =>
   events.filter(({ event }) => event === name).map(({ data }) => data as Data);

@@ -3,7 +3,6 @@ import type { Reporter, TestModule } from "vitest/node";
 
 const FILES_SHOWN = 10;
 
-/** Prints the test files that took the longest. */
 export default class SlowestFiles implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const lines = modules

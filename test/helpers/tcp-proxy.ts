@@ -1,7 +1,6 @@
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { once } from "node:events";
 
-/** One connection to Postgres through the proxy. */
 export interface ProxiedConnection {
   /** `application_name` of the startup packet; empty until it is read. */
   readonly application: string;

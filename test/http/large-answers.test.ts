@@ -11,7 +11,6 @@ const READERS = 80;
 
 let server: Awaited<ReturnType<typeof startTestServer>>;
 const sockets: Socket[] = [];
-/** `waitMs`: how long reads wait for room. */
 const start = async (waitMs: number): Promise<void> => {
   server = await startTestServer({ responseBudget: createResponseBudget({ waitMs }) });
 };
@@ -20,7 +19,6 @@ afterEach(async () => {
   await server.close();
 });
 
-/** A thread with a state of three megabytes. */
 const aLargeThread = async (): Promise<string> => {
   const { body } = await server.client.post("/threads").send({});
   const ran = await server.client.post(`/threads/${body.thread_id}/runs/wait`).send({

@@ -73,7 +73,6 @@ interface Inspected {
 export interface Image {
   bytes: number;
   config: ImageConfig;
-  /** The command of its health check. */
   healthCheck: string[];
 }
 
@@ -117,7 +116,6 @@ export interface Started {
   pid(): number;
   /** The user of that process: 0 would be root. */
   userId(): number;
-  /** Runs another command in the container; its output. */
   exec(...command: string[]): Promise<string>;
   /** Waits for the end; resolves with the exit code or the signal. */
   exit(): Promise<number | NodeJS.Signals>;

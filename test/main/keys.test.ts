@@ -33,7 +33,6 @@ interface Ended {
   stderr: string;
 }
 
-/** Runs the command to its end. */
 const keys = async (argv: string[], environment: Record<string, string>): Promise<Ended> => {
   const child = spawn(process.execPath, [programOf(), "keys", ...argv], {
     cwd: folder.path,

@@ -1,11 +1,8 @@
-/** One small fault in one file. */
 export interface Mutant {
-  /** Path of the source file in the project. */
   file: string;
   /** The statement or function with the fault, by its name in the source. */
   place: string;
   line: number;
-  /** The kind of change. */
   operator: string;
   /** The text from `start` to `end` is replaced by `replacement`. */
   start: number;

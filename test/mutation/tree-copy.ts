@@ -5,12 +5,10 @@ import { dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { applied, type Mutant } from "./mutant.ts";
 
-/** The result of a run of tests. */
 export interface TestRun {
   verdict: "passed" | "failed" | "time-out";
   /** The first test that failed, as `file: test`. */
   failed: string;
-  /** Its message. */
   reason: string;
   /** Milliseconds of each file that ran, by its name in `TARGETS`. */
   tookMs: Map<string, number>;
@@ -29,7 +27,6 @@ interface Report {
 
 const OUTPUT_CHARACTERS_KEPT = 4_000;
 
-/** Ends a process and its children. */
 const endGroup = (pid: number | undefined): void => {
   if (pid === undefined) return;
   try {
@@ -136,7 +133,6 @@ export const copyTree = async (root: string, folder: string, databaseUrl: string
       }
     },
 
-    /** Ends the running tests. */
     stop(): void {
       endGroup(running);
     },

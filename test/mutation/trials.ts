@@ -22,7 +22,6 @@ export interface Trial {
 export interface Result {
   mutant: Mutant;
   verdict: "killed" | "survived" | "time-out" | "no statement";
-  /** The first test that failed. */
   by: string;
 }
 

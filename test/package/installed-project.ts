@@ -24,9 +24,7 @@ export interface InstalledProject {
   path(file: string): string;
   write(files: Record<string, unknown>): Promise<void>;
   npm(...argv: string[]): Promise<string>;
-  /** Runs a program in the folder; returns its output. */
   node(...argv: string[]): Promise<string>;
-  /** A project in a subfolder. */
   within(folder: string): Pick<InstalledProject, "npm" | "node">;
   remove(): Promise<void>;
 }
@@ -81,7 +79,6 @@ export interface RunningServer {
   end(signal: NodeJS.Signals): Promise<void>;
 }
 
-/** `npx threadloom start` in the project. */
 export const startIn = async (
   project: InstalledProject,
   environment: Record<string, string> = {},

@@ -11,7 +11,6 @@ export interface Step {
   command: string;
   /** The text of the output block that follows; undefined: no output. */
   output: string | undefined;
-  /** Line of the page in which the command starts. */
   line: number;
 }
 

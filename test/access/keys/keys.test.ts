@@ -8,8 +8,6 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/** Keys in the table, on a server without configured keys. */
-
 let server: TestServer;
 let replica: TestServer;
 let database: Database;

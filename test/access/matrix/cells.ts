@@ -5,10 +5,8 @@ import WebSocket from "ws";
 
 export interface Answer {
   status: number;
-  /** All headers except those that differ in each answer. */
   headers: Record<string, string>;
   text: string;
-  /** The name of the request in the server's log. */
   requestId?: string;
 }
 

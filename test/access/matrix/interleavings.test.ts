@@ -85,7 +85,6 @@ const OPERATIONS = [
 ] as const;
 type Operation = (typeof OPERATIONS)[number] | OpenOperation;
 
-/** The records of one user. */
 interface Model extends OpenModel {
   assistants: Set<string>;
   items: Set<string>;

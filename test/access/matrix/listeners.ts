@@ -4,7 +4,6 @@ import WebSocket from "ws";
 export interface Listener {
   what: string;
   threadId: string;
-  /** The raw text, including frames. */
   received(): string;
   /** A run that must still appear in the received text. */
   owed: string | undefined;

@@ -8,7 +8,6 @@ export interface Ids {
   checkpoint_id: string;
   assistant_id: string;
   cron_id: string;
-  /** Of an event of the run's stream. */
   event_id: string;
   /** Of a store item in the user's own namespace. */
   key: string;
@@ -16,7 +15,6 @@ export interface Ids {
 
 export const RUN = { assistant_id: "agent", input: { messages: [{ role: "user", content: "hi" }] } };
 
-/** The request of a route in the table for these records. */
 export const requestFor = (route: string, { body, query = "" }: Expected, ids: Ids): Asked => {
   const [method = "", path = ""] = route.split(" ");
   const isRun = typeof body === "object" && body !== null && "assistant_id" in body;

@@ -26,7 +26,6 @@ const missing: Ids = {
 };
 
 type User = "me" | "them" | "hider" | "thrower" | "denied" | "faulty";
-/** Names that an answer may contain. */
 interface Made extends Record<keyof Ids, string> {
   checkpoint: { checkpoint_id: string };
 }
@@ -172,7 +171,6 @@ test("pages, totals and counts contain only the user's own records, from every o
           const asked = { method: "POST", path, body: { offset, limit } };
           const answer = await as(user, asked);
           const total = answer.headers["x-pagination-total"];
-          // All users see the assistants of the two graphs.
           const atMost = path.startsWith("/assistants") ? 3 : path.startsWith("/runs/search") ? 2 : 1;
           const isFewer = total === undefined || Number(total) <= atMost;
           const fault = traceIn(answer, asked) || (isFewer ? "" : `a total of ${total}`);

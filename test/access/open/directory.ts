@@ -1,14 +1,11 @@
 /** The current state of an identity provider, shared by a test and the `Auth` module that its server loads. */
 export interface Directory {
-  /** Tokens that have expired. */
   readonly expired: Set<string>;
-  /** Users who may not read threads. */
   readonly barred: Set<string>;
   /** Answers 503. */
   isAway: boolean;
   /** Throws an error other than HTTPException, like a client of an unreachable provider. */
   isUnreachable: boolean;
-  /** How often each token was sent. */
   readonly shown: Map<string, number>;
 }
 

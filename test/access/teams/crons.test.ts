@@ -39,7 +39,6 @@ const ask = async <Body>(who: Who, method: string, path: string, body?: unknown)
 const change = async (who: Who, { cron_id }: CronRecord, body: object) =>
   await ask<CronRecord>(who, "PATCH", `/runs/crons/${cron_id}`, body);
 
-/** A cron of Ann's. */
 const aCron = async (fields: object = {}): Promise<CronRecord> =>
   await ask("ann", "POST", "/runs/crons", {
     assistant_id: "who",
@@ -79,7 +78,6 @@ describe("a cron's runs belong to the teammate who", () => {
   ])("%s, in the graph's user and in the counts", async (_what, made, changed) => {
     const [others, cron] = [await aCron(), await aCron(made)];
     const after = await change("bob", cron, changed);
-    // The record still names the creator.
     expect(after.user_id).toBe("ann");
     const [ann, bob] = [await nextRunOf(others), await nextRunOf(cron)];
     expect([ann.user, bob.user]).toEqual(["ann", "bob"]);

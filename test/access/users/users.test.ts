@@ -4,8 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 
-/** Two users of a project's own `Auth`, over HTTP. */
-
 const KEY = "canary-6a1e-operators";
 let server: TestServer;
 beforeAll(async () => {

@@ -178,7 +178,6 @@ test("replicas that start at once create each system assistant once, and keep a 
 
 describe("the configuration of a graph's assistant in langgraph.json", () => {
   const GRAPH = "told";
-  /** Starts a server whose langgraph.json contains this configuration. */
   const start = (said: { config?: JsonObject; context?: JsonObject; description?: string }) =>
     createAssistantService({
       database: server.database,

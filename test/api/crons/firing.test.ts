@@ -32,7 +32,6 @@ const aCron = async (fields: object = {}, path = "/runs/crons"): Promise<CronRec
   return body;
 };
 const read = async (cronId: string) => (await api.get<CronRecord>(`/runs/crons/${cronId}`)).body;
-/** Makes a cron due, since `seconds`. */
 const makeDue = async (cronId: string, seconds = 0): Promise<void> => {
   await query(
     server,

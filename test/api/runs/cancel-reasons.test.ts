@@ -23,7 +23,6 @@ afterEach(async () => {
 });
 afterAll(() => server.close());
 
-/** A running run, and one that waits behind it. */
 const twoRuns = async (): Promise<{ threadId: string; running: RunRecord; waiting: RunRecord }> => {
   const threadId = await api.aThread();
   const running = await api.aRun(threadId, LONG);

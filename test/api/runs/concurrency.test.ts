@@ -29,7 +29,6 @@ afterAll(async () => {
   await server.close();
 });
 
-/** A run that has begun. */
 const aRunInProgress = async (threadId: string, body: object = LONG): Promise<RunRecord> => {
   const run = await api.aRun(threadId, body);
   return await api.untilRunIs(threadId, run.run_id, "running");

@@ -24,7 +24,6 @@ afterAll(() => server.close());
 
 const configOf = async (threadId: string): Promise<unknown> =>
   (await api.get<{ config: unknown }>(`/threads/${threadId}`)).body.config;
-/** A thread that waits for Ann's answer. */
 const aWaitingThread = async (given: object = BY_ANN): Promise<string> => {
   const threadId = await api.aThread();
   const asked = await api.aFinishedRun(threadId, { ...REVIEWED, ...given });

@@ -15,7 +15,6 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** A thread that waits for a decision. */
 const anAskingThread = async (): Promise<string> => {
   const threadId = await api.aThread();
   await api.aFinishedRun(threadId, ASK);

@@ -38,7 +38,6 @@ describe.each([
     return await answer.text();
   };
 
-  /** The longest wait of a probe during this work, in milliseconds. */
   const longestProbe = async (done: Promise<unknown>): Promise<number> => {
     let isDone = false;
     const end = (): void => void (isDone = true);

@@ -5,8 +5,6 @@ import { apiOf, saying, textsOf, type Api, type Refusal, type ThreadRecord } fro
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { namesOf, openStream } from "../../helpers/server-sent-events.ts";
 
-/** Runs of the paths without a thread, whose bodies name one. */
-
 const MISSING = "0197aaaa-0000-7000-8000-000000000000";
 const HELLO = { assistant_id: "two-step", input: saying("hello") };
 const ANSWERED = ["hello", "first", "second"];

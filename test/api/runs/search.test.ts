@@ -45,7 +45,6 @@ afterAll(() => server.close());
 const search = (body: object = {}) => api.post<Found[]>("/runs/search", body);
 const idsOf = async (body: object): Promise<(string | undefined)[]> =>
   (await search(body)).body.map(({ run_id: id }) => id);
-/** The ids at these places, the newest first. */
 const at = (...places: number[]): string[] => places.toReversed().map((place) => runs[place]!.run_id);
 
 describe("a search of runs", () => {

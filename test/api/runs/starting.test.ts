@@ -15,7 +15,6 @@ afterAll(() => server.close());
 
 const say = (content: string) => ({ messages: [{ role: "user", content }] });
 
-/** The number of statements that wait for a lock. */
 const waiting = async (): Promise<number> => {
   const [row] = await query<{ count: number }>(
     server,

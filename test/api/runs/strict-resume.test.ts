@@ -14,7 +14,6 @@ const strictly = (resume: unknown, more: object = {}) => ({
   ...more,
 });
 
-/** A thread that waits for a decision, and the interrupt's id. */
 const anAskingThread = async (api: Api): Promise<{ threadId: string; id: string }> => {
   const threadId = await api.aThread();
   const asked = await api.aFinishedRun(threadId, ASK);

@@ -22,7 +22,6 @@ export interface OpenStore {
   close(): Promise<void>;
 }
 
-/** A store on a database of its own. */
 export const openStore = async (expiry: StoreExpiry = DEFAULT_EXPIRY): Promise<OpenStore> => {
   const fresh = await freshDatabase();
   const database = openDatabase({

@@ -54,7 +54,6 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
   let database: Database;
   /** The texts sent to the model, request by request. */
   let asked: string[][];
-  /** Runs before the model answers. */
   let before: (texts: string[]) => Promise<void> | void;
 
   const model: EmbeddingModel = {

@@ -14,7 +14,6 @@ const THREADS = 20;
 const ON_A_PAGE = 17;
 
 let room: ThreadsRoom;
-/** The newest first. */
 let ids: string[];
 beforeAll(async () => {
   room = await openThreadsRoom();

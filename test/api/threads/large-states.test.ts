@@ -14,7 +14,6 @@ const THREADS = 20;
 const STATES = 12;
 
 let room: ThreadsRoom;
-/** The newest first. */
 let ids: string[];
 let long: string;
 

@@ -25,7 +25,6 @@ export interface Answer<Body = unknown> {
   headers: Record<string, string | number | string[] | undefined>;
 }
 
-/** A record as a client parses it. */
 export interface Thread {
   thread_id: string;
   created_at: string;
@@ -51,7 +50,6 @@ export interface Task {
   result: unknown;
 }
 
-/** A state as a client parses it. */
 export interface State {
   values: Record<string, unknown>;
   next: string[];
@@ -85,9 +83,7 @@ export interface ThreadsRoom {
     body?: unknown,
     headers?: Record<string, string>,
   ): Promise<Answer<Body>>;
-  /** Creates a thread over HTTP. */
   aThread(fields?: Record<string, unknown>): Promise<Thread>;
-  /** The graph, with the checkpoints of this room. */
   graph(graphId: string): Promise<RunnableGraph>;
   /** Executes a graph on a thread like a run, without the engine; afterwards the thread knows its graph. */
   run(graphId: string, threadId: string, input: unknown): Promise<void>;

@@ -29,7 +29,6 @@ const update = (id: string, body: Record<string, unknown>) =>
 const contents = (state: State) =>
   (state.values.messages as { content: string }[]).map(({ content }) => content);
 
-/** A thread on which the graph has run. */
 const aRunThread = async (graphId: string, input: unknown): Promise<string> => {
   const { thread_id: id } = await room.aThread();
   await room.run(graphId, id, input);

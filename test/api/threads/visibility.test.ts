@@ -36,7 +36,6 @@ let states: StateRepository;
 let searcher: ThreadSearcher;
 let configurations: ThreadConfigurations;
 let service: ThreadService;
-/** One thread of each owner, with two states; `theirs` belongs to another user. */
 let ids: { mine: string; theirs: string };
 /** The whole row, because no field of a hidden thread may change. */
 const rowOf = async (threadId: string): Promise<unknown> =>

@@ -1,6 +1,5 @@
 import type { ContenderName, Results } from "../results.ts";
 
-/** The contenders' names in charts. */
 export const NAMES: Readonly<Record<ContenderName, string>> = {
   threadloom: "Threadloom",
   none: "LangGraph.js, no saver",

@@ -25,7 +25,6 @@ const ratioOf = (ratio: number): string => `${ratio.toFixed(ratio >= 10 ? 0 : 2)
 interface Bar {
   name: ContenderName;
   perSecond: number;
-  /** To the official saver. */
   ratio: number;
 }
 interface Group {

@@ -96,7 +96,6 @@ const CAPTION_LINE = 17;
 
 export interface Chart {
   title: string;
-  /** Below the title: the measurement and its unit. */
   subtitle: string;
   /** The content of the chart in words, for readers who can't see it. */
   description: string;

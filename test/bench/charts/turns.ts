@@ -7,7 +7,6 @@ import { element, line, MARGIN, svgOf, text, ticks, WIDTH } from "./svg.ts";
 const SHOWN: readonly ContenderName[] = ["threadloom", "official", "peer"];
 
 const LEFT = MARGIN + 54;
-/** For the names at the ends of the lines. */
 const NAMES_WIDTH = 206;
 const RIGHT = WIDTH - MARGIN - NAMES_WIDTH;
 const TOP = 8;

@@ -10,18 +10,13 @@ import { startCountingProxy } from "./counting-proxy.ts";
 import { openWrites } from "./database-writes.ts";
 import { REQUESTS, type RequestName } from "./requests.ts";
 
-/** The cost of a request, from its start until the server is idle. */
 export interface Counts {
   statements: number;
-  /** Rows inserted, updated and deleted. */
   rows: number;
   /** Bytes of WAL without full-page images. */
   walBytes: number;
-  /** Calls of functions of the server's own code. */
   calls: number;
-  /** The number of different functions. */
   functions: number;
-  /** The number of files with these functions. */
   files: number;
 }
 
@@ -34,7 +29,6 @@ export const IDLE_SECONDS = 2;
 export interface CountedServerOptions {
   /** The package, or a checkout of the project, whose server runs. */
   root: string;
-  /** The `langgraph.json` of the server. */
   config: string;
   /** An empty database, for a superuser. */
   connectionString: string;

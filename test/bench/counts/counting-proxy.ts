@@ -60,9 +60,7 @@ export const startCountingProxy = async (connectionString: string) => {
   const url = new URL(connectionString);
   url.port = String((proxy.address() as AddressInfo).port);
   return {
-    /** The same database, through the proxy. */
     connectionString: url.href,
-    /** Statements so far. */
     statements: () => statements,
     async close(): Promise<void> {
       for (const socket of sockets) socket.destroy();

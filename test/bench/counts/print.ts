@@ -29,7 +29,6 @@ export interface CountingOptions {
   progress(text: string): void;
 }
 
-/** Counts the cost of requests. Returns the table to print. */
 export const printedCounts = async ({
   commit,
   tries,

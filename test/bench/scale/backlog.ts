@@ -39,7 +39,6 @@ const addWaiting = async (client: pg.Client, count: number): Promise<RunAddress[
   return rows;
 };
 
-/** Removes the waiting runs, and waits for the end of the running ones. */
 const emptyQueue = async (client: pg.Client): Promise<void> => {
   await client.query(REMOVE_UNFINISHED);
   for (;;) {
@@ -60,9 +59,7 @@ const countWaiting = async (client: pg.Client): Promise<number> => {
 
 /** The rates of a server per second. */
 export interface RunRates {
-  /** Created runs, each by a client. */
   created: number;
-  /** Ended runs, of any client. */
   ended: number;
 }
 

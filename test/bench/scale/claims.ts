@@ -17,7 +17,6 @@ export interface ClaimCost {
   /** Milliseconds of CPU of the backend, and of the clock, for one claim of one run. */
   cpuMs: number;
   p50Ms: number;
-  /** Blocks that a claim reads. */
   buffers: number;
 }
 
@@ -34,7 +33,6 @@ const END_RUN = `with ended as (
   update threadloom.runs set status = 'success', lease_until = null, updated_at = now() where run_id = $1 returning thread_id)
 update threadloom.threads set status = 'idle', unfinished_runs = 0 where thread_id in (select thread_id from ended)`;
 
-/** Removes all waiting and running runs, with their threads. */
 export const REMOVE_UNFINISHED = `delete from threadloom.threads where thread_id in (
   select thread_id from threadloom.runs where status = 'pending' union all
   select thread_id from threadloom.runs where status = 'running')`;

@@ -1,6 +1,5 @@
 import type pg from "pg";
 
-/** The number of each kind of record. */
 export interface Size {
   threads: number;
   /** Each thread has one of them as its owner, but a fifth of all threads belongs to one more: `OWNER_OF_MANY`. */
@@ -8,7 +7,6 @@ export interface Size {
   assistants: number;
   crons: number;
   storeItems: number;
-  /** Turns of the one long thread. */
   longTurns: number;
 }
 
@@ -23,7 +21,6 @@ export const CHANNEL = "mail";
 /** Labels of the namespace of all store items. */
 export const NAMESPACE = ["users"];
 
-/** The records after filling. */
 export interface Filled {
   /** Threads with runs, from all times. */
   threadIds: string[];

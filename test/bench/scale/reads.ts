@@ -1,7 +1,6 @@
 import type { HttpClient } from "../http-client.ts";
 import { CHANNEL, customerOf, NAMESPACE, ownerOf, TOPIC, type Filled, type Size } from "./fill.ts";
 
-/** One measured request. */
 export interface Read {
   label: string;
   /** For p50. */
@@ -12,7 +11,6 @@ export interface Read {
 
 /** Clients of servers with the same data. */
 export interface Clients {
-  /** Sees everything. */
   all: HttpClient;
   /** Users of an `Auth` that filters by owner; in turns. */
   owners: readonly HttpClient[];

@@ -45,7 +45,6 @@ export const personAt = ({ page }: Tab) => {
       const alert = page.getByRole("alert");
       return (await alert.count()) > 0 ? alert.first().innerText() : undefined;
     },
-    /** Waits until the promise of sending has settled. */
     async untilSent(): Promise<void> {
       await expect.poll(() => main.getAttribute("data-sending"), PATIENCE).toBe("false");
     },

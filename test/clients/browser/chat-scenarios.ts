@@ -10,13 +10,11 @@ if (missing !== undefined) process.stderr.write(`Skipped, the tests in a browser
 
 const ECHO = /^You said: "(.*)"\. I can use: get_weather, calculate\.$/s;
 
-/** Differences between the hooks. */
 interface HookTraits {
   /** The hook shows the branches, and a person can switch between them. */
   branches: boolean;
   /** The hook treats states with a lower step than the known one as old, so a branch from further back appears only after a reload. */
   keepsLeftMessages: boolean;
-  /** A tab shows another tab's run live. Otherwise it shows only the stored thread. */
   follows: boolean;
   /** The hook sends from the state that it has read, which another tab may have replaced: this makes a branch. */
   sendsFromKnownState: boolean;

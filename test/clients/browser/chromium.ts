@@ -64,17 +64,14 @@ const bundle = async ({ entry, alias }: PageSource): Promise<string> => {
   return file.text;
 };
 
-/** An open page, with its recorded faults. */
 export interface Tab {
   page: Page;
-  /** Uncaught errors. */
   faults: string[];
 }
 
 export interface PageHost {
   /** Opens the page on a server, in the same browser profile as other tabs of this host. */
   open(query: { api: string; assistant: string; thread?: string; key?: string }): Promise<Tab>;
-  /** Closes the tabs; the profile (cookies, storage) goes with them. */
   closeTabs(): Promise<void>;
   close(): Promise<void>;
 }

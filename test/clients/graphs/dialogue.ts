@@ -6,7 +6,6 @@ import { TokenModel } from "../../fixtures/tokens.ts";
 
 const State = Annotation.Root({
   ...MessagesAnnotation.spec,
-  /** For each answer. */
   tokens: Annotation<number>(),
   decision: Annotation<unknown>(),
 });

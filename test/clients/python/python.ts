@@ -14,18 +14,13 @@ export const rowsOf = (file: string): string[] =>
   );
 
 export interface PythonOutcome {
-  /** The error of a failed scenario. */
   error: string | null;
-  /** Why the client does not offer the function. */
   skipped: string | null;
 }
 
 export interface PythonResult {
-  /** Why the scenarios can't run here. */
   reason?: string;
-  /** By title. */
   outcomes: ReadonlyMap<string, PythonOutcome>;
-  /** Its standard error. */
   output: string;
 }
 

@@ -47,7 +47,7 @@ describe("events", () => {
     expect(seqs(await log.read(run, -1, { ...ALL, bytes: 1 }))).toEqual([0]);
     expect(seqs(await log.read(run, -1, { ...ALL, bytes: 2 * bytes }))).toEqual([0, 1]);
     expect(seqs(await log.read(run, -1, { ...ALL, bytes: 2 * bytes + 1 }))).toEqual([0, 1]);
-    // A reader without room gets only the event's size.
+    // A reader without room learns only that the next event is large.
     expect(await log.read(run, -1, { ...ALL, bytes: 1, largeToo: false })).toBe("large");
     expect(seqs(await log.read(run, -1, { ...ALL, bytes, largeToo: false }))).toEqual([0]);
   });

@@ -15,7 +15,6 @@ export interface ReadEvent extends RunEvent {
   runId: string;
 }
 
-/** Reads up to the first event that matches. */
 export const readUntil = async (
   reader: ThreadReader,
   isLast: (event: ReadEvent) => boolean,

@@ -41,7 +41,6 @@ const streamOf = (place: { url: string }, run: RunRecord): string =>
 const after = (id: number) => ({ headers: { "last-event-id": String(id) } });
 const framesOf = (events: readonly SentEvent[]) => events.map(({ frame }) => frame);
 
-/** A stream of a new run, opened by its creator. */
 const created = async (
   place: { url: string },
   body: object,

@@ -30,7 +30,6 @@ afterAll(async () => {
 });
 beforeEach(() => database.query("delete from threadloom.threads"));
 
-/** An hour-old run with this many events. */
 const aRun = async (status: string, events: number): Promise<string> => {
   const runId = newId();
   await database.query(

@@ -40,7 +40,6 @@ const aLog = () => {
 const settled = async () => {
   for (let turns = 0; turns < 4; turns += 1) await new Promise(setImmediate);
 };
-/** Whether the work has ended. */
 const watched = (work: Promise<unknown>) => {
   const state = { over: false };
   const over = () => (state.over = true);

@@ -26,7 +26,6 @@ const reading = (
     hasEnded: () => ended,
     ...options,
   });
-  /** The ids of the next events, or how the reader ended. */
   const next = async () => {
     const news = await reader.next();
     return typeof news === "string" ? news : news.map(({ seq }) => seq);

@@ -16,7 +16,6 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([inline.close(), workers.close()]));
 
-/** The answers of both; ids and times differ between servers. */
 const fromBoth = async <Found>(ask: (api: Api) => Promise<Found>): Promise<[Found, Found]> =>
   await Promise.all([ask(apiOf(inline)), ask(apiOf(workers))]);
 

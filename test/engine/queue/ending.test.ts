@@ -84,7 +84,6 @@ const expectEnds = async (expected: Record<string, string>): Promise<void> => {
   }
 };
 
-/** A running run, and one that waits behind it. */
 const twoRuns = async (threadId: string): Promise<{ running: string; waiting: string }> => {
   const running = await api.aRun(threadId, LONG);
   await api.untilRunIs(threadId, running.run_id, "running");

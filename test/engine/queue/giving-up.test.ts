@@ -16,7 +16,6 @@ beforeEach(() => opened.database.query("delete from threadloom.threads"));
 
 const LEASED = { status: "running", attempt: 2, leaseFor: 10 } as const;
 
-/** A leased run between two others that must stay unchanged. */
 const aLeasedRun = async (run: QueuedRun = {}) => {
   const workerId = newId();
   await opened.aRun({ ...LEASED, workerId });

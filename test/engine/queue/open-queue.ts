@@ -14,7 +14,6 @@ export interface QueuedRun {
   lost?: number;
   graph?: string;
   workerId?: string;
-  /** Seconds from now. */
   leaseFor?: number;
   updatedIn?: number;
   /** Seconds after the queue was opened, so two runs can have the same time. */
@@ -46,7 +45,6 @@ export interface OpenQueue {
   queueOn(query: Pick<Database, "query">): Queue;
   aThread(): Promise<string>;
   aRun(run?: QueuedRun): Promise<{ threadId: string; runId: string; attempt: number }>;
-  /** All runs and threads, by id. */
   rows(): Promise<Map<string, Record<string, unknown>>>;
   /** The fields that `work` changes, by row id; null for a deleted row. New rows are left out. */
   changes(work: () => Promise<unknown>): Promise<Map<string, Record<string, unknown> | null>>;

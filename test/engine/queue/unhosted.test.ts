@@ -18,7 +18,6 @@ beforeEach(async () => {
 
 const hosting = (graphIds: string[] | undefined, processId = newId()) =>
   openHosting({ database: opened.database, processId, graphIds, logger: listeningLogger().logger });
-/** A worker last seen this many seconds ago. */
 const aWorker = async (graphIds: string[], secondsAgo: number): Promise<string> => {
   const workerId = newId();
   await opened.database.query(

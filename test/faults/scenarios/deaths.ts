@@ -15,7 +15,6 @@ import { complaintsWhere, type Scenario } from "../scenario.ts";
 const RECOVERY_P50_MS = 8_000;
 const RECOVERY_MAX_MS = 12_000;
 
-/** 1: workers that are killed in the middle of a step. */
 export const killedWorkers = ({
   kills,
   atATime,

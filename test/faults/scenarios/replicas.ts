@@ -143,7 +143,6 @@ export const rollingRestart = ({
   },
 });
 
-/** 11: many claimers, many runs. */
 export const manyClaimers = ({ claimers, runs }: { claimers: number; runs: number }): Scenario => ({
   number: 11,
   title: "many claimers on one queue",

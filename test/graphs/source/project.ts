@@ -10,7 +10,6 @@ const PACKAGES = fileURLToPath(new URL("../../../node_modules", import.meta.url)
 export const aProject = async (files: Record<string, string>): Promise<string> => {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "project-")));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  // A folder of its own, because results are stored in it.
   await mkdir(join(folder, "node_modules"));
   for (const name of ["@langchain", "@types", "zod"])
     await symlink(join(PACKAGES, name), join(folder, "node_modules", name));

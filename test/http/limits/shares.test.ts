@@ -86,7 +86,6 @@ describe("unfinished bodies of one user", () => {
 });
 
 describe("large answers that one user does not read", () => {
-  /** The outcome of a reservation; `is` undefined: it waits. */
   const reserve = (room: ResponseBudget, response: ServerResponse, bytes: number) => {
     const seen: { is?: "there" | "refused" } = {};
     room.reserve(response, bytes, { isRefusable: true }).then(

@@ -40,7 +40,6 @@ export interface Developed {
   client: Client;
   /** Writes a file like an editor: to a temporary file, which it renames. */
   edit(file: string, content: unknown): Promise<void>;
-  /** The graph's answer in a new run. */
   said(graph?: string): Promise<string | undefined>;
   /** Waits until a new run gives this answer. */
   untilSaid(text: string, graph?: string): Promise<void>;

@@ -46,12 +46,10 @@ export interface PoolerOptions {
   /** The maximum of connections to the database, of all clients together. */
   poolSize: number;
   preparedStatements?: boolean;
-  /** More lines of its configuration. */
   settings?: string[];
 }
 
 export interface Pooler {
-  /** The same database through the pooler. */
   connectionString: string;
   /** Open connections of its clients, without the one that asks. */
   countClients(): Promise<number>;
@@ -164,7 +162,6 @@ export const openings = () => {
   };
   return {
     keep,
-    /** A fresh database; returns its address. */
     async aDatabase(): Promise<string> {
       const { connectionString, drop } = await freshDatabase();
       opened.push({ close: drop });

@@ -6,8 +6,6 @@ import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
-/** Two processes on one database. */
-
 let fresh: FreshDatabase;
 let database: Database;
 let here: Signals;
@@ -36,7 +34,7 @@ afterAll(async () => {
 const events = (threadId = newId()): Signal => ({ kind: "events", threadId, runId: newId() });
 
 /** The signals received before `last`, which is sent after all others. */
-const heardUntil = async (received: readonly Signal[], last: Signal): Promise<readonly Signal[]> =>
+const receivedUntil = async (received: readonly Signal[], last: Signal): Promise<readonly Signal[]> =>
   await eventually("the last signal has come", () => {
     const at = received.findIndex(({ runId }) => runId === last.runId);
     return at === -1 ? undefined : received.slice(0, at);
@@ -77,12 +75,12 @@ test("a subscriber of a thread receives signals of that thread only, and none af
   for (const signal of sent) here.send(signal);
   const end = events();
   here.send(end);
-  await heardUntil(all, end);
+  await receivedUntil(all, end);
   expect(first).toEqual([sent[0], sent[2]]);
   stops[1]?.();
   const later = [events(thread), events()];
   for (const signal of later) here.send(signal);
-  await heardUntil(all, later[1] as Signal);
+  await receivedUntil(all, later[1] as Signal);
   for (const stop of stops) stop();
   expect(first).toHaveLength(2);
   expect(second).toEqual([sent[0], sent[2], later[0]]);

@@ -46,7 +46,6 @@ export const walkThroughAll = async () => {
       const agent = { assistant_id: "agent", input: saying("hello") };
       const sleeping = { assistant_id: "sleep", input: { milliseconds: 1_000 } };
 
-      // Runs one after the other.
       const threadId = await api.aThread({
         metadata: { of: "walk" },
         ttl: { ttl: 60, strategy: "keep_latest" },
@@ -67,7 +66,6 @@ export const walkThroughAll = async () => {
       await api.post("/runs/batch", [agent, agent]);
       await api.post("/runs", agent);
 
-      // Concurrent runs on a thread.
       for (const strategy of ["enqueue", "interrupt", "rollback", "reject"]) {
         const busy = await api.aThread();
         const first = await api.aRun(busy, sleeping);
@@ -143,7 +141,6 @@ export const walkThroughAll = async () => {
         await api.remove(`/runs/crons/${cronId}`);
       }
 
-      // The state after a crash.
       const database = openDatabase({
         connectionString: one.connectionString,
         poolSize: 2,

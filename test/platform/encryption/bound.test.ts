@@ -52,7 +52,6 @@ const status = async (
     unbound: number;
   };
 
-/** All data of one user. */
 interface Conversation {
   /** One has stopped at a question, one has ended with an error. */
   threads: [string, string];

@@ -44,7 +44,6 @@ const withServer = async <Result>(
 
 let chosen = CHOSEN;
 
-/** `npm run encryption -- …` with these keys. */
 const command = (keys: string[], ...argv: string[]) =>
   encryptionCommand({ connectionString: database.connectionString, keys, metadataKeys: chosen }, ...argv);
 const status = async (keys: string[], verb = "status"): Promise<EncryptionStatus> => {

@@ -86,7 +86,6 @@ test("an error is logged with its cause, and without its other properties", () =
   expect(lines[0]).not.toContain("canary");
 });
 
-/** The output on a terminal. */
 const terminal = (options?: PrettyOptions) => {
   let shown = "";
   const destination = new Writable({

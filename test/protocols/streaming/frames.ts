@@ -12,7 +12,6 @@ export interface Frame {
 
 export interface FrameStream {
   readonly stream: EventStream;
-  /** All frames so far. */
   readonly seen: Frame[];
   /** Reads up to the first frame that matches, and returns it. */
   until(matches: (frame: Frame) => boolean): Promise<Frame>;
@@ -89,7 +88,6 @@ export interface CommandAnswer {
   message?: string;
 }
 
-/** Sends a command as the SDKs do. */
 export const command = async (
   url: string,
   threadId: string,

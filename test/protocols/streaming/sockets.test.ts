@@ -36,7 +36,6 @@ type Message = Frame | CommandAnswer;
 const addressOf = ({ url }: TestServer, threadId: string): string =>
   `${url.replace("http", "ws")}/threads/${threadId}/stream/events`;
 
-/** A socket that keeps its received messages. */
 const aSocket = async (address: string, protocols: string[] = [], headers: Record<string, string> = {}) => {
   const socket = new WebSocket(address, protocols, { headers });
   sockets.push(socket);

@@ -11,7 +11,6 @@ const aFolder = async (): Promise<string> => {
   return path;
 };
 
-/** Bundles `ui.tsx` of a project with these files. */
 const bundled = async (files: Record<string, string>, shared: string[] = []): Promise<UiBundle> => {
   const folder = await aFolder();
   for (const [name, text] of Object.entries(files)) {

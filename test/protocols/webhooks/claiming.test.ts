@@ -34,7 +34,6 @@ beforeEach(async () => {
 interface Given {
   caller?: string;
   receiver?: string;
-  /** Seconds ago. */
   due?: number;
   attempts?: number;
   /** Seconds ago; in three days if left out. */

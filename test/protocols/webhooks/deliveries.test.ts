@@ -169,7 +169,6 @@ test("metrics count undelivered webhooks, and how long they have waited", async 
   await eventually("it is delivered", async () => (await get("me", runId)).body.state === "delivered");
 });
 
-/** `npm run webhooks -- …` on the server's database. */
 const command = async (...argv: string[]): Promise<{ code: number; written: string; stderr: string }> => {
   const out = { written: "", stderr: "" };
   const write = (text: string): void => void (out.written += text);

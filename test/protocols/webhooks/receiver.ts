@@ -11,7 +11,6 @@ export interface Received {
 /** The receiver's answer; undefined: 204. */
 export type Answering = (received: Received, response: ServerResponse) => void;
 
-/** A webhook receiver on this machine. */
 export const startReceiver = async (answering?: Answering, host = "127.0.0.1") => {
   const received: Received[] = [];
   const state = { answering, connections: 0 };
@@ -40,7 +39,6 @@ export const startReceiver = async (answering?: Answering, host = "127.0.0.1") =
     get connections() {
       return state.connections;
     },
-    /** Sets the answer from now on. */
     answer(next: Answering | undefined): void {
       state.answering = next;
     },

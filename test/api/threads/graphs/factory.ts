@@ -1,4 +1,3 @@
-/** A graph that is built again for each use. */
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 
 const State = Annotation.Root({ text: Annotation<string>() });

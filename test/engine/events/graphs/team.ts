@@ -1,4 +1,3 @@
-/** A graph whose only node is a subgraph that fails. */
 import { MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 
 const failing = new StateGraph(MessagesAnnotation)

@@ -13,7 +13,6 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([inline.close(), workers.close()]));
 
-/** An event without ids and times. */
 const shapeOf = ({ method, params: { namespace, node, data } }: Frame): unknown[] => [
   method,
   namespace.map((segment) => segment.split(":")[0]),

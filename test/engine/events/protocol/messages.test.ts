@@ -55,7 +55,7 @@ class WholeModel extends SimpleChatModel {
 }
 
 /** The events of a graph with this single node. */
-const tellNode = async (
+const publishNode = async (
   work: (state: typeof MessagesAnnotation.State) => Promise<object>,
   options: Parameters<typeof publishRun>[2] = {},
 ): Promise<PublishedEvents> =>
@@ -65,7 +65,7 @@ const tellNode = async (
     options,
   );
 const tellModel = (script: readonly Fields[]) =>
-  tellNode(async ({ messages }) => ({ messages: [await new ScriptedModel(script).invoke(messages)] }));
+  publishNode(async ({ messages }) => ({ messages: [await new ScriptedModel(script).invoke(messages)] }));
 
 /** The events of the channel, without the fields that all events have. */
 const published = (all: PublishedEvents) =>
@@ -116,7 +116,7 @@ test("three parallel runs lose none of 200 tokens, and send each once and in ord
 });
 
 test("models that stream at the same time in one node are distinguished by id and call", async () => {
-  const all = await tellNode(async ({ messages }) => ({
+  const all = await publishNode(async ({ messages }) => ({
     messages: await Promise.all(
       ["ab", "cd"].map((text) => new FakeListChatModel({ responses: [text], sleep: 1 }).invoke(messages)),
     ),
@@ -149,7 +149,7 @@ test("a message finishes when its model finishes, not when its node returns", as
 });
 
 test("an answer of a non-streaming model is sent once, and a message that a node only returns is not sent", async () => {
-  const whole = await tellNode(async ({ messages }) => ({
+  const whole = await publishNode(async ({ messages }) => ({
     messages: [
       await new WholeModel({}).invoke(messages),
       new AIMessage({ id: "returned", content: "returned" }),
@@ -166,7 +166,7 @@ test("an answer of a non-streaming model is sent once, and a message that a node
 });
 
 test("a message that a node pushes is sent whole", async () => {
-  const all = await tellNode(async () => {
+  const all = await publishNode(async () => {
     pushMessage({ id: "pushed", role: "assistant", content: "by hand" });
     return {};
   });
@@ -240,7 +240,7 @@ test("the end of a message contains its usage and why it ended", async () => {
 });
 
 test("a model that fails in the middle of a message ends the message with the error", async () => {
-  const all = await tellNode(
+  const all = await publishNode(
     async ({ messages }) => ({
       messages: [await new ScriptedModel([{ content: "half" }], "overloaded").invoke(messages)],
     }),
@@ -250,7 +250,7 @@ test("a model that fails in the middle of a message ends the message with the er
 });
 
 test("messages tagged as not streamed are not sent", async () => {
-  const all = await tellNode(async ({ messages }) => ({
+  const all = await publishNode(async ({ messages }) => ({
     messages: [
       await new FakeListChatModel({ responses: ["quiet"] }).invoke(messages, { tags: ["nostream"] }),
     ],

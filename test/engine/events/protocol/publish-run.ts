@@ -3,7 +3,6 @@ import { methodOf } from "../../../../src/engine/events/protocol/events.ts";
 import { isProtocolEvent } from "../../../../src/engine/events/wires.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../../../src/graphs/runnable-graph.ts";
 
-/** `params` of a frame, with its method. */
 export interface PublishedEvent {
   method: string;
   namespace: string[];
@@ -13,7 +12,6 @@ export interface PublishedEvent {
 }
 
 export interface PublishedEvents {
-  /** The events of the protocol wire. */
   protocol: PublishedEvent[];
   /** The events of the first wire, as name and data. */
   first: [event: string, data: string][];
@@ -55,6 +53,5 @@ export const publishRun = async (
   return { protocol, first, asked: publisher.options };
 };
 
-/** The events of one method. */
 export const ofMethod = (published: PublishedEvents, method: string): PublishedEvent[] =>
   published.protocol.filter((event) => event.method === method);

@@ -14,7 +14,6 @@ type Work = (state: typeof MessagesAnnotation.State) => Promise<object> | object
 
 const aGraph = (name: string, work: Work) =>
   new StateGraph(MessagesAnnotation).addNode(name, work).addEdge(START, name);
-/** A graph whose only node is another graph. */
 const around = (inner: unknown) =>
   new StateGraph(MessagesAnnotation).addNode("team", inner as typeof speaking).addEdge(START, "team");
 

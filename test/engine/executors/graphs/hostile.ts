@@ -12,7 +12,6 @@ const State = Annotation.Root({
   steps: Annotation<number>(),
   done: Annotation<number>({ reducer: (a, b) => a + b, default: () => 0 }),
   pid: Annotation<number>(),
-  /** Unix time in milliseconds. */
   born: Annotation<number>(),
 });
 
