@@ -511,7 +511,9 @@ describe("a run that is rolled back", () => {
   const ROLLBACK = { kind: "cancel", action: "rollback" } as const;
   /** All code takes locks in this order. */
   const THREAD_FIRST = [
-    expect.stringMatching(/select 1 from threadloom.threads where thread_id = \$1::uuid for (no key )?update/),
+    expect.stringMatching(
+      /select 1 from threadloom.threads where thread_id = \$1::uuid for (no key )?update/,
+    ),
     expect.stringMatching(
       /from threadloom.runs where thread_id = \$1::uuid and run_id = \$2::uuid and attempt = \$3::\w+ .* for update/,
     ),
