@@ -20,7 +20,7 @@ export interface EndedHere {
   isAwaitedElsewhere: boolean;
 }
 
-export interface EndingsParts {
+interface EndingsParts {
   signals: Signals;
   /** Notified of ends without an attempt; attempts notify the outbox themselves. */
   outbox: Pick<EndsOutbox, "onRecorded"> | undefined;

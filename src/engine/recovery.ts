@@ -8,7 +8,7 @@ import { resultOfLost, WAITS_ALONE } from "./attempt/lost-run.ts";
 import type { Endings } from "./endings.ts";
 import type { Queue } from "./queue/queue.ts";
 
-export interface RecoveryOptions {
+interface RecoveryOptions {
   queue: Queue;
   executor: Executor;
   endings: Pick<Endings, "publish">;

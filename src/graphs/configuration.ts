@@ -32,7 +32,7 @@ export const authConfigurable = (user: Readonly<Record<string, unknown>>): Recor
   langgraph_auth_permissions: user.permissions ?? [],
 });
 
-export interface Given {
+interface Given {
   /** `config.configurable` of the assistant, the thread and, in a run, the request. */
   configurable: Record<string, unknown>;
   /** Headers of the request. They win over its body, because a proxy sets them. */

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "../platform/lib/json.ts";
 import { ownField } from "../platform/lib/names.ts";
 import type { RunnableGraph } from "./runnable-graph.ts";
 
-export interface DrawnNode {
+interface DrawnNode {
   id: string;
   type?: string;
   data?: JsonValue;
@@ -10,7 +10,7 @@ export interface DrawnNode {
 }
 
 /** No other keys: the Python SDK's edge takes exactly these and fails on a fifth. */
-export interface DrawnEdge {
+interface DrawnEdge {
   source: string;
   target: string;
   data?: JsonValue;

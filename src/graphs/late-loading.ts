@@ -3,7 +3,7 @@ import type { GraphEntry } from "./project/langgraph-json.ts";
 
 const LATE_MS = 10_000;
 
-export interface LoadingWatch {
+interface LoadingWatch {
   logger: Logger;
   signal?: AbortSignal | undefined;
   lateMs?: number | undefined;

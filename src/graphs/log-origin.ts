@@ -1,6 +1,6 @@
 import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 
-export interface LogOrigin {
+interface LogOrigin {
   run_id?: string;
   thread_id?: string;
   graph_id?: string;

@@ -7,7 +7,7 @@ const SDK_URL = Symbol.for("langgraph_api:url");
 /** The servers of this process. */
 const SERVERS = Symbol.for("threadloom.own-servers");
 
-export interface OwnServer {
+interface OwnServer {
   /** With the API's prefix; undefined until it listens. */
   address(): string | undefined;
   executes(runId: string): boolean;

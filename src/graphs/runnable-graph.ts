@@ -69,7 +69,7 @@ export interface GraphRunOptions extends RunnableConfig {
 }
 
 /** LangGraph's drawing. */
-export interface DrawableGraph {
+interface DrawableGraph {
   readonly nodes: Record<string, { metadata?: Record<string, unknown> }>;
   toJSON(): { nodes: Record<string, unknown>[]; edges: Record<string, unknown>[] };
 }

@@ -30,7 +30,7 @@ export interface EndsOutbox {
   onRecorded(): void;
 }
 
-export interface ConclusionParts {
+interface ConclusionParts {
   queue: Queue;
   ends: RunEnds;
   outcomes: Outcomes;
@@ -40,7 +40,7 @@ export interface ConclusionParts {
   logger: Logger;
 }
 
-export interface Circumstances {
+interface Circumstances {
   isMine: () => boolean;
   /** This process created the run and started it at once. */
   creatorIsHere: boolean;

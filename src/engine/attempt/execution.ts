@@ -35,7 +35,7 @@ export interface ExecutionEvents {
   onReleased(ending: RunEnding | undefined): void;
 }
 
-export interface ExecutorParts {
+interface ExecutorParts {
   database: Database;
   queue: Queue;
   ends: RunEnds;

@@ -14,7 +14,7 @@ import type { ResumeRefusal } from "../executors/strict-resume.ts";
 import type { RunOutcome } from "../queue/attempts.ts";
 import { graphConfiguration } from "../executors/run-options.ts";
 
-export interface OutcomesParts {
+interface OutcomesParts {
   database: Pick<Database, "isLoss">;
   graphs: Graphs;
   checkpoints: CheckpointStorage;

@@ -14,7 +14,7 @@ import { createRunWatchers } from "./run-watchers.ts";
 import type { BegunRun, Turns } from "./turns.ts";
 import type { Wire } from "./wires.ts";
 
-export interface HubOptions {
+interface HubOptions {
   eventLog: EventLog;
   turns: Turns;
   signals: Signals;
@@ -28,7 +28,7 @@ export interface HubOptions {
   logger: Logger;
 }
 
-export interface ReadThreadOptions {
+interface ReadThreadOptions {
   /** The attempt with this turn is read from now on only, after its `metadata`. */
   liveTurn?: number | undefined;
   /** Sends the end of this run in its turn, even if no events are readable. */

@@ -10,7 +10,7 @@ export type Emit = (event: string, data: () => string, checkpoint?: string) => v
 /** LangGraph's modes of the same name. Unknown modes emit nothing, as in the hosted service. */
 const LANGGRAPH_MODES = ["values", "updates", "debug", "tasks", "checkpoints", "custom", "tools"] as const;
 
-export interface RequestedModes {
+interface RequestedModes {
   /** LangGraph's modes; always with `values`, the source of the run's result and interrupts. */
   langGraph: string[];
   /** `events`: all inner events, through `streamEvents`. */

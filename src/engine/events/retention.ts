@@ -4,7 +4,7 @@ import type { Logger } from "../../platform/lib/logger.ts";
 import { startPeriodic } from "../../platform/lib/periodic.ts";
 import type { EventLog } from "./log.ts";
 
-export interface EventRetentionOptions {
+interface EventRetentionOptions {
   eventLog: Pick<EventLog, "deleteExpired">;
   retentionSeconds: number;
   logger: Logger;

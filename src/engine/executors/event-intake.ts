@@ -44,7 +44,7 @@ export const createEventIntake = (publisher: EventPublisher) => {
   };
 };
 
-export type EventIntake = ReturnType<typeof createEventIntake>;
+type EventIntake = ReturnType<typeof createEventIntake>;
 
 /** Refuses events above the bound: server and client hold each event in memory. */
 export const boundEvents = (sink: AttemptEvents, charactersAtMost: number): AttemptEvents => ({
@@ -84,7 +84,7 @@ const readEvents = async (
   }
 };
 
-export interface Listening {
+interface Listening {
   publisher: EventPublisher;
   intake: EventIntake;
   sink: AttemptEvents;

@@ -59,7 +59,7 @@ export const checkpointMetadata = (run: RunRow): JsonObject => ({
   assistant_id: run.assistant_id,
 });
 
-export interface AttemptCircumstances {
+interface AttemptCircumstances {
   signal: AbortSignal;
   resumes: boolean;
   /** A configuration stored earlier may exceed this limit. */

@@ -38,7 +38,7 @@ export interface HeartbeatThread {
   close(): Promise<void>;
 }
 
-export interface HeartbeatThreadOptions {
+interface HeartbeatThreadOptions {
   setup: ThreadSetup;
   entry: URL;
   onReport(report: ThreadReport): void;

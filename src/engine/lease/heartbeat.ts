@@ -6,7 +6,7 @@ import { createHeldAttempts, SLOTS } from "./held-attempts.ts";
 import { createLoopRenewals } from "./loop-renewals.ts";
 import { createWatchedThread } from "./watched-thread.ts";
 
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   queue: Queue;
   connectionString: string;
   /** The common pool, for renewals that fail on the own connection. */

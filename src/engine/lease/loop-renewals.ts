@@ -7,7 +7,7 @@ import type { Queue } from "../queue/queue.ts";
 import type { HeartbeatRow } from "../queue/sql/renew.ts";
 import type { Execution } from "../attempt/execution.ts";
 
-export interface LoopRenewalsParts {
+interface LoopRenewalsParts {
   queue: Pick<Queue, "renew">;
   own: Queryable;
   shared: Pick<Database, "query">;

@@ -12,7 +12,7 @@ import {
   type ThreadReport,
 } from "./heartbeat-thread.ts";
 
-export interface WatchedThreadParts {
+interface WatchedThreadParts {
   connectionString: string;
   applicationName: string;
   schema: string;

@@ -7,7 +7,7 @@ const { url, receiver } = webhookParts("r.webhook");
  * Bytes of `kwargs`, `config` and `context` that a delivery may include. A request body may have 200 MB, and
  * 16 of these exceed the memory of a process.
  */
-export const ASKED_BYTES_AT_MOST = 6_000_000;
+const ASKED_BYTES_AT_MOST = 6_000_000;
 
 const IS_DELIVERABLE = `octet_length(r.kwargs::text) + octet_length(r.config::text) + octet_length(r.context::text) <= ${ASKED_BYTES_AT_MOST}`;
 

@@ -15,7 +15,7 @@ export type SendResult =
 
 /** `refused_status`: an answer other than success; `not_made`: this server could not make the request. */
 const RESULTS = ["delivered", "refused_status", "time_out", "unreachable", "not_made"] as const;
-export type TryResult = (typeof RESULTS)[number];
+type TryResult = (typeof RESULTS)[number];
 
 export type TryCounts = Record<TryResult, number>;
 

@@ -39,7 +39,7 @@ export interface RunOutcome {
 }
 
 /** `rolled-back` and `deleted` leave no row. */
-export type EndStatus = RunOutcome["status"] | "rolled-back" | "deleted";
+type EndStatus = RunOutcome["status"] | "rolled-back" | "deleted";
 
 export interface RunEnd {
   run: EndedRun;

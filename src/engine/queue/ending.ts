@@ -12,7 +12,7 @@ import { lockThread } from "./sql/lock-threads.ts";
 import { lockUnfinishedOf } from "./sql/lock-unfinished.ts";
 import { release } from "./sql/release.ts";
 
-export interface RunEndsParts {
+interface RunEndsParts {
   checkpoints: {
     deleteRun(threadId: string, runId: string, transaction: Queryable): Promise<void>;
     deleteThread(threadId: string, transaction: Queryable): Promise<void>;

@@ -10,7 +10,7 @@ import { LANE } from "./sql/lanes.ts";
  * names graphs without a worker.
  */
 
-export interface HostingOptions {
+interface HostingOptions {
   database: Database;
   processId: string;
   /** Undefined if this process executes no runs. */
@@ -19,7 +19,7 @@ export interface HostingOptions {
 }
 
 /** Runs are counted up to 10,000. */
-export interface UnhostedRuns {
+interface UnhostedRuns {
   graph_id: string;
   runs: number;
 }

@@ -4,13 +4,13 @@ import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 /** A jump to a node, with an input of its own or without. */
 export type Goto = string | { node: string; input?: unknown };
 
-export interface RunCommand {
+interface RunCommand {
   update?: JsonValue | unknown[];
   resume?: unknown;
   goto?: Goto | Goto[];
 }
 
-export interface CheckpointReference {
+interface CheckpointReference {
   checkpoint_id?: string;
   checkpoint_ns?: string;
   checkpoint_map?: JsonObject | null;

@@ -20,7 +20,7 @@ import { limitsRuns, type RunningLimits } from "./sql/running-limits.ts";
 import { renew } from "./sql/renew.ts";
 import { requeue } from "./sql/requeue.ts";
 
-export interface QueueOptions {
+interface QueueOptions {
   /**
    * Lost attempts before a run is given up; before the last one a run is a suspect. Suspects that died
    * together must not run together again, or innocent runs would use up their attempts, too.

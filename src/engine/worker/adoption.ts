@@ -4,7 +4,7 @@ import { selectorOf } from "../queue/attempts.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { RunsInHand } from "./runs-in-hand.ts";
 
-export interface AdoptionParts {
+interface AdoptionParts {
   queue: Pick<Queue, "listUnknown" | "handBack" | "giveUpLease">;
   inHand: Pick<RunsInHand, "runIds" | "has" | "hasBegun" | "freeSlots" | "begin">;
   processId: string;

@@ -8,7 +8,7 @@ import type { Adoption } from "./adoption.ts";
 import type { RunsInHand } from "./runs-in-hand.ts";
 import type { Suspects } from "./suspects.ts";
 
-export interface ClaimsParts {
+interface ClaimsParts {
   queue: Pick<Queue, "claim" | "claimSuspect" | "claimedAtOnce">;
   inHand: Pick<RunsInHand, "freeSlots" | "isIdle" | "reserve" | "release" | "hasBegun" | "begin">;
   suspects: Pick<Suspects, "isFull" | "hasOwnPlaces" | "restSeconds">;

@@ -10,7 +10,7 @@ const ALONE_LEASES = 0.5;
 /** After this time a suspect begins on a busy server, too. */
 const PATIENCE_LEASES = 6;
 
-export interface SuspectsOptions {
+interface SuspectsOptions {
   isSuspect(run: Pick<RunRow, "lost_attempts">): boolean;
   leaseSeconds: number;
   atOnce: number;

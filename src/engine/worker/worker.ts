@@ -13,7 +13,7 @@ import { createWaitersElsewhere } from "./waiters-elsewhere.ts";
 import { createRunsInHand } from "./runs-in-hand.ts";
 import { createSuspects } from "./suspects.ts";
 
-export interface WorkerOptions {
+interface WorkerOptions {
   queue: Queue;
   executor: Executor;
   signals: Signals;
@@ -27,7 +27,7 @@ export interface WorkerOptions {
 }
 
 /** A slot reserved for a run that is about to be created, if this process hosts its graph. */
-export interface Reservation {
+interface Reservation {
   workerId: string;
   leaseSeconds: number;
   graphIds: readonly string[];

@@ -1,7 +1,7 @@
 import { distance, nearestWord } from "../../platform/lib/nearest-word.ts";
 import { isObject } from "../../platform/lib/json.ts";
 
-export interface KeyReview {
+interface KeyReview {
   /** Keys that only the hosted server honours: path -> reason. */
   withoutEffect: ReadonlyMap<string, string>;
   /** Keys for building an image, which servers ignore. */

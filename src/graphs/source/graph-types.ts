@@ -1,7 +1,7 @@
 import ts from "typescript";
 
 /** Undefined if missing or `any`. */
-export interface GraphTypes {
+interface GraphTypes {
   state: ts.Type | undefined;
   input: ts.Type | undefined;
   output: ts.Type | undefined;

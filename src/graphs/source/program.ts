@@ -30,7 +30,7 @@ const ALWAYS: ts.CompilerOptions = {
   tsBuildInfoFile: undefined,
 };
 
-export interface Project {
+interface Project {
   program: ts.Program;
   /** Including extended ones. */
   configFiles: string[];

@@ -1,7 +1,7 @@
 import ts from "typescript";
 
 /** E.g. `.addNode("research", researchGraph)`. */
-export interface SubgraphNode {
+interface SubgraphNode {
   name: string;
   graph: ts.Expression;
 }

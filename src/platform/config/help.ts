@@ -3,7 +3,7 @@ import type { Option } from "./option.ts";
 import { OPTIONS } from "./options.ts";
 import { PROJECT_VARIABLES } from "./project-keys.ts";
 
-export interface HelpOptions {
+interface HelpOptions {
   listsEnvironment?: boolean;
   /** A command's own defaults, by variable. */
   defaults?: Readonly<Record<string, string>>;

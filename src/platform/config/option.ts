@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-export interface Translation {
+interface Translation {
   expected: string;
   /** Undefined: the value belongs to another option. An unexpected value becomes a text that the option refuses. */
   translate(text: string): string | undefined;

@@ -9,7 +9,7 @@ const CONNECT_MS = 5_000;
 const LOG_EVERY_MS = 10_000;
 const LONGEST_MS = 2 ** 31 - 1;
 
-export interface AwaitingOptions {
+interface AwaitingOptions {
   connectionString: string;
   /** Without the password. */
   name: string;

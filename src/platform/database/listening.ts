@@ -6,7 +6,7 @@ import { statement } from "./statement.ts";
 /** A half-open connection would otherwise stay silent for ever. */
 const LIFE_SIGN_MS = 5_000;
 
-export interface ListeningOptions {
+interface ListeningOptions {
   /** Not through a pooler in transaction mode. */
   connectionString: string;
   applicationName: string;
@@ -17,7 +17,7 @@ export interface ListeningOptions {
 }
 
 /** Reconnects when the connection is lost or does not answer. */
-export interface Listening {
+interface Listening {
   readonly isOpen: boolean;
   close(): Promise<void>;
 }

@@ -12,7 +12,7 @@ export const hasRoomFor = (merged: string): string => `case
   when pg_column_size(${merged}) <= ${MERGED_BYTES_AT_MOST} then octet_length((${merged})::text) <= ${MERGED_BYTES_AT_MOST}
   else false end`;
 
-export const MERGED_ELEMENTS_AT_MOST = 2 * METADATA_ELEMENTS_AT_MOST;
+const MERGED_ELEMENTS_AT_MOST = 2 * METADATA_ELEMENTS_AT_MOST;
 /** A list item takes at least four bytes, so smaller metadata need no count. */
 const BYTES_OF_FEW = 4 * MERGED_ELEMENTS_AT_MOST;
 

@@ -11,7 +11,7 @@ import { hasTable } from "./has-table.ts";
 import { inSchema } from "./schema.ts";
 import { statement } from "./statement.ts";
 
-export interface MigrateOptions {
+interface MigrateOptions {
   schema: string;
   /** False: processes that start together retry. */
   advisoryLocks?: boolean;

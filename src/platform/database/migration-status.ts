@@ -2,7 +2,7 @@ import type pg from "pg";
 import { readMigrations, readRan } from "./migrate.ts";
 
 /** `edited`: the file differs from the applied one. `unknown`: applied by a newer version. */
-export type MigrationState = "applied" | "pending" | "edited" | "unknown";
+type MigrationState = "applied" | "pending" | "edited" | "unknown";
 
 export interface MigrationStatus {
   name: string;

@@ -2,7 +2,7 @@ import { sqlState } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { isContention, isOutOfRoom, isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
 
-export interface Outages {
+interface Outages {
   failed(error: unknown): void;
   worked(): void;
 }

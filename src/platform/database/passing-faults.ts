@@ -124,7 +124,7 @@ export const unusableReason = (error: unknown): string => {
     : reason;
 };
 
-export interface RetryOptions {
+interface RetryOptions {
   /** Default: no limit. */
   forMs?: number;
   /** Called before each retry. */

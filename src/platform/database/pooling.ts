@@ -10,7 +10,7 @@ import { statement } from "./statement.ts";
  * A pooler in transaction mode gives each transaction any free connection: LISTEN fails, locks stay on connections of
  * others, and old poolers mix up prepared statements. Poolers do not report this.
  */
-export interface DatabaseAddresses {
+interface DatabaseAddresses {
   connectionString: string;
   /** For LISTEN, the lock of a living process, and migrations. */
   directConnectionString: string | undefined;

@@ -1,5 +1,4 @@
 import {
-  DummyDriver,
   Kysely,
   PostgresAdapter,
   PostgresIntrospector,
@@ -10,7 +9,6 @@ import {
   type QueryResult,
   type RawBuilder,
 } from "kysely";
-import { roomyPage, type BoundedRead, type PageWeight } from "./bounded-reads.ts";
 import type { Records } from "./database.ts";
 import type { Fragment } from "./statement.ts";
 import type { Tables } from "./tables.ts";
@@ -57,19 +55,6 @@ export const queriesOver = (records: Records): Kysely<Tables> =>
   new Kysely<Tables>({
     dialect: { ...POSTGRES, createDriver: () => driverOver(records) },
   }).withSchema(records.schema);
-
-/** Compiles and sends nothing. */
-const COMPILER = new Kysely<Tables>({ dialect: { ...POSTGRES, createDriver: () => new DummyDriver() } });
-
-/** A composed query as a bounded read. `weight`: for a page that may end early, see `roomyPage`. */
-export const composedRead = async <Row>(
-  read: BoundedRead,
-  query: RawBuilder<unknown>,
-  weight?: PageWeight,
-): Promise<Row[]> => {
-  const { sql: text, parameters } = query.compile(COMPILER);
-  return await read<Row>(weight === undefined ? text : roomyPage(text, weight), [...parameters]);
-};
 
 export const sqlOf = <Value>({ texts, values }: Fragment): RawBuilder<Value> =>
   sql<Value>(texts as unknown as TemplateStringsArray, ...values);

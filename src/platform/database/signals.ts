@@ -92,7 +92,7 @@ const createSubscribers = () => {
   };
 };
 
-export interface SignalsOptions {
+interface SignalsOptions {
   database: Database;
   /** Not through a pooler in transaction mode. */
   connectionString: string;

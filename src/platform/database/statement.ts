@@ -97,7 +97,7 @@ type SourceOf<Named extends Parameters> = {
   : never);
 
 /** `text`: `values` are numbered from `$1`. Also a `QueryConfig` of `pg`. */
-export interface CompiledStatement {
+interface CompiledStatement {
   text: string;
   values: unknown[];
 }

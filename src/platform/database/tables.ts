@@ -17,13 +17,13 @@ export type CancelAction = "interrupt" | "rollback";
 /** `replaced`: by a newer run of the thread. `disconnected`: by the client. */
 export type CancelReason = "requested" | "taken" | "replaced" | "disconnected";
 
-export interface EncryptionKeysTable {
+interface EncryptionKeysTable {
   key_id: string;
   proof: string;
   created_at: Timestamp;
 }
 
-export interface AssistantsTable {
+interface AssistantsTable {
   assistant_id: string;
   graph_id: string;
   name: string;
@@ -38,7 +38,7 @@ export interface AssistantsTable {
   updated_at: Timestamp;
 }
 
-export interface AssistantVersionsTable {
+interface AssistantVersionsTable {
   assistant_id: string;
   version: number;
   graph_id: string;
@@ -50,7 +50,7 @@ export interface AssistantVersionsTable {
   created_at: Timestamp;
 }
 
-export interface ThreadsTable {
+interface ThreadsTable {
   thread_id: string;
   status: Generated<ThreadStatus>;
   metadata: JsonWithDefault;
@@ -76,7 +76,7 @@ export interface ThreadsTable {
   expires_bin: ColumnType<Date | null, never, never>;
 }
 
-export interface RunsTable {
+interface RunsTable {
   run_id: string;
   thread_id: string;
   assistant_id: string;
@@ -117,7 +117,7 @@ export interface RunsTable {
   updated_at: Timestamp;
 }
 
-export interface RunEventsTable {
+interface RunEventsTable {
   thread_id: string;
   run_id: string;
   /** `pg` returns a bigint as text; statements cast it to float8. */
@@ -130,7 +130,7 @@ export interface RunEventsTable {
   created_at: Timestamp;
 }
 
-export interface CronsTable {
+interface CronsTable {
   cron_id: string;
   assistant_id: string;
   thread_id: string | null;
@@ -153,7 +153,7 @@ export interface CronsTable {
   updated_at: Timestamp;
 }
 
-export interface ApiKeysTable {
+interface ApiKeysTable {
   key_id: string;
   /** SHA-256 of the key. */
   key_hash: Buffer;
@@ -167,7 +167,7 @@ export interface ApiKeysTable {
   revoked_at: NullableTimestamp;
 }
 
-export interface StoreItemsTable {
+interface StoreItemsTable {
   namespace: string[];
   key: string;
   value: Json<JsonValue>;
@@ -192,7 +192,6 @@ export interface Tables {
 
 export type AssistantRow = Omit<Selectable<AssistantsTable>, "defaults">;
 export type AssistantVersionRow = Selectable<AssistantVersionsTable>;
-export type ThreadRow = Selectable<ThreadsTable>;
 export type RunRow = Selectable<RunsTable>;
 /** No API answer is built from it. */
 export type ExecutedRunRow = RunRow & {

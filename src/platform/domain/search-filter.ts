@@ -3,9 +3,9 @@ import type { JsonObject } from "../lib/json.ts";
 import { jsonObject, storableObject } from "./json-schemas.ts";
 
 /** PostgreSQL compares lists element by element: 60,000 tags against 60,000 took 8.5 s for one thread. */
-export const FILTER_VALUES_AT_MOST = 1_000;
+const FILTER_VALUES_AT_MOST = 1_000;
 /** Readers of filters recurse. */
-export const FILTER_DEPTH_AT_MOST = 100;
+const FILTER_DEPTH_AT_MOST = 100;
 
 /** Stops at the limit, so a filter of millions of values costs no more than an allowed one. */
 const isNarrow = (filter: JsonObject): boolean => {

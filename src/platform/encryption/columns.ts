@@ -19,23 +19,23 @@ import {
   WHOLE,
 } from "./column-kinds.ts";
 
-interface AssistantKey {
+export interface AssistantKey {
   assistant_id: string;
 }
-interface ThreadKey {
+export interface ThreadKey {
   thread_id: string;
 }
-interface RunIdKey {
+export interface RunIdKey {
   run_id: string;
 }
 export interface RunKey extends AssistantKey, ThreadKey, RunIdKey {}
-interface EventKey extends RunIdKey {
+export interface EventKey extends RunIdKey {
   seq: number;
 }
-interface CronKey {
+export interface CronKey {
   cron_id: string;
 }
-interface ItemKey {
+export interface ItemKey {
   namespace: readonly string[];
   key: string;
 }
@@ -44,7 +44,7 @@ export interface CheckpointKey {
   checkpoint_ns: string;
   checkpoint_id: string;
 }
-interface WriteKey extends CheckpointKey {
+export interface WriteKey extends CheckpointKey {
   task_id: string;
   index: string;
 }

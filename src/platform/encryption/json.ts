@@ -73,7 +73,7 @@ export const encryptJson = (cipher: Cipher, json: string, place: string): string
   `"${cipher.encrypt(json, place)}"`;
 
 /** `alike`: equal values get equal ciphertexts, which the database can compare. */
-export interface EncryptionPlace {
+interface EncryptionPlace {
   place: string;
   alike?: boolean;
 }

@@ -3,7 +3,7 @@ export interface BackOff {
   reset(): void;
 }
 
-export interface BackOffOptions {
+interface BackOffOptions {
   firstMs?: number;
   longestMs?: number;
 }

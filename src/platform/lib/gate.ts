@@ -7,7 +7,7 @@ export interface Gate {
   enter(signal?: AbortSignal): Promise<() => void>;
 }
 
-export interface GateOptions {
+interface GateOptions {
   places: number;
   waitMs: number;
   full: () => Error;

@@ -5,7 +5,7 @@ import { openTerminal } from "./terminal.ts";
 
 export type { Logger };
 
-export interface LoggerOptions {
+interface LoggerOptions {
   level: string;
   /** Writes error messages of the project's code, which may contain user data. */
   contents?: boolean | undefined;
@@ -16,7 +16,7 @@ export interface LoggerOptions {
 const CAUSES_AT_MOST = 5;
 
 /** Omits other properties: a library or a graph may attach the request, and with the request the API key. */
-export const fieldsOfError = (error: unknown, contents = true, causes = CAUSES_AT_MOST): unknown => {
+const fieldsOfError = (error: unknown, contents = true, causes = CAUSES_AT_MOST): unknown => {
   if (!(error instanceof Error)) return typeof error === "object" && error !== null ? "(an object)" : error;
   const isWithheld = !contents && isCausedByProject(error);
   const further = (one: unknown): unknown =>

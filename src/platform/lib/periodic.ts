@@ -1,6 +1,6 @@
 import { createBackOff } from "./back-off.ts";
 
-export interface PeriodicOptions {
+interface PeriodicOptions {
   everyMs: number;
   work: () => Promise<unknown>;
   onError: (error: unknown) => void;

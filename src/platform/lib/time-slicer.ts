@@ -1,4 +1,4 @@
-export interface TimeSlicerOptions {
+interface TimeSlicerOptions {
   sliceMs: number;
   /** Default: the next slice begins in the next turn of the event loop. */
   restMs?: (workedMs: number) => number;

@@ -66,7 +66,7 @@ const BEARER: ApiSecurity = {
 export const securityOf = (auth: AuthConfig | undefined): ApiSecurity | undefined =>
   auth === undefined ? undefined : (auth.openapi ?? BEARER);
 
-export interface AccessParts {
+interface AccessParts {
   auth: AuthConfig | undefined;
   entries: readonly Pick<GraphEntry, "id">[];
   apiKeys: ApiKeys;

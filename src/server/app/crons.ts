@@ -7,7 +7,7 @@ import { createCronSearcher } from "../../api/crons/search.ts";
 import { createCronService, type CronServiceParts } from "../../api/crons/service.ts";
 import type { Foundation } from "./foundation.ts";
 
-export interface CronParts extends Pick<FiringParts, "storeRuns" | "holdRuns" | "faults" | "logger"> {
+interface CronParts extends Pick<FiringParts, "storeRuns" | "holdRuns" | "faults" | "logger"> {
   foundation: Foundation;
   checkWebhook: CronServiceParts["checkWebhook"];
 }

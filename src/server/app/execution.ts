@@ -23,7 +23,7 @@ import { openGraphExecutor } from "./graph-processes.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Webhooks } from "./webhooks.ts";
 
-export interface ExecutionParts {
+interface ExecutionParts {
   foundation: Foundation;
   webhooks: Pick<Webhooks, "recordEnds" | "outbox">;
   /** See ServerParts. */

@@ -34,7 +34,7 @@ import type { Lifecycle } from "./lifecycle.ts";
 
 const SCHEMA_PROCESS = new URL("./schema-process-entry.js", import.meta.url);
 
-export interface FoundationParts {
+interface FoundationParts {
   config: Config;
   connectionString: string;
   processId: string;

@@ -17,7 +17,7 @@ const CONNECTIONS_AT_LEAST = 2;
 /** Less than the start time of our images' HEALTHCHECK: 20 s and three failures. */
 const LOADED_WITHIN_MS = 20_000;
 
-export interface GraphProcessPlan {
+interface GraphProcessPlan {
   processes: number;
   mainPoolSize: number;
   poolSize: number;

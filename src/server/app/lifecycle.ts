@@ -1,5 +1,5 @@
 /** `failed`: a run may have caused the end of the process. */
-export type Closer = (options: { failed: boolean }) => Promise<void> | void;
+type Closer = (options: { failed: boolean }) => Promise<void> | void;
 
 export interface Lifecycle {
   /** Closers run in reverse order. */

@@ -25,7 +25,7 @@ import { pendingLimitsOf } from "./limits.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Webhooks } from "./webhooks.ts";
 
-export interface ServiceParts {
+interface ServiceParts {
   foundation: Foundation;
   execution: ServerExecution;
   webhooks: Pick<Webhooks, "checkWebhook" | "deliveries" | "dispatcher">;

@@ -9,7 +9,7 @@ import type { Foundation } from "./foundation.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Services } from "./services.ts";
 
-export interface SweepParts {
+interface SweepParts {
   foundation: Foundation;
   execution: ServerExecution;
   services: Services;

@@ -12,7 +12,7 @@ import { createWebhookSender } from "../../protocols/webhooks/sender.ts";
 import { createWebhookCheck } from "../../protocols/webhooks/url-rules.ts";
 import type { Foundation } from "./foundation.ts";
 
-export interface WebhookParts {
+interface WebhookParts {
   foundation: Foundation;
   environment: Readonly<Record<string, string | undefined>>;
   /** Undefined until the server listens. */

@@ -24,7 +24,7 @@ const FOR_EVER = "public, max-age=31536000, immutable";
 const PAGE_WITHOUT_HASH =
   /^\/console\/((?:assistants|crons|graph|queue|runs|store|threads)(?:\/[^?]*)?)(\?.*)?$/;
 
-export interface ConsoleParts {
+interface ConsoleParts {
   signIn: SignIn;
   /** Checked at each request, because API keys come and go. */
   isOffered(): boolean;

@@ -13,7 +13,7 @@ import type { CustomApp } from "./loading.ts";
 import { adoptHeaders, pathFor, toWebRequest, type WebRequest } from "./requests.ts";
 import { adoptHead, bodyOf } from "./responses.ts";
 
-export interface AroundApiOptions {
+interface AroundApiOptions {
   bytesAtMost: number;
   /** Authenticates before the application runs. */
   authFirst: boolean;

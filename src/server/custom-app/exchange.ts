@@ -20,7 +20,7 @@ export interface Exchange {
   onSend(payload: unknown): Promise<unknown>;
 }
 
-export interface ExchangeParts {
+interface ExchangeParts {
   web: WebRequest;
   reply: FastifyReply;
   ask(api: Exchange["api"]): Promise<unknown>;

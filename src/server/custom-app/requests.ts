@@ -51,7 +51,7 @@ const headersOf = ({ headers }: IncomingMessage): Headers => {
   return copy;
 };
 
-export interface WebRequestOptions {
+interface WebRequestOptions {
   path: string;
   signal: AbortSignal;
   bytesAtMost: number;

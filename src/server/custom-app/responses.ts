@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { Readable } from "node:stream";
 
-export interface ApiResponse {
+interface ApiResponse {
   readonly response: Response;
   /** Whether this is the response's own, unread body. */
   isOwn(body: ReadableStream | null): boolean;

@@ -11,7 +11,7 @@ import { typeOfObject, typeOfScalar } from "./types/table.ts";
 import type { PartEncoder } from "./value-type.ts";
 
 /** Replaces a stored list in the tree. */
-export interface ListMarker {
+interface ListMarker {
   [TYPE]: "list";
   list: number;
 }

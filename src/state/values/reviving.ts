@@ -8,7 +8,7 @@ import { reviveConstructorForm } from "./types/message.ts";
 import { typeNamed } from "./types/table.ts";
 import type { PartReviver } from "./value-type.ts";
 
-export type ListResolver = (list: number) => unknown[];
+type ListResolver = (list: number) => unknown[];
 
 /**
  * Other LangChain classes than messages can only be built asynchronously. `revive` leaves their stored form in place,

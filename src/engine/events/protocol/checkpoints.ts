@@ -1,4 +1,4 @@
-export interface CheckpointEnvelope {
+interface CheckpointEnvelope {
   id: string;
   parent_id?: string;
   step?: number;

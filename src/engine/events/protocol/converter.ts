@@ -16,7 +16,7 @@ import { createTransformers, type TransformerFactories, type Transformers } from
  */
 export const PROTOCOL_MODES = ["values", "updates", "messages", "tools", "custom", "tasks"] as const;
 
-export interface ProtocolConverter {
+interface ProtocolConverter {
   readonly handler: BaseCallbackHandler;
   transformBy(factories: TransformerFactories): void;
   /** Undefined without transformers. Rejects with their error. */

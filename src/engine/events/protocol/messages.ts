@@ -168,5 +168,3 @@ export const createMessages = (
     },
   };
 };
-
-export type Messages = ReturnType<typeof createMessages>;

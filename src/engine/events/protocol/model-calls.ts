@@ -50,7 +50,7 @@ class ModelCallsHandler extends BaseCallbackHandler {
   }
 }
 
-export interface ModelCalls {
+interface ModelCalls {
   readonly handler: BaseCallbackHandler;
   /** `message`: undefined for models that give LangChain only text. */
   gave(runId: string, message: object | undefined): void;

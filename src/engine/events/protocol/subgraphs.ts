@@ -23,7 +23,7 @@ interface Subgraph {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
-export type PublishLifecycle = (
+type PublishLifecycle = (
   path: readonly string[],
   event: "started" | GraphEnd,
   facts: { name: string; toolCallId: string | undefined },

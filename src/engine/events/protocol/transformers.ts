@@ -39,12 +39,7 @@ const isPromise = (value: unknown): value is PromiseLike<unknown> =>
 /** A final value that is later than this is not sent. */
 const FINAL_VALUES_WITHIN_MS = 5_000;
 
-export type SendTransformed = (
-  method: string,
-  namespace: readonly string[],
-  data: unknown,
-  node?: string,
-) => void;
+type SendTransformed = (method: string, namespace: readonly string[], data: unknown, node?: string) => void;
 
 export interface Transformers {
   pass(method: string, namespace: readonly string[], data: unknown, node?: string): boolean;

@@ -24,7 +24,7 @@ export interface ReadOptions {
   wire?: Wire;
 }
 
-export interface ReadingParts {
+interface ReadingParts {
   channels: HeldChannels;
   watchers: RunWatchers;
   eventLog: EventLog;

@@ -26,7 +26,7 @@ export interface ThreadReader {
   close(): void;
 }
 
-export interface ThreadReaderOptions {
+interface ThreadReaderOptions {
   threadId: string;
   after: number;
   turns: Turns;

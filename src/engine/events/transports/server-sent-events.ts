@@ -15,7 +15,7 @@ const HEARTBEAT_MS = 5_000;
 const HEARTBEAT = ": heartbeat\n";
 
 /** Several SDKs join `data:` lines without a line break, and an empty one makes them throw. */
-export const toFrame = ({ seq, event, data, before = "", after = "" }: SentEvent): string =>
+const toFrame = ({ seq, event, data, before = "", after = "" }: SentEvent): string =>
   `id: ${seq}\nevent: ${event}\ndata: ${before}${data}${after}\n\n`;
 
 /** Bounded pieces, because written text stays in memory until the client reads it. */

@@ -2,7 +2,7 @@ import type { WebSocket } from "ws";
 import type { EventSink, SentEvent } from "./event-sink.ts";
 import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./backpressure.ts";
 
-export interface SharedSocket {
+interface SharedSocket {
   readonly isGone: boolean;
   send(message: Omit<SentEvent, "seq" | "event">): Promise<"taken" | "gone" | "stalled">;
   onGone(listener: () => void): () => void;

@@ -15,7 +15,7 @@ interface Batch {
   events: EventPair[];
 }
 
-export interface EventPipeOptions {
+interface EventPipeOptions {
   send(batches: Batch[]): void;
   askForLog(id: number): void;
 }

@@ -4,7 +4,7 @@ import { describeError } from "./described-error.ts";
 import { createEventPipe, type PipedSink } from "./event-pipe.ts";
 import type { Culprit, FromGraphProcess, MadeText, SentResult, ToGraphProcess } from "./messages.ts";
 
-export interface HostOptions {
+interface HostOptions {
   executor: GraphExecutor<GraphResult>;
   send(message: FromGraphProcess): void;
   isLoss(error: unknown): boolean;

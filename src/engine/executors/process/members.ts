@@ -21,7 +21,7 @@ export interface MembersOptions extends Omit<
   spares: number;
 }
 
-export interface MemberEvents {
+interface MemberEvents {
   onMessage(member: Member, message: FromGraphProcess): void;
   onUnresponsive(member: Member): void;
   onEnd(member: Member, reason: DeathReason, how: string): void;

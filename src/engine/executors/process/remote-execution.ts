@@ -19,7 +19,7 @@ import {
 /** Processed characters are reported in this many steps per window, to save messages. */
 const STEPS_OF_WINDOW = 8;
 
-export interface Placed {
+interface Placed {
   send(message: ToGraphProcess): void;
 }
 

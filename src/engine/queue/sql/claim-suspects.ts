@@ -5,7 +5,7 @@ import { openRuns } from "../columns.ts";
 import { CLAIM_PARAMETERS, taking, type Claim } from "./claim.ts";
 import { IS_NEXT_OF_THREAD } from "./next-of-thread.ts";
 
-export interface SuspectClaim extends Claim {
+interface SuspectClaim extends Claim {
   /** Seconds since the run lost its worker, at least. */
   restSeconds: number;
 }

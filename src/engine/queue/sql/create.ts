@@ -220,7 +220,7 @@ export const createOne = (sql: Sql, thread: string): string =>
 
 export const SELECTOR = `r.run_id as "runId", r.thread_id as "threadId"`;
 
-export interface Creations<Source> extends Rights {
+interface Creations<Source> extends Rights {
   creations: readonly Source[];
 }
 

@@ -8,7 +8,7 @@
 export type RecordEnds = (ended: string, values: FinalValues) => string;
 
 /** See `RunOutcome.final`. */
-export interface FinalValues {
+interface FinalValues {
   finalValues: string;
   valuesOmitted: string;
 }

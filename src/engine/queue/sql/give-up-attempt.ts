@@ -28,7 +28,7 @@ const KEPT = statement(
   where thread_id = ${sql.threadId} and run_id = ${sql.runId} and attempt = ${sql.attempt} and status = 'running'`,
 );
 
-export type KeptRunRow = Pick<RunRow, "cancel_action" | "lost_attempts">;
+type KeptRunRow = Pick<RunRow, "cancel_action" | "lost_attempts">;
 
 /**
  * Requeues the run of a lost attempt before the lease ends. A run that is to be cancelled or has no attempts

@@ -59,7 +59,7 @@ interface LaneSql {
   suspectFrom: string;
 }
 
-export interface LaneConditions {
+interface LaneConditions {
   graph: string;
   lane: string;
   /** For the first run read in each lane; undefined: any run. `run`: its name in SQL. */

@@ -5,7 +5,7 @@ import { ENDED_COLUMNS } from "../columns.ts";
 
 export type UnfinishedRunRow = EndedRun & { status: "pending" | "running" };
 
-export type LockedRunRow = EndedRun & Pick<RunRow, "status" | "delete_thread">;
+type LockedRunRow = EndedRun & Pick<RunRow, "status" | "delete_thread">;
 
 /** Indexes: runs_pending_of_thread, runs_one_running_per_thread. */
 const LOCK_UNFINISHED = statement(

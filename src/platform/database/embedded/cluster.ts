@@ -193,7 +193,7 @@ export class ServerDidNotStart extends StartError {
   }
 }
 
-export interface StartOptions {
+interface StartOptions {
   place: ClusterPlace;
   binaries: Binaries;
   port: number;

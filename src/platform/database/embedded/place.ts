@@ -31,7 +31,7 @@ const SYSTEM_USER = "postgres";
 const OTHER_WAY = "Set DATABASE_URL to use a PostgreSQL server of your own instead.";
 
 /** Set if the server's user is not the user of this process. */
-export interface ServerUser {
+interface ServerUser {
   uid: number;
   gid: number;
 }

@@ -1,6 +1,6 @@
 import type { ElementPlace, Segment } from "./segments.ts";
 
-export interface PlacedElements {
+interface PlacedElements {
   list: number;
   position: number;
   elements: readonly unknown[];

@@ -26,7 +26,7 @@ export interface LoadedWrite {
   record: ValueRecord;
 }
 
-export interface CheckpointAddress {
+interface CheckpointAddress {
   /** See thread-key.ts. */
   threadId: string;
   checkpointNs: string;
@@ -40,7 +40,7 @@ export interface UnreadableRow {
   error: unknown;
 }
 
-export interface LoadOptions {
+interface LoadOptions {
   only?: ReadonlySet<string> | undefined;
   withoutWrites?: boolean;
   /** False: does not cache what is read, for scans of many threads. */

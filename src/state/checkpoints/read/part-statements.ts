@@ -71,7 +71,7 @@ export interface ReadParts {
   contents: Array<{ hash: string; text: string }>;
 }
 
-export interface ReadCheckpoint extends ReadParts {
+interface ReadCheckpoint extends ReadParts {
   row: CheckpointRow;
   /** Bytes of large parts that were not read. */
   heldBack: number;
@@ -143,7 +143,7 @@ export interface WantedParts {
   contents: Array<{ threadId: string; hash: string; ordinal: number }>;
 }
 
-export interface FoundParts {
+interface FoundParts {
   parts: Array<[threadId: string, parts: ReadParts]>;
   leftOut: number | undefined;
   bytesOfFirst: number;

@@ -10,13 +10,13 @@ import type { CheckpointReader, LoadedCheckpoint, UnreadableRow } from "./checkp
 import { readHeadRows, readRowsOf } from "./row-statements.ts";
 import { toStored, withoutValues } from "./stored-checkpoint.ts";
 
-export interface StateReadsParts {
+interface StateReadsParts {
   database: Database;
   reader: CheckpointReader;
   logger: Logger;
 }
 
-export type StateReads = Pick<CheckpointStorage, "readHead" | "readAt" | "readHistory" | "readHeads">;
+type StateReads = Pick<CheckpointStorage, "readHead" | "readAt" | "readHistory" | "readHeads">;
 
 const PAGE_BYTES = 1024 * 1024;
 const PAGE_ROWS = 100;

@@ -23,7 +23,7 @@ export type StoredWrites = ReadonlyMap<number, [channel: string, value: StoredVa
 /** A reference takes some ten characters. */
 const WORTH_A_REFERENCE_CHARACTERS = 32;
 
-export interface NewRowText {
+interface NewRowText {
   body: string;
   /** In the order of the shape. */
   channelNames: readonly string[];
@@ -65,7 +65,7 @@ export const writesText = (writes: StoredWrites, source = ""): string =>
     })
     .join(LINE);
 
-export interface RowText {
+interface RowText {
   body: CheckpointBody;
   channels: Array<[channel: string, record: ValueRecord]>;
   writes: TaskWrites[];

@@ -7,7 +7,7 @@ import type { StoredValue } from "../rows/stored-value.ts";
 import type { KnownCheckpoint, ThreadWriter } from "../write/thread-writer.ts";
 import { toKnown } from "./checkpoint-tuples.ts";
 
-export interface ReferenceSources {
+interface ReferenceSources {
   database: Database;
   shapes: KnownShapes;
 }

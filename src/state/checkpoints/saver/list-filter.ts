@@ -6,7 +6,7 @@ import type { RowFilter } from "../read/row-statements.ts";
 import { threadKey } from "../rows/thread-key.ts";
 import { configurable } from "./checkpoint-config.ts";
 
-export interface ListFilter {
+interface ListFilter {
   /** The caller's name; undefined: all threads. */
   threadId: string | undefined;
   rows: Omit<RowFilter, "limit">;

@@ -30,7 +30,7 @@ export interface QueueItem {
 }
 
 /** What a batch may refer to beside its own rows. */
-export interface BatchSurroundings {
+interface BatchSurroundings {
   threadLists: ThreadLists;
   committed: ThreadElements;
   encryption: Encryption;

@@ -6,18 +6,18 @@ import type { BatchParameter } from "./write-parameters.ts";
 
 export type Fence = AttemptFence | IdleThreadFence | UnchangedThreadFence;
 
-export interface AttemptFence {
+interface AttemptFence {
   kind: "attempt";
   runId: string;
   attempt: number;
 }
 
-export interface IdleThreadFence {
+interface IdleThreadFence {
   kind: "idle-thread";
 }
 
 /** A prune or a rollback may have freed parts of the state that the writer read. */
-export interface UnchangedThreadFence {
+interface UnchangedThreadFence {
   kind: "unchanged-thread";
   /** Each change of the thread's row increments its `version`. */
   threadVersion: string;

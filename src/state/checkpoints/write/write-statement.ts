@@ -82,7 +82,7 @@ const WRITE_AS_ATTEMPT = statement({ ...BATCH_PARAMETERS, ...ATTEMPT_PARAMETERS 
   writeStatement(sql, HELD_BY_ATTEMPT(sql)),
 );
 
-export interface BatchOptions {
+interface BatchOptions {
   threadId: string;
   /** Undefined: no fence. */
   fence: Fence | undefined;
