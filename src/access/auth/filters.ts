@@ -9,7 +9,7 @@ const TERMS_AT_MOST = 200;
 
 /** A condition on the metadata of a record. */
 type Filter =
-  /** Metadata contains these keys and scalar values. */
+  /** Metadata contains these keys with these scalar values, or with lists that contain them (`$contains`). */
   | { kind: "has"; values: Record<string, unknown> }
   /** A list or an object: containment alone would also match larger ones. */
   | { kind: "equals"; key: string; value: unknown }

@@ -14,7 +14,7 @@ const EVENT_OVERHEAD_BYTES = 120;
 
 /**
  * The events of one attempt in the memory of its process. Readers hold positions, so a slow reader blocks
- * nothing and KEPT_BYTES bounds the memory.
+ * nothing. KEPT_BYTES bounds what the channel keeps; a reader also holds the batch that it is sending.
  */
 export class RunChannel {
   readonly threadId: string;

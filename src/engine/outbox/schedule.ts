@@ -2,7 +2,10 @@
 const FIRST_SECONDS = 10;
 /** Short enough for an operator who repairs a receiver. */
 const LONGEST_SECONDS = 4 * 3_600;
-/** Covers an outage from Friday evening to Monday morning. */
+/**
+ * Of a replay; the column `give_up_at` has the same default. Covers an outage from Friday evening to Monday
+ * morning.
+ */
 export const GIVE_UP_DAYS = 3;
 
 /**

@@ -16,8 +16,8 @@ export interface WrittenValue {
 
 /** A larger value becomes a content, to which later checkpoints refer. */
 const INLINE_CHARACTERS_AT_MOST = 2_000;
-/** A longer array is stored by element. */
-const ARRAY_CHARACTERS_AT_MOST = 256;
+/** An array with a longer text is stored by element. */
+const INLINE_ARRAY_CHARACTERS_AT_MOST = 256;
 /** A shorter start of known elements does not make an array inside a value a list. */
 const KNOWN_ELEMENTS_AT_LEAST = 8;
 
@@ -58,7 +58,7 @@ export class ValueWriter {
         if (characters > this.charactersAtMost) throw stateTooLarge(this.charactersAtMost);
         return text;
       });
-      if (characters > ARRAY_CHARACTERS_AT_MOST)
+      if (characters > INLINE_ARRAY_CHARACTERS_AT_MOST)
         return this.storeList(this.threadLists.plan(value, undefined, texts));
     }
     return this.store(value);
