@@ -208,14 +208,15 @@ test("src/README.md names only existing files, each in its room", () => {
   expect(missing).toEqual([]);
 });
 
-test("the README of a room names only existing files", () => {
+test("the README of a room names only existing files and folders", () => {
   const readmes = readdirSync(SOURCE, { recursive: true, encoding: "utf8" })
     .map((name) => name.replaceAll("\\", "/"))
     .filter((name) => name.endsWith("/README.md"));
   const missing = readmes.flatMap((readme) =>
-    [...readFileSync(join(SOURCE, readme), "utf8").matchAll(/`([\w./-]+\.ts)`/g)]
-      .map(([, name = ""]) => name.replace(/^(\.\.\/)+/, ""))
-      .filter((name) => !name.startsWith("test/") && !files.some((file) => `/${file}`.endsWith(`/${name}`)))
+    [...readFileSync(join(SOURCE, readme), "utf8").matchAll(/`([\w./-]+(?:\.ts|\w\/))`/g)]
+      .map(([, name = ""]) => name.replace(/^(\.\.?\/)+/, ""))
+      .filter((name) => !existsSync(join(SOURCE, "..", name)))
+      .filter((name) => !files.some((file) => `/${file}`.includes(`/${name}`)))
       .map((name) => `${readme}: ${name}`),
   );
   expect(readmes).not.toEqual([]);
