@@ -168,15 +168,15 @@ describe("auth.cache", () => {
   });
 
   test("drops an entry when its time is up, however often it was used, and evicts the least recently used one", () => {
-    let now = 0;
+    let now = 1_000;
     const known = createKnownCallers(CACHE, () => now);
     const keyOf = (token: string): string => known.keyOf({ authorization: token }) ?? "";
     for (const token of ["a", "b"]) known.add(keyOf(token), userOf(token));
-    now = 9_999;
+    now = 10_999;
     expect(known.find(keyOf("a"))?.identity).toBe("a");
     known.add(keyOf("c"), userOf("c"));
     expect([known.find(keyOf("b")), known.find(keyOf("a"))?.identity]).toEqual([undefined, "a"]);
-    now = 10_000;
+    now = 11_001;
     expect([known.find(keyOf("a")), known.find(keyOf("c"))?.identity]).toEqual([undefined, "c"]);
   });
 });

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import type { UserCaller } from "./users.ts";
 
 /** `auth.cache` of langgraph.json. */
@@ -22,8 +23,12 @@ export const createKnownCallers = (
   { headers: names, ttlSeconds, maxSize }: CallerCacheOptions,
   now: () => number = () => performance.now(),
 ): KnownCallers => {
-  /** Least recently used first. */
-  const known = new Map<string, { caller: UserCaller; until: number }>();
+  const known = new LRUCache<string, UserCaller>({
+    max: maxSize,
+    ttl: ttlSeconds * 1_000,
+    ttlResolution: 0,
+    perf: { now },
+  });
   return {
     keyOf(headers) {
       const values = names.map((name) => (Object.hasOwn(headers, name) ? headers[name] : undefined) ?? null);
@@ -31,24 +36,8 @@ export const createKnownCallers = (
       return createHash("sha256").update(JSON.stringify(values)).digest("base64");
     },
 
-    find(key) {
-      const found = known.get(key);
-      if (found === undefined) return undefined;
-      known.delete(key);
-      if (found.until <= now()) return undefined;
-      known.set(key, found);
-      return found.caller;
-    },
-
-    add(key, caller) {
-      known.delete(key);
-      known.set(key, { caller, until: now() + ttlSeconds * 1_000 });
-      const [oldest] = known.keys();
-      if (known.size > maxSize && oldest !== undefined) known.delete(oldest);
-    },
-
-    remove(key) {
-      known.delete(key);
-    },
+    find: (key) => known.get(key),
+    add: (key, caller) => void known.set(key, caller),
+    remove: (key) => void known.delete(key),
   };
 };

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { RunChannel } from "./channel.ts";
 
 /** For clients that were disconnected just before the end. */
@@ -7,22 +8,18 @@ const LINGERING_BYTES = 8 * 1024 * 1024;
 /** The channels of runs that execute here, and for a while of runs that ended here. */
 export const createHeldChannels = () => {
   const channels = new Map<string, RunChannel>();
-  const lingering = new Map<RunChannel, NodeJS.Timeout>();
   /** Closed because their run ended, not because this process stops. */
   const ended = new WeakSet<RunChannel>();
-  let lingeringBytes = 0;
 
   const drop = (channel: RunChannel): void => {
     if (channels.get(channel.runId) === channel) channels.delete(channel.runId);
   };
-  const forget = (channel: RunChannel): void => {
-    const timer = lingering.get(channel);
-    if (timer === undefined) return;
-    clearTimeout(timer);
-    lingering.delete(channel);
-    lingeringBytes -= channel.keptBytes;
-    drop(channel);
-  };
+  const lingering = new LRUCache<RunChannel, RunChannel>({
+    maxSize: LINGERING_BYTES,
+    ttl: LINGER_SECONDS * 1_000,
+    ttlAutopurge: true,
+    dispose: drop,
+  });
 
   return {
     get: (runId: string): RunChannel | undefined => channels.get(runId),
@@ -45,7 +42,7 @@ export const createHeldChannels = () => {
       const before = channels.get(runId);
       if (before === undefined) return;
       before.close();
-      forget(before);
+      lingering.delete(before);
     },
 
     /**
@@ -56,14 +53,7 @@ export const createHeldChannels = () => {
       ended.add(channel);
       channel.close();
       if (channel.keptBytes === 0 || channel.keptBytes > LINGERING_BYTES) return drop(channel);
-      lingeringBytes += channel.keptBytes;
-      for (const oldest of lingering.keys()) {
-        if (lingeringBytes <= LINGERING_BYTES) break;
-        forget(oldest);
-      }
-      const timer = setTimeout(() => forget(channel), LINGER_SECONDS * 1_000);
-      timer.unref();
-      lingering.set(channel, timer);
+      lingering.set(channel, channel, { size: channel.keptBytes });
     },
 
     abandon(channel: RunChannel): void {
@@ -72,7 +62,6 @@ export const createHeldChannels = () => {
     },
 
     close(): void {
-      for (const timer of lingering.values()) clearTimeout(timer);
       lingering.clear();
       for (const channel of channels.values()) channel.close();
       channels.clear();

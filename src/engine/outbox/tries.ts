@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { Logger } from "../../platform/lib/logger.ts";
 
 export type SendResult =
@@ -39,7 +40,7 @@ export const createTries = (
   now: () => number = () => performance.now(),
 ): { note(receiver: string, result: SendResult): void; figures(): Readonly<TryCounts> } => {
   const counts = Object.fromEntries(RESULTS.map((result) => [result, 0])) as TryCounts;
-  const failing = new Map<string, number>();
+  const failing = new LRUCache<string, number>({ max: RECEIVERS_AT_MOST });
   let minuteBegan = Number.NEGATIVE_INFINITY;
   let lines = 0;
 
@@ -61,11 +62,6 @@ export const createTries = (
         return warn({ receiver, failures }, "a receiver takes webhooks again");
       }
       if (failures !== undefined) return void failing.set(receiver, failures + 1);
-      if (failing.size >= RECEIVERS_AT_MOST)
-        for (const oldest of failing.keys()) {
-          failing.delete(oldest);
-          break;
-        }
       failing.set(receiver, 1);
       const { status, reason } = result;
       warn({ receiver, status, reason }, "a receiver does not take webhooks; they are tried again");

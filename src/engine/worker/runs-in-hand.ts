@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { ClaimedRunRow } from "../../platform/database/tables.ts";
 import type { Faults } from "../../platform/domain/faults.ts";
 import type { Execution, Executor } from "../attempt/execution.ts";
@@ -31,16 +32,8 @@ export const createRunsInHand = (parts: RunsInHandParts) => {
    * No attempt is executed twice, even if the table still assigns an ended one to this process: its outcome
    * could not be stored, or a response was late.
    */
-  const begun = new Set<string>();
-  const remember = (run: ClaimedRunRow): void => {
-    begun.delete(attemptOf(run));
-    begun.add(attemptOf(run));
-    if (begun.size <= REMEMBERED_AT_MOST) return;
-    for (const oldest of begun) {
-      begun.delete(oldest);
-      break;
-    }
-  };
+  const begun = new LRUCache<string, true>({ max: REMEMBERED_AT_MOST });
+  const remember = (run: ClaimedRunRow): void => void begun.set(attemptOf(run), true);
   let reserved = 0;
   /**
    * Executions that store their outcome. They give up their slot, or every slot would be idle for three

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import { LRUCache } from "lru-cache";
 import { HandlerRefusal, ThreadloomError, tooMany } from "../../platform/domain/errors.ts";
 import { addressNameOf } from "./counted-callers.ts";
 import type { Refusals } from "./refusals.ts";
@@ -54,8 +55,8 @@ export const createFailedLogins = ({
   now = () => performance.now(),
 }: FailedLoginOptions): FailedLogins => {
   const buckets = createTokenBuckets({ now });
-  /** Digests of credentials with the time of their last success, oldest first. */
-  const good = new Map<string, number>();
+  /** Digests of credentials with the time of their last success. */
+  const good = new LRUCache<string, number>({ max: CREDENTIALS_AT_MOST });
   const nameOf = ({ ip }: LoginRequest): string | undefined =>
     perMinute === 0 || !countsAddresses ? undefined : addressNameOf(ip);
 
@@ -64,7 +65,7 @@ export const createFailedLogins = ({
       const name = nameOf(request);
       const balance = name === undefined ? undefined : buckets.peek(name, perMinute);
       if (balance?.isRefused !== true) return;
-      if ((good.get(digestOf(request.headers)) ?? Number.NEGATIVE_INFINITY) > now() - REMEMBERED_MS) return;
+      if ((good.peek(digestOf(request.headers)) ?? Number.NEGATIVE_INFINITY) > now() - REMEMBERED_MS) return;
       refusals?.note("failed_logins", name);
       throw tooMany(
         `At most ${perMinute} requests with wrong credentials of one address are taken in a minute; try again later.`,
@@ -74,14 +75,7 @@ export const createFailedLogins = ({
 
     succeeded(request) {
       if (nameOf(request) === undefined) return;
-      const digest = digestOf(request.headers);
-      good.delete(digest);
-      if (good.size >= CREDENTIALS_AT_MOST)
-        for (const oldest of good.keys()) {
-          good.delete(oldest);
-          break;
-        }
-      good.set(digest, now());
+      good.set(digestOf(request.headers), now());
     },
 
     failed(request, error) {

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { boundedText } from "../../platform/lib/log-fields.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { RATE_CLASSES } from "./rate-classes.ts";
@@ -45,15 +46,15 @@ export const createRefusals = ({
   now = () => performance.now(),
 }: RefusalOptions = {}): Refusals => {
   const counts = Object.fromEntries(LIMITS.map((limit) => [limit, 0])) as RefusedCounts;
-  /** Logged callers, oldest first. */
-  const known = new Map<string, { at: number; suppressed: number }>();
+  /** Logged callers. */
+  const known = new LRUCache<string, { at: number; suppressed: number }>({ max: KNOWN_AT_MOST });
   let minuteBegan = Number.NEGATIVE_INFINITY;
   let lines = 0;
 
   const log = (limit: Limit, name: string | undefined): void => {
     const time = now();
     const key = `${limit} ${name ?? ""}`.slice(0, NAME_AT_MOST);
-    const before = known.get(key);
+    const before = known.peek(key);
     if (before !== undefined && time - before.at < LOG_EVERY_MS) {
       before.suppressed += 1;
       return;
@@ -61,12 +62,6 @@ export const createRefusals = ({
     if (time - minuteBegan >= LOG_EVERY_MS) [minuteBegan, lines] = [time, 0];
     if (lines >= LINES_AT_MOST) return;
     lines += 1;
-    known.delete(key);
-    if (known.size >= KNOWN_AT_MOST)
-      for (const oldest of known.keys()) {
-        known.delete(oldest);
-        break;
-      }
     known.set(key, { at: time, suppressed: 0 });
     const kind = name?.split(":", 1)[0];
     const rest = name?.slice(name.indexOf(":") + 1) ?? "";

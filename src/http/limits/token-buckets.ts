@@ -1,3 +1,5 @@
+import { LRUCache } from "lru-cache";
+
 /** The state of a caller's bucket. */
 export interface Balance {
   isRefused: boolean;
@@ -37,24 +39,16 @@ export const createTokenBuckets = ({
   bucketsAtMost = BUCKETS_AT_MOST,
   now = () => performance.now(),
 }: { bucketsAtMost?: number; now?: () => number } = {}): TokenBuckets => {
-  /** Least recently used first. */
-  const buckets = new Map<string, Bucket>();
+  const buckets = new LRUCache<string, Bucket>({ max: bucketsAtMost });
 
   const filled = (key: string, perMinute: number): Bucket => {
     const time = now();
     const bucket = buckets.get(key);
     if (bucket === undefined) {
-      if (buckets.size >= bucketsAtMost)
-        for (const oldest of buckets.keys()) {
-          buckets.delete(oldest);
-          break;
-        }
       const full = { tokens: perMinute, at: time };
       buckets.set(key, full);
       return full;
     }
-    buckets.delete(key);
-    buckets.set(key, bucket);
     bucket.tokens = Math.min(perMinute, bucket.tokens + ((time - bucket.at) * perMinute) / MINUTE_MS);
     bucket.at = time;
     return bucket;

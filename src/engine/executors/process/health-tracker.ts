@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { DeathReason } from "./deaths.ts";
 import type { RemoteExecution } from "./remote-execution.ts";
 import { idsOf, type Member } from "./member.ts";
@@ -7,18 +8,13 @@ const REMEMBERED_AT_MOST = 1_000;
 /** Code shared by two runs, such as the callback of a connection, may name the wrong one each time. */
 const CLEARED_AT_MOST = 5;
 
-const forgetOldest = (runs: Map<string, number> | Set<string>): void => {
-  const [oldest] = runs.keys();
-  if (oldest !== undefined && runs.size >= REMEMBERED_AT_MOST) runs.delete(oldest);
-};
-
 /**
  * Suspects the run in the exit report, else the one that began last, because such a run reaches the same
  * point soon after its restart. It runs alone from then on, before its last attempt.
  */
 export const createHealthTracker = () => {
-  const suspected = new Set<string>();
-  const cleared = new Map<string, number>();
+  const suspected = new LRUCache<string, true>({ max: REMEMBERED_AT_MOST });
+  const cleared = new LRUCache<string, number>({ max: REMEMBERED_AT_MOST });
 
   const suspect = (member: Member, reason: DeathReason): string | undefined => {
     const { culprit, here } = member;
@@ -30,9 +26,7 @@ export const createHealthTracker = () => {
   return {
     died(member: Member, reason: DeathReason): void {
       const runId = suspect(member, reason);
-      if (runId === undefined) return;
-      forgetOldest(suspected);
-      suspected.add(runId);
+      if (runId !== undefined) suspected.set(runId, true);
     },
     /** Whether the run is suspected; clears the suspicion. */
     take: (runId: string): boolean => suspected.delete(runId),
@@ -50,8 +44,6 @@ export const createHealthTracker = () => {
       const isAnothers = culprit === undefined ? reason === "memory" && neighbours > 0 : culprit.id !== id;
       if (!isAnothers) return false;
       const times = (cleared.get(run.run_id) ?? 0) + 1;
-      cleared.delete(run.run_id);
-      forgetOldest(cleared);
       cleared.set(run.run_id, times);
       return times <= CLEARED_AT_MOST;
     },

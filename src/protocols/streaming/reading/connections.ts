@@ -1,3 +1,5 @@
+import { LRUCache } from "lru-cache";
+
 /** A client opens its connection for data within this time after its run began. */
 const OPENED_WITHIN_MS = 2_000;
 /** An interrupt waits this long for connections without the events before it. */
@@ -69,32 +71,14 @@ const change = async (
 
 const NEVER = (): (() => void) => () => undefined;
 
-const createSentEnds = () => {
-  const sent = new Map<string, { turn: number; until: number }>();
-  return {
-    note(threadId: string, turn: number): void {
-      const now = performance.now();
-      sent.delete(threadId);
-      sent.set(threadId, { turn, until: now + JUST_NOW_MS });
-      for (const [oldest, { until }] of sent) {
-        if (until > now) break;
-        sent.delete(oldest);
-      }
-    },
-    has(threadId: string, turn: number): boolean {
-      const last = sent.get(threadId);
-      return last !== undefined && last.turn >= turn && last.until > performance.now();
-    },
-  };
-};
-
 /**
  * Python stops reading when its lifecycle connection receives an interrupt, though data before it come by another
  * connection: 7 of 100 turns lost messages.
  */
 export const createAudiences = () => {
   const audiences = new Map<string, ThreadConnections>();
-  const sentEnds = createSentEnds();
+  /** The turn of each thread whose end was sent just now. */
+  const sentEnds = new LRUCache<string, number>({ ttl: JUST_NOW_MS, ttlAutopurge: true });
 
   return {
     join(threadId: string, attendance: Attendance): Place {
@@ -139,9 +123,9 @@ export const createAudiences = () => {
           wake();
         },
         endSent(turn) {
-          if (!member.isWatcher) sentEnds.note(threadId, turn);
+          if (!member.isWatcher) sentEnds.set(threadId, turn);
         },
-        awaitsEnd: (turn) => !sentEnds.has(threadId, turn),
+        awaitsEnd: (turn) => (sentEnds.get(threadId) ?? -1) < turn,
         async whenDataTaken(turn, signal) {
           if (!member.isWatcher) return;
           const takenBy = performance.now() + TAKEN_WITHIN_MS;

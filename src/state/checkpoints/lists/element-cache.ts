@@ -3,6 +3,7 @@
  * incomplete, never stale.
  */
 
+import { LRUCache } from "lru-cache";
 import { revive } from "../../values/reviving.ts";
 import { StateStorageError } from "../../../platform/domain/errors.ts";
 import { toWireJson } from "../../values/wire-json.ts";
@@ -42,54 +43,49 @@ const BYTES_PER_THREAD = 1_000;
 const NOTHING: Coverage = { lists: [], starts: [], ends: [], contents: [] };
 
 export class ElementCache {
-  private readonly threads = new Map<string, CachedThread>();
-  private bytes = 0;
+  private readonly threads: LRUCache<string, CachedThread>;
 
   /** Also bounds the number of threads, since an empty entry has a size. */
-  constructor(private readonly bytesAtMost: number) {}
+  constructor(bytesAtMost: number) {
+    this.threads = new LRUCache({ maxSize: bytesAtMost });
+  }
 
   get threadCount(): number {
     return this.threads.size;
   }
 
   get byteCount(): number {
-    return this.bytes;
+    return this.threads.calculatedSize;
   }
 
   /** The result stays usable after the cache drops it. */
   thread(threadId: string): ThreadElements {
     const known = this.threads.get(threadId);
-    const thread = known ?? { lists: new Map(), contents: new Map(), bytes: 0 };
-    if (known !== undefined) this.threads.delete(threadId);
-    this.threads.set(threadId, thread);
-    if (known === undefined) this.grow(threadId, thread, BYTES_PER_THREAD);
+    const thread = known ?? { lists: new Map(), contents: new Map(), bytes: BYTES_PER_THREAD };
+    if (known === undefined) this.threads.set(threadId, thread, { size: thread.bytes });
     return new ThreadElements(thread, (bytes) => this.grow(threadId, thread, bytes));
   }
 
   /** Adds no new thread: a scan of many threads must not evict those in use. */
   peek(threadId: string): ThreadElements {
-    const thread = this.threads.get(threadId) ?? { lists: new Map(), contents: new Map(), bytes: 0 };
+    const thread = this.threads.peek(threadId) ?? { lists: new Map(), contents: new Map(), bytes: 0 };
     return new ThreadElements(thread, (bytes) => this.grow(threadId, thread, bytes));
   }
 
   forgetAll(): void {
     this.threads.clear();
-    this.bytes = 0;
   }
 
   forget(threadId: string): void {
-    this.bytes -= this.threads.get(threadId)?.bytes ?? 0;
     this.threads.delete(threadId);
   }
 
   private grow(threadId: string, thread: CachedThread, bytes: number): void {
     thread.bytes += bytes;
-    if (this.threads.get(threadId) !== thread) return; // dropped meanwhile
-    this.bytes += bytes;
-    for (const [oldest] of this.threads) {
-      if (this.bytes <= this.bytesAtMost) break;
-      this.forget(oldest);
-    }
+    if (this.threads.peek(threadId) !== thread) return; // dropped meanwhile
+    // `set` alone keeps the size of an unchanged value.
+    this.threads.delete(threadId);
+    this.threads.set(threadId, thread, { size: thread.bytes });
   }
 }
 
