@@ -3,7 +3,7 @@ import type { Database, Queryable } from "../../platform/database/database.ts";
 import type { ExecutedRunRow, RunRow, RunStatus } from "../../platform/database/tables.ts";
 import type { RunPhase } from "../../engine/events/log.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
-import { LARGE_ANSWER_BYTES, type WhenLarge } from "../../platform/lib/large-answers.ts";
+import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
 import { openRuns, RUN_COLUMNS, SHOWN_COLUMNS } from "../../engine/queue/columns.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
 import { runVisible } from "../../engine/queue/run-visible.ts";
@@ -123,11 +123,11 @@ export const createRunRepository = (database: Database) => ({
     return openRuns(database, rows)[0];
   },
 
-  /** A second statement reads a large input after `whenLarge`. */
-  async findWithRoom(
+  /** Reserves before a second statement reads a large input. */
+  async findWithBudget(
     visibility: Visibility<"threads">,
     selector: RunSelector,
-    whenLarge: WhenLarge,
+    budget: ReadBudget,
   ): Promise<RunRow | undefined> {
     const values: unknown[] = [selector.runId, selector.threadId];
     const visible = runVisible(visibility, values);
@@ -137,7 +137,7 @@ export const createRunRepository = (database: Database) => ({
     );
     if (row === undefined || row.kwargs_bytes <= LARGE_ANSWER_BYTES)
       return row && database.encryption.decrypted("runs", row);
-    await whenLarge(row.kwargs_bytes);
+    await budget.reserve(row.kwargs_bytes);
     return await this.find(visibility, selector);
   },
 

@@ -1,4 +1,3 @@
-import type { ResponseBudget } from "../../http/response-budget.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { createCancellationRoutes } from "./cancellation/routes.ts";
 import { createCreationRoutes } from "./creation/routes.ts";
@@ -8,11 +7,11 @@ import { createRecordRoutes } from "./records/routes.ts";
 import type { RunService } from "./service.ts";
 
 export const createRunRoutes =
-  (service: RunService, room: ResponseBudget): RoutePlugin =>
+  (service: RunService): RoutePlugin =>
   async (app) => {
-    const answers = createRunAnswers(app, service, room);
+    const answers = createRunAnswers(app, service);
     await app.register(createCreationRoutes(service.creation, answers));
-    await app.register(createRecordRoutes(service.records, room));
+    await app.register(createRecordRoutes(service.records));
     await app.register(createJoiningRoutes(service.joining, answers));
     await app.register(createCancellationRoutes(service.cancellation));
   };

@@ -1,6 +1,6 @@
 import type { Visibility } from "../../access/visibility.ts";
 import { forbidden, invalid } from "../../platform/domain/errors.ts";
-import { LARGE_ANSWER_BYTES, type WhenLarge } from "../../platform/lib/large-answers.ts";
+import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
 import { roomyPage, type BoundedReads, type PageColumns } from "../../platform/database/bounded-reads.ts";
 import type { Queryable } from "../../platform/database/database.ts";
 import type { ItemAddress } from "./addresses.ts";
@@ -63,13 +63,12 @@ export interface NamespaceSearch {
 /** The visibility's condition applies to the item: see `filterable`. */
 export interface StoreRepository {
   /**
-   * In the order of the addresses. One statement, or two if values are large: `whenLarge` is awaited before those are
-   * read.
+   * In the order of the addresses. One statement, or two if values are large: the second is run after reserving.
    */
   get(
     visibility: Visibility<"store">,
     reads: readonly ItemRead[],
-    whenLarge?: WhenLarge,
+    budget?: ReadBudget,
   ): Promise<(StoredItem | undefined)[]>;
   /** The nearest first, or the last updated first. At most two statements, and one per vector. */
   search(visibility: Visibility<"store">, searches: readonly ItemSearch[]): Promise<FoundItem[][]>;
@@ -184,14 +183,14 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
   };
 
   return {
-    async get(visibility, reads, whenLarge) {
+    async get(visibility, reads, budget) {
       const items: (StoredItem | undefined)[] = reads.map(() => undefined);
       if (reads.length === 0) return items;
       const wanted = reads.map(({ namespace, key }, ordinal) => ({ ordinal, namespace, key }));
       const values: unknown[] = [JSON.stringify(wanted)];
       const visible = visibility.condition(itemFilter, values);
       let rows: FoundRow[];
-      if (whenLarge === undefined) rows = await database.query<FoundRow>(getItems(visible), values);
+      if (budget === undefined) rows = await database.query<FoundRow>(getItems(visible), values);
       else {
         const weighed = await database.query<FoundRow & { bytes: number }>(getWeighed(visible), values);
         rows = weighed;
@@ -199,7 +198,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
           .filter(({ bytes }) => bytes > LARGE_ANSWER_BYTES)
           .reduce((sum, { bytes }) => sum + bytes, 0);
         if (heldBack > 0) {
-          await whenLarge(heldBack);
+          await budget.reserve(heldBack);
           rows = await database.query<FoundRow>(getItems(visible), values);
         }
       }

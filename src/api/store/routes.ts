@@ -1,4 +1,3 @@
-import type { ResponseBudget } from "../../http/response-budget.ts";
 import { z } from "zod";
 import { callerGone } from "../../http/caller-gone.ts";
 import { errorAnswer } from "../../platform/domain/json-schemas.ts";
@@ -20,7 +19,7 @@ const invalid = { 422: errorAnswer };
 const done = { 204: z.null().describe("Done.") };
 
 export const createStoreRoutes =
-  (service: StoreService, room: ResponseBudget): RoutePlugin =>
+  (service: StoreService): RoutePlugin =>
   async (app) => {
     app.put(
       "/store/items",
@@ -50,9 +49,7 @@ export const createStoreRoutes =
         },
       },
       async (request, reply) => {
-        const item = await service.get(request.caller, request.query, (bytes) =>
-          room.reserve(reply.raw, bytes, { isRefusable: true }),
-        );
+        const item = await service.get(request.caller, request.query, reply.budget());
         // As text: Fastify would answer null with an empty body, on which the SDK fails.
         const json = item === undefined ? "null" : JSON.stringify(item);
         return await reply.type("application/json; charset=utf-8").send(json as never);

@@ -2,7 +2,7 @@ import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { Visibility } from "../../access/visibility.ts";
 import { keyComplaint, labelsComplaint, namespaceComplaint } from "./addresses.ts";
-import type { WhenLarge } from "../../platform/lib/large-answers.ts";
+import type { ReadBudget } from "../../platform/lib/large-answers.ts";
 import { invalid } from "../../platform/domain/errors.ts";
 import { timestamp } from "../../platform/lib/timestamps.ts";
 import type { StoreExpiry } from "../../graphs/project/item-expiry.ts";
@@ -35,7 +35,7 @@ export interface ItemPage {
 export interface StoreService {
   /** `index` is ignored without semantic search. Throws `unavailable` if the texts can't be embedded. */
   put(caller: Caller, request: ItemPut): Promise<void>;
-  get(caller: Caller, request: ItemGet, whenLarge?: WhenLarge): Promise<ItemRecord | undefined>;
+  get(caller: Caller, request: ItemGet, budget?: ReadBudget): Promise<ItemRecord | undefined>;
   delete(caller: Caller, request: ItemDelete): Promise<void>;
   /**
    * The last updated first, or the most similar to `query`, which is ignored without semantic search. Throws `invalid`
@@ -90,11 +90,11 @@ export const createStoreService = ({
     ]);
   },
 
-  async get(caller, { refresh_ttl, ...asked }, whenLarge) {
+  async get(caller, { refresh_ttl, ...asked }, budget) {
     const visibility = await authorize(caller, "store", "get", asked);
     const { namespace, key } = granted(visibility);
     const refreshTtl = refresh_ttl ?? expiry.refreshOnRead;
-    const [item] = await repository.get(visibility, [{ namespace, key, refreshTtl }], whenLarge);
+    const [item] = await repository.get(visibility, [{ namespace, key, refreshTtl }], budget);
     return item === undefined ? undefined : recordOf(item);
   },
 

@@ -5,7 +5,7 @@ import type { FastifyReply } from "fastify";
 import { callerGone } from "../../http/caller-gone.ts";
 import { unavailable } from "../../platform/domain/errors.ts";
 import { createGate } from "../../platform/lib/gate.ts";
-import type { WhenLarge } from "../../platform/lib/large-answers.ts";
+import type { ReadBudget } from "../../platform/lib/large-answers.ts";
 import { createYieldPoint, type TimeSlicer } from "../../platform/lib/time-slicer.ts";
 
 /** Longer answers are sent in pieces, `AT_ONCE` at a time. */
@@ -19,19 +19,16 @@ const JSON_TYPE = "application/json; charset=utf-8";
 /** The next piece is made after the previous one was sent, which bounds memory. */
 export interface LongAnswers {
   /**
-   * Holds a place among the long answers until the response ends; repeated calls return the same place. Throws
+   * Reserving takes a place among the long answers until the response ends; further reservations keep it. Rejects with
    * `unavailable` after `PATIENCE_MS`.
    */
-  begin(reply: FastifyReply, signal: AbortSignal): Promise<void>;
+  budget(reply: FastifyReply, signal: AbortSignal): ReadBudget;
   sendPieces(reply: FastifyReply, pieces: readonly string[]): FastifyReply;
   /**
    * An error after the first megabyte cuts the connection, because a partial array must not pass for a complete one.
-   * `items` must await `whenLarge` before a large item: 120 callers made 14 MB each.
+   * `items` must reserve before a large item: 120 callers made 14 MB each.
    */
-  sendItems(
-    reply: FastifyReply,
-    items: (whenLarge: WhenLarge) => AsyncIterable<string>,
-  ): Promise<FastifyReply>;
+  sendItems(reply: FastifyReply, items: (budget: ReadBudget) => AsyncIterable<string>): Promise<FastifyReply>;
 }
 
 export const createLongAnswers = (slicer: TimeSlicer, patience = PATIENCE): LongAnswers => {
@@ -48,14 +45,16 @@ export const createLongAnswers = (slicer: TimeSlicer, patience = PATIENCE): Long
   };
 
   const places = new WeakMap<ServerResponse, Promise<void>>();
-  const begin: LongAnswers["begin"] = async ({ raw }, signal) => {
-    let place = places.get(raw);
-    if (place === undefined) places.set(raw, (place = enter(raw, signal)));
-    await place;
-  };
+  const budgetOf: LongAnswers["budget"] = ({ raw }, signal) => ({
+    async reserve() {
+      let place = places.get(raw);
+      if (place === undefined) places.set(raw, (place = enter(raw, signal)));
+      await place;
+    },
+  });
 
   return {
-    begin,
+    budget: budgetOf,
 
     sendPieces: (reply, pieces) => {
       void reply.type(JSON_TYPE);
@@ -66,8 +65,8 @@ export const createLongAnswers = (slicer: TimeSlicer, patience = PATIENCE): Long
 
     async sendItems(reply, items) {
       const signal = callerGone(reply.raw);
-      const whenLarge = () => begin(reply, signal);
-      const pieces = inPieces(items(whenLarge), createYieldPoint(slicer, signal), whenLarge)[
+      const budget = budgetOf(reply, signal);
+      const pieces = inPieces(items(budget), createYieldPoint(slicer, signal), budget)[
         Symbol.asyncIterator
       ]();
       const first = await pieces.next();
@@ -84,11 +83,11 @@ export const createLongAnswers = (slicer: TimeSlicer, patience = PATIENCE): Long
   };
 };
 
-/** Pieces of a megabyte, or of one longer item. `whenLong` is awaited before the second. */
+/** Pieces of a megabyte, or of one longer item. The second reserves. */
 async function* inPieces(
   items: AsyncIterable<string>,
   yieldPoint: () => Promise<void>,
-  whenLong: () => Promise<void>,
+  budget: ReadBudget,
 ): AsyncGenerator<string, void, undefined> {
   let piece: string[] = ["["];
   let length = 0;
@@ -99,7 +98,7 @@ async function* inPieces(
     separator = ",";
     length += item.length;
     if (length < LONG_ANSWER_BYTES) continue;
-    await whenLong();
+    await budget.reserve(length);
     yield piece.join("");
     piece = [];
     length = 0;

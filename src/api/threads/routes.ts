@@ -1,4 +1,3 @@
-import type { ResponseBudget } from "../../http/response-budget.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { createLongAnswers } from "./long-answers.ts";
 import { createRecordRoutes } from "./records/routes.ts";
@@ -8,11 +7,11 @@ import { createStateRoutes } from "./state/routes.ts";
 import { createUpkeepRoutes } from "./upkeep/routes.ts";
 
 export const createThreadRoutes =
-  (service: ThreadService, room: ResponseBudget): RoutePlugin =>
+  (service: ThreadService): RoutePlugin =>
   async (app) => {
     const longAnswers = createLongAnswers(service.slicer);
-    await app.register(createRecordRoutes(service.records, room));
+    await app.register(createRecordRoutes(service.records));
     await app.register(createSearchRoutes(service.search, longAnswers));
-    await app.register(createStateRoutes(service.states, room, longAnswers));
+    await app.register(createStateRoutes(service.states, longAnswers));
     await app.register(createUpkeepRoutes(service.upkeep));
   };

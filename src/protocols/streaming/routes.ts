@@ -3,7 +3,6 @@ import { errorAnswer } from "../../platform/domain/json-schemas.ts";
 import { deliver } from "../../engine/events/transports/event-sink.ts";
 import { shareSocket } from "../../engine/events/transports/websocket.ts";
 import { createEventStream } from "../../engine/events/transports/server-sent-events.ts";
-import type { ResponseBudget } from "../../http/response-budget.ts";
 import { answerUnknownRoute, refusalOf } from "../../http/errors.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { validated } from "../../http/validation.ts";
@@ -16,7 +15,7 @@ import { serveSession } from "./sockets/session.ts";
 const tags = ["Event streaming"];
 
 const commandRoutes =
-  (service: StreamingService, room: ResponseBudget): RoutePlugin =>
+  (service: StreamingService): RoutePlugin =>
   async (app) => {
     app.post(
       "/threads/:thread_id/commands",
@@ -38,7 +37,7 @@ const commandRoutes =
             caller: request.caller,
             threadId: request.params.thread_id,
             headers: request.configurableHeaders(),
-            whenLarge: (bytes) => room.reserve(reply.raw, bytes, { isRefusable: true }),
+            budget: reply.budget({ isRefusable: true }),
             onFault: (error) =>
               request.log.error(
                 { err: error, method: request.body.method, thread_id: request.params.thread_id },
@@ -138,9 +137,9 @@ const socketRoutes =
 
 /** `elementsAtMost`: JSON elements of a socket's message. */
 export const createStreamingRoutes =
-  (service: StreamingService, room: ResponseBudget, elementsAtMost: number): RoutePlugin =>
+  (service: StreamingService, elementsAtMost: number): RoutePlugin =>
   async (app) => {
-    await app.register(commandRoutes(service, room));
+    await app.register(commandRoutes(service));
     await app.register(streamRoutes(service));
     await app.register(socketRoutes(service, elementsAtMost));
   };

@@ -22,11 +22,10 @@ export const apiDocument = async (
   logger: Logger,
 ): Promise<JsonObject> => {
   const { http } = project;
-  const responseBudget = createResponseBudget();
   const services = anonymous as Services;
   const app = await createApp({
     logger,
-    responseBudget,
+    responseBudget: createResponseBudget(),
     authenticate: () => ANONYMOUS,
     security: securityOf(config.unsafeIgnoreAuth ? undefined : project.auth),
     bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
@@ -35,7 +34,7 @@ export const apiDocument = async (
     rules: http,
     routes: [
       createStatusRoutes(services.status, { meta: !http.disabled.has("meta") }),
-      ...apiRoutes(config, services, { responseBudget, disabled: http.disabled }),
+      ...apiRoutes(config, services, http.disabled),
     ],
   });
   try {

@@ -93,22 +93,18 @@ export interface Server {
 export const apiRoutes = (
   config: Pick<Config, "bodyElementsAtMost">,
   services: Services,
-  { responseBudget, disabled }: { responseBudget: ResponseBudget; disabled: ReadonlySet<ApiPart> },
+  disabled: ReadonlySet<ApiPart>,
 ): RoutePlugin[] => {
   const { assistants, threads, runs, crons, streaming, store, ui, deliveries, waiting } = services;
   const has = (part: ApiPart): boolean => !disabled.has(part);
   return [
     ...(has("assistants") ? [createAssistantRoutes(assistants)] : []),
-    ...(has("threads")
-      ? [createThreadRoutes(threads, responseBudget), createThreadStreamRoutes(streaming.joining)]
-      : []),
-    ...(has("runs") ? [createRunRoutes(runs, responseBudget), createCronRoutes(crons)] : []),
+    ...(has("threads") ? [createThreadRoutes(threads), createThreadStreamRoutes(streaming.joining)] : []),
+    ...(has("runs") ? [createRunRoutes(runs), createCronRoutes(crons)] : []),
     // Event streaming starts runs and reads threads.
-    ...(has("threads") && has("runs")
-      ? [createStreamingRoutes(streaming, responseBudget, config.bodyElementsAtMost)]
-      : []),
+    ...(has("threads") && has("runs") ? [createStreamingRoutes(streaming, config.bodyElementsAtMost)] : []),
     ...(has("runs") && has("meta") ? [createQueueRoutes(waiting)] : []),
-    ...(has("store") ? [createStoreRoutes(store, responseBudget)] : []),
+    ...(has("store") ? [createStoreRoutes(store)] : []),
     ...(has("webhooks") ? [createWebhookRoutes(deliveries)] : []),
     ...(has("ui") ? [createUiRoutes(ui)] : []),
   ];
@@ -164,10 +160,7 @@ const createServerApp = (config: Config, services: Services, parts: HttpParts): 
       createStatusRoutes(services.status, { meta: !http.disabled.has("meta") }),
       ...(config.role === "worker"
         ? []
-        : [
-            ...apiRoutes(config, services, { responseBudget, disabled: http.disabled }),
-            ...consoleRoutes(config, foundation),
-          ]),
+        : [...apiRoutes(config, services, http.disabled), ...consoleRoutes(config, foundation)]),
     ],
   });
 };

@@ -1,4 +1,4 @@
-import type { WhenLarge } from "../../platform/lib/large-answers.ts";
+import type { ReadBudget } from "../../platform/lib/large-answers.ts";
 import type { BaseCheckpointSaver, CheckpointTuple } from "@langchain/langgraph-checkpoint";
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
@@ -112,8 +112,8 @@ export interface HistoryOptions {
   beforeCheckpointId?: string;
   checkpointId?: string;
   metadataFilter?: JsonObject;
-  /** Awaited before a large checkpoint is read. May be called several times. */
-  whenLarge?: WhenLarge | undefined;
+  /** For large checkpoints. Several may reserve. */
+  budget?: ReadBudget | undefined;
 }
 
 export interface HeadOptions {
@@ -121,7 +121,7 @@ export interface HeadOptions {
   /** False for scans of many threads, which must not evict cached threads. */
   remember?: boolean;
   /** As in `HistoryOptions`. */
-  whenLarge?: WhenLarge | undefined;
+  budget?: ReadBudget | undefined;
 }
 
 /** `GET /threads/{id}/storage`. Bytes before compression and indexes. */
@@ -150,17 +150,17 @@ export interface CheckpointStorage {
   /** For checkpoints of a new thread. Not fenced. */
   saverForImport(): AttemptSaver;
 
-  /** By default of the root graph. Awaits `whenLarge` before it reads or returns a large checkpoint. */
+  /** By default of the root graph. Reserves before it reads or returns a large checkpoint. */
   readHead(
     threadId: string,
     checkpointNs?: string,
-    whenLarge?: WhenLarge,
+    budget?: ReadBudget,
   ): Promise<StoredCheckpoint | undefined>;
   readAt(
     threadId: string,
     checkpointNs: string,
     checkpointId: string,
-    whenLarge?: WhenLarge,
+    budget?: ReadBudget,
   ): Promise<StoredCheckpoint | undefined>;
   /** Newest first, each read on demand. An unreadable checkpoint comes without values. */
   readHistory(

@@ -64,8 +64,9 @@ describe("a caller who may not see a thread cannot read its runs", () => {
   test.each<[method: string, ask: Ask, seen: unknown, hidden: unknown]>([
     ["find", async (by, run) => (await repository.find(by, run))?.status, "success", undefined],
     [
-      "findWithRoom",
-      async (by, run) => (await repository.findWithRoom(by, run, () => Promise.resolve()))?.status,
+      "findWithBudget",
+      async (by, run) =>
+        (await repository.findWithBudget(by, run, { reserve: () => Promise.resolve() }))?.status,
       "success",
       undefined,
     ],

@@ -38,15 +38,15 @@ const aRunOf = async (characters: number): Promise<{ threadId: string; runId: st
 test("the server reserves room before it reads a large input; a small one needs one statement", async () => {
   const repository = createRunRepository(database);
   const asked: number[] = [];
-  const whenLarge = (bytes: number): Promise<void> => {
+  const reserve = (bytes: number): Promise<void> => {
     asked.push(bytes);
     expect(read.characters).toBeLessThan(MEGABYTE / 10);
     return Promise.resolve();
   };
-  const small = await repository.findWithRoom(EVERY_THREAD, await aRunOf(10), whenLarge);
+  const small = await repository.findWithBudget(EVERY_THREAD, await aRunOf(10), { reserve });
   expect(small?.kwargs).toEqual({ input: "x".repeat(10) });
   expect([asked.length, read.statements]).toEqual([0, 1]);
-  const large = await repository.findWithRoom(EVERY_THREAD, await aRunOf(2 * MEGABYTE), whenLarge);
+  const large = await repository.findWithBudget(EVERY_THREAD, await aRunOf(2 * MEGABYTE), { reserve });
   expect(String(large?.kwargs["input"])).toHaveLength(2 * MEGABYTE);
   expect([asked.length, read.statements]).toEqual([1, 3]);
   expect(asked[0]).toBeGreaterThan(2 * MEGABYTE);
@@ -54,7 +54,7 @@ test("the server reserves room before it reads a large input; a small one needs 
 
 test("nothing large is read for a caller without room", async () => {
   const run = await aRunOf(2 * MEGABYTE);
-  const full = () => Promise.reject(new Error("full"));
-  await expect(createRunRepository(database).findWithRoom(EVERY_THREAD, run, full)).rejects.toThrow("full");
+  const full = { reserve: () => Promise.reject(new Error("full")) };
+  await expect(createRunRepository(database).findWithBudget(EVERY_THREAD, run, full)).rejects.toThrow("full");
   expect(read.characters).toBeLessThan(MEGABYTE / 10);
 });

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { boundAnswers } from "../../../src/http/answer-budget.ts";
 import { createResponseBudget, type ResponseBudget } from "../../../src/http/response-budget.ts";
 import { answerPatiently } from "../../../src/api/runs/joining/patient-answer.ts";
 import { eventually } from "../../helpers/conditions.ts";
@@ -29,8 +30,9 @@ const promised = (): typeof answer => {
 beforeEach(async () => {
   room = createResponseBudget({ bytesAtMost: 10 * MEGABYTE, waitMs: 500 });
   app = Fastify();
-  app.get("/late", (_, reply) => answerPatiently(reply, answer.promise, room, WARMTH_MS));
-  app.get("/never-warmed", (_, reply) => answerPatiently(reply, answer.promise, room, HOUR_MS));
+  boundAnswers(app, room);
+  app.get("/late", (_, reply) => answerPatiently(reply, answer.promise, WARMTH_MS));
+  app.get("/never-warmed", (_, reply) => answerPatiently(reply, answer.promise, HOUR_MS));
   app.get("/room", async (_, reply) => {
     await room.reserve(reply.raw, 2 * MEGABYTE, { isRefusable: true });
     return "there is room";

@@ -22,7 +22,7 @@ describe("/store", () => {
       connectionLimits: CONNECTION_LIMITS,
       bodyLimits: { bytes: 1_000_000, elements: 250_000 },
       cors: { origins: allowedOrigins(["*"]) },
-      routes: [createStoreRoutes(open.service, createResponseBudget())],
+      routes: [createStoreRoutes(open.service)],
     });
     await app.listen({ host: "127.0.0.1", port: 0 });
   });

@@ -84,14 +84,14 @@ describe("reading large states", () => {
     await put(threadId, aLargeText() + aLargeText());
     const { storage, read } = aReader();
     const asked: number[] = [];
-    const whenLarge = (bytes: number): Promise<void> => {
+    const reserve = (bytes: number): Promise<void> => {
       asked.push(bytes);
       expect(read.characters).toBeLessThan(MEGABYTE / 10);
       return Promise.resolve();
     };
-    expect((await storage.readHead(small, "", whenLarge))?.values.get("big")).toBe('"small"');
+    expect((await storage.readHead(small, "", { reserve }))?.values.get("big")).toBe('"small"');
     expect([asked.length, read.statements]).toEqual([0, 1]);
-    const large = await storage.readHead(threadId, "", whenLarge);
+    const large = await storage.readHead(threadId, "", { reserve });
     expect(large?.values.get("big")).toHaveLength(2 * MEGABYTE + 2);
     expect(asked).toHaveLength(1);
     expect(asked[0]).toBeGreaterThan(2 * MEGABYTE);
@@ -102,7 +102,7 @@ describe("reading large states", () => {
     const threadId = randomUUID();
     await put(threadId, aLargeText() + aLargeText());
     const { storage, read } = aReader();
-    const full = () => Promise.reject(new Error("full"));
+    const full = { reserve: () => Promise.reject(new Error("full")) };
     await expect(storage.readHead(threadId, "", full)).rejects.toThrow("full");
     expect(read.characters).toBeLessThan(MEGABYTE / 10);
     const again = await storage.readHead(threadId);
@@ -117,22 +117,22 @@ describe("reading large states", () => {
     await put(large, aLargeText() + aLargeText());
     const { storage, read } = aReader();
     const asked: number[] = [];
-    const whenLarge = (bytes: number): Promise<void> => {
+    const reserve = (bytes: number): Promise<void> => {
       asked.push(bytes);
       expect(read.characters).toBeLessThan(MEGABYTE / 10);
       return Promise.resolve();
     };
-    expect(await collected(storage.readHeads([small], { whenLarge }))).toHaveLength(1);
+    expect(await collected(storage.readHeads([small], { budget: { reserve } }))).toHaveLength(1);
     // One statement for the rows, one for the values that they refer to.
     expect([asked.length, read.statements]).toEqual([0, 2]);
-    const heads = await collected(storage.readHeads([small, large], { whenLarge }));
+    const heads = await collected(storage.readHeads([small, large], { budget: { reserve } }));
     expect(heads.map(({ values }) => values.get("big")?.length)).toEqual([2_002, 2 * MEGABYTE + 2]);
     expect([asked.length, read.statements]).toEqual([1, 5]);
     expect(asked[0]).toBeGreaterThan(2 * MEGABYTE);
 
     const another = aReader();
     const note = async (bytes: number) => void (await Promise.resolve(asked.push(bytes)));
-    const states = another.storage.readHistory(large, "", { limit: 10, whenLarge: note });
+    const states = another.storage.readHistory(large, "", { limit: 10, budget: { reserve: note } });
     expect((await collected(states)).map(({ values }) => values.get("big")?.length)).toEqual([
       2 * MEGABYTE + 2,
       2_002,
@@ -144,32 +144,32 @@ describe("reading large states", () => {
     const threadId = randomUUID();
     await put(threadId, aLargeText() + aLargeText());
     const { storage, read } = aReader();
-    const whenLarge = () => Promise.reject(new Error("full"));
+    const budget = { reserve: () => Promise.reject(new Error("full")) };
     for (const read of [
-      () => storage.readHeads([threadId], { whenLarge }),
-      () => storage.readHistory(threadId, "", { limit: 10, whenLarge }),
-      () => storage.readHeads([threadId], { whenLarge, remember: false }),
+      () => storage.readHeads([threadId], { budget }),
+      () => storage.readHistory(threadId, "", { limit: 10, budget }),
+      () => storage.readHeads([threadId], { budget, remember: false }),
     ])
       await expect(collected(read())).rejects.toThrow("full");
     expect(read.characters).toBeLessThan(MEGABYTE / 10);
     // An answer from the cache needs room, too.
     expect(await collected(storage.readHeads([threadId]))).toHaveLength(1);
-    await expect(collected(storage.readHeads([threadId], { whenLarge }))).rejects.toThrow("full");
+    await expect(collected(storage.readHeads([threadId], { budget }))).rejects.toThrow("full");
   });
 
   it("reserves room in each read of many that reaches a large one", async () => {
     const { thread_id: id } = await room.aThread({ metadata: { kind: "larger" } });
     await put(id, aLargeText() + aLargeText());
     await room.database.query("update threadloom.threads set updated_at = now() where thread_id = $1", [id]);
-    const full = () => Promise.reject(new Error("full"));
+    const full = { reserve: () => Promise.reject(new Error("full")) };
     const search = threadSearchBody.parse({ ids: [id] });
     const byValues = threadSearchBody.parse({ ids: [id], values: { big: "no such text" } });
-    await expect(room.service.search.page(ANONYMOUS, search, { whenLong: full })).rejects.toThrow("full");
-    await expect(room.service.search.page(ANONYMOUS, byValues, { whenLong: full })).rejects.toThrow("full");
-    await expect(room.service.search.count(ANONYMOUS, byValues, { whenLong: full })).rejects.toThrow("full");
-    await expect(room.service.states.history(ANONYMOUS, id, { limit: 1 }, full).next()).rejects.toThrow(
-      "full",
-    );
+    await expect(room.service.search.page(ANONYMOUS, search, { budget: full })).rejects.toThrow("full");
+    await expect(room.service.search.page(ANONYMOUS, byValues, { budget: full })).rejects.toThrow("full");
+    await expect(room.service.search.count(ANONYMOUS, byValues, { budget: full })).rejects.toThrow("full");
+    await expect(
+      room.service.states.history(ANONYMOUS, id, { limit: 1, budget: full }).next(),
+    ).rejects.toThrow("full");
     expect(await room.service.search.count(ANONYMOUS, byValues)).toBe(0);
   });
 

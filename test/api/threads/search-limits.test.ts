@@ -28,9 +28,9 @@ const pagesOver = (length: number, text: string, onBatch: (batch: number) => voi
   const pages = createThreadPages({
     searcher,
     slicer: createReadSlicer(),
-    async *valuesOf(_visibility, rows, { whenLarge }) {
+    async *valuesOf(_visibility, rows, { budget }) {
       batches += 1;
-      await whenLarge?.();
+      await budget?.reserve(1);
       onBatch(batches);
       for (const row of rows) yield await Promise.resolve([row.thread_id, text] as const);
     },
@@ -87,11 +87,13 @@ it("does not count the time in which a search by values waits for room", async (
   let now = 0;
   vi.spyOn(performance, "now").mockImplementation(() => now);
   const { pages, batches } = pagesOver(1_000, '{"count":1}');
-  const whenLong = async (): Promise<void> => {
-    await endOfTurn();
-    now += 10_000;
+  const budget = {
+    async reserve(): Promise<void> {
+      await endOfTurn();
+      now += 10_000;
+    },
   };
-  expect(await pages.count(EVERY_THREAD, threadCountBody.parse({ values: { count: 1 } }), { whenLong })).toBe(
+  expect(await pages.count(EVERY_THREAD, threadCountBody.parse({ values: { count: 1 } }), { budget })).toBe(
     1_000,
   );
   expect(batches()).toBe(4);

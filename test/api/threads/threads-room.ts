@@ -119,7 +119,7 @@ export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
     connectionLimits: CONNECTION_LIMITS,
     bodyLimits: { bytes: 10_000_000, elements: 250_000 },
     cors: { origins: allowedOrigins(["*"]) },
-    routes: [createThreadRoutes(service, createResponseBudget())],
+    routes: [createThreadRoutes(service)],
   });
 
   const request: ThreadsRoom["request"] = async (method, path, body, headers = {}) => {

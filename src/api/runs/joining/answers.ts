@@ -1,6 +1,5 @@
 import type { HeldAccess } from "../../../access/reauthorization.ts";
 import type { Caller } from "../../../access/caller.ts";
-import type { ResponseBudget } from "../../../http/response-budget.ts";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { callerGone } from "../../../http/caller-gone.ts";
 import type { RunReader } from "../../../engine/events/readers/channel-reader.ts";
@@ -66,7 +65,6 @@ const LEFT = { action: "interrupt", reason: "disconnected" } as const;
 export const createRunAnswers = (
   app: Pick<FastifyInstance, "addHook">,
   { joining, cancellation }: { joining: JoiningService; cancellation: CancelsRuns },
-  room: ResponseBudget,
 ) => {
   let stopping = false;
   app.addHook("preClose", (done) => {
@@ -106,16 +104,16 @@ export const createRunAnswers = (
       location: `${runAddress(reply, selector)}/join`,
     });
     // The run is stored: a refusal would make clients repeat the request.
-    const whenLarge = (bytes: number) => room.reserve(reply.raw, bytes, { isRefusable: false });
+    const budget = reply.budget({ isRefusable: false });
     const access = holdFor(reply, selector, joining);
     const lost = new Promise<string>((resolve) =>
       access.signal.addEventListener("abort", () =>
         resolve(JSON.stringify({ __error__: lossOf(access.signal.reason) })),
       ),
     );
-    const joined = result({ signal: callerGone(reply.raw, access.signal), whenLarge });
+    const joined = result({ signal: callerGone(reply.raw, access.signal), budget });
     const answer = Promise.race([joined, lost]).finally(() => access.release());
-    return answerPatiently(reply, answer, room);
+    return answerPatiently(reply, answer);
   };
 
   return {

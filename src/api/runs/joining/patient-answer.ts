@@ -1,5 +1,4 @@
 import { LARGE_ANSWER_BYTES } from "../../../platform/lib/large-answers.ts";
-import type { ResponseBudget } from "../../../http/response-budget.ts";
 import { attended, WHOLE_ANSWER_PATIENCE } from "../../../http/attended.ts";
 import { PassThrough, Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -31,7 +30,6 @@ const bodyOf = (reply: FastifyReply): Writable => {
 export const answerPatiently = (
   reply: FastifyReply,
   answer: Promise<string>,
-  room: ResponseBudget,
   warmthMs = WARMTH_MS,
 ): FastifyReply => {
   void reply.type("application/json; charset=utf-8");
@@ -50,7 +48,7 @@ export const answerPatiently = (
       clearInterval(warmth);
       if (reply.raw.destroyed) return;
       if (text.length < LARGE_ANSWER_BYTES) return void body.end(text);
-      room.send(reply.raw, text.length, { isRefusable: false });
+      reply.budget({ isRefusable: false }).send(text.length);
       await pipeline(Readable.from(attended(reply.raw, [text], WHOLE_ANSWER_PATIENCE)), body);
     })
     .finally(() => clearInterval(warmth))

@@ -1,7 +1,7 @@
 import { THE_SERVER } from "../../../access/caller.ts";
 import type { Visibility } from "../../../access/visibility.ts";
 import type { Database } from "../../../platform/database/database.ts";
-import type { WhenLarge } from "../../../platform/lib/large-answers.ts";
+import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { ThreadService } from "../../threads/service.ts";
 import { isPassing, retryPassing } from "../../../platform/database/passing-faults.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
@@ -39,7 +39,7 @@ export interface RunResultsParts {
 
 export interface ResultReadOptions {
   signal: AbortSignal;
-  whenLarge: WhenLarge;
+  budget: ReadBudget;
 }
 
 interface WaitOptions {
@@ -103,7 +103,7 @@ export const createRunResults = ({
   const makeAnswer = async (
     selector: RunSelector,
     ended: RunEnding | AwaitedRunRow | undefined,
-    whenLarge: WhenLarge,
+    { budget }: ResultReadOptions,
   ): Promise<string> => {
     if (ended === undefined || ended.status === "rolled-back") {
       return JSON.stringify({ __error__: { error: "RunRolledBack", message: "The run was rolled back." } });
@@ -113,7 +113,7 @@ export const createRunResults = ({
     let values = here?.values();
     let interrupts = here?.interrupts?.();
     if (values === undefined) {
-      const left = await threads.states.valuesOfRun(everyThread, selector, whenLarge);
+      const left = await threads.states.valuesOfRun(everyThread, selector, budget);
       values = left.values ?? "{}";
       // Otherwise the interrupts are a later run's.
       if (here === undefined && left.isHead)
@@ -128,9 +128,9 @@ export const createRunResults = ({
   const answer = (
     selector: RunSelector,
     ended: RunEnding | AwaitedRunRow | undefined,
-    whenLarge: WhenLarge,
+    options: ResultReadOptions,
   ): Promise<string> =>
-    retryPassing(() => makeAnswer(selector, ended, whenLarge), { forMs: RESULT_SECONDS * 1_000 });
+    retryPassing(() => makeAnswer(selector, ended, options), { forMs: RESULT_SECONDS * 1_000 });
 
   /**
    * Removes an ended threadless run that waited in the queue. The sweep removes one that another process reads; one

@@ -95,25 +95,21 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       return { threadId, runId };
     },
 
-    async result(created: CreatedRun, { signal, whenLarge }: ResultReadOptions): Promise<string> {
+    async result(created: CreatedRun, options: ResultReadOptions): Promise<string> {
       const { row, execution } = created;
       const selector = { threadId: row.thread_id, runId: row.run_id };
-      const ended = await waitForEnd(selector, { execution, known: row, signal });
-      const text = await answer(selector, ended, whenLarge);
+      const ended = await waitForEnd(selector, { execution, known: row, signal: options.signal });
+      const text = await answer(selector, ended, options);
       await forget(created);
       return text;
     },
 
     forget,
 
-    async join(
-      caller: Caller,
-      selector: RunSelector,
-      { signal, whenLarge }: ResultReadOptions,
-    ): Promise<string> {
+    async join(caller: Caller, selector: RunSelector, options: ResultReadOptions): Promise<string> {
       const visibility = await mayRead(caller, selector);
       if ((await repository.find(visibility, selector)) === undefined) throw runNotFound(selector.runId);
-      return await answer(selector, await waitForEnd(selector, { signal }), whenLarge);
+      return await answer(selector, await waitForEnd(selector, options), options);
     },
 
     readCreated({ row }: CreatedRun): RunReader {

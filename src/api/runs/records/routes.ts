@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { ResponseBudget } from "../../../http/response-budget.ts";
 import { callerGone } from "../../../http/caller-gone.ts";
 import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { conflicts, refusals, tags } from "../descriptions.ts";
@@ -18,7 +17,7 @@ const pick = (run: Partial<RunRecord>, select: readonly string[]): Partial<RunRe
   Object.fromEntries(Object.entries(run).filter(([field]) => select.includes(field)));
 
 export const createRecordRoutes =
-  (service: RecordService, room: ResponseBudget): RoutePlugin =>
+  (service: RecordService): RoutePlugin =>
   async (app) => {
     app.post(
       "/runs/search",
@@ -84,9 +83,8 @@ export const createRecordRoutes =
       "/threads/:thread_id/runs/:run_id",
       { schema: { tags, summary: "Get a run", params: runPath, response: { 200: runRecord, ...refusals } } },
       async (request, reply) => {
-        const whenLarge = (bytes: number) => room.reserve(reply.raw, bytes, { isRefusable: true });
         const { thread_id: threadId, run_id: runId } = request.params;
-        return await service.get(request.caller, { threadId, runId }, whenLarge);
+        return await service.get(request.caller, { threadId, runId }, reply.budget());
       },
     );
 

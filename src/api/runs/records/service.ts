@@ -4,7 +4,7 @@ import type { Visibility } from "../../../access/visibility.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import { assistantIdOf } from "../../../platform/domain/assistant-ids.ts";
 import { conflict, runNotFound, threadNotFound } from "../../../platform/domain/errors.ts";
-import type { WhenLarge } from "../../../platform/lib/large-answers.ts";
+import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import { removeEnded } from "../../../engine/queue/sql/remove-ended.ts";
 import type { Cancellation } from "../cancellation/cancellation.ts";
 import { toRunRecord, toRunSummary } from "../record.ts";
@@ -30,9 +30,9 @@ export const createRecordService = (parts: RecordServiceParts) => {
     await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });
 
   return {
-    async get(caller: Caller, selector: RunSelector, whenLarge: WhenLarge): Promise<RunRecord> {
+    async get(caller: Caller, selector: RunSelector, budget: ReadBudget): Promise<RunRecord> {
       const visibility = await mayRead(caller, selector);
-      const row = await repository.findWithRoom(visibility, selector, whenLarge);
+      const row = await repository.findWithBudget(visibility, selector, budget);
       if (row === undefined) throw runNotFound(selector.runId);
       return toRunRecord(row);
     },

@@ -1,10 +1,10 @@
+import type { FastifyReply } from "fastify";
 import { z } from "zod";
-import type { ResponseBudget } from "../../../http/response-budget.ts";
 import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
-import { NO_CONTENT, roomAfterChange, roomToRead, sendJson } from "../json-answers.ts";
+import { NO_CONTENT, sendJson } from "../json-answers.ts";
 import * as schemas from "../schemas.ts";
-import type { RecordService } from "./service.ts";
+import type { RecordService, SeenThread } from "./service.ts";
 
 /** RFC 7240: the caller doesn't want the record back. */
 const prefersMinimal = (prefer: string | string[] | undefined): boolean =>
@@ -15,8 +15,11 @@ const prefersMinimal = (prefer: string | string[] | undefined): boolean =>
 const tags = ["Threads"];
 
 export const createRecordRoutes =
-  (service: RecordService, room: ResponseBudget): RoutePlugin =>
+  (service: RecordService): RoutePlugin =>
   async (app) => {
+    const sendRecord = async (reply: FastifyReply, thread: SeenThread): Promise<FastifyReply> =>
+      sendJson(reply, await service.write(thread, reply.budget()));
+
     app.post(
       "/threads",
       {
@@ -32,10 +35,7 @@ export const createRecordRoutes =
         // The request itself counts as the first write.
         const updates = schemas.updatesIn(request.body.supersteps ?? []);
         if (updates > 1) request.charge("writes", updates - 1);
-        return sendJson(
-          reply,
-          await service.create(request.caller, request.body, roomAfterChange(room, reply)),
-        );
+        return await sendRecord(reply, await service.create(request.caller, request.body));
       },
     );
 
@@ -52,9 +52,8 @@ export const createRecordRoutes =
       },
       async (request, reply) => {
         const includeTtl = request.query.include?.includes("ttl") ?? false;
-        const whenLarge = roomToRead(room, reply);
-        const { thread_id: threadId } = request.params;
-        return sendJson(reply, await service.read(request.caller, threadId, { includeTtl, whenLarge }));
+        const thread = await service.read(request.caller, request.params.thread_id);
+        return await sendRecord(reply, { ...thread, includeTtl });
       },
     );
 
@@ -70,16 +69,11 @@ export const createRecordRoutes =
         },
       },
       async (request, reply) => {
-        const record = await service.patch(
-          request.caller,
-          request.params.thread_id,
-          request.body,
-          roomAfterChange(room, reply),
-        );
+        const thread = await service.patch(request.caller, request.params.thread_id, request.body);
         if (prefersMinimal(request.headers.prefer)) {
           return reply.header("preference-applied", "return=minimal").code(NO_CONTENT).send(null);
         }
-        return sendJson(reply, record);
+        return await sendRecord(reply, thread);
       },
     );
 
@@ -94,9 +88,6 @@ export const createRecordRoutes =
         },
       },
       async (request, reply) =>
-        sendJson(
-          reply,
-          await service.copy(request.caller, request.params.thread_id, roomAfterChange(room, reply)),
-        ),
+        await sendRecord(reply, await service.copy(request.caller, request.params.thread_id)),
     );
   };

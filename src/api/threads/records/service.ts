@@ -6,7 +6,7 @@ import type { Database } from "../../../platform/database/database.ts";
 import { metadataTooLarge } from "../../../platform/database/merging.ts";
 import type { Graphs } from "../../../graphs/graphs.ts";
 import { graphNotFound, invalid, threadNotFound, threadTaken } from "../../../platform/domain/errors.ts";
-import type { WhenLarge } from "../../../platform/lib/large-answers.ts";
+import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { TtlValue } from "../../../access/values.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
 import { writeRecord, type ThreadRecordRow } from "../record.ts";
@@ -39,19 +39,16 @@ const toValue = (ttl: ThreadTtl | undefined): TtlValue | undefined =>
 const toTtl = (value: TtlValue | undefined): ThreadTtl | undefined =>
   value && { strategy: value.strategy, minutes: value.ttl };
 
-/**
- * Methods throw `threadNotFound` for a thread that the caller can't see. `whenLarge` is awaited before a large state is
- * read.
- */
+/** A thread for `write`. */
+export interface SeenThread {
+  visibility: Visibility<"threads">;
+  row: ThreadRecordRow;
+  includeTtl?: boolean;
+}
+
+/** Methods throw `threadNotFound` for a thread that the caller can't see. */
 export const createRecordService = (options: RecordServiceOptions) => {
   const { database, authorize, repository, checkpoints, graphs, states, upkeep, defaultTtl } = options;
-
-  const write = async (
-    visibility: Visibility<"threads">,
-    row: ThreadRecordRow,
-    { includeTtl = false, whenLarge }: { includeTtl?: boolean; whenLarge?: WhenLarge | undefined },
-  ): Promise<string> =>
-    writeRecord(row, { values: await states.valuesOf(visibility, row, whenLarge), includeTtl });
 
   /** Removes the new thread if the graph refuses one of its states. */
   const giveStates = async (
@@ -69,8 +66,13 @@ export const createRecordService = (options: RecordServiceOptions) => {
   };
 
   return {
+    /** JSON of the thread's record with its newest values. */
+    async write({ visibility, row, includeTtl }: SeenThread, budget: ReadBudget): Promise<string> {
+      return writeRecord(row, { values: await states.valuesOf(visibility, row, budget), includeTtl });
+    },
+
     /** Throws `conflict` for a taken id, unless `if_exists` is `do_nothing`. */
-    async create(caller: Caller, thread: ThreadCreate, whenLarge?: WhenLarge): Promise<string> {
+    async create(caller: Caller, thread: ThreadCreate): Promise<SeenThread> {
       const { supersteps = [], thread_id, metadata = {}, if_exists } = thread;
       const ttl = toValue(thread.ttl);
       const asked = { thread_id, metadata, if_exists, ...(ttl && { ttl }) };
@@ -81,36 +83,27 @@ export const createRecordService = (options: RecordServiceOptions) => {
         ttl: toTtl(visibility.value.ttl) ?? defaultTtl,
       });
       if (row !== undefined) {
-        if (supersteps.length === 0) return writeRecord(row, { values: null });
-        return await write(visibility, await giveStates(visibility, row, supersteps), { whenLarge });
+        if (supersteps.length === 0) return { visibility, row };
+        return { visibility, row: await giveStates(visibility, row, supersteps) };
       }
       const threadId = thread.thread_id ?? "";
       // A hidden thread is a conflict, too.
       const existing =
         thread.if_exists === "do_nothing" ? await repository.find(visibility, threadId) : undefined;
       if (existing === undefined) throw threadTaken(threadId);
-      return await write(visibility, existing, { whenLarge });
+      return { visibility, row: existing };
     },
 
-    async read(
-      caller: Caller,
-      threadId: string,
-      options: { includeTtl?: boolean; whenLarge?: WhenLarge } = {},
-    ): Promise<string> {
+    async read(caller: Caller, threadId: string): Promise<SeenThread> {
       const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
-      return await write(visibility, await repository.get(visibility, threadId), options);
+      return { visibility, row: await repository.get(visibility, threadId) };
     },
 
     /**
      * Restarts the time to live. Setting one needs the right to delete, because it removes the thread or its states
      * later.
      */
-    async patch(
-      caller: Caller,
-      threadId: string,
-      { metadata = {}, ttl }: ThreadPatch,
-      whenLarge?: WhenLarge,
-    ): Promise<string> {
+    async patch(caller: Caller, threadId: string, { metadata = {}, ttl }: ThreadPatch): Promise<SeenThread> {
       const value = toValue(ttl);
       const asked = { thread_id: threadId, metadata, ...(value && { ttl: value }) };
       const visibility = await authorize(caller, "threads", "update", asked);
@@ -124,10 +117,10 @@ export const createRecordService = (options: RecordServiceOptions) => {
         row = await repository.patch(visibility, threadId, granted, removable);
         if (row === undefined) throw metadataTooLarge();
       }
-      return await write(visibility, row, { whenLarge, includeTtl: granted !== undefined });
+      return { visibility, row, includeTtl: granted !== undefined };
     },
 
-    async copy(caller: Caller, threadId: string, whenLarge?: WhenLarge): Promise<string> {
+    async copy(caller: Caller, threadId: string): Promise<SeenThread> {
       const readable = await authorize(caller, "threads", "read", { thread_id: threadId });
       const creatable = await authorize(caller, "threads", "create", { metadata: {} });
       const copy = await database.transaction(async (transaction) => {
@@ -138,8 +131,7 @@ export const createRecordService = (options: RecordServiceOptions) => {
       });
       const { thread_id: copyId, graph_id: graphId, was_busy: wasBusy } = copy;
       if (wasBusy && graphId !== null) await states.recordOutcome(creatable, copyId, graphId);
-      const row = wasBusy ? await repository.get(creatable, copyId) : copy;
-      return await write(creatable, row, { whenLarge });
+      return { visibility: creatable, row: wasBusy ? await repository.get(creatable, copyId) : copy };
     },
   };
 };

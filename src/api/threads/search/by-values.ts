@@ -1,4 +1,5 @@
 import type { Visibility } from "../../../access/visibility.ts";
+import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { TimeSlicer } from "../../../platform/lib/time-slicer.ts";
 import { matcherOf } from "./containment.ts";
@@ -8,8 +9,8 @@ import type { Candidate, PlacedCandidate, ThreadSearcher } from "./search.ts";
 
 export interface PageReadOptions {
   signal?: AbortSignal;
-  /** Awaited before the rest of a long page is read, and before a large state is read. */
-  whenLong?: (() => Promise<void>) | undefined;
+  /** For large states, and for the rest of a long page. */
+  budget?: ReadBudget | undefined;
 }
 
 const VALUES_BATCH = 250;
@@ -26,7 +27,7 @@ export interface ValueFinderOptions {
   valuesOf(
     visibility: Visibility<"threads">,
     rows: readonly Candidate[],
-    options: { keys?: ReadonlySet<string>; whenLarge?: (() => Promise<void>) | undefined },
+    options: { keys?: ReadonlySet<string>; budget?: ReadBudget | undefined },
   ): AsyncIterable<readonly [threadId: string, values: string]>;
 }
 
@@ -36,7 +37,7 @@ export const createValueFinder = ({ searcher, slicer, valuesOf }: ValueFinderOpt
     visibility: Visibility<"threads">,
     search: OrderedFilter,
     part: JsonObject,
-    { signal, whenLong }: PageReadOptions,
+    { signal, budget }: PageReadOptions,
   ): Promise<PlacedCandidate[]> => {
     const effort = createEffort(slicer, signal);
     const candidates = await searcher.candidates(visibility, search, THREADS_READ_AT_MOST, signal);
@@ -46,7 +47,7 @@ export const createValueFinder = ({ searcher, slicer, valuesOf }: ValueFinderOpt
     const matches = matcherOf(part, effort.spend);
     const options = {
       keys: new Set(Object.keys(part)),
-      whenLarge: whenLong && (() => effort.wait(whenLong())),
+      budget: budget && { reserve: (bytes: number) => effort.wait(budget.reserve(bytes)) },
     };
     const touched = candidates.filter(({ untouched }) => !untouched);
     const found: PlacedCandidate[] = [];

@@ -35,12 +35,10 @@ export const createThreadPages = ({ searcher, slicer, valuesOf }: ValueFinderOpt
     visibility: Visibility<"threads">,
     rows: readonly ThreadRecordRow[],
     { select, extract, needsValues }: Fields,
-    { signal, whenLong }: PageReadOptions,
+    { signal, budget }: PageReadOptions,
   ): Promise<string[]> => {
     const yieldPoint = createYieldPoint(slicer, signal);
-    const values = needsValues
-      ? valuesOf(visibility, rows, { whenLarge: whenLong })[Symbol.asyncIterator]()
-      : undefined;
+    const values = needsValues ? valuesOf(visibility, rows, { budget })[Symbol.asyncIterator]() : undefined;
     const records: string[] = [];
     let bytes = 0;
     try {
@@ -58,7 +56,7 @@ export const createThreadPages = ({ searcher, slicer, valuesOf }: ValueFinderOpt
         bytes += Buffer.byteLength(record);
         records.push(record);
         if (bytes >= PAGE_BYTES_AT_MOST) break;
-        if (bytes > LONG_ANSWER_BYTES && !wasLong) await whenLong?.();
+        if (bytes > LONG_ANSWER_BYTES && !wasLong) await budget?.reserve(bytes);
       }
     } finally {
       await values?.return?.();

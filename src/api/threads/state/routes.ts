@@ -1,10 +1,9 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import type { Caller } from "../../../access/caller.ts";
-import type { ResponseBudget } from "../../../http/response-budget.ts";
 import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
-import { roomToRead, sendJson } from "../json-answers.ts";
+import { sendJson } from "../json-answers.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import * as schemas from "../schemas.ts";
 import type { StateService } from "./service.ts";
@@ -13,7 +12,7 @@ import type { HistoryOptions } from "./state.ts";
 const tags = ["Threads"];
 
 const readRoutes =
-  (service: StateService, room: ResponseBudget): RoutePlugin =>
+  (service: StateService): RoutePlugin =>
   async (app) => {
     app.get(
       "/threads/:thread_id/state",
@@ -29,12 +28,10 @@ const readRoutes =
       async (request, reply) =>
         sendJson(
           reply,
-          await service.read(
-            request.caller,
-            request.params.thread_id,
-            { ...request.query },
-            roomToRead(room, reply),
-          ),
+          await service.read(request.caller, request.params.thread_id, {
+            ...request.query,
+            budget: reply.budget(),
+          }),
         ),
     );
 
@@ -53,12 +50,11 @@ const readRoutes =
         const { thread_id, checkpoint_id } = request.params;
         return sendJson(
           reply,
-          await service.read(
-            request.caller,
-            thread_id,
-            { ...request.query, checkpoint: { checkpoint_id } },
-            roomToRead(room, reply),
-          ),
+          await service.read(request.caller, thread_id, {
+            ...request.query,
+            checkpoint: { checkpoint_id },
+            budget: reply.budget(),
+          }),
         );
       },
     );
@@ -78,7 +74,10 @@ const readRoutes =
       async (request, reply) =>
         sendJson(
           reply,
-          await service.read(request.caller, request.params.thread_id, request.body, roomToRead(room, reply)),
+          await service.read(request.caller, request.params.thread_id, {
+            ...request.body,
+            budget: reply.budget(),
+          }),
         ),
     );
   };
@@ -134,7 +133,7 @@ const historyRoutes =
       threadId: string,
       options: HistoryOptions,
     ): Promise<FastifyReply> =>
-      longAnswers.sendItems(reply, (whenLarge) => service.history(caller, threadId, options, whenLarge));
+      longAnswers.sendItems(reply, (budget) => service.history(caller, threadId, { ...options, budget }));
     const path = "/threads/:thread_id/history";
     app.get(path, { schema: { ...schema, querystring: schemas.historyQuery } }, async (request, reply) =>
       send(reply, request.caller, request.params.thread_id, request.query),
@@ -147,9 +146,9 @@ const historyRoutes =
   };
 
 export const createStateRoutes =
-  (service: StateService, room: ResponseBudget, longAnswers: LongAnswers): RoutePlugin =>
+  (service: StateService, longAnswers: LongAnswers): RoutePlugin =>
   async (app) => {
-    await app.register(readRoutes(service, room));
+    await app.register(readRoutes(service));
     await app.register(writeRoutes(service));
     await app.register(historyRoutes(service, longAnswers));
   };

@@ -4,7 +4,7 @@ import type { Visibility } from "../../../access/visibility.ts";
 import type { CheckpointStorage } from "../../../state/checkpoints/types.ts";
 import { invalid } from "../../../platform/domain/errors.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import type { WhenLarge } from "../../../platform/lib/large-answers.ts";
+import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { ThreadRecordRow } from "../record.ts";
 import type { ThreadRepository } from "../repository.ts";
 import type { StateUpdate, UpdatedState } from "../schemas.ts";
@@ -24,7 +24,7 @@ export interface StateServiceOptions {
 
 /**
  * Methods with a thread's id throw `threadNotFound` for a thread that the caller can't see; those with a visibility are
- * for other rooms, which have authorized. `whenLarge` is awaited before a large state is read.
+ * for other rooms, which have authorized.
  */
 export const createStateService = (options: StateServiceOptions) => {
   const { authorize, repository, states, checkpoints, reader, writer } = options;
@@ -33,9 +33,9 @@ export const createStateService = (options: StateServiceOptions) => {
   const valuesOf = async (
     visibility: Visibility<"threads">,
     { thread_id: threadId, graph_id: graphId, untouched }: ThreadRecordRow,
-    whenLarge?: WhenLarge,
+    budget?: ReadBudget,
   ): Promise<string | null> =>
-    untouched ? null : await reader.values({ visibility, threadId, graphId }, whenLarge);
+    untouched ? null : await reader.values({ visibility, threadId, graphId }, budget);
 
   const mayUpdate = async (caller: Caller, threadId: string): Promise<Visibility<"threads">> =>
     await authorize(caller, "threads", "update", { thread_id: threadId, metadata: {} });
@@ -50,22 +50,17 @@ export const createStateService = (options: StateServiceOptions) => {
     async valuesOfRun(
       visibility: Visibility<"threads">,
       { threadId, runId }: { threadId: string; runId: string },
-      whenLarge?: WhenLarge,
+      budget?: ReadBudget,
     ): Promise<ValuesOfRun> {
       const row = await repository.get(visibility, threadId);
       if (row.untouched) return { values: null, isHead: true };
-      return await reader.valuesOfRun({ visibility, threadId, graphId: row.graph_id }, runId, whenLarge);
+      return await reader.valuesOfRun({ visibility, threadId, graphId: row.graph_id }, runId, budget);
     },
 
-    async read(
-      caller: Caller,
-      threadId: string,
-      stateOptions: StateOptions,
-      whenLarge?: WhenLarge,
-    ): Promise<string> {
+    async read(caller: Caller, threadId: string, stateOptions: StateOptions): Promise<string> {
       const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
       const { graphId } = await states.standing(visibility, threadId);
-      return await reader.read({ visibility, threadId, graphId }, stateOptions, whenLarge);
+      return await reader.read({ visibility, threadId, graphId }, stateOptions);
     },
 
     /** The newest first, each made on demand. */
@@ -73,11 +68,10 @@ export const createStateService = (options: StateServiceOptions) => {
       caller: Caller,
       threadId: string,
       historyOptions: HistoryOptions,
-      whenLarge?: WhenLarge,
     ): AsyncGenerator<string, void, undefined> {
       const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
       const { graphId } = await states.standing(visibility, threadId);
-      yield* reader.history({ visibility, threadId, graphId }, historyOptions, whenLarge);
+      yield* reader.history({ visibility, threadId, graphId }, historyOptions);
     },
 
     /** Throws like `StateUpdates.update`. */

@@ -20,7 +20,7 @@ import { isPassing } from "../../../platform/database/passing-faults.ts";
 import type { Graphs } from "../../../graphs/graphs.ts";
 import { checkpointNotFound } from "../../../platform/domain/errors.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import type { WhenLarge } from "../../../platform/lib/large-answers.ts";
+import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import type { ThreadConfigurations } from "./configuration.ts";
 import { createStateFields } from "./fields.ts";
@@ -32,6 +32,7 @@ export interface StateOptions {
   checkpoint?: { checkpoint_ns?: string; checkpoint_id?: string; checkpoint_map?: JsonObject };
   subgraphs?: boolean;
   select?: readonly string[];
+  budget?: ReadBudget;
 }
 
 export interface HistoryOptions {
@@ -41,22 +42,19 @@ export interface HistoryOptions {
   metadata?: JsonObject;
   checkpoint?: { checkpoint_ns?: string; checkpoint_id?: string };
   select?: readonly string[];
+  budget?: ReadBudget;
 }
 
 export interface StateReader {
   /** Throws `checkpointNotFound`. */
-  read(thread: ThreadOfGraph, options: StateOptions, whenLarge?: WhenLarge): Promise<string>;
+  read(thread: ThreadOfGraph, options: StateOptions): Promise<string>;
   /** The newest values; null for a thread that never ran, and for unreadable values, which are logged. */
-  values(thread: ThreadOfGraph, whenLarge?: WhenLarge): Promise<string | null>;
+  values(thread: ThreadOfGraph, budget?: ReadBudget): Promise<string | null>;
   /** The same for the end of a run, whatever came after it. */
-  valuesOfRun(thread: ThreadOfGraph, runId: string, whenLarge?: WhenLarge): Promise<ValuesOfRun>;
+  valuesOfRun(thread: ThreadOfGraph, runId: string, budget?: ReadBudget): Promise<ValuesOfRun>;
   head(thread: ThreadOfGraph): Promise<StateFields | undefined>;
   /** The newest first, each made on demand. */
-  history(
-    thread: ThreadOfGraph,
-    options: HistoryOptions,
-    whenLarge?: WhenLarge,
-  ): AsyncGenerator<string, void, undefined>;
+  history(thread: ThreadOfGraph, options: HistoryOptions): AsyncGenerator<string, void, undefined>;
   /**
    * The newest values in the order of the threads, each made on demand. Threads that never ran are missing, and so are
    * unreadable values, which are logged: they must not fail a page. One visibility has found all the threads.
@@ -76,7 +74,7 @@ export interface ValuesOfRun {
 export interface HeadValuesOptions {
   /** The only keys that matter; others may be missing. */
   keys?: ReadonlySet<string> | undefined;
-  whenLarge?: WhenLarge | undefined;
+  budget?: ReadBudget | undefined;
 }
 
 export interface StateReaderOptions {
@@ -111,20 +109,20 @@ export const createStateReader = ({
 
   const readValues = async (
     thread: ThreadOfGraph,
-    find: (whenLarge: WhenLarge) => Promise<StoredCheckpoint | undefined>,
-    whenLarge: WhenLarge | undefined,
+    find: (budget: ReadBudget) => Promise<StoredCheckpoint | undefined>,
+    budget: ReadBudget | undefined,
   ): Promise<string | null> => {
     let refusal: unknown;
-    const waitForRoom: WhenLarge = async (bytes) => {
+    const reserve = async (bytes: number): Promise<void> => {
       try {
-        await whenLarge?.(bytes);
+        await budget?.reserve(bytes);
       } catch (error) {
         refusal = error;
         throw error;
       }
     };
     try {
-      const stored = await find(waitForRoom);
+      const stored = await find({ reserve });
       if (stored === undefined) return null;
       const written = asWritten(thread, stored);
       return await valuesOf(written, await graphOf(written), stored);
@@ -136,13 +134,13 @@ export const createStateReader = ({
   };
 
   return {
-    async read(thread, { checkpoint = {}, subgraphs = false, select }, whenLarge) {
+    async read(thread, { checkpoint = {}, subgraphs = false, select, budget }) {
       const { checkpoint_ns: checkpointNs = "", checkpoint_id: checkpointId } = checkpoint;
       const [graph, stored] = await Promise.all([
         graphOf(thread),
         checkpointId === undefined
-          ? checkpoints.readHead(thread.threadId, checkpointNs, whenLarge)
-          : checkpoints.readAt(thread.threadId, checkpointNs, checkpointId, whenLarge),
+          ? checkpoints.readHead(thread.threadId, checkpointNs, budget)
+          : checkpoints.readAt(thread.threadId, checkpointNs, checkpointId, budget),
       ]);
       if (stored === undefined && checkpointId !== undefined) throw checkpointNotFound(checkpointId);
       const fields =
@@ -152,24 +150,24 @@ export const createStateReader = ({
       return select === undefined ? writeState(fields) : writeSelected(fields, select);
     },
 
-    async values(thread, whenLarge) {
+    async values(thread, budget) {
       const { threadId } = thread;
-      return await readValues(thread, (room) => checkpoints.readHead(threadId, "", room), whenLarge);
+      return await readValues(thread, (noted) => checkpoints.readHead(threadId, "", noted), budget);
     },
 
-    async valuesOfRun(thread, runId, whenLarge) {
+    async valuesOfRun(thread, runId, budget) {
       const { threadId } = thread;
       let isHead = true;
-      const find = async (room: WhenLarge): Promise<StoredCheckpoint | undefined> => {
-        const head = await checkpoints.readHead(threadId, "", room);
+      const find = async (noted: ReadBudget): Promise<StoredCheckpoint | undefined> => {
+        const head = await checkpoints.readHead(threadId, "", noted);
         if (head === undefined || head.runId === runId) return head;
         const checkpointId = await checkpoints.latestOfRun(threadId, runId);
         if (checkpointId === undefined) return head; // The run wrote nothing, or the thread was pruned.
-        const left = await checkpoints.readAt(threadId, "", checkpointId, room);
+        const left = await checkpoints.readAt(threadId, "", checkpointId, noted);
         isHead = left === undefined;
         return left ?? head;
       };
-      return { values: await readValues(thread, find, whenLarge), isHead };
+      return { values: await readValues(thread, find, budget), isHead };
     },
 
     async head(thread) {
@@ -178,12 +176,12 @@ export const createStateReader = ({
       return await fieldsOf(thread, await graphOf(thread), stored, { isHead: true, subgraphs: false });
     },
 
-    async *history(thread, { limit, before, metadata, checkpoint = {}, select }, whenLarge) {
+    async *history(thread, { limit, before, metadata, checkpoint = {}, select, budget }) {
       const { checkpoint_ns: checkpointNs = "", checkpoint_id: checkpointId } = checkpoint;
       const graph = await graphOf(thread);
       const page = checkpoints.readHistory(thread.threadId, checkpointNs, {
         limit,
-        whenLarge,
+        budget,
         ...(before === undefined ? {} : { beforeCheckpointId: before }),
         ...(checkpointId === undefined ? {} : { checkpointId }),
         ...(metadata === undefined ? {} : { metadataFilter: metadata }),
@@ -201,12 +199,12 @@ export const createStateReader = ({
       }
     },
 
-    async *headValues(threads, { keys, whenLarge } = {}) {
+    async *headValues(threads, { keys, budget } = {}) {
       const byId = new Map(threads.map((thread) => [thread.threadId, thread]));
       const known = await configurationsOf(threads);
       const channels = keys !== undefined && (await areKeysChannels(threads, known)) ? keys : undefined;
       const remember = keys === undefined;
-      const heads = checkpoints.readHeads([...byId.keys()], { channels, remember, whenLarge });
+      const heads = checkpoints.readHeads([...byId.keys()], { channels, remember, budget });
       for await (const stored of heads) {
         const thread = byId.get(stored.threadId);
         if (thread === undefined) continue;

@@ -1,3 +1,4 @@
+import type { Caller } from "../../../access/caller.ts";
 import { isPassing } from "../../../platform/database/passing-faults.ts";
 import {
   CallerGoneError,
@@ -6,7 +7,18 @@ import {
   type Missing,
 } from "../../../platform/domain/errors.ts";
 import { refusalOf as refusalOverHttp } from "../../../http/errors.ts";
+import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { CommandAnswer, CommandEnvelope, ErrorCode } from "../schemas.ts";
+
+export interface CommandSender {
+  caller: Caller;
+  threadId: string;
+  /** Headers for the configuration of runs. */
+  headers: Readonly<Record<string, string>> | undefined;
+  budget: ReadBudget;
+  /** The caller does not see these details. */
+  onFault: (error: unknown) => void;
+}
 
 const CREATING_RUNS = new Set(["run.start", "input.respond", "state.fork"]);
 export const createsRun = ({ method }: CommandEnvelope): boolean => CREATING_RUNS.has(method);

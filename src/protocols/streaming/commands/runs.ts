@@ -9,18 +9,12 @@ import type { RunService } from "../../../api/runs/service.ts";
 import type { Interrupt } from "../reading/ends.ts";
 import type { NewestRun, StreamingRepository, ThreadStanding } from "../repository.ts";
 import { forkParams, respondParams, respondUpdate } from "../schemas.ts";
-import { CommandError } from "./envelope.ts";
+import { CommandError, type CommandSender } from "./envelope.ts";
 
 export interface RunCommandParts {
   authorize: Authorize;
   repository: StreamingRepository;
   creation: RunService["creation"];
-}
-
-export interface Starting {
-  caller: Caller;
-  threadId: string;
-  headers: Readonly<Record<string, string>> | undefined;
 }
 
 /** `appliedThroughSeq`: the thread's id before the command's first event. */
@@ -62,7 +56,7 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
     await repository.standing(await authorize(caller, "threads", "read", { thread_id: threadId }), threadId);
 
   const create = async (
-    { caller, threadId, headers }: Starting,
+    { caller, threadId, headers }: CommandSender,
     body: RunBody,
     standing: ThreadStanding | undefined,
     turnsSeen?: number,
@@ -86,13 +80,13 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
 
   /** The second answer to an interrupt is refused, even if the first one's run has ended already. */
   const createAnswering = async (
-    starting: Starting,
+    sender: CommandSender,
     body: RunBody,
     standing: ThreadStanding,
   ): Promise<Done> => {
     const turnsSeen = body.strict_resume === true ? undefined : standing.turns;
     try {
-      const { runId, appliedThroughSeq } = await create(starting, body, standing, turnsSeen);
+      const { runId, appliedThroughSeq } = await create(sender, body, standing, turnsSeen);
       return { result: { run_id: runId }, appliedThroughSeq };
     } catch (error) {
       if (!(error instanceof ThreadloomError) || error.kind !== "conflict") throw error;
@@ -105,8 +99,8 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
 
   return {
     /** `run.start`. On an interrupted thread the input answers the interrupt, unless it names a checkpoint. */
-    async start(starting: Starting, params: JsonObject): Promise<Done> {
-      const { caller, threadId } = starting;
+    async start(sender: CommandSender, params: JsonObject): Promise<Done> {
+      const { caller, threadId } = sender;
       const body = startBody(params);
       const mayAnswer = body.input != null && body.command === undefined && !namesCheckpoint(body);
       for (let tries = 1; ; tries += 1) {
@@ -115,7 +109,7 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
         const asked = isAnswer ? { ...body, command: { resume: body.input } } : body;
         const turnsSeen = isAnswer ? standing.turns : undefined;
         try {
-          const made = await create(starting, asked as RunBody, standing, turnsSeen);
+          const made = await create(sender, asked as RunBody, standing, turnsSeen);
           return { result: { run_id: made.runId }, appliedThroughSeq: made.appliedThroughSeq };
         } catch (error) {
           // Another caller has answered, so this input starts an ordinary run.
@@ -129,8 +123,8 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
      * `input.respond`, with the interrupted run's assistant. With `strict_resume`, an answer without an interrupt
      * becomes a failing run: SDK 1.15 reads the refusal from the run's end.
      */
-    async respond(starting: Starting, params: JsonObject): Promise<Done> {
-      const { caller, threadId } = starting;
+    async respond(sender: CommandSender, params: JsonObject): Promise<Done> {
+      const { caller, threadId } = sender;
       const { responses } = validated(respondParams, params, PARAMS);
       const more = validated(respondUpdate, params, PARAMS);
       const { standing, newest } = await knownThread(caller, threadId);
@@ -151,12 +145,12 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
         ...{ command: { ...more, resume }, strict_resume: isStrict },
         multitask_strategy: isStrict ? "enqueue" : "reject",
       };
-      return await createAnswering(starting, validated(runBody, body, PARAMS), standing);
+      return await createAnswering(sender, validated(runBody, body, PARAMS), standing);
     },
 
     /** `state.fork` */
-    async fork(starting: Starting, params: JsonObject): Promise<Done> {
-      const { caller, threadId } = starting;
+    async fork(sender: CommandSender, params: JsonObject): Promise<Done> {
+      const { caller, threadId } = sender;
       const { checkpoint_id, input, config } = validated(forkParams, params, PARAMS);
       const { standing, newest } = await knownThread(caller, threadId);
       const body = {
@@ -166,7 +160,7 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
         checkpoint_id,
         stream_mode: ["values"],
       };
-      const made = await create(starting, validated(runBody, body, PARAMS), standing);
+      const made = await create(sender, validated(runBody, body, PARAMS), standing);
       return {
         result: { run_id: made.runId, thread_id: threadId },
         appliedThroughSeq: made.appliedThroughSeq,

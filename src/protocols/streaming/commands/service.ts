@@ -1,22 +1,10 @@
-import type { Caller } from "../../../access/caller.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import type { WhenLarge } from "../../../platform/lib/large-answers.ts";
 import type { CommandAnswer, CommandEnvelope } from "../schemas.ts";
-import { CommandError, isForHttp, refusalOf } from "./envelope.ts";
+import { CommandError, isForHttp, refusalOf, type CommandSender } from "./envelope.ts";
 import { createRunCommands, type Done, type RunCommandParts } from "./runs.ts";
 import { createStateCommands, type StateCommandParts } from "./states.ts";
 
-export interface Commanding {
-  caller: Caller;
-  threadId: string;
-  /** Headers for the configuration of runs. */
-  headers: Readonly<Record<string, string>> | undefined;
-  whenLarge: WhenLarge;
-  /** The caller does not see these details. */
-  onFault: (error: unknown) => void;
-}
-
-type Command = (commanding: Commanding, params: JsonObject) => Promise<Done>;
+type Command = (sender: CommandSender, params: JsonObject) => Promise<Done>;
 
 const notSupported =
   (why: string): Command =>
@@ -30,34 +18,27 @@ export const createCommandService = (parts: RunCommandParts & StateCommandParts)
   const ofSocket = notSupported("Subscriptions are for WebSockets: POST /threads/{thread_id}/stream/events.");
 
   const commands = new Map<string, Command>([
-    ["run.start", (commanding, params) => runs.start(commanding, params)],
-    ["input.respond", (commanding, params) => runs.respond(commanding, params)],
+    ["run.start", runs.start],
+    ["input.respond", runs.respond],
     ["input.inject", notSupported("Nothing can be put into a run that goes on: start another one.")],
-    ["agent.getTree", ({ caller, threadId }, params) => states.tree(caller, threadId, params)],
-    [
-      "state.get",
-      ({ caller, threadId, whenLarge }, params) => states.get(caller, threadId, params, whenLarge),
-    ],
-    [
-      "state.listCheckpoints",
-      ({ caller, threadId, whenLarge }, params) =>
-        states.listCheckpoints(caller, threadId, params, whenLarge),
-    ],
-    ["state.fork", (commanding, params) => runs.fork(commanding, params)],
+    ["agent.getTree", states.tree],
+    ["state.get", states.get],
+    ["state.listCheckpoints", states.listCheckpoints],
+    ["state.fork", runs.fork],
     ["subscription.subscribe", ofSocket],
     ["subscription.unsubscribe", ofSocket],
     ["subscription.reconnect", ofSocket],
   ]);
 
   const perform = async (
-    commanding: Commanding,
+    sender: CommandSender,
     { id, method, params }: CommandEnvelope,
   ): Promise<CommandAnswer> => {
     const command = commands.get(method);
     if (command === undefined) throw new CommandError("unknown_command", `There is no command '${method}'.`);
-    const { result, appliedThroughSeq } = await command(commanding, params);
+    const { result, appliedThroughSeq } = await command(sender, params);
     const meta = {
-      thread_id: commanding.threadId,
+      thread_id: sender.threadId,
       ...(appliedThroughSeq === undefined ? {} : { applied_through_seq: appliedThroughSeq }),
     };
     return { type: "success", id, result, meta };
@@ -65,20 +46,20 @@ export const createCommandService = (parts: RunCommandParts & StateCommandParts)
 
   return {
     /** Throws errors that have an HTTP status. */
-    async overHttp(commanding: Commanding, envelope: CommandEnvelope): Promise<CommandAnswer> {
+    async overHttp(sender: CommandSender, envelope: CommandEnvelope): Promise<CommandAnswer> {
       try {
-        return await perform(commanding, envelope);
+        return await perform(sender, envelope);
       } catch (error) {
         if (isForHttp(error)) throw error;
-        return refusalOf(envelope.id, error, commanding.onFault);
+        return refusalOf(envelope.id, error, sender.onFault);
       }
     },
 
-    async overSocket(commanding: Commanding, envelope: CommandEnvelope): Promise<CommandAnswer> {
+    async overSocket(sender: CommandSender, envelope: CommandEnvelope): Promise<CommandAnswer> {
       try {
-        return await perform(commanding, envelope);
+        return await perform(sender, envelope);
       } catch (error) {
-        return refusalOf(envelope.id, error, commanding.onFault);
+        return refusalOf(envelope.id, error, sender.onFault);
       }
     },
   };

@@ -1,16 +1,14 @@
 import type { Authorize } from "../../../access/authorize.ts";
-import type { Caller } from "../../../access/caller.ts";
 import { threadNotFound } from "../../../platform/domain/errors.ts";
 import type { EventLog } from "../../../engine/events/log.ts";
 import { PROTOCOL_EVENT_PREFIX } from "../../../engine/events/wires.ts";
 import { validated } from "../../../http/validation.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import type { WhenLarge } from "../../../platform/lib/large-answers.ts";
 import type { ThreadService } from "../../../api/threads/service.ts";
 import type { StreamingRepository } from "../repository.ts";
 import { listCheckpointsParams, stateParams, treeParams } from "../schemas.ts";
 import { growTree } from "./agent-tree.ts";
-import { CommandError } from "./envelope.ts";
+import { CommandError, type CommandSender } from "./envelope.ts";
 import type { Done } from "./runs.ts";
 
 export interface StateCommandParts {
@@ -43,11 +41,11 @@ const referenceOf = ({ checkpoint }: StateText): JsonObject | undefined =>
 
 export const createStateCommands = ({ authorize, repository, eventLog, states }: StateCommandParts) => ({
   /** `state.get` */
-  async get(caller: Caller, threadId: string, params: JsonObject, whenLarge: WhenLarge): Promise<Done> {
+  async get({ caller, threadId, budget }: CommandSender, params: JsonObject): Promise<Done> {
     const { namespace, keys } = validated(stateParams, params, PARAMS);
     const select = ["checkpoint", ...(keys?.map((key) => `values.${key}`) ?? ["values"])];
     const checkpoint = { checkpoint_ns: namespace };
-    const text = await states.read(caller, threadId, { checkpoint, select }, whenLarge);
+    const text = await states.read(caller, threadId, { checkpoint, select, budget });
     const state = JSON.parse(text) as StateText;
     const reference = referenceOf(state);
     if (reference === undefined && namespace !== "") {
@@ -58,24 +56,15 @@ export const createStateCommands = ({ authorize, repository, eventLog, states }:
   },
 
   /** `state.listCheckpoints` */
-  async listCheckpoints(
-    caller: Caller,
-    threadId: string,
-    params: JsonObject,
-    whenLarge: WhenLarge,
-  ): Promise<Done> {
+  async listCheckpoints({ caller, threadId, budget }: CommandSender, params: JsonObject): Promise<Done> {
     const { namespace, limit, before } = validated(listCheckpointsParams, params, PARAMS);
-    const history = states.history(
-      caller,
-      threadId,
-      {
-        limit,
-        ...(before === undefined ? {} : { before }),
-        ...(namespace === "" ? {} : { checkpoint: { checkpoint_ns: namespace } }),
-        select: ["checkpoint", "created_at", "metadata"],
-      },
-      whenLarge,
-    );
+    const history = states.history(caller, threadId, {
+      limit,
+      ...(before === undefined ? {} : { before }),
+      ...(namespace === "" ? {} : { checkpoint: { checkpoint_ns: namespace } }),
+      select: ["checkpoint", "created_at", "metadata"],
+      budget,
+    });
     const checkpoints: JsonObject[] = [];
     for await (const text of history) {
       const { checkpoint, created_at: timestamp, metadata = {} } = JSON.parse(text) as StateText;
@@ -90,7 +79,7 @@ export const createStateCommands = ({ authorize, repository, eventLog, states }:
   },
 
   /** `agent.getTree`, as far as the run's events are kept. */
-  async tree(caller: Caller, threadId: string, params: JsonObject): Promise<Done> {
+  async tree({ caller, threadId }: CommandSender, params: JsonObject): Promise<Done> {
     const { run_id: runId } = validated(treeParams, params, PARAMS);
     const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
     const standing = await repository.standing(visibility, threadId);

@@ -5,6 +5,7 @@ import { beforeTurn } from "../../../engine/events/event-ids.ts";
 import type { Hub } from "../../../engine/events/hub.ts";
 import type { EventReader } from "../../../engine/events/transports/event-sink.ts";
 import type { Turns } from "../../../engine/events/turns.ts";
+import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { ThreadService } from "../../../api/threads/service.ts";
 import type { StreamingRepository } from "../repository.ts";
 import { openReadAccess, type ReadAccess } from "../read-access.ts";
@@ -26,8 +27,10 @@ interface StateText {
 /** All connections of a thread would hold such a state at the same moment. */
 class LargeStateError extends Error {}
 
-const whenLarge = async (): Promise<never> => {
-  throw new LargeStateError();
+const budget: ReadBudget = {
+  async reserve() {
+    throw new LargeStateError();
+  },
 };
 
 export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
@@ -40,7 +43,7 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
     return async (): Promise<string | undefined> => {
       const changedAt = await repository.stateChangedAt(threadId);
       if (changedAt === undefined || changedAt === seen) return undefined;
-      const text = await states.read(readAccess.caller, threadId, {}, whenLarge).catch((error: unknown) => {
+      const text = await states.read(readAccess.caller, threadId, { budget }).catch((error: unknown) => {
         if (error instanceof LargeStateError) return undefined;
         throw error;
       });

@@ -7,6 +7,7 @@ import { parseBody } from "../../../http/bodies.ts";
 import { refusalOf as refusalOfRequest } from "../../../http/errors.ts";
 import { validated } from "../../../http/validation.ts";
 import { newId } from "../../../platform/lib/ids.ts";
+import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import { CommandError, refusalOf } from "../commands/envelope.ts";
 import { mergeReaders } from "../reading/merged-reader.ts";
 import type { StreamingService } from "../service.ts";
@@ -48,8 +49,10 @@ interface Unreadable extends Omit<Extract<CommandAnswer, { type: "error" }>, "id
 }
 
 /** A socket buffers its answers, and a client may have several. HTTP has a budget for large answers. */
-const whenLarge = async (): Promise<never> => {
-  throw new CommandError("not_supported", "This state is too large for a WebSocket: read it over HTTP.");
+const budget: ReadBudget = {
+  async reserve() {
+    throw new CommandError("not_supported", "This state is too large for a WebSocket: read it over HTTP.");
+  },
 };
 
 const keepAlive = (socket: WebSocket): void => {
@@ -135,7 +138,7 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
     }
     await answer(
       await service.commands.overSocket(
-        { caller: access.caller, threadId, headers, whenLarge, onFault },
+        { caller: access.caller, threadId, headers, budget, onFault },
         envelope,
       ),
     );

@@ -1,4 +1,4 @@
-import { LARGE_ANSWER_BYTES, type WhenLarge } from "../../../platform/lib/large-answers.ts";
+import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import type { ElementCache, ThreadElements } from "../lists/element-cache.ts";
 import { readParts, readCheckpoint, type ReadParts, type WantedParts } from "./part-statements.ts";
@@ -45,8 +45,8 @@ interface LoadOptions {
   withoutWrites?: boolean;
   /** False: does not cache what is read, for scans of many threads. */
   remember?: boolean;
-  /** Awaited once, before a large checkpoint is fetched or returned. */
-  whenLarge?: WhenLarge | undefined;
+  /** Reserves once, before a large checkpoint is fetched or returned. */
+  budget?: ReadBudget | undefined;
 }
 
 /** Counts trees. Too much is reserved if the cache also holds wire texts. */
@@ -64,15 +64,14 @@ export class CheckpointReader {
   ) {}
 
   /**
-   * Reads in one statement, or in two if the checkpoint is large and `whenLarge` waits for room. A prune may come
-   * between the two.
+   * Reads in one statement, or in two if the checkpoint is large and has to reserve. A prune may come between the two.
    */
-  async read(address: CheckpointAddress, whenLarge?: WhenLarge): Promise<LoadedCheckpoint | undefined> {
+  async read(address: CheckpointAddress, budget?: ReadBudget): Promise<LoadedCheckpoint | undefined> {
     const elements = this.cache.thread(address.threadId);
-    let found = await readCheckpoint(this.database, address, elements.coverage(), whenLarge !== undefined);
-    if (found !== undefined && whenLarge !== undefined) {
+    let found = await readCheckpoint(this.database, address, elements.coverage(), budget !== undefined);
+    if (found !== undefined && budget !== undefined) {
       const bytes = found.heldBack + rememberedBytes(elements);
-      if (bytes > LARGE_ANSWER_BYTES) await whenLarge(bytes);
+      if (bytes > LARGE_ANSWER_BYTES) await budget.reserve(bytes);
       if (found.heldBack > 0) found = await readCheckpoint(this.database, address, elements.coverage());
     }
     if (found === undefined) return undefined;
@@ -84,14 +83,14 @@ export class CheckpointReader {
 
   /**
    * One statement fetches a megabyte of parts for any number of threads; the next one runs when the caller continues. A
-   * larger checkpoint is fetched alone, after `whenLarge`.
+   * larger checkpoint is fetched alone, after it has reserved.
    */
   async *load(
     rows: readonly CheckpointRow[],
-    { only, withoutWrites = false, remember = true, whenLarge }: LoadOptions = {},
+    { only, withoutWrites = false, remember = true, budget }: LoadOptions = {},
   ): AsyncGenerator<LoadedCheckpoint | UnreadableRow, void, undefined> {
     let left = rows.map((row) => this.tryToParse(row, only, withoutWrites));
-    let isBounded = whenLarge !== undefined;
+    let isBounded = budget !== undefined;
     while (left.length > 0) {
       const threads = new Map<string, ThreadElements>();
       const group: Array<LoadedCheckpoint | UnreadableRow> = left.map((parsed) => {
@@ -108,14 +107,14 @@ export class CheckpointReader {
       for (const checkpoint of group.slice(0, end)) {
         const bytes = "error" in checkpoint ? 0 : rememberedBytes(checkpoint.elements);
         if (isBounded && bytes > LARGE_ANSWER_BYTES) {
-          await whenLarge?.(bytes);
+          await budget?.reserve(bytes);
           isBounded = false;
         }
         yield checkpoint;
       }
       left = left.slice(end);
       if (heldBack === 0) continue;
-      await whenLarge?.(heldBack);
+      await budget?.reserve(heldBack);
       isBounded = false;
     }
   }

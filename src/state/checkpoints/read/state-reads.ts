@@ -2,7 +2,7 @@ import { ofGraph } from "../../../platform/lib/contents.ts";
 import { isPassing } from "../../../platform/database/passing-faults.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import { isUuid } from "../../../platform/lib/ids.ts";
-import type { WhenLarge } from "../../../platform/lib/large-answers.ts";
+import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import { threadKey } from "../rows/thread-key.ts";
 import type { CheckpointStorage, HeadOptions, HistoryOptions, StoredCheckpoint } from "../types.ts";
@@ -26,10 +26,9 @@ const PAGE_ROWS = 100;
  * is logged and fails no other.
  */
 export const createStateReads = (parts: StateReadsParts): StateReads => ({
-  readHead: (threadId, checkpointNs = "", whenLarge) =>
-    read(parts, threadId, checkpointNs, undefined, whenLarge),
-  readAt: (threadId, checkpointNs, checkpointId, whenLarge) =>
-    read(parts, threadId, checkpointNs, checkpointId, whenLarge),
+  readHead: (threadId, checkpointNs = "", budget) => read(parts, threadId, checkpointNs, undefined, budget),
+  readAt: (threadId, checkpointNs, checkpointId, budget) =>
+    read(parts, threadId, checkpointNs, checkpointId, budget),
   readHistory: (threadId, checkpointNs, options) => readHistory(parts, threadId, checkpointNs, options),
   readHeads: (threadIds, options) => readHeads(parts, threadIds, options),
 });
@@ -39,12 +38,12 @@ const read = async (
   threadId: string,
   checkpointNs: string,
   checkpointId: string | undefined,
-  whenLarge?: WhenLarge,
+  budget?: ReadBudget,
 ): Promise<StoredCheckpoint | undefined> => {
   if (checkpointNs.includes("\u0000") || (checkpointId !== undefined && !isUuid(checkpointId)))
     return undefined;
   const address = { threadId: threadKey(threadId), checkpointNs, checkpointId };
-  const loaded = await reader.read(address, whenLarge);
+  const loaded = await reader.read(address, budget);
   return loaded === undefined ? undefined : toStored(threadId, loaded);
 };
 
@@ -54,7 +53,7 @@ async function* readHistory(
   checkpointNs: string,
   options: HistoryOptions,
 ): AsyncGenerator<StoredCheckpoint, void, undefined> {
-  const { limit, beforeCheckpointId, checkpointId, metadataFilter = {}, whenLarge } = options;
+  const { limit, beforeCheckpointId, checkpointId, metadataFilter = {}, budget } = options;
   if (checkpointNs.includes("\u0000")) return;
   for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return;
   const { run_id: runId, ...metadata } = metadataFilter;
@@ -65,7 +64,7 @@ async function* readHistory(
     const pageRows = Math.min(left, PAGE_ROWS);
     const page = { ...filter, beforeCheckpointId: cursor, limit: pageRows };
     const { rows, isEnd } = await readRowsOf(parts.database, page, PAGE_BYTES);
-    for await (const loaded of parts.reader.load(rows, { whenLarge })) {
+    for await (const loaded of parts.reader.load(rows, { budget })) {
       const id = loaded.row.checkpoint_id;
       const readAgain = () => read(parts, threadId, checkpointNs, id);
       const stored = await storedOf(parts, threadId, loaded, readAgain);
@@ -80,13 +79,13 @@ async function* readHistory(
 async function* readHeads(
   parts: StateReadsParts,
   threadIds: readonly string[],
-  { channels, remember = true, whenLarge }: HeadOptions = {},
+  { channels, remember = true, budget }: HeadOptions = {},
 ): AsyncGenerator<StoredCheckpoint, void, undefined> {
   const ids = new Map(threadIds.map((threadId) => [threadKey(threadId), threadId]));
   let keys = [...ids.keys()];
   while (keys.length > 0) {
     const { rows, done } = await readHeadRows(parts.database, keys, PAGE_BYTES);
-    const options = { only: channels, withoutWrites: true, remember, whenLarge };
+    const options = { only: channels, withoutWrites: true, remember, budget };
     for await (const loaded of parts.reader.load(rows, options)) {
       const threadId = ids.get(loaded.row.thread_id) ?? loaded.row.thread_id;
       const stored = await storedOf(parts, threadId, loaded, () => read(parts, threadId, "", undefined));
