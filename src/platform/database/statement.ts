@@ -67,7 +67,7 @@ export const encryptedParameter = <Table extends EncryptedTable, Name extends Co
   name: Name,
   valueOf: (source: Source) => ColumnValue<Table, Name> | null,
   keyOf: (source: Source) => ColumnKey<Table, Name>,
-) => {
+): ComputedParameter<Source> => {
   const { type, plain } = columnOf(table, name);
   const plainOf = (source: Source): unknown => {
     const value = valueOf(source);
@@ -78,7 +78,7 @@ export const encryptedParameter = <Table extends EncryptedTable, Name extends Co
     plain === undefined ? valueOf : plainOf,
     (source: Source, encryption: Encryption) =>
       encryption.stored(table, name, valueOf(source), keyOf(source)),
-  ] as const;
+  ];
 };
 
 /** With a type alone, the value is the member of the same name. */
