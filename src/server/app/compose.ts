@@ -1,25 +1,19 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { createReauthorization } from "../../access/reauthorization.ts";
-import type { Authorize } from "../../access/authorize.ts";
 import { THE_SERVER } from "../../access/caller.ts";
 import { createAssistantRoutes } from "../../api/assistants/routes.ts";
 import { createConsoleRoutes } from "../console/routes.ts";
 import { createCronRoutes } from "../../api/crons/routes.ts";
 import { isLoopback, type Config } from "../../platform/config/config.ts";
-import { createResponseBudget, type ResponseBudget } from "../../http/response-budget.ts";
 import { createApp } from "../../http/app.ts";
-import type { CallerLimits } from "../../http/limits/caller-limits.ts";
 import { originsOf } from "../../http/origins.ts";
 import type { AroundApi } from "../../http/around.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { signInOf } from "../../http/sign-in.ts";
 import { createSiteCheck } from "../../http/sites.ts";
 import { systemAssistantId } from "../../platform/domain/assistant-ids.ts";
-import { NO_FAULTS, type Faults } from "../../platform/domain/faults.ts";
-import { newId } from "../../platform/lib/ids.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
-import type { Logger } from "../../platform/lib/logger.ts";
 import type { ApiPart } from "../../graphs/project/http.ts";
 import { createRunRoutes } from "../../api/runs/routes.ts";
 import { createQueueRoutes } from "../../api/status/queue/routes.ts";
@@ -33,9 +27,8 @@ import { createWebhookRoutes } from "../../protocols/webhooks/routes.ts";
 import { addressesOf } from "./addresses.ts";
 import { openExecution } from "./execution.ts";
 import { awaitLoaded } from "./graph-processes.ts";
-import { openFoundation, type Foundation } from "./foundation.ts";
-import { callerLimitsOf, connectionLimitsOf, failedLoginsOf } from "./limits.ts";
-import type { Development } from "./development.ts";
+import { openFoundation, type Foundation, type ServerParts } from "./foundation.ts";
+import { connectionLimitsOf, failedLoginsOf } from "./limits.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { leaveRuns, type RunsLeft } from "./leaving-runs.ts";
 import { createLifecycle, type Lifecycle } from "./lifecycle.ts";
@@ -43,22 +36,6 @@ import { openCustomApp, openOwnServer, type OwnAddresses } from "./custom-app.ts
 import { createServices, type Services } from "./services.ts";
 import { createWebhooks } from "./webhooks.ts";
 import { startSweeps } from "./sweeps.ts";
-
-export interface ServerParts {
-  connectionString: string;
-  logger: Logger;
-  /** Ends the process if its loop is blocked for longer than BLOCKED_LOOP_SECONDS. */
-  endsBlockedProcess?: boolean;
-  /** For fault tests. */
-  faults?: Faults;
-  environment?: Readonly<Record<string, string | undefined>>;
-  /** For tests with shorter waits. */
-  responseBudget?: ResponseBudget | undefined;
-  development?: Development | undefined;
-  signal?: AbortSignal | undefined;
-  /** Default: API keys and the project's handlers. */
-  authorize?: Authorize | undefined;
-}
 
 const RUNS_NAMED = 10;
 
@@ -110,32 +87,26 @@ export const apiRoutes = (
   ];
 };
 
-interface HttpParts {
-  responseBudget: ResponseBudget;
-  callerLimits: CallerLimits;
-  foundation: Foundation;
-  around: AroundApi | undefined;
-  lifecycle: Lifecycle;
-  logger: Logger;
-}
-
 /** An open server shows the console only to its own machine. */
-const isConsoleOffered = (config: Config, { access }: Foundation): boolean =>
+const isConsoleOffered = ({ access, config }: Foundation): boolean =>
   access.isGuarded || isLoopback(config.host);
 
-const consoleRoutes = (config: Config, foundation: Foundation): RoutePlugin[] => {
-  const { access, http } = foundation;
+const consoleRoutes = (foundation: Foundation): RoutePlugin[] => {
+  const { access, config, http } = foundation;
   if (config.noConsole || http.disabled.has("ui")) return [];
-  const isOffered = (): boolean => isConsoleOffered(config, foundation);
+  const isOffered = (): boolean => isConsoleOffered(foundation);
   return [createConsoleRoutes({ signIn: signInOf(access.security?.securitySchemes), isOffered })];
 };
 
 /** A worker only answers health probes and executes runs. */
-const createServerApp = (config: Config, services: Services, parts: HttpParts): Promise<FastifyInstance> => {
-  const { responseBudget, callerLimits, foundation, logger } = parts;
-  const { access, http } = foundation;
+const createServerApp = (
+  foundation: Foundation,
+  services: Services,
+  around: AroundApi | undefined,
+): Promise<FastifyInstance> => {
+  const { access, callerLimits, config, http, lifecycle, logger, responseBudget } = foundation;
   const hasKeys = (): boolean => access.isGuarded;
-  const reauthorization = parts.lifecycle.closing(
+  const reauthorization = lifecycle.closing(
     createReauthorization({ ...access, everyMs: config.accessCheckSeconds * 1_000, logger }),
   );
   const origins = originsOf({ named: config.corsAllowOrigins, rules: http.cors, hasKeys });
@@ -153,63 +124,33 @@ const createServerApp = (config: Config, services: Services, parts: HttpParts): 
     cors: { origins, rules: http.cors },
     rules: http,
     refusesOwnWebhooks: foundation.webhooks.refusesApi,
-    around: parts.around,
+    around,
     socketsSettled: () => services.streaming.settled(),
     siteCheck: createSiteCheck({ ...config, origins, hasKeys, logger }),
     routes: [
       createStatusRoutes(services.status, { meta: !http.disabled.has("meta") }),
       ...(config.role === "worker"
         ? []
-        : [...apiRoutes(config, services, http.disabled), ...consoleRoutes(config, foundation)]),
+        : [...apiRoutes(config, services, http.disabled), ...consoleRoutes(foundation)]),
     ],
   });
 };
 
 const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): Promise<Server> => {
-  const { connectionString, logger, faults = NO_FAULTS, environment = {} } = parts;
-  const { responseBudget = createResponseBudget() } = parts;
   let phase: "starting" | "ready" | "closing" = "starting";
   const own: OwnAddresses = {};
   const ownServer = openOwnServer(config, own, lifecycle);
-  const foundation = await openFoundation({
-    config,
-    connectionString,
-    processId: newId(),
-    authorize: parts.authorize,
-    development: parts.development,
-    signal: parts.signal,
-    lifecycle,
-    logger,
-  });
-  const ownAddress = (): string | undefined => own.address;
-  const webhooks = createWebhooks({ foundation, environment, ownAddress, faults, logger });
-  const execution = await openExecution({
-    foundation,
-    webhooks,
-    endsBlockedProcess: parts.endsBlockedProcess,
-    development: parts.development,
-    faults,
-    lifecycle,
-    logger,
-  });
+  const foundation = await openFoundation(config, parts, lifecycle);
+  const { access, graphs, logger } = foundation;
+  const webhooks = createWebhooks(foundation, () => own.address);
+  const execution = await openExecution(foundation, webhooks);
   own.executes = (runId) => execution.worker.runIds.includes(runId);
   const isReady = (): boolean => phase === "ready";
-  const callerLimits = callerLimitsOf(config, foundation.database.encryption, logger);
-  const services = await createServices({
-    foundation,
-    execution,
-    webhooks,
-    callerLimits,
-    isReady,
-    faults,
-    lifecycle,
-    logger,
-  });
-  startSweeps({ foundation, execution, services, deliveries: webhooks.deliveries, lifecycle, logger });
+  const services = await createServices(foundation, execution, webhooks, isReady);
+  startSweeps(foundation, execution, services, webhooks);
   if (config.role !== "worker") services.ui.prepare();
-  const around = await openCustomApp(config, foundation.http, ownServer, logger);
-  const httpParts = { responseBudget, callerLimits, foundation, around, lifecycle, logger };
-  const app = lifecycle.closing(await createServerApp(config, services, httpParts));
+  const around = await openCustomApp(foundation, ownServer);
+  const app = lifecycle.closing(await createServerApp(foundation, services, around));
   // After the runs, whose ends it receives; before the routes, some of which receive webhooks.
   if (webhooks.dispatcher !== undefined) lifecycle.closing(webhooks.dispatcher);
   const { worker } = execution;
@@ -225,13 +166,12 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   if (config.role !== "api") services.scheduler.open();
   webhooks.dispatcher?.open();
 
-  const { graphs, access } = foundation;
   return {
     app,
     get access() {
       return access.ways;
     },
-    hasConsole: app.hasRoute({ method: "GET", url: "/console/*" }) && isConsoleOffered(config, foundation),
+    hasConsole: app.hasRoute({ method: "GET", url: "/console/*" }) && isConsoleOffered(foundation),
     graphs: graphs.ids,
     async inputSchemaOf(graphId) {
       return graphs.isFactory(graphId) ? undefined : await graphs.declaredInput(graphId);

@@ -1,26 +1,22 @@
 import { THE_SERVER } from "../../access/caller.ts";
 import { createDueCrons } from "../../api/crons/firing/due.ts";
-import { createFiring, type FiringParts } from "../../api/crons/firing/firing.ts";
+import { createFiring } from "../../api/crons/firing/firing.ts";
 import { createScheduler } from "../../api/crons/firing/scheduler.ts";
 import { createCronRepository } from "../../api/crons/repository.ts";
 import { createCronSearcher } from "../../api/crons/search.ts";
-import { createCronService, type CronServiceParts } from "../../api/crons/service.ts";
+import { createCronService } from "../../api/crons/service.ts";
+import type { RunService } from "../../api/runs/service.ts";
+import type { Worker } from "../../engine/worker/worker.ts";
 import type { Foundation } from "./foundation.ts";
+import type { Webhooks } from "./webhooks.ts";
 
-interface CronParts extends Pick<FiringParts, "storeRuns" | "holdRuns" | "faults" | "logger"> {
-  foundation: Foundation;
-  checkWebhook: CronServiceParts["checkWebhook"];
-}
-
-export const createCrons = async ({
-  foundation,
-  storeRuns,
-  holdRuns,
-  checkWebhook,
-  faults,
-  logger,
-}: CronParts) => {
-  const { config, database, authorize, graphs } = foundation;
+export const createCrons = async (
+  foundation: Foundation,
+  { checkWebhook }: Webhooks,
+  runs: RunService,
+  worker: Worker,
+) => {
+  const { config, database, authorize, graphs, faults, logger } = foundation;
   const run = {
     ...{ assistant_id: "", run_id: "", status: "pending" as const },
     ...{ metadata: {}, kwargs: {} },
@@ -30,7 +26,15 @@ export const createCrons = async ({
     assistants: await authorize(THE_SERVER, "assistants", "read", { assistant_id: "" }),
   };
   const due = createDueCrons(database, graphs.ids);
-  const firing = createFiring({ database, due, storeRuns, holdRuns, rights, faults, logger });
+  const firing = createFiring({
+    database,
+    due,
+    storeRuns: runs.storeScheduled,
+    holdRuns: () => worker.hold(),
+    rights,
+    faults,
+    logger,
+  });
   const scheduler = createScheduler({ firing, logger });
   const crons = createCronService({
     database,

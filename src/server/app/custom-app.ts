@@ -3,7 +3,6 @@ import { putAroundApi } from "../custom-app/around-api.ts";
 import { loadCustomApp } from "../custom-app/loading.ts";
 import { registerOwnServer, type OwnServerRegistration } from "../../graphs/own-server.ts";
 import type { AroundApi } from "../../http/around.ts";
-import type { Logger } from "../../platform/lib/logger.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
@@ -27,16 +26,15 @@ export const openOwnServer = (
 
 /** Undefined on a worker. */
 export const openCustomApp = async (
-  { bodyLimitBytes }: Config,
-  { app, authFirst, customRouteAuth }: Foundation["http"],
+  { config, http, logger }: Foundation,
   ownServer: OwnServerRegistration | undefined,
-  logger: Logger,
 ): Promise<AroundApi | undefined> => {
+  const { app, authFirst, customRouteAuth } = http;
   if (app === undefined || ownServer === undefined) return undefined;
   const loaded = await ownServer.run(() => loadCustomApp(app, logger));
   const customApp: typeof loaded = {
     ...loaded,
     fetch: (request, environment) => ownServer.run(() => loaded.fetch(request, environment)),
   };
-  return putAroundApi(customApp, { bytesAtMost: bodyLimitBytes, authFirst, customRouteAuth });
+  return putAroundApi(customApp, { bytesAtMost: config.bodyLimitBytes, authFirst, customRouteAuth });
 };

@@ -8,9 +8,6 @@ import { createWorker } from "../../engine/worker/worker.ts";
 import { createHub } from "../../engine/events/hub.ts";
 import { createEventLog } from "../../engine/events/log.ts";
 import { createTurns } from "../../engine/events/turns.ts";
-import type { Development } from "./development.ts";
-import type { Faults } from "../../platform/domain/faults.ts";
-import type { Logger } from "../../platform/lib/logger.ts";
 import { createRunEnds } from "../../engine/queue/ending.ts";
 import { openHosting } from "../../engine/queue/hosting.ts";
 import { createQueue } from "../../engine/queue/queue.ts";
@@ -20,24 +17,14 @@ import { noteUnlogged } from "../../engine/queue/sql/note-unlogged.ts";
 import { createRunRepository } from "../../api/runs/repository.ts";
 import type { Foundation } from "./foundation.ts";
 import { openGraphExecutor } from "./graph-processes.ts";
-import type { Lifecycle } from "./lifecycle.ts";
 import type { Webhooks } from "./webhooks.ts";
 
-interface ExecutionParts {
-  foundation: Foundation;
-  webhooks: Pick<Webhooks, "recordEnds" | "outbox">;
-  /** See ServerParts. */
-  endsBlockedProcess: boolean | undefined;
-  /** See ServerParts. */
-  development: Development | undefined;
-  faults: Faults;
-  lifecycle: Lifecycle;
-  logger: Logger;
-}
-
 /** Takes no run before `worker.open()`. */
-export const openExecution = async (parts: ExecutionParts) => {
-  const { foundation, webhooks, endsBlockedProcess, development, faults, lifecycle, logger } = parts;
+export const openExecution = async (
+  foundation: Foundation,
+  webhooks: Pick<Webhooks, "recordEnds" | "outbox">,
+) => {
+  const { development, endsBlockedProcess, faults, lifecycle, logger } = foundation;
   const { config, connectionString, processId, authorize, accelerators } = foundation;
   const { database, signals, checkpoints, graphs } = foundation;
   const runRepository = createRunRepository(database);

@@ -18,7 +18,10 @@ import { loadGraphs, type LoadGraphsOptions } from "../../graphs/graphs.ts";
 import { missingCompiler } from "../../graphs/source/compiler.ts";
 import { areSchemasKept, createSourceReader } from "../../graphs/source/source-schemas.ts";
 import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
+import { NO_FAULTS, type Faults } from "../../platform/domain/faults.ts";
+import { newId } from "../../platform/lib/ids.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
+import { createResponseBudget, type ResponseBudget } from "../../http/response-budget.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { webhooksBehind } from "../../graphs/project/webhooks.ts";
 import { PostgresStore } from "../../api/store/postgres-store.ts";
@@ -30,26 +33,32 @@ import { openReloadingGraphs, type Development } from "./development.ts";
 import { encryptionOf } from "../../platform/config/encryption-options.ts";
 import { assertNoVectors } from "./encryption.ts";
 import { planGraphProcesses } from "./graph-processes.ts";
+import { callerLimitsOf } from "./limits.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
 const SCHEMA_PROCESS = new URL("./schema-process-entry.js", import.meta.url);
 
-interface FoundationParts {
-  config: Config;
+export interface ServerParts {
   connectionString: string;
-  processId: string;
-  /** See ServerParts. */
-  authorize: Authorize | undefined;
-  /** See ServerParts. */
-  development: Development | undefined;
-  /** See ServerParts. */
-  signal: AbortSignal | undefined;
-  lifecycle: Lifecycle;
   logger: Logger;
+  /** Ends the process if its loop is blocked for longer than BLOCKED_LOOP_SECONDS. */
+  endsBlockedProcess?: boolean;
+  /** For fault tests. */
+  faults?: Faults;
+  environment?: Readonly<Record<string, string | undefined>>;
+  /** For tests with shorter waits. */
+  responseBudget?: ResponseBudget | undefined;
+  development?: Development | undefined;
+  signal?: AbortSignal | undefined;
+  /** Default: API keys and the project's handlers. */
+  authorize?: Authorize | undefined;
 }
 
-export const openFoundation = async (parts: FoundationParts) => {
-  const { config, processId, development, lifecycle, logger } = parts;
+/** What all parts of a server share. */
+export const openFoundation = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) => {
+  const { development, logger, faults = NO_FAULTS, environment = {} } = parts;
+  const { responseBudget = createResponseBudget() } = parts;
+  const processId = newId();
   const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
   const { databasePreparedStatements: preparedStatements } = config;
   const accelerators = acceleratorsOf(config);
@@ -142,6 +151,14 @@ export const openFoundation = async (parts: FoundationParts) => {
   const store = createStoreService(storeParts);
   return {
     config,
+    environment,
+    endsBlockedProcess: parts.endsBlockedProcess,
+    development,
+    faults,
+    lifecycle,
+    logger,
+    responseBudget,
+    callerLimits: callerLimitsOf(config, database.encryption, logger),
     connectionString,
     processId,
     access,

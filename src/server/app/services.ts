@@ -1,9 +1,6 @@
 import { THE_SERVER } from "../../access/caller.ts";
 import { createAssistantService } from "../../api/assistants/service.ts";
 import { checkpointNotFound } from "../../platform/domain/errors.ts";
-import type { Faults } from "../../platform/domain/faults.ts";
-import type { Logger } from "../../platform/lib/logger.ts";
-import type { CallerLimits } from "../../http/limits/caller-limits.ts";
 import { assistantDefaults } from "../../graphs/project/assistant-defaults.ts";
 import type { GraphEntry } from "../../graphs/project/langgraph-json.ts";
 import type { RunEnd } from "../../engine/queue/attempts.ts";
@@ -22,23 +19,16 @@ import { createCrons } from "./crons.ts";
 import type { ServerExecution } from "./execution.ts";
 import type { Foundation } from "./foundation.ts";
 import { pendingLimitsOf } from "./limits.ts";
-import type { Lifecycle } from "./lifecycle.ts";
 import type { Webhooks } from "./webhooks.ts";
 
-interface ServiceParts {
-  foundation: Foundation;
-  execution: ServerExecution;
-  webhooks: Pick<Webhooks, "checkWebhook" | "deliveries" | "dispatcher">;
-  callerLimits: CallerLimits;
-  /** Whether the server answers requests and is not closing. */
-  isReady(): boolean;
-  faults: Faults;
-  lifecycle: Lifecycle;
-  logger: Logger;
-}
-
-export const createServices = async (parts: ServiceParts) => {
-  const { foundation, execution, webhooks, callerLimits, isReady, faults, lifecycle, logger } = parts;
+/** `isReady`: whether the server answers requests and is not closing. */
+export const createServices = async (
+  foundation: Foundation,
+  execution: ServerExecution,
+  webhooks: Webhooks,
+  isReady: () => boolean,
+) => {
+  const { callerLimits, lifecycle, logger } = foundation;
   const { config, processId, authorize, database, signals, checkpoints, graphs } = foundation;
   const { store, threadExpiry } = foundation;
   const { runRepository, everyThread, ends, queue, eventLog, hub, endings, worker, hosting, graphProcesses } =
@@ -103,14 +93,7 @@ export const createServices = async (parts: ServiceParts) => {
     },
   });
 
-  const { crons, scheduler } = await createCrons({
-    foundation,
-    storeRuns: runs.storeScheduled,
-    holdRuns: () => worker.hold(),
-    checkWebhook: webhooks.checkWebhook,
-    faults,
-    logger,
-  });
+  const { crons, scheduler } = await createCrons(foundation, webhooks, runs, worker);
   const streaming = createStreamingService({ database, authorize, hub, eventLog, signals, runs, threads });
 
   const ui = createUiService({

@@ -1,5 +1,3 @@
-import type { Faults } from "../../platform/domain/faults.ts";
-import type { Logger } from "../../platform/lib/logger.ts";
 import { createDispatcher, type Dispatcher } from "../../engine/outbox/dispatcher.ts";
 import { createDeliveries, type Deliveries } from "../../engine/outbox/deliveries.ts";
 import { toFinalValues } from "../../engine/queue/final-values.ts";
@@ -12,15 +10,6 @@ import { createWebhookSender } from "../../protocols/webhooks/sender.ts";
 import { createWebhookCheck } from "../../protocols/webhooks/url-rules.ts";
 import type { Foundation } from "./foundation.ts";
 
-interface WebhookParts {
-  foundation: Foundation;
-  environment: Readonly<Record<string, string | undefined>>;
-  /** Undefined until the server listens. */
-  ownAddress: () => string | undefined;
-  faults: Faults;
-  logger: Logger;
-}
-
 export interface Webhooks {
   /** Throws `invalid` for a disallowed webhook. */
   checkWebhook(webhook: string | undefined): void;
@@ -31,9 +20,9 @@ export interface Webhooks {
   dispatcher: Dispatcher | undefined;
 }
 
-export const createWebhooks = (parts: WebhookParts): Webhooks => {
-  const { foundation, environment, ownAddress, faults, logger } = parts;
-  const { config, database, webhooks } = foundation;
+/** `ownAddress`: undefined until the server listens. */
+export const createWebhooks = (foundation: Foundation, ownAddress: () => string | undefined): Webhooks => {
+  const { config, database, environment, faults, logger, webhooks } = foundation;
   const deliveries = createDeliveries(database);
   const checkWebhook = createWebhookCheck(webhooks);
   if (webhooks.disabled)
