@@ -4,14 +4,6 @@ import type { RunEnd } from "./queue/attempts.ts";
 import type { EndsOutbox, RunEnding } from "./attempt/conclusion.ts";
 import { writeEndedLine } from "./ended-line.ts";
 
-export interface EndingWait {
-  /**
-   * `"elsewhere"`: another process ended the run; `"silence"`: no news for `POLL_MS`, so read the database.
-   */
-  readonly news: Promise<RunEnding | "elsewhere" | "silence">;
-  cancel(): void;
-}
-
 const POLL_MS = 1_000;
 
 export interface EndedHere {
@@ -20,18 +12,16 @@ export interface EndedHere {
   isAwaitedElsewhere: boolean;
 }
 
-interface EndingsParts {
-  signals: Signals;
-  /** Notified of ends without an attempt; attempts notify the outbox themselves. */
-  outbox: Pick<EndsOutbox, "onRecorded"> | undefined;
-  logger: Logger;
-}
-
 /**
  * Announces committed ends: to waiters here, to other processes by a signal, and in one log line. The
- * statement that ends a run stores whatever must not be lost (engine/queue/sql/ended.ts).
+ * statement that ends a run stores whatever must not be lost (engine/queue/sql/ended.ts). `outbox`: notified of ends without an
+ * attempt; attempts notify the outbox themselves.
  */
-export const createEndings = ({ signals, outbox, logger }: EndingsParts) => {
+export const createEndings = (
+  signals: Signals,
+  outbox: Pick<EndsOutbox, "onRecorded"> | undefined,
+  logger: Logger,
+) => {
   const waits = new Map<string, Set<(news: RunEnding | "elsewhere") => void>>();
   const settle = (runId: string, news: RunEnding | "elsewhere"): void => {
     const waiting = waits.get(runId);
@@ -54,7 +44,10 @@ export const createEndings = ({ signals, outbox, logger }: EndingsParts) => {
       if (end.turn !== undefined) signals.send({ kind: "gone", threadId, runId, turn: end.turn });
     },
 
-    wait(runId: string): EndingWait {
+    /**
+     * `news`: `"elsewhere"`: another process ended the run; `"silence"`: no news for `POLL_MS`, so read the database.
+     */
+    wait(runId: string) {
       let cancel = (): void => undefined;
       const news = new Promise<RunEnding | "elsewhere" | "silence">((resolve) => {
         const timer = setTimeout(() => {
@@ -74,7 +67,7 @@ export const createEndings = ({ signals, outbox, logger }: EndingsParts) => {
           if (listeners.size === 0 && waits.get(runId) === listeners) waits.delete(runId);
         };
       });
-      return { news, cancel: () => cancel() };
+      return { news, cancel: (): void => cancel() };
     },
 
     close(): void {

@@ -1,22 +1,8 @@
-import type { Signals } from "../platform/database/signals.ts";
 import { isCancelled, isPassing } from "../platform/database/passing-faults.ts";
-import type { Logger } from "../platform/lib/logger.ts";
 import { startPeriodic } from "../platform/lib/periodic.ts";
 import type { RunEnding } from "./attempt/conclusion.ts";
-import type { Executor } from "./attempt/execution.ts";
 import { resultOfLost, WAITS_ALONE } from "./attempt/lost-run.ts";
-import type { Endings } from "./endings.ts";
-import type { Queue } from "./queue/queue.ts";
-
-interface RecoveryOptions {
-  queue: Queue;
-  executor: Executor;
-  endings: Pick<Endings, "publish">;
-  signals: Signals;
-  leaseSeconds: number;
-  sweepSeconds: number;
-  logger: Logger;
-}
+import type { WorkerOptions } from "./worker/runs-in-hand.ts";
 
 /** A gap of this many intervals between two rounds means that the process or the database stood still. */
 const LATE_ROUNDS = 2.5;
@@ -25,8 +11,11 @@ const LATE_ROUNDS = 2.5;
  * Detects a killed holder after half the lease (5 s), a hung or unreachable one after the whole lease (10 s),
  * plus at most one sweep (2 s). Every worker process sweeps; the statements skip locked rows.
  */
-export const startRecovery = (options: RecoveryOptions): { close(): Promise<void> } => {
-  const { queue, executor, endings, signals, leaseSeconds, sweepSeconds, logger } = options;
+export const startRecovery = (
+  parts: Pick<WorkerOptions, "queue" | "executor" | "endings" | "signals" | "leaseSeconds" | "logger">,
+  sweepSeconds: number,
+): { close(): Promise<void> } => {
+  const { queue, executor, endings, signals, leaseSeconds, logger } = parts;
 
   /** When the last round that reached the database began, by this process's clock. */
   let sweptAt = performance.now();

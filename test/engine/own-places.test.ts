@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import type { ClaimedRunRow } from "../../src/platform/database/tables.ts";
 import type { ExecutionEvents } from "../../src/engine/attempt/execution.ts";
-import { createRunsInHand, type RunsInHandParts } from "../../src/engine/worker/runs-in-hand.ts";
+import { createRunsInHand, type WorkerOptions } from "../../src/engine/worker/runs-in-hand.ts";
+import type { WaitersElsewhere } from "../../src/engine/worker/waiters-elsewhere.ts";
 import { createSuspects } from "../../src/engine/worker/suspects.ts";
 
 /** Slots of a process for two parallel runs; `atOnce` suspects have processes of their own. */
@@ -13,7 +14,7 @@ const slotsWith = (atOnce: number) => {
     atOnce,
     onJoinable: () => undefined,
   });
-  const inHand = createRunsInHand({
+  const options = {
     concurrency: 2,
     executor: {
       execute: (run: ClaimedRunRow, _: boolean, events: ExecutionEvents) => {
@@ -23,12 +24,13 @@ const slotsWith = (atOnce: number) => {
     },
     heartbeat: { begun: () => undefined, ended: () => undefined },
     endings: { tell: () => undefined },
-    suspects,
-    waitersElsewhere: { left: () => false, endedUnnoticed: () => undefined },
     faults: { reached: () => undefined },
+  } as unknown as WorkerOptions;
+  const waiters = { left: () => false, endedUnnoticed: () => undefined } as unknown as WaitersElsewhere;
+  const inHand = createRunsInHand(options, suspects, waiters, {
     onGraphEnded: () => undefined,
     onReleased: () => undefined,
-  } as unknown as RunsInHandParts);
+  });
   const begin = (runId: string, lostAttempts: number): ExecutionEvents => {
     inHand.begin({ run_id: runId, lost_attempts: lostAttempts } as ClaimedRunRow, false);
     return begun.get(runId)!;

@@ -66,20 +66,22 @@ const startSweeping = (
     },
   } as Partial<Executor> as Executor;
   const { logger, lines } = listeningLogger();
-  const recovery = startRecovery({
-    queue,
-    executor,
-    endings: { publish: ({ run }) => void did.push(`ended ${run.run_id}`) },
-    signals: {
-      send: ({ kind, runId }) => void did.push(`${kind} ${runId}`),
-      subscribe: () => () => undefined,
-      subscribeToThread: () => () => undefined,
-      close: () => Promise.resolve(),
+  const recovery = startRecovery(
+    {
+      queue,
+      executor,
+      endings: { publish: ({ run }) => void did.push(`ended ${run.run_id}`) },
+      signals: {
+        send: ({ kind, runId }) => void did.push(`${kind} ${runId}`),
+        subscribe: () => () => undefined,
+        subscribeToThread: () => () => undefined,
+        close: () => Promise.resolve(),
+      },
+      leaseSeconds: 10,
+      logger,
     },
-    leaseSeconds: 10,
-    sweepSeconds: SWEEP_MS / 1_000,
-    logger,
-  });
+    SWEEP_MS / 1_000,
+  );
   return {
     recovery,
     did,

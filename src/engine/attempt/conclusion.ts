@@ -3,7 +3,6 @@ import { isCancelled, isPassing, retryPassing } from "../../platform/database/pa
 import { LeaseLostError } from "../../platform/domain/errors.ts";
 import type { Faults } from "../../platform/domain/faults.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
-import type { Logger } from "../../platform/lib/logger.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
 import type { RunChannel } from "../events/channel.ts";
 import { selectorOf, type RunOutcome } from "../queue/attempts.ts";
@@ -11,7 +10,7 @@ import type { RunEnds } from "../queue/ending.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { AttemptResult, GraphResult } from "../executors/executor.ts";
 import { resultOfLost, WAITS_ALONE } from "./lost-run.ts";
-import type { Outcomes } from "./outcomes.ts";
+import { createOutcomes, type OutcomesParts } from "./outcomes.ts";
 
 export interface RunEnding {
   status: RunOutcome["status"] | "rolled-back";
@@ -30,14 +29,12 @@ export interface EndsOutbox {
   onRecorded(): void;
 }
 
-interface ConclusionParts {
+export interface ConclusionParts extends OutcomesParts {
   queue: Queue;
   ends: RunEnds;
-  outcomes: Outcomes;
   outbox: EndsOutbox | undefined;
   processId: string;
   faults: Faults;
-  logger: Logger;
 }
 
 interface Circumstances {
@@ -54,7 +51,8 @@ const CANCELLED_FOR_MS = 60_000;
 
 /** Returns undefined if the run continues elsewhere. */
 export const createConclusion = (parts: ConclusionParts) => {
-  const { queue, ends, outcomes, outbox, processId, faults, logger } = parts;
+  const { queue, ends, outbox, processId, faults, logger } = parts;
+  const outcomes = createOutcomes(parts);
 
   /** Retries while the database is unreachable: an outcome must not be lost while the lease is held. */
   const persist = <T>(write: (isRetry: boolean) => Promise<T>, isMine: () => boolean): Promise<T> => {

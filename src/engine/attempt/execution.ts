@@ -1,22 +1,14 @@
 import { ofGraph } from "../../platform/lib/contents.ts";
-import type { CheckpointStorage } from "../../state/checkpoints/types.ts";
-import type { Database } from "../../platform/database/database.ts";
 import type { ClaimedRunRow, ExecutedRunRow } from "../../platform/database/tables.ts";
-import type { Graphs } from "../../graphs/graphs.ts";
 import { LeaseLostError, StateLostError } from "../../platform/domain/errors.ts";
-import type { Faults } from "../../platform/domain/faults.ts";
-import type { Logger } from "../../platform/lib/logger.ts";
 import type { Hub } from "../events/hub.ts";
 import { SEQ_PER_ATTEMPT } from "../events/event-ids.ts";
 import type { EventLog } from "../events/log.ts";
 import { RunChannel } from "../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { PassedFaultError } from "../executors/process/described-error.ts";
-import { createConclusion, type EndsOutbox, type RunEnding } from "./conclusion.ts";
-import { createOutcomes } from "./outcomes.ts";
+import { createConclusion, type ConclusionParts, type RunEnding } from "./conclusion.ts";
 import { selectorOf } from "../queue/attempts.ts";
-import type { RunEnds } from "../queue/ending.ts";
-import type { Queue } from "../queue/queue.ts";
 
 export interface Execution {
   readonly runId: string;
@@ -35,20 +27,10 @@ export interface ExecutionEvents {
   onReleased(ending: RunEnding | undefined): void;
 }
 
-interface ExecutorParts {
-  database: Database;
-  queue: Queue;
-  ends: RunEnds;
-  outbox: EndsOutbox | undefined;
-  graphs: Graphs;
-  checkpoints: CheckpointStorage;
+interface ExecutorParts extends ConclusionParts {
   graphExecutor: GraphExecutor;
   hub: Hub;
   eventLog: EventLog;
-  processId: string;
-  timeoutSecondsOf(graphId: string): number;
-  faults: Faults;
-  logger: Logger;
 }
 
 /** A run may break its database connection itself, so it ends with an error after this many attempts. */
@@ -58,24 +40,9 @@ const userIdOf = ({ auth_user: user }: ClaimedRunRow): string | undefined =>
   typeof user?.identity === "string" ? user.identity : undefined;
 
 export const createExecutor = (parts: ExecutorParts) => {
-  const {
-    database,
-    queue,
-    ends,
-    outbox,
-    graphs,
-    checkpoints,
-    graphExecutor,
-    hub,
-    eventLog,
-    processId,
-    timeoutSecondsOf,
-    faults,
-    logger,
-  } = parts;
-  const outcomes = createOutcomes({ database, graphs, checkpoints, timeoutSecondsOf, logger });
-
-  const conclude = createConclusion({ queue, ends, outcomes, outbox, processId, faults, logger });
+  const { database, queue, outbox, graphExecutor, hub, eventLog, processId, timeoutSecondsOf } = parts;
+  const { faults, logger } = parts;
+  const conclude = createConclusion(parts);
 
   const giveUp = async (run: ClaimedRunRow): Promise<void> => {
     await queue.giveUpLease(selectorOf(run)).catch((error: unknown) => {

@@ -14,7 +14,7 @@ import type { ResumeRefusal } from "../executors/strict-resume.ts";
 import type { RunOutcome } from "../queue/attempts.ts";
 import { graphConfiguration } from "../executors/run-options.ts";
 
-interface OutcomesParts {
+export interface OutcomesParts {
   database: Pick<Database, "isLoss">;
   graphs: Graphs;
   checkpoints: CheckpointStorage;
@@ -144,5 +144,3 @@ export const createOutcomes = ({
 
   return { of, valuesOf };
 };
-
-export type Outcomes = ReturnType<typeof createOutcomes>;

@@ -4,12 +4,6 @@ import type { Logger } from "../../platform/lib/logger.ts";
 import { startPeriodic } from "../../platform/lib/periodic.ts";
 import type { EventLog } from "./log.ts";
 
-interface EventRetentionOptions {
-  eventLog: Pick<EventLog, "deleteExpired">;
-  retentionSeconds: number;
-  logger: Logger;
-}
-
 const SWEEP_MS = 10_000;
 /** Costs 50 ms of the database. */
 const EVENTS_PER_BATCH = 5_000;
@@ -19,7 +13,8 @@ const EVENTS_PER_BATCH = 5_000;
  * skips locked rows.
  */
 export const sweepEvents = async (
-  { eventLog, retentionSeconds }: Omit<EventRetentionOptions, "logger">,
+  eventLog: Pick<EventLog, "deleteExpired">,
+  retentionSeconds: number,
   signal?: AbortSignal,
 ): Promise<number> => {
   let removed = 0;
@@ -36,14 +31,15 @@ export const sweepEvents = async (
   return removed;
 };
 
-export const startEventRetention = ({
-  logger,
-  ...options
-}: EventRetentionOptions): { close(): Promise<void> } => {
+export const startEventRetention = (
+  eventLog: EventLog,
+  retentionSeconds: number,
+  logger: Logger,
+): { close(): Promise<void> } => {
   const closing = new AbortController();
   const periodic = startPeriodic({
     everyMs: SWEEP_MS,
-    work: () => sweepEvents(options, closing.signal),
+    work: () => sweepEvents(eventLog, retentionSeconds, closing.signal),
     onError: logFailure(logger, "expired events could not be removed"),
   });
   return {

@@ -33,29 +33,17 @@ export type ThreadReport =
   | { kind: "failed"; reason: string; code: string | undefined }
   | { kind: "lost-connection"; reason: string; code: string | undefined };
 
-export interface HeartbeatThread {
-  renew(): void;
-  close(): Promise<void>;
-}
-
-interface HeartbeatThreadOptions {
-  setup: ThreadSetup;
-  entry: URL;
-  onReport(report: ThreadReport): void;
-  onDeath(error: Error): void;
-}
-
 /** The thread needs 11 MiB; without limits V8 lets its heap grow before it collects garbage. */
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 };
 /** A connection without an answer delays an orderly end. */
 const CLOSE_MS = 1_000;
 
-export const startHeartbeatThread = ({
-  setup,
-  entry,
-  onReport,
-  onDeath,
-}: HeartbeatThreadOptions): HeartbeatThread => {
+export const startHeartbeatThread = (
+  setup: ThreadSetup,
+  entry: URL,
+  onReport: (report: ThreadReport) => void,
+  onDeath: (error: Error) => void,
+) => {
   // With this process's options the thread would load tsx, which it does not need.
   const thread = new Worker(entry, {
     name: "heartbeat",
@@ -78,8 +66,8 @@ export const startHeartbeatThread = ({
     });
   });
   return {
-    renew: () => post("renew"),
-    async close() {
+    renew: (): void => post("renew"),
+    async close(): Promise<void> {
       closing = true;
       post("close");
       let timer: NodeJS.Timeout | undefined;
@@ -92,3 +80,5 @@ export const startHeartbeatThread = ({
     },
   };
 };
+
+export type HeartbeatThread = ReturnType<typeof startHeartbeatThread>;

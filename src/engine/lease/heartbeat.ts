@@ -1,39 +1,10 @@
-import { openDatabase, type Database } from "../../platform/database/database.ts";
-import type { Logger } from "../../platform/lib/logger.ts";
-import type { Queue } from "../queue/queue.ts";
+import { openDatabase } from "../../platform/database/database.ts";
+import { inSchema } from "../../platform/database/schema.ts";
+import { RENEW } from "../queue/sql/renew.ts";
 import type { Execution } from "../attempt/execution.ts";
 import { createHeldAttempts, SLOTS } from "./held-attempts.ts";
-import { createLoopRenewals } from "./loop-renewals.ts";
+import { createLoopRenewals, type HeartbeatOptions } from "./loop-renewals.ts";
 import { createWatchedThread } from "./watched-thread.ts";
-
-interface HeartbeatOptions {
-  queue: Queue;
-  connectionString: string;
-  /** The common pool, for renewals that fail on the own connection. */
-  shared: Pick<Database, "query">;
-  schema: string;
-  preparedStatements: boolean;
-  leaseSeconds: number;
-  heartbeatSeconds: number;
-  /** How long a blocked event loop keeps its leases; 0: no thread, the event loop alone renews. */
-  blockedLoopSeconds: number;
-  /** Not while a debugger is attached, which may have stopped the loop. */
-  endsBlockedProcess?: boolean | undefined;
-  /** Called at each renewal of a run that another process reads, in case the signal was lost. */
-  onReadElsewhere(runId: string): void;
-  threadEntry?: URL;
-  logger: Logger;
-}
-
-/** Renews the leases of this process's attempts; stops attempts that were lost or are to be cancelled. */
-export interface Heartbeat {
-  /** Starts the thread with the first execution. */
-  begun(execution: Execution): void;
-  ended(execution: Execution): void;
-  /** Renews now, not at the next heartbeat: a run is to be cancelled. */
-  renew(): void;
-  close(): Promise<void>;
-}
 
 const APPLICATION_NAME = "threadloom heartbeat";
 /** A heartbeat without an answer must leave time for another one on a new connection. */
@@ -48,45 +19,39 @@ const THREAD_ENTRY = new URL("./heartbeat-thread-entry.js", import.meta.url);
  * their own connection, because the pool may be busy for longer than a lease. The database may refuse a new
  * connection (53300), so the loop repeats failed renewals over the pool.
  */
-export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
-  const { queue, shared, connectionString, schema, preparedStatements, leaseSeconds, logger } = options;
+export const createHeartbeat = (options: HeartbeatOptions) => {
+  const { connectionString, schema, preparedStatements, leaseSeconds, blockedLoopSeconds, logger } = options;
   const heartbeatMs = options.heartbeatSeconds * 1_000;
   const timeoutMs = Math.max(TIMEOUT_AT_LEAST_MS, (leaseSeconds * 1_000) / TIMEOUTS_PER_LEASE);
-  const connection = {
+  /** Connects when the loop first renews. */
+  const database = openDatabase({
     connectionString,
     schema,
+    poolSize: 1,
     preparedStatements,
     timeoutMs,
     applicationName: APPLICATION_NAME,
     logger,
-  };
-  /** Connects when the loop first renews. */
-  const database = openDatabase({ ...connection, poolSize: 1 });
+  });
   const held = new Map<string, Execution>();
   const heldAttempts = createHeldAttempts();
   /** Includes lost attempts until they have ended. */
   const slots = new Map<Execution, number | undefined>();
   let tickedAt = performance.now();
 
-  const loop = createLoopRenewals({
-    queue,
-    own: database,
-    shared,
-    held,
-    leaseSeconds,
-    heartbeatMs,
+  const loop = createLoopRenewals(options, database, held, { heartbeatMs, timeoutMs });
+  const setup = {
+    connectionString,
+    applicationName: APPLICATION_NAME,
+    statement: { text: inSchema(schema)(RENEW.text), name: preparedStatements ? "renew" : undefined },
     timeoutMs,
-    onReadElsewhere: (runId) => options.onReadElsewhere(runId),
-    logger,
-  });
-  const thread = createWatchedThread({
-    ...connection,
     leaseSeconds,
     heartbeatMs,
-    blockedLoopSeconds: options.blockedLoopSeconds,
-    endsBlockedProcess: options.endsBlockedProcess === true,
+    blockedLoopMs: blockedLoopSeconds * 1_000,
+    endsProcess: options.endsBlockedProcess === true,
     held: heldAttempts.memory,
-    entry: options.threadEntry ?? THREAD_ENTRY,
+  };
+  const thread = createWatchedThread(setup, options.threadEntry ?? THREAD_ENTRY, logger, {
     onReport(report) {
       if (report.kind === "renewed") return loop.react(report.asked, report.rows);
       const { reason, code } = report;
@@ -117,19 +82,21 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
   timer.unref();
 
   return {
-    begun(execution) {
+    /** Starts the thread with the first execution. */
+    begun(execution: Execution): void {
       held.set(execution.runId, execution);
       slots.set(execution, heldAttempts.add(execution));
       thread.start();
     },
-    ended(execution) {
+    ended(execution: Execution): void {
       if (held.get(execution.runId) === execution) held.delete(execution.runId);
       const slot = slots.get(execution);
       if (slot !== undefined) heldAttempts.remove(slot);
       slots.delete(execution);
     },
+    /** Renews now, not at the next heartbeat: a run is to be cancelled. */
     renew,
-    async close() {
+    async close(): Promise<void> {
       loop.stop();
       clearInterval(timer);
       await thread.close();
@@ -138,3 +105,6 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
     },
   };
 };
+
+/** Renews the leases of this process's attempts; stops attempts that were lost or are to be cancelled. */
+export type Heartbeat = ReturnType<typeof createHeartbeat>;

@@ -7,15 +7,22 @@ import type { Queue } from "../queue/queue.ts";
 import type { HeartbeatRow } from "../queue/sql/renew.ts";
 import type { Execution } from "../attempt/execution.ts";
 
-interface LoopRenewalsParts {
-  queue: Pick<Queue, "renew">;
-  own: Queryable;
+export interface HeartbeatOptions {
+  queue: Queue;
+  connectionString: string;
+  /** The common pool, for renewals that fail on the own connection. */
   shared: Pick<Database, "query">;
-  held: ReadonlyMap<string, Execution>;
+  schema: string;
+  preparedStatements: boolean;
   leaseSeconds: number;
-  heartbeatMs: number;
-  timeoutMs: number;
+  heartbeatSeconds: number;
+  /** How long a blocked event loop keeps its leases; 0: no thread, the event loop alone renews. */
+  blockedLoopSeconds: number;
+  /** Not while a debugger is attached, which may have stopped the loop. */
+  endsBlockedProcess?: boolean | undefined;
+  /** Called at each renewal of a run that another process reads, in case the signal was lost. */
   onReadElsewhere(runId: string): void;
+  threadEntry?: URL;
   logger: Logger;
 }
 
@@ -24,8 +31,13 @@ interface Failure {
   code: string | undefined;
 }
 
-export const createLoopRenewals = (parts: LoopRenewalsParts) => {
-  const { queue, own, shared, held, leaseSeconds, heartbeatMs, timeoutMs, onReadElsewhere, logger } = parts;
+/** `own`: the connection for renewals alone. `held`: the executions by run. */
+export const createLoopRenewals = (
+  { queue, shared, leaseSeconds, onReadElsewhere, logger }: HeartbeatOptions,
+  own: Queryable,
+  held: ReadonlyMap<string, Execution>,
+  { heartbeatMs, timeoutMs }: { heartbeatMs: number; timeoutMs: number },
+) => {
   let closed = false;
 
   const react = (asked: readonly AttemptSelector[], rows: readonly HeartbeatRow[]): void => {

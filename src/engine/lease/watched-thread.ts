@@ -1,8 +1,6 @@
 import { url as inspectorUrl } from "node:inspector";
-import { inSchema } from "../../platform/database/schema.ts";
 import { createBackOff } from "../../platform/lib/back-off.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
-import { RENEW } from "../queue/sql/renew.ts";
 import {
   BEATS,
   COUNTERS,
@@ -10,24 +8,8 @@ import {
   startHeartbeatThread,
   type HeartbeatThread,
   type ThreadReport,
+  type ThreadSetup,
 } from "./heartbeat-thread.ts";
-
-interface WatchedThreadParts {
-  connectionString: string;
-  applicationName: string;
-  schema: string;
-  preparedStatements: boolean;
-  leaseSeconds: number;
-  heartbeatMs: number;
-  timeoutMs: number;
-  blockedLoopSeconds: number;
-  endsBlockedProcess: boolean;
-  held: Int32Array;
-  entry: URL;
-  onReport(report: ThreadReport): void;
-  onDeath(): void;
-  logger: Logger;
-}
 
 const RESTART_MS = 30_000;
 /** Pauses after failed renewals; the last equals the time between two heartbeats. */
@@ -35,11 +17,17 @@ const RETRIES = 6;
 /** After these heartbeats without one of the thread, the event loop renews. */
 const MISSED_BEATS = 2;
 
-export const createWatchedThread = (parts: WatchedThreadParts) => {
-  const { heartbeatMs, blockedLoopSeconds, preparedStatements, logger } = parts;
+/** `onDeath`: the event loop has to renew. */
+export const createWatchedThread = (
+  setup: Omit<ThreadSetup, "retriesMs" | "counters">,
+  entry: URL,
+  logger: Logger,
+  { onReport, onDeath }: { onReport(report: ThreadReport): void; onDeath(): void },
+) => {
+  const { heartbeatMs, blockedLoopMs } = setup;
   const counters = new Int32Array(new SharedArrayBuffer(COUNTERS * Int32Array.BYTES_PER_ELEMENT));
   let thread: HeartbeatThread | undefined;
-  let startAt = blockedLoopSeconds === 0 ? Infinity : 0;
+  let startAt = blockedLoopMs === 0 ? Infinity : 0;
   let closed = false;
   let seenBeats = 0;
   let beatAt = 0;
@@ -51,27 +39,17 @@ export const createWatchedThread = (parts: WatchedThreadParts) => {
       beatAt = performance.now();
       counters.fill(0);
       const retries = createBackOff({ longestMs: heartbeatMs });
-      thread = startHeartbeatThread({
-        setup: {
-          connectionString: parts.connectionString,
-          applicationName: parts.applicationName,
-          statement: {
-            text: inSchema(parts.schema)(RENEW.text),
-            name: preparedStatements ? "renew" : undefined,
-          },
-          timeoutMs: parts.timeoutMs,
-          leaseSeconds: parts.leaseSeconds,
-          heartbeatMs,
+      thread = startHeartbeatThread(
+        {
+          ...setup,
           retriesMs: Array.from({ length: RETRIES }, () => retries.next()),
-          blockedLoopMs: blockedLoopSeconds * 1_000,
           // A debugger may have stopped the loop.
-          endsProcess: parts.endsBlockedProcess && inspectorUrl() === undefined,
-          held: parts.held,
+          endsProcess: setup.endsProcess && inspectorUrl() === undefined,
           counters,
         },
-        entry: parts.entry,
-        onReport: (report) => parts.onReport(report),
-        onDeath(error) {
+        entry,
+        onReport,
+        (error) => {
           thread = undefined;
           if (closed) return;
           startAt = performance.now() + RESTART_MS;
@@ -79,9 +57,9 @@ export const createWatchedThread = (parts: WatchedThreadParts) => {
             { err: error },
             "the heartbeat thread ended; the event loop renews the leases until the thread is restarted",
           );
-          parts.onDeath();
+          onDeath();
         },
-      });
+      );
     },
     isBeating(now: number): boolean {
       const beats = Atomics.load(counters, BEATS);

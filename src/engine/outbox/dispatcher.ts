@@ -8,7 +8,7 @@ import { receiverOf } from "../../platform/domain/webhook-address.ts";
 import type { HeldDelivery } from "./claim.ts";
 import type { Deliveries, SentDelivery } from "./deliveries.ts";
 import { pauseSeconds } from "./schedule.ts";
-import { createTries, type SendResult, type TryCounts } from "./tries.ts";
+import { createTries, type SendResult } from "./tries.ts";
 
 export interface DispatcherParts {
   deliveries: Pick<Deliveries, "claim" | "read" | "delivered" | "failed" | "handBack">;
@@ -18,13 +18,6 @@ export interface DispatcherParts {
   own: boolean;
   faults: Faults;
   logger: Logger;
-}
-
-export interface Dispatcher {
-  open(): void;
-  wake(): void;
-  figures(): Readonly<TryCounts>;
-  close(): Promise<void>;
 }
 
 export const SEND_SECONDS_AT_MOST = 20;
@@ -48,7 +41,7 @@ const SETTLE_FOR_MS = 30_000;
  * Sends each delivery at least once: a process may die between sending and storing. Places are limited per
  * receiver, so a hanging receiver does not block others.
  */
-export const createDispatcher = ({ deliveries, send, own, faults, logger }: DispatcherParts): Dispatcher => {
+export const createDispatcher = ({ deliveries, send, own, faults, logger }: DispatcherParts) => {
   const couldNotPoll = logFailure(logger, "webhooks could not be sent");
   const failing = createBackOff();
   const tries = createTries(logger);
@@ -159,13 +152,13 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
   };
 
   return {
-    open() {
+    open(): void {
       opened = true;
       poll();
     },
     wake: poll,
     figures: () => tries.figures(),
-    async close() {
+    async close(): Promise<void> {
       opened = false;
       clearTimeout(timer);
       await polling;
@@ -177,3 +170,5 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
     },
   };
 };
+
+export type Dispatcher = ReturnType<typeof createDispatcher>;

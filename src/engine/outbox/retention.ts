@@ -3,19 +3,16 @@ import type { Logger } from "../../platform/lib/logger.ts";
 import { startPeriodic } from "../../platform/lib/periodic.ts";
 import type { Deliveries } from "./deliveries.ts";
 
-export interface OutboxRetentionParts {
-  deliveries: Pick<Deliveries, "removeSettled">;
-  retentionSeconds: number;
-  logger: Logger;
-}
-
 const SWEEP_MS = 60_000;
 /** Rows may hold megabytes. */
 const PER_BATCH = 500;
 
 /** Removes old deliveries. Several processes share the work: the statement skips locked rows. */
-export const startOutboxRetention = (parts: OutboxRetentionParts): { close(): Promise<void> } => {
-  const { deliveries, retentionSeconds, logger } = parts;
+export const startOutboxRetention = (
+  deliveries: Pick<Deliveries, "removeSettled">,
+  retentionSeconds: number,
+  logger: Logger,
+): { close(): Promise<void> } => {
   let closed = false;
   const periodic = startPeriodic({
     everyMs: SWEEP_MS,

@@ -1,15 +1,6 @@
 import { mayHaveBeenCommitted } from "../../platform/database/passing-faults.ts";
-import type { Logger } from "../../platform/lib/logger.ts";
 import { selectorOf } from "../queue/attempts.ts";
-import type { Queue } from "../queue/queue.ts";
-import type { RunsInHand } from "./runs-in-hand.ts";
-
-interface AdoptionParts {
-  queue: Pick<Queue, "listUnknown" | "handBack" | "giveUpLease">;
-  inHand: Pick<RunsInHand, "runIds" | "has" | "hasBegun" | "freeSlots" | "begin">;
-  processId: string;
-  logger: Logger;
-}
+import type { RunsInHand, WorkerOptions } from "./runs-in-hand.ts";
 
 const UNSURE_MS = 3_000;
 
@@ -17,7 +8,7 @@ const UNSURE_MS = 3_000;
  * Finds runs that the table assigns to this process although the response to their claim was lost. No other
  * process executes them before the lease is over.
  */
-export const createAdoption = ({ queue, inHand, processId, logger }: AdoptionParts) => {
+export const createAdoption = ({ queue, processId, logger }: WorkerOptions, inHand: RunsInHand) => {
   let unsureSince: number | undefined;
   return {
     claimFailed(error: unknown): void {

@@ -2,31 +2,20 @@ import type { ClaimedRunRow } from "../../platform/database/tables.ts";
 import { isPassing } from "../../platform/database/passing-faults.ts";
 import { createBackOff } from "../../platform/lib/back-off.ts";
 import { sqlState, UNIQUE_VIOLATION } from "../../platform/domain/errors.ts";
-import type { Logger } from "../../platform/lib/logger.ts";
-import type { Queue } from "../queue/queue.ts";
 import type { Adoption } from "./adoption.ts";
-import type { RunsInHand } from "./runs-in-hand.ts";
+import type { RunsInHand, WorkerOptions } from "./runs-in-hand.ts";
 import type { Suspects } from "./suspects.ts";
-
-interface ClaimsParts {
-  queue: Pick<Queue, "claim" | "claimSuspect" | "claimedAtOnce">;
-  inHand: Pick<RunsInHand, "freeSlots" | "isIdle" | "reserve" | "release" | "hasBegun" | "begin">;
-  suspects: Pick<Suspects, "isFull" | "hasOwnPlaces" | "restSeconds">;
-  adoption: Adoption;
-  processId: string;
-  leaseSeconds: number;
-  pollMs: number;
-  takes: boolean;
-  logger: Logger;
-}
 
 /** Concurrent claims. With one at a time, slots were idle for another round trip. */
 const CLAIMS_AT_MOST = 3;
 
-export const createClaims = (parts: ClaimsParts) => {
-  const { queue, inHand, suspects, adoption, processId, leaseSeconds, logger } = parts;
+export const createClaims = (
+  { queue, concurrency, processId, leaseSeconds, logger }: WorkerOptions,
+  { inHand, suspects, adoption }: { inHand: RunsInHand; suspects: Suspects; adoption: Adoption },
+  pollMs: number,
+) => {
   const underWay = new Set<Promise<void>>();
-  const backOff = createBackOff({ longestMs: parts.pollMs });
+  const backOff = createBackOff({ longestMs: pollMs });
   let stopped = false;
   let holders = 0;
   let wanted = false;
@@ -60,7 +49,7 @@ export const createClaims = (parts: ClaimsParts) => {
 
   const wake = (): void => {
     wanted = true;
-    if (stopped || holders > 0 || !parts.takes || underWay.size === CLAIMS_AT_MOST) return;
+    if (stopped || holders > 0 || concurrency === 0 || underWay.size === CLAIMS_AT_MOST) return;
     if (inHand.freeSlots <= 0) {
       backlog ||= underWay.size === 0;
       return;

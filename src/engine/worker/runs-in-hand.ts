@@ -1,21 +1,30 @@
 import { LRUCache } from "lru-cache";
 import type { ClaimedRunRow } from "../../platform/database/tables.ts";
 import type { Faults } from "../../platform/domain/faults.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import type { Signals } from "../../platform/database/signals.ts";
 import type { Execution, Executor } from "../attempt/execution.ts";
 import type { Endings } from "../endings.ts";
 import type { Heartbeat } from "../lease/heartbeat.ts";
+import type { Queue } from "../queue/queue.ts";
 import type { WaitersElsewhere } from "./waiters-elsewhere.ts";
 import type { Suspects } from "./suspects.ts";
 
-export interface RunsInHandParts {
+export interface WorkerOptions {
+  queue: Queue;
+  executor: Executor;
+  signals: Signals;
+  endings: Pick<Endings, "publish">;
+  processId: string;
   /** 0 for a process that only answers requests. */
   concurrency: number;
-  executor: Executor;
-  heartbeat: Pick<Heartbeat, "begun" | "ended">;
-  endings: Pick<Endings, "publish">;
-  suspects: Pick<Suspects, "begun" | "released" | "isAlone" | "hasOwnPlace" | "inOwnPlaces">;
-  waitersElsewhere: Pick<WaitersElsewhere, "left" | "endedUnnoticed">;
+  leaseSeconds: number;
+  heartbeat: Heartbeat;
   faults: Faults;
+  logger: Logger;
+}
+
+interface Reactions {
   onGraphEnded(): void;
   /** `mayBeMore`: a run that waited for this one may start now. */
   onReleased(mayBeMore: boolean): void;
@@ -25,8 +34,12 @@ const REMEMBERED_AT_MOST = 10_000;
 
 const attemptOf = ({ run_id, attempt }: ClaimedRunRow): string => `${run_id}/${attempt}`;
 
-export const createRunsInHand = (parts: RunsInHandParts) => {
-  const { concurrency, executor, heartbeat, endings, suspects, waitersElsewhere, faults } = parts;
+export const createRunsInHand = (
+  { concurrency, executor, heartbeat, endings, faults }: WorkerOptions,
+  suspects: Suspects,
+  waitersElsewhere: WaitersElsewhere,
+  { onGraphEnded, onReleased }: Reactions,
+) => {
   const executions = new Map<string, Execution>();
   /**
    * No attempt is executed twice, even if the table still assigns an ended one to this process: its outcome
@@ -75,11 +88,11 @@ export const createRunsInHand = (parts: RunsInHandParts) => {
       remember(run);
       const slots = suspects.hasOwnPlace(run) ? 0 : 1;
       const execution = executor.execute(run, creatorIsHere, {
-        onGraphEnded() {
+        onGraphEnded: () => {
           concluding += slots;
-          parts.onGraphEnded();
+          onGraphEnded();
         },
-        onReleased(ending) {
+        onReleased: (ending) => {
           concluding -= slots;
           remember(run);
           // This process may hold a later attempt of the run by now.
@@ -96,7 +109,7 @@ export const createRunsInHand = (parts: RunsInHandParts) => {
             );
             if (!isAwaitedElsewhere) waitersElsewhere.endedUnnoticed(run.run_id);
           }
-          parts.onReleased(ending === undefined || ending.othersWait);
+          onReleased(ending === undefined || ending.othersWait);
         },
       });
       executions.set(run.run_id, execution);

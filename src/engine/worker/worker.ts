@@ -1,72 +1,19 @@
-import type { Signals } from "../../platform/database/signals.ts";
-import type { ClaimedRunRow, ExecutedRunRow } from "../../platform/database/tables.ts";
-import type { Faults } from "../../platform/domain/faults.ts";
-import type { Logger } from "../../platform/lib/logger.ts";
-import type { Endings } from "../endings.ts";
-import type { Execution, Executor } from "../attempt/execution.ts";
-import type { Heartbeat } from "../lease/heartbeat.ts";
-import type { Queue } from "../queue/queue.ts";
+import type { ClaimedRunRow } from "../../platform/database/tables.ts";
+import type { Execution } from "../attempt/execution.ts";
 import { createAdoption } from "./adoption.ts";
 import { createClaims } from "./claims.ts";
 import { drain, type Drained } from "./closing.ts";
 import { createWaitersElsewhere } from "./waiters-elsewhere.ts";
-import { createRunsInHand } from "./runs-in-hand.ts";
+import { createRunsInHand, type WorkerOptions } from "./runs-in-hand.ts";
 import { createSuspects } from "./suspects.ts";
 
-interface WorkerOptions {
-  queue: Queue;
-  executor: Executor;
-  signals: Signals;
-  endings: Pick<Endings, "publish">;
-  processId: string;
-  concurrency: number;
-  leaseSeconds: number;
-  heartbeat: Heartbeat;
-  faults: Faults;
-  logger: Logger;
-}
-
-/** A slot reserved for a run that is about to be created, if this process hosts its graph. */
-interface Reservation {
-  workerId: string;
-  leaseSeconds: number;
-  graphIds: readonly string[];
-}
-
 const POLL_MS = 1_000;
-
-export interface Worker {
-  /** Reserves a slot for a run that its creator claims with the insert; undefined if no slot is free. */
-  reserve(): Reservation | undefined;
-  cancelReservation(): void;
-  /** Executes a run claimed with a reservation; undefined if this attempt was executed here already. */
-  start(run: ClaimedRunRow): Execution | undefined;
-  /**
-   * Executes a run after the response to its claim was lost; undefined if this attempt was executed here
-   * already.
-   */
-  adopt(run: ExecutedRunRow): Execution | undefined;
-  execution(runId: string): Execution | undefined;
-  readonly active: number;
-  /** Oldest first. */
-  readonly runIds: readonly string[];
-  abandonThreads(threadIds: readonly string[]): void;
-  wake(): void;
-  /** Stops claims until the returned function is called. New runs still take free slots. */
-  hold(): () => void;
-  open(): void;
-  /**
-   * Hands every run back within `graceSeconds`. `failed`: one of the runs may be the cause, so their attempts
-   * count as lost.
-   */
-  close(graceSeconds: number, options?: { failed?: boolean }): Promise<Drained>;
-}
 
 /**
  * A run created while a slot is free is never pending: its creator reserves the slot and claims the run with
  * the insert.
  */
-export const createWorker = (options: WorkerOptions): Worker => {
+export const createWorker = (options: WorkerOptions) => {
   const { queue, signals, processId, leaseSeconds, heartbeat } = options;
   const waitersElsewhere = createWaitersElsewhere(signals);
   const suspects = createSuspects({
@@ -75,24 +22,14 @@ export const createWorker = (options: WorkerOptions): Worker => {
     atOnce: options.executor.suspectsAtOnce,
     onJoinable: () => claims.wake(),
   });
-  const inHand = createRunsInHand({
-    ...options,
-    suspects,
-    waitersElsewhere,
+  const inHand = createRunsInHand(options, suspects, waitersElsewhere, {
     onGraphEnded: () => claims.graphEnded(),
     onReleased: (mayBeMore) => claims.slotFreed(mayBeMore || queue.limitsRuns),
   });
-  const adoption = createAdoption({ ...options, inHand });
+  const adoption = createAdoption(options, inHand);
   const beginOnce = (run: ClaimedRunRow): Execution | undefined =>
     inHand.get(run.run_id) ?? (inHand.hasBegun(run) ? undefined : inHand.begin(run, true));
-  const claims = createClaims({
-    ...options,
-    inHand,
-    suspects,
-    adoption,
-    pollMs: POLL_MS,
-    takes: options.concurrency > 0,
-  });
+  const claims = createClaims(options, { inHand, suspects, adoption }, POLL_MS);
   let stopListening = (): void => undefined;
 
   const listen = (): (() => void) => {
@@ -113,42 +50,53 @@ export const createWorker = (options: WorkerOptions): Worker => {
   };
 
   return {
+    /** Reserves a slot for a run that its creator claims with the insert; undefined if no slot is free. */
     reserve() {
       if (queue.limitsRuns || !claims.leavesSlotsToNewRuns || inHand.freeSlots <= 0) return undefined;
       inHand.reserve(1);
       return { workerId: processId, leaseSeconds, graphIds: queue.graphIds };
     },
-    cancelReservation() {
+    cancelReservation(): void {
       inHand.release(1);
       claims.slotFreed(false);
     },
-    start(run) {
+    /** Executes a run claimed with a reservation; undefined if this attempt was executed here already. */
+    start(run: ClaimedRunRow): Execution | undefined {
       inHand.release(1);
       return beginOnce(run);
     },
+    /** Like `start`, after the response to the run's claim was lost. */
     adopt: beginOnce,
-    execution: (runId) => inHand.get(runId),
-    get active() {
+    execution: (runId: string): Execution | undefined => inHand.get(runId),
+    get active(): number {
       return inHand.size;
     },
-    get runIds() {
+    /** Oldest first. */
+    get runIds(): readonly string[] {
       return inHand.runIds;
     },
-    abandonThreads(threadIds) {
+    abandonThreads(threadIds: readonly string[]): void {
       for (const execution of inHand.all()) {
         if (threadIds.includes(execution.threadId)) execution.stop({ kind: "lease-lost" });
       }
     },
     wake: () => claims.wake(),
+    /** Stops claims until the returned function is called. New runs still take free slots. */
     hold: () => claims.hold(),
-    open() {
+    open(): void {
       stopListening = listen();
       claims.wake();
     },
-    async close(graceSeconds, { failed = false } = {}) {
+    /**
+     * Hands every run back within `graceSeconds`. `failed`: one of the runs may be the cause, so their attempts
+     * count as lost.
+     */
+    async close(graceSeconds: number, { failed = false } = {}): Promise<Drained> {
       stopListening();
       const reason = { kind: failed ? "process-failed" : "shutdown" } as const;
       return await drain(inHand, graceSeconds, reason, claims.stop());
     },
   };
 };
+
+export type Worker = ReturnType<typeof createWorker>;

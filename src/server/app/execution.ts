@@ -56,7 +56,7 @@ export const openExecution = async (
       logger,
     }),
   );
-  const endings = lifecycle.closing(createEndings({ signals, outbox: webhooks.outbox, logger }));
+  const endings = lifecycle.closing(createEndings(signals, webhooks.outbox, logger));
   // After the graphs, so that only this process reports an invalid graph.
   const { graphExecutor, graphProcesses } = openGraphExecutor(config, {
     connectionString,
@@ -97,7 +97,7 @@ export const openExecution = async (
       logger,
     }),
   );
-  const worker = createWorker({
+  const workerOptions = {
     queue,
     executor,
     signals,
@@ -108,20 +108,11 @@ export const openExecution = async (
     heartbeat,
     faults,
     logger,
-  });
+  };
+  const worker = createWorker(workerOptions);
   const graphIds = config.role === "api" ? undefined : graphs.ids;
   const hosting = lifecycle.closing(await openHosting({ database, processId, graphIds, logger }));
-  lifecycle.closing(
-    startRecovery({
-      queue,
-      executor,
-      endings,
-      signals,
-      leaseSeconds: config.leaseSeconds,
-      sweepSeconds: config.sweepSeconds,
-      logger,
-    }),
-  );
+  lifecycle.closing(startRecovery(workerOptions, config.sweepSeconds));
   return { runRepository, everyThread, ends, queue, eventLog, hub, endings, worker, hosting, graphProcesses };
 };
 

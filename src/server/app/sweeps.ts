@@ -20,12 +20,8 @@ export const startSweeps = (
   lifecycle.closing(
     startRetention({ database, authorize, checkpoints, onThreadsDeleted, expiry: threadExpiry, logger }),
   );
-  lifecycle.closing(
-    startEventRetention({ eventLog, retentionSeconds: config.eventRetentionSeconds, logger }),
-  );
-  lifecycle.closing(
-    startOutboxRetention({ deliveries, retentionSeconds: config.webhookRetentionSeconds, logger }),
-  );
+  lifecycle.closing(startEventRetention(eventLog, config.eventRetentionSeconds, logger));
+  lifecycle.closing(startOutboxRetention(deliveries, config.webhookRetentionSeconds, logger));
   lifecycle.closing(
     startItemExpiry({ store, sweepIntervalMinutes: storeExpiry.sweepIntervalMinutes, logger }),
   );

@@ -56,8 +56,8 @@ describe("a sweep of events", () => {
   test("removes all events older than the retention, except those of a running run", async () => {
     const goesOn = await aRun("running", 6_000);
     const ended = await aRun("success", EVENTS);
-    expect(await sweepEvents({ eventLog, retentionSeconds: 7_200 })).toBe(0);
-    expect(await sweepEvents({ eventLog, retentionSeconds: 60 })).toBe(EVENTS);
+    expect(await sweepEvents(eventLog, 7_200)).toBe(0);
+    expect(await sweepEvents(eventLog, 60)).toBe(EVENTS);
     expect([await eventsOf(goesOn), await eventsOf(ended)]).toEqual([6_000, 0]);
   });
 
@@ -69,7 +69,7 @@ describe("a sweep of events", () => {
     try {
       await other.query("begin");
       await other.query("delete from threadloom.run_events where run_id = $1", [first]);
-      const swept = sweepEvents({ eventLog, retentionSeconds: 60 });
+      const swept = sweepEvents(eventLog, 60);
       // The sweep waits for no lock: 10 s are far more than it needs.
       expect(await Promise.race([swept, pause(10_000, "it waits", { ref: false })])).toBe(500);
       expect(await eventsOf(second)).toBe(0);
@@ -81,6 +81,6 @@ describe("a sweep of events", () => {
 
   test("stops when its signal is aborted", async () => {
     await aRun("success", EVENTS);
-    expect(await sweepEvents({ eventLog, retentionSeconds: 60 }, AbortSignal.abort())).toBe(0);
+    expect(await sweepEvents(eventLog, 60, AbortSignal.abort())).toBe(0);
   });
 });

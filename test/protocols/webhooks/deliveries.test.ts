@@ -221,11 +221,7 @@ test("deliveries settled long ago are removed", async () => {
   expect(await createDeliveries(database).removeSettled(3_600, 500)).toBe(1);
   expect((await get("me", old)).status).toBe(404);
   expect((await get("me", young)).status).toBe(200);
-  await startOutboxRetention({
-    deliveries: createDeliveries(database),
-    retentionSeconds: 3_600,
-    logger: listeningLogger().logger,
-  }).close();
+  await startOutboxRetention(createDeliveries(database), 3_600, listeningLogger().logger).close();
 });
 
 test("two servers take each delivery once, and one that lost it stores nothing", async () => {
