@@ -12,6 +12,7 @@ import { openDatabase } from "../../src/platform/database/database.ts";
 import { loadGraphs } from "../../src/graphs/graphs.ts";
 import { createApp } from "../../src/http/app.ts";
 import { allowedOrigins, originsOf } from "../../src/http/origins.ts";
+import type { ReadBudget } from "../../src/platform/lib/large-answers.ts";
 import { createLogger } from "../../src/platform/lib/logger.ts";
 import type { CallerLimits } from "../../src/http/limits/caller-limits.ts";
 import type { ConnectionLimits } from "../../src/http/limits/connections.ts";
@@ -46,6 +47,9 @@ export interface TestAppOptions {
   callerLimits?: CallerLimits;
   routes?: RoutePlugin[];
 }
+
+/** A budget that refuses nothing. */
+export const UNBOUNDED: ReadBudget = { reserve: () => Promise.resolve() };
 
 export const CONNECTION_LIMITS = { atMost: 1_000, headersMs: 20_000, requestMs: 60_000, keepAliveMs: 72_000 };
 const BODY_LIMIT = 4 * 1024 * 1024;

@@ -35,7 +35,7 @@ export interface ItemPage {
 export interface StoreService {
   /** `index` is ignored without semantic search. Throws `unavailable` if the texts can't be embedded. */
   put(caller: Caller, request: ItemPut): Promise<void>;
-  get(caller: Caller, request: ItemGet, budget?: ReadBudget): Promise<ItemRecord | undefined>;
+  get(caller: Caller, request: ItemGet, budget: ReadBudget): Promise<ItemRecord | undefined>;
   delete(caller: Caller, request: ItemDelete): Promise<void>;
   /**
    * The last updated first, or the most similar to `query`, which is ignored without semantic search. Throws `invalid`

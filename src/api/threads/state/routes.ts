@@ -131,7 +131,7 @@ const historyRoutes =
       reply: FastifyReply,
       caller: Caller,
       threadId: string,
-      options: HistoryOptions,
+      options: Omit<HistoryOptions, "budget">,
     ): Promise<FastifyReply> =>
       longAnswers.sendItems(reply, (budget) => service.history(caller, threadId, { ...options, budget }));
     const path = "/threads/:thread_id/history";

@@ -33,7 +33,7 @@ export const createStateService = (options: StateServiceOptions) => {
   const valuesOf = async (
     visibility: Visibility<"threads">,
     { thread_id: threadId, graph_id: graphId, untouched }: ThreadRecordRow,
-    budget?: ReadBudget,
+    budget: ReadBudget,
   ): Promise<string | null> =>
     untouched ? null : await reader.values({ visibility, threadId, graphId }, budget);
 
@@ -50,7 +50,7 @@ export const createStateService = (options: StateServiceOptions) => {
     async valuesOfRun(
       visibility: Visibility<"threads">,
       { threadId, runId }: { threadId: string; runId: string },
-      budget?: ReadBudget,
+      budget: ReadBudget,
     ): Promise<ValuesOfRun> {
       const row = await repository.get(visibility, threadId);
       if (row.untouched) return { values: null, isHead: true };

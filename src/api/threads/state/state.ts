@@ -32,7 +32,7 @@ export interface StateOptions {
   checkpoint?: { checkpoint_ns?: string; checkpoint_id?: string; checkpoint_map?: JsonObject };
   subgraphs?: boolean;
   select?: readonly string[];
-  budget?: ReadBudget;
+  budget: ReadBudget;
 }
 
 export interface HistoryOptions {
@@ -42,16 +42,16 @@ export interface HistoryOptions {
   metadata?: JsonObject;
   checkpoint?: { checkpoint_ns?: string; checkpoint_id?: string };
   select?: readonly string[];
-  budget?: ReadBudget;
+  budget: ReadBudget;
 }
 
 export interface StateReader {
   /** Throws `checkpointNotFound`. */
   read(thread: ThreadOfGraph, options: StateOptions): Promise<string>;
   /** The newest values; null for a thread that never ran, and for unreadable values, which are logged. */
-  values(thread: ThreadOfGraph, budget?: ReadBudget): Promise<string | null>;
+  values(thread: ThreadOfGraph, budget: ReadBudget): Promise<string | null>;
   /** The same for the end of a run, whatever came after it. */
-  valuesOfRun(thread: ThreadOfGraph, runId: string, budget?: ReadBudget): Promise<ValuesOfRun>;
+  valuesOfRun(thread: ThreadOfGraph, runId: string, budget: ReadBudget): Promise<ValuesOfRun>;
   head(thread: ThreadOfGraph): Promise<StateFields | undefined>;
   /** The newest first, each made on demand. */
   history(thread: ThreadOfGraph, options: HistoryOptions): AsyncGenerator<string, void, undefined>;
@@ -110,12 +110,12 @@ export const createStateReader = ({
   const readValues = async (
     thread: ThreadOfGraph,
     find: (budget: ReadBudget) => Promise<StoredCheckpoint | undefined>,
-    budget: ReadBudget | undefined,
+    budget: ReadBudget,
   ): Promise<string | null> => {
     let refusal: unknown;
     const reserve = async (bytes: number): Promise<void> => {
       try {
-        await budget?.reserve(bytes);
+        await budget.reserve(bytes);
       } catch (error) {
         refusal = error;
         throw error;
