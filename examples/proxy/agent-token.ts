@@ -19,8 +19,8 @@ export const sessionOf = (cookies: string | null | undefined): Session | undefin
   sessions.get(/(?:^|; *)session=([^;]*)/.exec(cookies ?? "")?.[1] ?? "");
 
 /**
- * The token for the agent server, where `jwt-team.ts` checks it with the same JWT_SECRET. Its end also ends open streams: let it live
- * as long as the longest stream.
+ * The token for the agent server, where `jwt-team.ts` checks it with the same JWT_SECRET. When the token expires, open streams end:
+ * let the token live as long as the longest stream.
  */
 export const agentToken = async ({ user, team, role }: Session): Promise<string> => {
   const secret = process.env.JWT_SECRET ?? "";

@@ -4,7 +4,7 @@ import { GraphLoadError, messageOf, type GraphEntry } from "./project/langgraph-
 import { placeText } from "./error-place.ts";
 import { reachesTypeScript, TYPESCRIPT } from "./typescript-reach.ts";
 
-/** `subject` names it in error messages; default: the graph and its id. */
+/** `subject` names the module in error messages. Default: the graph and its id. */
 export interface ModuleEntry extends GraphEntry {
   subject?: string;
 }
@@ -31,9 +31,9 @@ const exportsOf = (module: Record<string, unknown>): Record<string, unknown> => 
 
 /**
  * If this code runs as TypeScript, a loader (tsx, the test runner) is active, and a second one would transform
- * everything twice. Otherwise tsx is registered for the whole process if a file needs it: `tsImport` and namespaces
- * load second copies of packages (measured: 300 to 600 ms). With `traceModules`, each `edition` reloads the project's
- * files.
+ * everything twice. Otherwise this function registers tsx for the whole process if a file needs tsx. `tsImport` and
+ * namespaces would load second copies of packages (measured: 300 to 600 ms). With `traceModules`, each `edition`
+ * reloads the project's files.
  */
 export async function createModuleLoader(
   entries: readonly GraphEntry[],

@@ -4,18 +4,18 @@ import { unavailable } from "../platform/domain/errors.ts";
 import type { CountedCaller } from "./limits/counted-callers.ts";
 
 /**
- * Bounds the memory of large answers, from before they are made until clients have read them. When only finished
- * answers counted, 120 callers made 14 MB each.
+ * Bounds the memory of large answers. Each answer counts from before it is made until its client has read it. A budget
+ * that counted only finished answers let 120 callers make 14 MB each.
  */
 export interface ResponseBudget {
   /**
-   * Sets the caller of a response, resolved only if the response is large. Responses without a caller have no share and
-   * queue together.
+   * Sets the caller of a response. `caller` is called only if the response is large. Responses without a caller have no
+   * limit of their own, and wait in one queue.
    */
   belongsTo(response: ServerResponse, caller: () => CountedCaller | undefined): void;
   /**
-   * Waits for room to make an answer of about `bytes`, and holds it until the response closes. Callers take turns and
-   * have at most half of the room each; a caller's own requests keep their order. Returns at once if the response
+   * Waits for room to make an answer of about `bytes`, and holds the room until the response closes. Callers take turns
+   * and have at most half of the room each; a caller's own requests keep their order. Returns at once if the response
    * already has room.
    *
    * `isRefusable`: rejects with `unavailable` after half a minute, and clients repeat the request. Writes must not be
@@ -66,7 +66,7 @@ export const createResponseBudget = ({
   let taken = 0;
   const held = new WeakMap<ServerResponse, number>();
   const callers = new WeakMap<ServerResponse, () => CountedCaller | undefined>();
-  /** Bytes by caller; holds only callers with some. */
+  /** Bytes by caller. A caller without bytes has no entry. */
   const takenBy = new Map<string, number>();
   /** By caller in the order of their turns, then in the order of requests. */
   const waiting = new Map<string, Set<Place>>();
@@ -119,7 +119,7 @@ export const createResponseBudget = ({
   };
 
   const hold = (response: ServerResponse, bytes: number): void => {
-    // Its `close` event has fired, so these bytes would never be returned.
+    // The `close` event of the response has fired, so these bytes would never be released.
     if (response.destroyed || response.closed) return;
     const { name } = ownerOf(response);
     const before = held.get(response);

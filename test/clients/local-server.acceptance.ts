@@ -39,7 +39,7 @@ const COMPARISONS: Comparison[] = [
     there: { answers: 409, because: "it answers 409" },
   },
   {
-    row: "what is missing is named in a sentence, as JSON `{detail}`",
+    row: "a 404 names the missing record in a sentence, as JSON `{detail}`",
     ask: (url) => answered("GET", `${url}/threads/${MISSING}`),
     here: [404, "application/json", JSON.stringify({ detail: `Thread '${MISSING}' not found.` })],
     there: {
@@ -48,7 +48,7 @@ const COMPARISONS: Comparison[] = [
     },
   },
   {
-    row: "what does not validate is a 422 with a sentence that names the field",
+    row: "invalid input gets a 422 with a sentence that names the field",
     ask: async (url) => {
       const [status, , text] = await answered("GET", `${url}/threads/first`);
       return [status, Object.keys(JSON.parse(text) as object)];
@@ -107,7 +107,7 @@ const COMPARISONS: Comparison[] = [
     here: [422, 200],
     there: {
       answers: [200, 404],
-      because: "it deletes it: the graph has none until the server starts again",
+      because: "it deletes the assistant, and the graph has none until the server starts again",
     },
   },
 ];

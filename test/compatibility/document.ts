@@ -68,19 +68,19 @@ real server and a real PostgreSQL. [Moving from the hosted service](migrating/fr
 
 | A cell | means |
 | --- | --- |
-| ${GREEN} | it works as it does with the hosted server: the client gets what it expects, the answer is as the published contract has it |
-| differs | it works, but the answer differs from the contract's on purpose; the number leads to the reason below the table. Beside the local JavaScript server: that server differs |
+| ${GREEN} | it works as with the hosted server: the client gets what it expects, and the answer matches the published contract |
+| differs | it works, but the answer differs from the contract on purpose. The number leads to the reason below the table. In the table of the local JavaScript server, that server differs |
 | not yet | it is not built; the reason says what happens instead |
 | skipped | the machine that wrote this page could not show it |
 | (empty) | there is nothing to show: the contract has no such answer for this operation |
 
 Tables of clients have a row for each use, and a column for each version. Tables of operations have a column for each answer that
-the contract documents: \`success\`, and the statuses of errors, each of which a test provokes. The contract is the hosted server's
+the contract documents: \`success\` and the statuses of errors. A test provokes each error. The contract is the hosted server's
 OpenAPI document (\`test/contract/openapi.json\`).
 `;
 
-const TAIL = `The tests write this page: \`UPDATE_COMPATIBILITY=1 npm run test:clients\`, and a run that finds it otherwise
-fails ([CONTRIBUTING.md](../CONTRIBUTING.md)).
+const TAIL = `The tests write this page (\`UPDATE_COMPATIBILITY=1 npm run test:clients\`). A run fails if its results differ from
+this page ([CONTRIBUTING.md](../CONTRIBUTING.md)).
 `;
 
 const escaped = (text: string): string => text.replaceAll("|", "\\|").replaceAll("\n", " ");

@@ -36,7 +36,7 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
   {
     what: "statuses 404 and 422 of event streaming",
     lines: /^POST \/threads\/\{thread_id\}\/(stream\/events|commands): with status (404|422)$/,
-    because: "an assistant that is not there is a 404, and what does not validate is a 422 everywhere",
+    because: "a missing assistant gets a 404, and invalid input gets a 422 everywhere",
   },
   {
     what: "`stream_mode` of the stream of a thread",
@@ -46,17 +46,17 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
   {
     what: "`stacktrace` of a refused command",
     lines: /^POST \/threads\/\{thread_id\}\/commands: without answer field stacktrace$/,
-    because: "what the server did is no business of its clients",
+    because: "clients do not get stack traces of the server",
   },
   {
     what: "status 422 of `GET /assistants/{assistant_id}`, `/ok` and `/metrics`",
     lines: /^GET (\/assistants\/\{assistant_id\}|\/ok|\/metrics): with status 422$/,
-    because: "what does not validate is a 422 everywhere",
+    because: "invalid input gets a 422 everywhere",
   },
   {
     what: "`ids` of `POST /threads/count`",
     lines: /^POST \/threads\/count: with body field ids$/,
-    because: "a search takes them, and a count tells how many that search finds",
+    because: "a search takes `ids`, and a count tells how many threads this search finds",
   },
   {
     what: "status 404 of searches and counts",
@@ -102,7 +102,7 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
   {
     what: "status 400 of `GET /store/items`",
     lines: /^GET \/store\/items: without status 400$/,
-    because: "what does not validate is a 422 everywhere",
+    because: "invalid input gets a 422 everywhere",
   },
   {
     what: "body of `POST /assistants/{assistant_id}/versions`",
@@ -113,13 +113,12 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
   {
     what: "`version` of `POST /assistants/{assistant_id}/latest`",
     lines: /\/latest: (without required parameter query version|with body field version)$/,
-    because:
-      "it comes in the body, as the clients send it and as AssistantVersionChange has it, or in the query",
+    because: "clients send it in the body, as AssistantVersionChange describes it; the query works too",
   },
   {
     what: "`error` of threads",
     lines: /^\w+ \/threads(\/search|\/\{thread_id\}(\/copy)?)?: with answer field error$/,
-    because: "the SDK's type of a thread has it: why its last run failed",
+    because: "the SDK's type of a thread has this field: the reason why the last run failed",
   },
   {
     what: "`select` of states and histories",
@@ -129,17 +128,17 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
   {
     what: "values of `checkpoint_id`",
     lines: /: refuses \{"checkpoint_id":"text"\} for body field (checkpoint|before)$/,
-    because: "ids of checkpoints are UUIDs; what is none is told so, where the contract takes any text",
+    because: "ids of checkpoints are UUIDs, so any other text is refused; the contract takes any text",
   },
   {
     what: "`ttl` of threads without minutes",
     lines: /: refuses \{("strategy":"\w+")?\} for body field ttl$/,
-    because: "there is no time to live that it could mean",
+    because: "without minutes, `ttl` does not say how long a thread lives",
   },
   {
     what: "`checkpoint` of `POST /threads/{thread_id}/state/checkpoint`",
     lines: /\/state\/checkpoint: without required body field checkpoint$/,
-    because: "left out it means the latest; more lenient than the contract",
+    because: "a request without `checkpoint` means the latest one; the contract requires the field",
   },
   {
     what: "`checkpoint_id` of the update of a state and of runs",
@@ -161,14 +160,14 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
   {
     what: "`on_disconnect` of runs in the background",
     lines: /^POST (\/threads\/\{thread_id\})?\/runs(\/batch)?: with body field on_disconnect$/,
-    because: "the clients send one payload to all paths by which runs are created; it has no effect here",
+    because: "the clients send the same payload to all paths that create runs; the field has no effect here",
   },
   {
     what: "fields of runs without a thread",
     lines: new RegExp(
       `${THREADLESS}with body field (interrupt_before|interrupt_after|checkpoint|multitask_strategy|if_not_exists|thread_id)$`,
     ),
-    because: "RemoteGraph sends them without a thread, too; with `thread_id` the body names one",
+    because: "RemoteGraph also sends them without a thread; `thread_id` in the body names a thread",
   },
   {
     what: "`reason` of cancellations, `checkpoint_id` of the stream of a run",
@@ -191,7 +190,7 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
     lines:
       /\/runs(\/\{run_id\})?: with answer field (error|run_started_at|run_ended_at|available_at|cancel_reason|graph_id|attempts|lost_attempts)$/,
     because:
-      "a run says why it failed, when it started and when it ended, until when it waits, of which graph it is, and how often it was begun",
+      "a run shows its graph, when it started and ended, until when it waits, its attempts, and why it failed",
   },
   {
     what: "`checkpoint_during` and `multitask_strategy` of crons",
@@ -201,22 +200,22 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
   {
     what: "`enabled` of the count of crons",
     lines: /\/crons\/count: with body field enabled$/,
-    because: "what is searched can be counted",
+    because: "the count takes the same filter as the search",
   },
   {
     what: "`on_run_completed`, `timezone` and `now` of crons",
     lines: /\/crons(\/search|\/\{cron_id\})?: with answer field (on_run_completed|timezone|now)$/,
-    because: "the contract has them among what can be selected, or the clients' types do",
+    because: "the contract names them as values of `select`, or the clients' types have them",
   },
   {
     what: "`error` of crons",
     lines: /\/crons(\/search|\/\{cron_id\})?: with answer field error$/,
-    because: "a cron whose assistant is gone says so",
+    because: "it says that the assistant of the cron is gone",
   },
   {
     what: "`ttl` and `expires_at` of items of the store",
     lines: /^GET \/store\/items: with answer field (ttl|expires_at)$/,
-    because: "an item that expires says when, so that who stores it anew can keep its time to live",
+    because: "an item shows when it expires, so a client that stores it again can keep its time to live",
   },
   {
     what: "`last_event_id` of streams",
@@ -227,12 +226,12 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
   {
     what: "`/info`",
     lines: /^GET \/info: with answer field (threadloom_version|langgraph_js_version|context|host)$/,
-    because: "what the JavaScript server says, and what Agent Inbox reads",
+    because: "it has the fields of the JavaScript server, and the fields that Agent Inbox reads",
   },
   {
     what: "`/docs`",
     lines: /^GET \/docs: is not there$/,
-    because: "it is served, but as a page for people it does not describe itself",
+    because: "the server has this page, but leaves it out of the description, because it is for people",
   },
   {
     what: "`PATCH /threads/{thread_id}/state`",
@@ -252,8 +251,7 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
   {
     what: "`/webhooks/deliveries`",
     lines: /^(GET|POST) \/webhooks\/deliveries\/\S+: is not in the contract$/,
-    because:
-      "what became of a webhook can be seen, and it can be sent again; the hosted service keeps nothing of it",
+    because: "clients can list deliveries of webhooks and send them again; the hosted service keeps none",
   },
   {
     what: "`POST /runs/search`",
@@ -263,13 +261,13 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
   {
     what: "`GET /queue`",
     lines: /^GET \/queue: is not in the contract$/,
-    because: "what waits can be seen, by graph and by thread, and which servers execute",
+    because: "clients can see which runs wait, by graph and by thread, and which servers execute runs",
   },
   {
     what: "`cursor` of lists",
     lines:
       /^(POST \/(threads|assistants|runs\/crons)\/search: with body field|GET \/threads\/\{thread_id\}\/runs: with parameter query) cursor$/,
     because:
-      "the page after another one can be asked for without an offset, so that changes between them move nothing",
+      "a client can request the next page without an offset, so changes between two pages move no record",
   },
 ];

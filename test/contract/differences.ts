@@ -16,11 +16,11 @@ export interface Difference {
 
 /** For states: the hosted server answers `null`, too, and Python's RemoteGraph needs these keys. */
 const NULLS_OF_STATES =
-  "what a state has not got is `null`, not left out: `checkpoint_map`, `parent_checkpoint`, and of tasks `error`, `checkpoint`, `state`; the clients' types say so";
+  "missing parts of a state are `null` instead of left out: `checkpoint_map`, `parent_checkpoint`, and of tasks `error`, `checkpoint`, `state`; the clients' types say so";
 const NULL_VALUES = "`values` of a thread that has not run is `null`; the clients' types say so";
 const NOTHING_FOUND = "a filter that matches nothing is no error: it finds nothing, or counts 0";
 const NO_THREAD_OF_A_CRON =
-  "`thread_id` of a cron that makes threads of their own for its runs is `null`; the clients' types say so";
+  "the `thread_id` of a cron is `null` if each of its runs gets a new thread; the clients' types say so";
 
 export const DIFFERENCES: Difference[] = [
   {
@@ -121,7 +121,7 @@ export const DIFFERENCES: Difference[] = [
     ],
     status: "400",
     answers: "422",
-    because: "what does not validate is a 422 everywhere",
+    because: "invalid input gets a 422 everywhere",
   },
   {
     operations: ["POST /store/namespaces"],

@@ -83,12 +83,12 @@ interface Refusal {
 const REFUSALS: Refusal[] = [
   {
     refused: /^(POST \/threads|PATCH \/threads\/\{thread_id\}): ttl \{("strategy":"\w+")?\}$/,
-    because: "`ttl` without minutes is refused: there is no time to live that it could mean",
+    because: "`ttl` without minutes is refused, because it does not say how long a thread lives",
   },
   {
     refused:
       /^POST \/threads\/\{thread_id\}\/(state|history|runs): (checkpoint|before) \{"checkpoint_(id|ns)":"text"\}$/,
-    because: "a checkpoint that can't be there is refused",
+    because: "a checkpoint that can't exist is refused",
   },
 ];
 

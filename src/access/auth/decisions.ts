@@ -30,7 +30,7 @@ const checked = <Value>(event: AuthEvent, value: Value): Value => {
   if (result.success) return result.data as Value;
   const [issue] = result.error.issues;
   throw new HandlerError(
-    `The handler of ${event} left a value that can't be taken: '${issue?.path.join(".") ?? ""}' ${issue?.message ?? ""}.`,
+    `The handler of ${event} set an invalid value: '${issue?.path.join(".") ?? ""}' ${issue?.message ?? ""}.`,
   );
 };
 

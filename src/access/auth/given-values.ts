@@ -15,7 +15,7 @@ const copyOf = (value: unknown): unknown => {
 };
 
 const put = (object: object, key: string, value: unknown): void => {
-  // Fails if a handler froze the object, which then keeps its value.
+  // Returns false if a handler froze the object. The object then keeps its value.
   Reflect.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
 };
 
@@ -48,9 +48,9 @@ const lazyCopyOf = (asked: Record<string, unknown>, settling: (() => void)[]): o
 };
 
 /**
- * Copies a request's value for a handler, which may change it at any depth as in the official servers. Untouched parts
- * keep their identity, so a comparison is cheap. Copying 250,000 elements, the most in a body, took 360 ms, so values
- * two levels deep are copied on access.
+ * Copies a request's value, because a handler may change the value at any depth, as in the official servers. Untouched
+ * parts keep their identity, so a comparison is cheap. Values two levels deep are copied on access: a copy of 250,000
+ * elements, the most in a body, took 360 ms.
  */
 export const giveValue = <Value extends object>(asked: Value): GivenValue<Value> => {
   const settling: (() => void)[] = [];

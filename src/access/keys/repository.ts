@@ -18,7 +18,7 @@ export interface NewKey {
   expiresInSeconds: number | undefined;
 }
 
-/** An unrevoked key, as servers compare it. */
+/** An unrevoked key. Servers compare `hash` with the hash of a caller's key. */
 export interface UsableKey {
   id: string;
   /** SHA-256, hexadecimal. */
@@ -37,7 +37,7 @@ export interface KeysAsStored {
   any: boolean | null;
 }
 
-/** A dead connection must not block the reading. */
+/** Without this bound, a dead connection would block the reads of keys. */
 const ANSWER_MS = 2_000;
 
 /** Unrevoked keys: servers hold all of them, at a few hundred bytes each. */

@@ -33,7 +33,7 @@ export interface Hosting {
 const SIGN_OF_LIFE_MS = 5_000;
 /** A short outage of the database does not count as a death. */
 export const SILENT_SECONDS = 15;
-/** Rows of processes that could not remove theirs. */
+/** A row of this age is deleted: its process could not delete it. */
 const FORGOTTEN_SECONDS = 3_600;
 
 export const HOSTED_GRAPHS = `select unnest(w.graph_ids) from threadloom.workers w
@@ -88,7 +88,7 @@ export const openHosting = async (options: HostingOptions): Promise<Hosting> => 
     const now = new Set(unhosted.map((graph) => graph.graph_id));
     for (const graphId of missing) {
       if (!now.has(graphId))
-        logger.info({ graph_id: graphId }, "no run of this graph waits without a worker any more");
+        logger.info({ graph_id: graphId }, "runs of this graph no longer wait for a worker that hosts it");
     }
     missing = now;
   };

@@ -64,7 +64,8 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
       .pipe(z.coerce.number<string>().min(100).max(1_000_000))
       .transform((megabytes) => Math.round(megabytes * BYTES_PER_MEGABYTE)),
     description:
-      "Memory in megabytes above which a graph process is replaced. With WORKER_HEAP_MB more, it is killed.",
+      "Memory in megabytes above which a graph process is replaced. A process that exceeds this by WORKER_HEAP_MB " +
+      "is killed.",
   },
   runTimeoutSeconds: {
     environment: ["BG_JOB_TIMEOUT_SECS"],

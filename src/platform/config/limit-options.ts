@@ -64,7 +64,7 @@ export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitC
     default: "100",
     ...wholeNumber(0, 1_000_000),
     description:
-      "Waiting runs of a user on one thread; for an API key, or without one, times LIMITS_KEY_FACTOR. 0: no limit.",
+      "Waiting runs of a user on one thread. All other callers may have LIMITS_KEY_FACTOR times as many. 0: no limit.",
   },
   pendingRunsPerCaller: {
     environment: ["PENDING_RUNS_PER_CALLER"],

@@ -224,8 +224,8 @@ export const OPTIONS: { readonly [Name in OptionName]: Option<Config[Name]> } = 
     default: "false",
     ...flag,
     description:
-      "true: log messages of graph errors, which may contain user data. threadloom dev does. false: log only class, " +
-      "code and stack.",
+      "true: the log has the messages of graph errors, which may contain user data. This is the default of " +
+      "threadloom dev. false: the log has only class, code and stack.",
   },
   logFormat: {
     environment: ["LOG_FORMAT", "LOG_JSON"],

@@ -17,16 +17,17 @@ import {
 /** `Key`: the ids of the row. `Stored`: the parameter of a statement. */
 export interface EncryptedColumn<Key, Value, Stored = string> {
   readonly type: "json" | "jsonb" | "text" | "bytea";
-  /** The row's own place first, then those of rows from which the database copies values. */
+  /** The place of the row comes first, then the places of the rows from which the database copies values. */
   places(key: Key): Places;
-  /** Undefined: the value itself. */
+  /** Undefined: the column stores the value as it is. */
   plain: ((value: Value) => Stored) | undefined;
   encrypted(cipher: Cipher, value: Value, key: Key): Stored;
   /** `stored`: as the driver reads it. Undefined: only SQL reads the column. */
   decrypted?: (cipher: Cipher | undefined, stored: unknown, key: Key) => unknown;
   /**
-   * Encrypts again with the newest key. Bytes are texts in base64. `from`: the row that the database copied the text
-   * from. Throws an `EncryptionError` if the text can't be decrypted; for metadata, only if the key is missing.
+   * Encrypts again with the newest key. `text` and the result are base64 if the column holds bytes. `from`: the row
+   * that the database copied the text from. Throws an `EncryptionError` if the text can't be decrypted; for metadata,
+   * only if the key is missing.
    */
   reencrypted(cipher: Cipher, text: string, key: Key, from?: Key): string;
 }
@@ -133,8 +134,8 @@ export const bytesColumn = <Key>(placeOf: (key: Key) => string): EncryptedColumn
 };
 
 /**
- * Addresses hold tokens. A digest of the receiver follows, because the statement that ends the run needs it
- * (engine/outbox/record.ts); empty for a path of this server.
+ * Encrypts the address, because it may hold a token. A digest of the receiver follows the address: the statement that
+ * ends the run needs the digest (engine/outbox/record.ts). The digest is empty for a path of this server.
  */
 export const addressColumn = <Key>(placeOf: (key: Key) => string): EncryptedColumn<Key, string> => {
   const encrypted = (cipher: Cipher, address: string, place: string): string =>

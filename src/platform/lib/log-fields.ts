@@ -39,7 +39,7 @@ export const boundedFields = <Fields>(fields: Fields): Fields => {
     }
     if (ArrayBuffer.isView(value)) return `(${value.byteLength} bytes)`;
     const prototype: unknown = Object.getPrototypeOf(value);
-    // The logger's serializers bound an instance: a date, an error.
+    // The logger's serializers limit the size of instances, such as dates and errors.
     return prototype === Object.prototype || prototype === null ? boundedObject(value, nesting) : value;
   };
 

@@ -1,4 +1,4 @@
 import { describePython } from "./python-scenarios.ts";
 
 for (const column of ["async, SSE", "async, WebSocket", "sync, SSE", "sync, WebSocket"])
-  describePython("Event streaming: what it bears with Python", "event_acceptance", column);
+  describePython("Event streaming: under load with Python", "event_acceptance", column);

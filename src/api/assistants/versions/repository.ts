@@ -13,7 +13,8 @@ export interface NewVersion {
 }
 
 /**
- * Raw for its CTE. Runs after `lock`: only a statement that starts after the wait sees another transaction's version.
+ * Raw SQL, because of its CTE. Runs after `lock`: only a statement that starts after the wait for the lock sees a
+ * version that another transaction added.
  */
 const addVersion = (visible: string): string => `with snapshot as (
   insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")})
@@ -32,7 +33,7 @@ export const createVersionRepository = (database: Database) => {
   const kysely = queriesOver(database);
 
   return {
-    /** False if it is missing. */
+    /** False if the assistant is missing or hidden. */
     async lock(
       transaction: Records,
       visibility: Visibility<"assistants">,

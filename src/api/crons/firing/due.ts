@@ -6,7 +6,7 @@ import { COLUMNS } from "../repository.ts";
 export interface DueTime {
   /** The database's time. */
   now: Date;
-  /** Possibly past; null without a cron of a hosted graph. */
+  /** May be in the past. Null if no cron of a hosted graph is scheduled. */
   due: Date | null;
 }
 
@@ -26,30 +26,30 @@ export interface Advance {
   cronId: string;
   /** Null: never due again. */
   next: Date | null;
-  /** Null: it stays enabled. */
+  /** Null: the cron stays enabled. */
   error: string | null;
 }
 
-/** All are in memory together. */
+/** The payloads of one claim are in memory at the same time. */
 const CLAIMED_BYTES_AT_MOST = 16 * 1024 * 1024;
 
 /**
- * Any process may disable a cron without an assistant. An assistant that was recreated after the cron's last change
- * counts as missing, because it may be another user's.
+ * Any process may disable a cron whose assistant is missing. An assistant that was recreated after the cron's last
+ * change counts as missing, because it may be another user's.
  */
 const HOSTED =
   "left join threadloom.assistants a on a.assistant_id = c.assistant_id and a.created_at <= c.updated_at";
 const isHosted = (graphIds: string): string =>
   `(a.graph_id is null or a.graph_id = any(${graphIds}::text[]))`;
 
-/** Index: crons_due. Passes over crons of a stopped deployment. */
+/** Index: crons_due. The scan reads and skips due crons of a stopped deployment. */
 const POLL = `select clock_timestamp() as now, (
   select c.next_run_date from threadloom.crons c ${HOSTED}
   where c.next_run_date is not null and ${isHosted("$1")} order by c.next_run_date limit 1) as due`;
 
 /**
- * A row that was advanced since the snapshot is reread, and no longer due. A literal limit, since the planner would
- * otherwise sort all due crons. Indexes: crons_due, runs_pending_of_thread.
+ * PostgreSQL rereads a row that was advanced since the snapshot, and such a row is no longer due. The limit is a
+ * literal: with a parameter, the planner would sort all due crons. Indexes: crons_due, runs_pending_of_thread.
  */
 const claiming = (limit: number): string => `with due as materialized (
   select ${COLUMNS.map((column) => `c.${column}`).join(", ")}, c.auth_user, c.caller, now() as now,
@@ -94,7 +94,7 @@ export const createDueCrons = (database: Database, graphIds: readonly string[]) 
     return transaction.encryption.decryptedRows("crons", rows);
   },
 
-  /** The caller holds their locks. */
+  /** The caller holds the locks of the crons. */
   async advance(transaction: Queryable, advances: readonly Advance[]): Promise<void> {
     if (advances.length === 0) return;
     await transaction.query(ADVANCE, [

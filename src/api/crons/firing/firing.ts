@@ -25,9 +25,9 @@ export interface FiringParts {
   logger: Logger;
 }
 
-/** Holds locks for about 50 ms, and shares due crons among processes. */
+/** A batch of this size holds its locks for about 50 ms, and leaves due crons for other processes. */
 const CRONS_AT_ONCE = 200;
-/** If another process dies while it holds due crons, they must not wait for a busy processor. */
+/** Another process may die while it holds due crons. They are fired before the runs of this process make it busy. */
 const HELD_ELSEWHERE_MS = 50;
 const POLLS_FOR_HELD = 5;
 const HOLD_AT_MOST_MS = 1_000;
@@ -43,14 +43,14 @@ interface Plan {
 interface Fired {
   /** How many crons were due. */
   held: number;
-  /** Other transactions lock their threads. */
+  /** Ids of crons whose threads other transactions lock. */
   notNow: string[];
   announce(): void;
 }
 
 const NOTHING: Fired = { held: 0, notNow: [], announce: () => undefined };
 
-/** Once per schedule. Throws for a schedule that can't be parsed any more. */
+/** Calculates each schedule once. Throws for a schedule that can't be parsed any more. */
 const createTimes = () => {
   const known = new Map<string, Date | null>();
   return ({ schedule, timezone, end_time, now }: DueCron): Date | null => {
@@ -136,7 +136,7 @@ export const createFiring = (parts: FiringParts) => {
     return { held: done.settled.length, notNow, announce: done.announce };
   };
 
-  /** Skips a due time that can't be stored for a lasting reason. */
+  /** Skips a due time whose run can't be stored, for a reason that does not pass. */
   const skip = async (cronId: string, error: unknown): Promise<void> => {
     await database.transaction(async (transaction) => {
       const nextOf = createTimes();
@@ -184,7 +184,8 @@ export const createFiring = (parts: FiringParts) => {
     poll: () => due.poll(),
 
     /**
-     * Until `isClosed`. Then waits briefly for crons of other processes, which may die. Returns whether there were any.
+     * Fires due crons until none is left, or until `isClosed`. Waits briefly for crons that other processes hold,
+     * because these processes may die. Returns whether there were due crons.
      */
     async fire(isClosed: () => boolean): Promise<boolean> {
       const except: string[] = [];

@@ -26,7 +26,7 @@ export const movedSegment = (
   return from < move.from ? [{ ...segment, to: move.from, closed: true }, after] : [after];
 };
 
-/** Fast for growing indexes. */
+/** `place` is fast if each index is larger than the one before. */
 export class SegmentCursor {
   private current = 0;
   private start = 0;
@@ -49,7 +49,7 @@ export class SegmentCursor {
   }
 }
 
-/** Flat, as rows hold them. */
+/** One flat list of numbers, the form in which rows store segments. */
 export const toTriples = (segments: readonly Segment[]): number[] =>
   segments.flatMap(({ list, from, to, closed }) => [closed ? -list : list, from, to]);
 
