@@ -1,4 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { fragment, statement } from "../../../platform/database/statement.ts";
 import { notSearchable } from "../../../platform/domain/errors.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 
@@ -9,22 +10,29 @@ interface MetadataFilter {
   metadata?: JsonObject;
 }
 
+/** A condition on a checkpoint `c`. */
+export const inThread = (
+  { threadId, checkpointNs }: Pick<MetadataFilter, "threadId" | "checkpointNs">,
+  parameter: (value: unknown) => string,
+): string =>
+  [
+    threadId === undefined ? "true" : `c.thread_id = ${parameter(threadId)}::uuid`,
+    checkpointNs === undefined ? "true" : `c.checkpoint_ns = ${parameter(checkpointNs)}::text`,
+  ].join(" and ");
+
 /** A key is encrypted where a config gave it, and may be open metadata in the next run. Index: checkpoints_pkey. */
-const encryptedKey = (
-  conditions: string,
-): string => `select wanted.key from unnest($1::text[]) as wanted (key)
-  where exists (select from threadloom.checkpoints c where ${conditions} and c.metadata ->> wanted.key like 'enc1:%')
-  limit 1`;
+const FIND_ENCRYPTED_KEY = statement(
+  { keys: "text[]", which: "fragment" },
+  (sql) => `select wanted.key from unnest(${sql.keys}) as wanted (key)
+  where exists (select from threadloom.checkpoints c where ${sql.which} and c.metadata ->> wanted.key like 'enc1:%')
+  limit 1`,
+);
 
 /** Throws `invalid`, because the filter would skip checkpoints with an encrypted value. */
 export const assertFilterOpen = async (queryable: Queryable, filter: MetadataFilter): Promise<void> => {
   const keys = Object.keys(filter.metadata ?? {});
   if (!queryable.encryption.isOn || keys.length === 0) return;
-  const values: unknown[] = [keys];
-  const conditions = ["true"];
-  if (filter.threadId !== undefined) conditions.push(`c.thread_id = $${values.push(filter.threadId)}::uuid`);
-  if (filter.checkpointNs !== undefined)
-    conditions.push(`c.checkpoint_ns = $${values.push(filter.checkpointNs)}::text`);
-  const [found] = await queryable.query<{ key: string }>(encryptedKey(conditions.join(" and ")), values);
+  const which = fragment((parameter) => inThread(filter, parameter));
+  const [found] = await FIND_ENCRYPTED_KEY.query<{ key: string }>(queryable, { keys, which });
   if (found !== undefined) throw notSearchable(found.key);
 };

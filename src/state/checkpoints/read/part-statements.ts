@@ -1,4 +1,5 @@
 import type { Encryption, Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import { LARGE_ANSWER_BYTES } from "../../../platform/lib/large-answers.ts";
 import type { Coverage, StoredElements } from "../lists/element-cache.ts";
 import { ELEMENTS_PER_ROW_AT_MOST } from "../rows/new-rows.ts";
@@ -13,8 +14,19 @@ const ELEMENTS_OF_E = `string_agg(e.list_id || ',' || e.position || E'\\n' || e.
     order by e.list_id, e.position)`;
 const CONTENTS_OF_K = `string_agg(k.hash || E'\\n' || k.content, E'\\x1e')`;
 
+const HEAD_PARAMETERS = {
+  threadId: "uuid",
+  checkpointNs: "text",
+  lists: "bigint[]",
+  starts: "integer[]",
+  ends: "integer[]",
+  hashes: "uuid[]",
+} as const;
+const AT_PARAMETERS = { ...HEAD_PARAMETERS, checkpointId: "uuid" } as const;
+type Sql = Readonly<Record<keyof typeof HEAD_PARAMETERS, string>>;
+
 /** `isBounded`: returns the weight of large parts instead of reading their texts. */
-const checkpointStatement = (which: string, isBounded = false): string => {
+const checkpointText = (sql: Sql, which: string, isBounded: boolean): string => {
   const bounded = (texts: string, all: string) =>
     isBounded
       ? `coalesce(${texts} filter (where ${all}.bytes <= ${LARGE_ANSWER_BYTES}), '${WEIGHED}' || max(${all}.bytes))`
@@ -30,7 +42,7 @@ select ${COLUMNS}, t.writes, (
         max(g.triples[i + 2]) as stop
       from (select c.segments || t.segments) as g (triples)
       cross join generate_series(1, cardinality(g.triples), 3) as i
-      left join unnest($3::bigint[], $4::integer[], $5::integer[]) as k (list_id, first, stop)
+      left join unnest(${sql.lists}, ${sql.starts}, ${sql.ends}) as k (list_id, first, stop)
         on k.list_id = abs(g.triples[i])
       group by 1
     ) as r
@@ -44,7 +56,7 @@ select ${COLUMNS}, t.writes, (
     select ${bounded(CONTENTS_OF_K, "k")}
     from (select k.hash, k.content${weighed("k.content")}
     from threadloom.checkpoint_contents k
-    where k.thread_id = c.thread_id and k.hash = any(c.contents || t.contents) and k.hash <> all($6::uuid[])) as k
+    where k.thread_id = c.thread_id and k.hash = any(c.contents || t.contents) and k.hash <> all(${sql.hashes})) as k
   ) as contents
 from (${which}) as c
 ${SHAPE_OF_C}
@@ -57,14 +69,20 @@ cross join lateral (
 ) as t`;
 };
 
-const HEAD = `select * from threadloom.checkpoints where thread_id = $1::uuid and checkpoint_ns = $2::text
-  order by checkpoint_id desc limit 1`;
-const AT = `select * from threadloom.checkpoints
-  where thread_id = $1::uuid and checkpoint_ns = $2::text and checkpoint_id = $7::uuid`;
-const READ_HEAD = checkpointStatement(HEAD);
-const READ_AT = checkpointStatement(AT);
-const WEIGH_HEAD = checkpointStatement(HEAD, true);
-const WEIGH_AT = checkpointStatement(AT, true);
+const readHead = (isBounded: boolean) =>
+  statement(HEAD_PARAMETERS, (sql) => {
+    const head = `select * from threadloom.checkpoints
+  where thread_id = ${sql.threadId} and checkpoint_ns = ${sql.checkpointNs} order by checkpoint_id desc limit 1`;
+    return checkpointText(sql, head, isBounded);
+  });
+const readAt = (isBounded: boolean) =>
+  statement(AT_PARAMETERS, (sql) => {
+    const at = `select * from threadloom.checkpoints where thread_id = ${sql.threadId}
+  and checkpoint_ns = ${sql.checkpointNs} and checkpoint_id = ${sql.checkpointId}`;
+    return checkpointText(sql, at, isBounded);
+  });
+const [READ_HEAD, WEIGH_HEAD] = [readHead(false), readHead(true)];
+const [READ_AT, WEIGH_AT] = [readAt(false), readAt(true)];
 
 export interface ReadParts {
   elements: StoredElements[];
@@ -84,13 +102,13 @@ export const readCheckpoint = async (
   coverage: Coverage,
   isBounded = false,
 ): Promise<ReadCheckpoint | undefined> => {
-  const { threadId, checkpointNs, checkpointId } = address;
+  const { checkpointId } = address;
   const { lists, starts, ends, contents: hashes } = coverage;
-  const values: unknown[] = [threadId, checkpointNs, lists, starts, ends, hashes];
+  const known = { ...address, lists, starts, ends, hashes };
   const [raw] =
     checkpointId === undefined
-      ? await queryable.query<RawCheckpoint>(isBounded ? WEIGH_HEAD : READ_HEAD, values)
-      : await queryable.query<RawCheckpoint>(isBounded ? WEIGH_AT : READ_AT, [...values, checkpointId]);
+      ? await (isBounded ? WEIGH_HEAD : READ_HEAD).query<RawCheckpoint>(queryable, known)
+      : await (isBounded ? WEIGH_AT : READ_AT).query<RawCheckpoint>(queryable, known);
   if (raw === undefined) return undefined;
   const { elements, contents, ...row } = raw;
   const heldBack = weightOf(elements) + weightOf(contents);
@@ -101,17 +119,31 @@ export const readCheckpoint = async (
 const weightOf = (text: string | null): number => (text?.startsWith(WEIGHED) ? Number(text.slice(1)) : 0);
 const withoutWeight = (text: string | null): string | null => (text?.startsWith(WEIGHED) ? null : text);
 
-/** `$9`: the byte limit; `$10`: also for the first ordinal. */
-const HAS_ROOM = "(through <= $9::bigint or not $10::boolean)";
+/** `isBounded`: also for the first ordinal. */
+const hasRoom = (sql: Readonly<Record<"bytesAtMost" | "isBounded", string>>): string =>
+  `(through <= ${sql.bytesAtMost} or not ${sql.isBounded})`;
 
 /**
  * `before` is the weight of the parts of earlier checkpoints, `through` includes the part's own checkpoint. PostgreSQL
  * knows sizes without fetching texts, and fetches only texts that fit.
  */
-const READ_PARTS = `
+const READ_PARTS = statement(
+  {
+    rangeThreads: "uuid[]",
+    lists: "bigint[]",
+    froms: "integer[]",
+    tos: "integer[]",
+    rangeOrdinals: "integer[]",
+    contentThreads: "uuid[]",
+    hashes: "uuid[]",
+    contentOrdinals: "integer[]",
+    bytesAtMost: "bigint",
+    isBounded: "boolean",
+  },
+  (sql) => `
 with part as materialized (
   select r.ordinal, e.thread_id, e.list_id, e.position, null::uuid as hash, e.elements as text
-  from unnest($1::uuid[], $2::bigint[], $3::integer[], $4::integer[], $5::integer[])
+  from unnest(${sql.rangeThreads}, ${sql.lists}, ${sql.froms}, ${sql.tos}, ${sql.rangeOrdinals})
     as r (thread_id, list_id, first, stop, ordinal)
   cross join lateral (
     select * from threadloom.checkpoint_elements e
@@ -120,7 +152,7 @@ with part as materialized (
   ) as e
   union all
   select w.ordinal, k.thread_id, null, null, k.hash, k.content
-  from unnest($6::uuid[], $7::uuid[], $8::integer[]) as w (thread_id, hash, ordinal)
+  from unnest(${sql.contentThreads}, ${sql.hashes}, ${sql.contentOrdinals}) as w (thread_id, hash, ordinal)
   join threadloom.checkpoint_contents k on k.thread_id = w.thread_id and k.hash = w.hash
 ), weighed as (
   select *, coalesce(sum(octet_length(text))
@@ -130,12 +162,13 @@ with part as materialized (
 )
 select thread_id,
   string_agg(list_id || ',' || position || E'\\n' || text, E'\\x1e' order by list_id, position)
-    filter (where hash is null and ${HAS_ROOM}) as elements,
-  string_agg(hash || E'\\n' || text, E'\\x1e') filter (where hash is not null and ${HAS_ROOM}) as contents,
-  (select min(ordinal) from weighed where before >= $9::bigint or not ${HAS_ROOM}) as left_out,
+    filter (where hash is null and ${hasRoom(sql)}) as elements,
+  string_agg(hash || E'\\n' || text, E'\\x1e') filter (where hash is not null and ${hasRoom(sql)}) as contents,
+  (select min(ordinal) from weighed where before >= ${sql.bytesAtMost} or not ${hasRoom(sql)}) as left_out,
   (select min(through) from weighed) as bytes_of_first
-from weighed where before < $9::bigint
-group by thread_id`;
+from weighed where before < ${sql.bytesAtMost}
+group by thread_id`,
+);
 
 /** `ordinal`: of the checkpoint in its group. */
 export interface WantedParts {
@@ -155,24 +188,24 @@ export const readParts = async (
   { ranges, contents }: WantedParts,
   { bytesAtMost, isBounded }: { bytesAtMost: number; isBounded: boolean },
 ): Promise<FoundParts> => {
-  const rows = await queryable.query<{
+  const rows = await READ_PARTS.query<{
     thread_id: string;
     elements: string | null;
     contents: string | null;
     left_out: number | null;
     bytes_of_first: string | null;
-  }>(READ_PARTS, [
-    ranges.map(({ threadId }) => threadId),
-    ranges.map(({ list }) => list),
-    ranges.map(({ from }) => from),
-    ranges.map(({ to }) => to),
-    ranges.map(({ ordinal }) => ordinal),
-    contents.map(({ threadId }) => threadId),
-    contents.map(({ hash }) => hash),
-    contents.map(({ ordinal }) => ordinal),
+  }>(queryable, {
+    rangeThreads: ranges.map(({ threadId }) => threadId),
+    lists: ranges.map(({ list }) => list),
+    froms: ranges.map(({ from }) => from),
+    tos: ranges.map(({ to }) => to),
+    rangeOrdinals: ranges.map(({ ordinal }) => ordinal),
+    contentThreads: contents.map(({ threadId }) => threadId),
+    hashes: contents.map(({ hash }) => hash),
+    contentOrdinals: contents.map(({ ordinal }) => ordinal),
     bytesAtMost,
     isBounded,
-  ]);
+  });
   return {
     parts: rows.map((row) => [row.thread_id, toParts(row, queryable.encryption)]),
     leftOut: rows[0]?.left_out ?? undefined,

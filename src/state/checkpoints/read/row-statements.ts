@@ -1,10 +1,11 @@
 import type { Encryption, Queryable } from "../../../platform/database/database.ts";
+import { fragment, statement, type Fragment } from "../../../platform/database/statement.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { toJsonb } from "../../../platform/lib/jsonb.ts";
 import { openRecord, openWrites } from "../rows/encryption.ts";
 import { RECORD } from "../rows/separators.ts";
 import { parseTaskWrites, type TaskWrites } from "../rows/row-text.ts";
-import { assertFilterOpen } from "./encrypted-filter.ts";
+import { assertFilterOpen, inThread } from "./encrypted-filter.ts";
 
 export interface CheckpointRow {
   thread_id: string;
@@ -56,51 +57,61 @@ export interface RowFilter {
   limit: number;
 }
 
-/** `which` selects from the rows, named `c`. */
-const rowsStatement = (
-  { encryption }: Queryable,
-  filter: RowFilter,
-  more: string,
-  which: (rows: string, bind: (value: unknown, type: string) => string) => string,
-): { text: string; values: unknown[] } => {
-  const values: unknown[] = [];
-  const bind = (value: unknown, type: string): string => `$${values.push(value)}::${type}`;
-  const conditions = ["true"];
-  if (filter.threadId !== undefined) conditions.push(`c.thread_id = ${bind(filter.threadId, "uuid")}`);
-  if (filter.checkpointNs !== undefined)
-    conditions.push(`c.checkpoint_ns = ${bind(filter.checkpointNs, "text")}`);
-  if (filter.checkpointId !== undefined)
-    conditions.push(`c.checkpoint_id = ${bind(filter.checkpointId, "uuid")}`);
-  if (filter.beforeCheckpointId !== undefined) {
-    conditions.push(`c.checkpoint_id < ${bind(filter.beforeCheckpointId, "uuid")}`);
-  }
-  if (filter.runId !== undefined) conditions.push(`c.run_id = ${bind(filter.runId, "uuid")}`);
-  if (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0) {
-    encryption.assertSearchable(filter.metadata);
-    const wanted = bind(toJsonb(JSON.stringify(filter.metadata)).jsonb, "jsonb");
-    conditions.push(
-      `(select s.metadata || c.metadata from threadloom.checkpoint_shapes s where s.hash = c.shape) @> ${wanted}`,
-    );
-  }
-  const rows = `
-      select * from threadloom.checkpoints c where ${conditions.join(" and ")}
-      order by c.checkpoint_id desc limit ${bind(filter.limit, "bigint")}`;
-  const text = `
+const ROWS = { which: "fragment", limit: "bigint" } as const;
+/** The rows are named `c`. */
+const rowsOf = (sql: Readonly<Record<keyof typeof ROWS, string>>): string => `
+      select * from threadloom.checkpoints c where ${sql.which}
+      order by c.checkpoint_id desc limit ${sql.limit}`;
+const withWrites = (rows: string, more = ""): string => `
     select ${COLUMNS}, w.writes${more}
-    from (${which(rows, bind)}) as c
+    from (${rows}) as c
     ${SHAPE_OF_C}
     cross join lateral (${WRITES_OF_C}) as w
     order by c.checkpoint_id desc`;
-  return { text, values };
-};
+
+const WEIGHT_OF_C = `octet_length(c.record) + coalesce(octet_length(c.metadata_text), octet_length(c.metadata::text))`;
+
+const READ_ROWS = statement(ROWS, (sql) => withWrites(rowsOf(sql)));
+const READ_BOUNDED_ROWS = statement({ ...ROWS, bytesAtMost: "bigint" }, (sql) =>
+  withWrites(
+    `
+      select * from (
+        select c.*, count(*) over () as available,
+          sum(${WEIGHT_OF_C} + coalesce((
+            select sum(octet_length(w.writes)) from threadloom.checkpoint_writes w
+            where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns
+              and w.checkpoint_id = c.checkpoint_id
+          ), 0)) over (order by c.checkpoint_id desc rows between unbounded preceding and 1 preceding) as before
+        from (${rowsOf(sql)}) as c
+      ) as c where coalesce(before, 0) < ${sql.bytesAtMost}`,
+    ", c.available",
+  ),
+);
+
+/** Conditions on the row `c`. */
+const matching = ({ encryption }: Queryable, filter: RowFilter): Fragment =>
+  fragment((parameter) => {
+    const conditions = [inThread(filter, parameter)];
+    const { checkpointId, beforeCheckpointId, runId, metadata = {} } = filter;
+    if (checkpointId !== undefined) conditions.push(`c.checkpoint_id = ${parameter(checkpointId)}::uuid`);
+    if (beforeCheckpointId !== undefined)
+      conditions.push(`c.checkpoint_id < ${parameter(beforeCheckpointId)}::uuid`);
+    if (runId !== undefined) conditions.push(`c.run_id = ${parameter(runId)}::uuid`);
+    if (Object.keys(metadata).length > 0) {
+      encryption.assertSearchable(metadata);
+      const wanted = `${parameter(toJsonb(JSON.stringify(metadata)).jsonb)}::jsonb`;
+      conditions.push(
+        `(select s.metadata || c.metadata from threadloom.checkpoint_shapes s where s.hash = c.shape) @> ${wanted}`,
+      );
+    }
+    return conditions.join(" and ");
+  });
 
 export const readRows = async (queryable: Queryable, filter: RowFilter): Promise<CheckpointRow[]> => {
   await assertFilterOpen(queryable, filter);
-  const { text, values } = rowsStatement(queryable, filter, "", (rows) => rows);
-  return (await queryable.query<RawRow>(text, values)).map(toRow);
+  const source = { which: matching(queryable, filter), limit: filter.limit };
+  return (await READ_ROWS.query<RawRow>(queryable, source)).map(toRow);
 };
-
-const WEIGHT_OF_C = `octet_length(c.record) + coalesce(octet_length(c.metadata_text), octet_length(c.metadata::text))`;
 
 /**
  * Reads up to `bytesAtMost` and one more row, since callers choose the size of rows. `isEnd`: no rows are left within
@@ -112,43 +123,32 @@ export const readRowsOf = async (
   bytesAtMost: number,
 ): Promise<{ rows: CheckpointRow[]; isEnd: boolean }> => {
   await assertFilterOpen(queryable, filter);
-  const { text, values } = rowsStatement(
-    queryable,
-    filter,
-    ", c.available",
-    (rows, bind) => `
-      select * from (
-        select c.*, count(*) over () as available,
-          sum(${WEIGHT_OF_C} + coalesce((
-            select sum(octet_length(w.writes)) from threadloom.checkpoint_writes w
-            where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns
-              and w.checkpoint_id = c.checkpoint_id
-          ), 0)) over (order by c.checkpoint_id desc rows between unbounded preceding and 1 preceding) as before
-        from (${rows}) as c
-      ) as c where coalesce(before, 0) < ${bind(bytesAtMost, "bigint")}`,
-  );
-  const raw = await queryable.query<RawRow & { available: string }>(text, values);
+  const source = { which: matching(queryable, filter), limit: filter.limit, bytesAtMost };
+  const raw = await READ_BOUNDED_ROWS.query<RawRow & { available: string }>(queryable, source);
   return {
     rows: raw.map(({ available: _, ...row }) => toRow(row)),
     isEnd: raw.length === Number(raw[0]?.available ?? 0),
   };
 };
 
-const READ_HEADS = `
+const READ_HEADS = statement(
+  { threadIds: "uuid[]", bytesAtMost: "bigint" },
+  (sql) => `
 select ${COLUMNS}, null as writes, c.ordinal, c.final
 from (
   select *, max(ordinal) over () as final,
     sum(${WEIGHT_OF_C}) over (order by ordinal rows between unbounded preceding and 1 preceding) as before
   from (
-    select head.*, t.ordinal from unnest($1::uuid[]) with ordinality as t (id, ordinal)
+    select head.*, t.ordinal from unnest(${sql.threadIds}) with ordinality as t (id, ordinal)
     cross join lateral (
       select * from threadloom.checkpoints where thread_id = t.id and checkpoint_ns = '' order by checkpoint_id desc limit 1
     ) as head
   ) as c
 ) as c
 ${SHAPE_OF_C}
-where coalesce(c.before, 0) < $2::bigint
-order by c.ordinal`;
+where coalesce(c.before, 0) < ${sql.bytesAtMost}
+order by c.ordinal`,
+);
 
 /** In the order of the ids, without writes, up to `bytesAtMost` and one more. `done`: how many ids are finished. */
 export const readHeadRows = async (
@@ -156,10 +156,10 @@ export const readHeadRows = async (
   threadIds: readonly string[],
   bytesAtMost: number,
 ): Promise<{ rows: CheckpointRow[]; done: number }> => {
-  const raw = await queryable.query<RawRow & { ordinal: string; final: string }>(READ_HEADS, [
+  const raw = await READ_HEADS.query<RawRow & { ordinal: string; final: string }>(queryable, {
     threadIds,
     bytesAtMost,
-  ]);
+  });
   const last = raw.at(-1);
   const isEnd = last === undefined || last.ordinal === last.final;
   return {
@@ -168,23 +168,26 @@ export const readHeadRows = async (
   };
 };
 
-const READ_ANCESTORS = `
+const READ_ANCESTORS = statement(
+  { threadId: "uuid", checkpointNs: "text", checkpointId: "uuid", limit: "integer" },
+  (sql) => `
 with recursive chain (checkpoint_id, parent_id, depth) as (
   select checkpoint_id, parent_id, 0 from threadloom.checkpoints
-  where thread_id = $1::uuid and checkpoint_ns = $2::text and checkpoint_id = $3::uuid
+  where thread_id = ${sql.threadId} and checkpoint_ns = ${sql.checkpointNs} and checkpoint_id = ${sql.checkpointId}
   union all
   select c.checkpoint_id, c.parent_id, chain.depth + 1
   from chain join threadloom.checkpoints c
-    on c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = chain.parent_id
-  where chain.depth < $4::integer
+    on c.thread_id = ${sql.threadId} and c.checkpoint_ns = ${sql.checkpointNs} and c.checkpoint_id = chain.parent_id
+  where chain.depth < ${sql.limit}
 )
 select ${COLUMNS}, w.writes
 from chain join threadloom.checkpoints c
-  on c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = chain.checkpoint_id
+  on c.thread_id = ${sql.threadId} and c.checkpoint_ns = ${sql.checkpointNs} and c.checkpoint_id = chain.checkpoint_id
 ${SHAPE_OF_C}
 cross join lateral (${WRITES_OF_C}) as w
 where chain.depth > 0
-order by chain.depth`;
+order by chain.depth`,
+);
 
 export const readAncestors = async (
   queryable: Queryable,
@@ -193,25 +196,29 @@ export const readAncestors = async (
   checkpointId: string,
   limit: number,
 ): Promise<CheckpointRow[]> =>
-  (await queryable.query<RawRow>(READ_ANCESTORS, [threadId, checkpointNs, checkpointId, limit])).map((row) =>
-    toRow(row),
-  );
+  (await READ_ANCESTORS.query<RawRow>(queryable, { threadId, checkpointNs, checkpointId, limit })).map(toRow);
 
 /** No index by run: only later attempts ask, and the row is at the end of the primary key's range. */
-const LATEST_OF_RUN = `select checkpoint_id from threadloom.checkpoints
-  where thread_id = $1::uuid and run_id = $2::uuid and checkpoint_ns = '' order by checkpoint_id desc limit 1`;
+const LATEST_OF_RUN = statement(
+  { threadId: "uuid", runId: "uuid" },
+  (sql) => `select checkpoint_id from threadloom.checkpoints
+  where thread_id = ${sql.threadId} and run_id = ${sql.runId} and checkpoint_ns = '' order by checkpoint_id desc limit 1`,
+);
 
 export const findLatestOfRun = async (
   queryable: Queryable,
   threadId: string,
   runId: string,
 ): Promise<string | undefined> => {
-  const rows = await queryable.query<{ checkpoint_id: string }>(LATEST_OF_RUN, [threadId, runId]);
+  const rows = await LATEST_OF_RUN.query<{ checkpoint_id: string }>(queryable, { threadId, runId });
   return rows[0]?.checkpoint_id;
 };
 
-const NEWEST = `select checkpoint_id from threadloom.checkpoints
-  where thread_id = $1::uuid and checkpoint_ns = $2::text order by checkpoint_id desc limit 1`;
+const NEWEST = statement(
+  { threadId: "uuid", checkpointNs: "text" },
+  (sql) => `select checkpoint_id from threadloom.checkpoints
+  where thread_id = ${sql.threadId} and checkpoint_ns = ${sql.checkpointNs} order by checkpoint_id desc limit 1`,
+);
 
 /** Index: checkpoints_pkey. */
 export const findNewest = async (
@@ -219,7 +226,7 @@ export const findNewest = async (
   threadId: string,
   checkpointNs: string,
 ): Promise<string | undefined> => {
-  const rows = await queryable.query<{ checkpoint_id: string }>(NEWEST, [threadId, checkpointNs]);
+  const rows = await NEWEST.query<{ checkpoint_id: string }>(queryable, { threadId, checkpointNs });
   return rows[0]?.checkpoint_id;
 };
 

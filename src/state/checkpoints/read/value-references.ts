@@ -1,4 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import { openRecord } from "../rows/encryption.ts";
 import { SHAPE_OF_C, toNumbers, type CheckpointRow, type RawRow } from "./row-statements.ts";
 
@@ -15,8 +16,11 @@ const toReferences = (row: RawReferences, { encryption }: Queryable): References
 
 const REFERENCES = `select c.checkpoint_ns, c.checkpoint_id, c.record, array_to_string(c.segments, ',') as segments, s.shape from threadloom.checkpoints c ${SHAPE_OF_C}`;
 
-const READ_REFERENCES = `${REFERENCES}
-  where c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = $3::uuid`;
+const READ_REFERENCES = statement(
+  { threadId: "uuid", checkpointNs: "text", checkpointId: "uuid" },
+  (sql) => `${REFERENCES}
+  where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ${sql.checkpointNs} and c.checkpoint_id = ${sql.checkpointId}`,
+);
 
 export const readReferences = async (
   queryable: Queryable,
@@ -24,18 +28,25 @@ export const readReferences = async (
   checkpointNs: string,
   checkpointId: string,
 ): Promise<References | undefined> => {
-  const rows = await queryable.query<RawReferences>(READ_REFERENCES, [threadId, checkpointNs, checkpointId]);
+  const rows = await READ_REFERENCES.query<RawReferences>(queryable, {
+    threadId,
+    checkpointNs,
+    checkpointId,
+  });
   return rows[0] && toReferences(rows[0], queryable);
 };
 
-const READ_ALL_REFERENCES = `${REFERENCES}
-  where c.thread_id = $1::uuid and c.checkpoint_ns = $2::text`;
+const READ_ALL_REFERENCES = statement(
+  { threadId: "uuid", checkpointNs: "text" },
+  (sql) => `${REFERENCES}
+  where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ${sql.checkpointNs}`,
+);
 
 export const readAllReferences = async (
   queryable: Queryable,
   threadId: string,
   checkpointNs: string,
 ): Promise<Array<References>> =>
-  (await queryable.query<RawReferences>(READ_ALL_REFERENCES, [threadId, checkpointNs])).map((row) =>
+  (await READ_ALL_REFERENCES.query<RawReferences>(queryable, { threadId, checkpointNs })).map((row) =>
     toReferences(row, queryable),
   );

@@ -1,4 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import { MERGED_BYTES_AT_MOST, metadataTooLarge } from "../../../platform/database/merging.ts";
 import { invalid } from "../../../platform/domain/errors.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
@@ -6,15 +7,21 @@ import { encode, treeText } from "../../values/encoding.ts";
 import { isReservedMetadata } from "../rows/metadata.ts";
 import { toJsonb } from "../../../platform/lib/jsonb.ts";
 
-const LOCK_HEAD = `
+const LOCK_HEAD = statement(
+  { threadId: "uuid" },
+  (sql) => `
 select c.checkpoint_id, coalesce(c.metadata_text, (s.metadata || c.metadata)::text) as metadata
 from threadloom.checkpoints c join threadloom.checkpoint_shapes s on s.hash = c.shape
-where c.thread_id = $1::uuid and c.checkpoint_ns = ''
-order by c.checkpoint_id desc limit 1 for update of c`;
+where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ''
+order by c.checkpoint_id desc limit 1 for update of c`,
+);
 
-const REPLACE_METADATA = `
-update threadloom.checkpoints set metadata = $3::jsonb, metadata_text = $4
-where thread_id = $1::uuid and checkpoint_ns = '' and checkpoint_id = $2::uuid`;
+const REPLACE_METADATA = statement(
+  { threadId: "uuid", checkpointId: "uuid", jsonb: "jsonb", exact: "text" },
+  (sql) => `
+update threadloom.checkpoints set metadata = ${sql.jsonb}, metadata_text = ${sql.exact}
+where thread_id = ${sql.threadId} and checkpoint_ns = '' and checkpoint_id = ${sql.checkpointId}`,
+);
 
 /**
  * Call it in a transaction, because it locks the checkpoint. Throws `invalid` for reserved keys, and if the metadata
@@ -25,7 +32,7 @@ export const mergeHeadMetadata = async (
   threadId: string,
   metadata: JsonObject,
 ): Promise<string | undefined> => {
-  const rows = await queryable.query<{ checkpoint_id: string; metadata: string }>(LOCK_HEAD, [threadId]);
+  const rows = await LOCK_HEAD.query<{ checkpoint_id: string; metadata: string }>(queryable, { threadId });
   const [head] = rows;
   if (head === undefined) return undefined;
   const reserved = Object.keys(metadata).find(isReservedMetadata);
@@ -40,6 +47,6 @@ export const mergeHeadMetadata = async (
   const text = treeText(merged);
   if (Buffer.byteLength(text) > MERGED_BYTES_AT_MOST) throw metadataTooLarge();
   const { jsonb, exact } = toJsonb(text);
-  await queryable.query(REPLACE_METADATA, [threadId, head.checkpoint_id, jsonb, exact ?? null]);
+  await REPLACE_METADATA.query(queryable, { threadId, checkpointId: head.checkpoint_id, jsonb, exact });
   return head.checkpoint_id;
 };

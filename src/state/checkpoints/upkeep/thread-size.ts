@@ -1,4 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import { setProperty } from "../../../platform/lib/properties.ts";
 import { toSegments } from "../lists/segments.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
@@ -8,16 +9,29 @@ import { LINE } from "../rows/separators.ts";
 import type { ValueRecord } from "../rows/stored-value.ts";
 import type { ThreadStorage } from "../types.ts";
 
-const READ_RECORDS = `select c.checkpoint_ns, c.checkpoint_id, c.record, array_to_string(c.segments, ',') as segments, s.shape,
+const READ_RECORDS = statement(
+  { threadId: "uuid" },
+  (sql) => `select c.checkpoint_ns, c.checkpoint_id, c.record, array_to_string(c.segments, ',') as
+    segments, s.shape,
     octet_length(c.record) + octet_length(coalesce(c.metadata_text, c.metadata::text)) as bytes
-  from threadloom.checkpoints c join threadloom.checkpoint_shapes s on s.hash = c.shape where c.thread_id = $1::uuid`;
-const READ_ELEMENT_SIZES = `select list_id, position, count, octet_length(elements) as bytes
-  from threadloom.checkpoint_elements where thread_id = $1::uuid and count > 0`;
-const READ_CONTENT_SIZES = `select hash, octet_length(content) as bytes
-  from threadloom.checkpoint_contents where thread_id = $1::uuid`;
-const READ_WRITE_SIZES = `select coalesce(sum(array_length(string_to_array(writes, E'\\n'), 1)), 0)::integer as count,
+  from threadloom.checkpoints c join threadloom.checkpoint_shapes s on s.hash = c.shape where c.thread_id = ${sql.threadId}`,
+);
+const READ_ELEMENT_SIZES = statement(
+  { threadId: "uuid" },
+  (sql) => `select list_id, position, count, octet_length(elements) as bytes
+  from threadloom.checkpoint_elements where thread_id = ${sql.threadId} and count > 0`,
+);
+const READ_CONTENT_SIZES = statement(
+  { threadId: "uuid" },
+  (sql) => `select hash, octet_length(content) as bytes
+  from threadloom.checkpoint_contents where thread_id = ${sql.threadId}`,
+);
+const READ_WRITE_SIZES = statement(
+  { threadId: "uuid" },
+  (sql) => `select coalesce(sum(array_length(string_to_array(writes, E'\\n'), 1)), 0)::integer as count,
     coalesce(sum(octet_length(writes)), 0)::integer as bytes
-  from threadloom.checkpoint_writes where thread_id = $1::uuid`;
+  from threadloom.checkpoint_writes where thread_id = ${sql.threadId}`,
+);
 
 interface RecordRow {
   checkpoint_ns: string;
@@ -60,13 +74,13 @@ export const measureThread = async (
   threadId: string,
   shapes: KnownShapes,
 ): Promise<ThreadStorage> => {
-  const rows = (await queryable.query<RecordRow>(READ_RECORDS, [key])).map((row) => ({
+  const rows = (await READ_RECORDS.query<RecordRow>(queryable, { threadId: key })).map((row) => ({
     ...row,
     record: openRecord(queryable.encryption, row.record, row),
   }));
-  const elements = await queryable.query<ElementSize>(READ_ELEMENT_SIZES, [key]);
-  const contents = await queryable.query<ContentSize>(READ_CONTENT_SIZES, [key]);
-  const [writes = { count: 0, bytes: 0 }] = await queryable.query<Total>(READ_WRITE_SIZES, [key]);
+  const elements = await READ_ELEMENT_SIZES.query<ElementSize>(queryable, { threadId: key });
+  const contents = await READ_CONTENT_SIZES.query<ContentSize>(queryable, { threadId: key });
+  const [writes = { count: 0, bytes: 0 }] = await READ_WRITE_SIZES.query<Total>(queryable, { threadId: key });
 
   const { channels, inlineBytes, inlineWrites } = partsOf(rows, shapes);
   const byChannel = bytesByChannel(channels, elements, contents);
