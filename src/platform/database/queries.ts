@@ -1,4 +1,5 @@
 import {
+  DummyDriver,
   Kysely,
   PostgresAdapter,
   PostgresIntrospector,
@@ -9,6 +10,7 @@ import {
   type QueryResult,
   type RawBuilder,
 } from "kysely";
+import { roomyPage, type BoundedReads, type PageWeight } from "./bounded-reads.ts";
 import type { Records } from "./database.ts";
 import type { Fragment } from "./statement.ts";
 import type { Tables } from "./tables.ts";
@@ -55,6 +57,19 @@ export const queriesOver = (records: Records): Kysely<Tables> =>
   new Kysely<Tables>({
     dialect: { ...POSTGRES, createDriver: () => driverOver(records) },
   }).withSchema(records.schema);
+
+/** Compiles and sends nothing. */
+const COMPILER = new Kysely<Tables>({ dialect: { ...POSTGRES, createDriver: () => new DummyDriver() } });
+
+/** A composed query as a bounded read. `weight`: for a page that may end early, see `roomyPage`. */
+export const composedRead = async <Row>(
+  read: BoundedReads["boundedRead"],
+  query: RawBuilder<unknown>,
+  { signal, weight }: { signal?: AbortSignal | undefined; weight?: PageWeight } = {},
+): Promise<Row[]> => {
+  const { sql: text, parameters } = query.compile(COMPILER);
+  return await read<Row>(weight === undefined ? text : roomyPage(text, weight), [...parameters], signal);
+};
 
 export const sqlOf = <Value>({ texts, values }: Fragment): RawBuilder<Value> =>
   sql<Value>(texts as unknown as TemplateStringsArray, ...values);

@@ -1,5 +1,6 @@
 import type { Visibility } from "../../access/visibility.ts";
 import type { Database } from "../../platform/database/database.ts";
+import { statement } from "../../platform/database/statement.ts";
 import { firstSeqOf } from "../../engine/events/event-ids.ts";
 import type { RunStatus, ThreadStatus } from "../../platform/database/tables.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
@@ -44,91 +45,115 @@ export interface EndedRow {
   waiting: JsonObject | null;
 }
 
+const ON_THREAD = { threadId: "uuid", visible: "fragment" } as const;
+const EXISTS = statement(
+  ON_THREAD,
+  (sql) => `select from threadloom.threads where thread_id = ${sql.threadId} and ${sql.visible}`,
+);
+const IS_HIDDEN = statement(
+  ON_THREAD,
+  (sql) => `select from threadloom.threads
+  where thread_id = ${sql.threadId} and not coalesce(${sql.visible}, false)`,
+);
+
 /** Indexes: threads_pkey, runs_one_running_per_thread. */
-const STANDING = `select t.status, t.interrupts, t.turns, greatest(t.turns - t.unfinished_runs,
+const STANDING = statement(
+  ON_THREAD,
+  (sql) => `select t.status, t.interrupts, t.turns, greatest(t.turns - t.unfinished_runs,
     (select r.turn from threadloom.runs r where r.thread_id = t.thread_id and r.status = 'running' limit 1))::int as begun
-  from threadloom.threads t where t.thread_id = $1 and `;
+  from threadloom.threads t where t.thread_id = ${sql.threadId} and ${sql.visible}`,
+);
 
 /** Index: threads_pkey. */
-const STATE_CHANGED_AT = `select extract(epoch from state_updated_at)::text as at from threadloom.threads where thread_id = $1`;
+const STATE_CHANGED_AT = statement(
+  { threadId: "uuid" },
+  (sql) =>
+    `select extract(epoch from state_updated_at)::text as at from threadloom.threads where thread_id = ${sql.threadId}`,
+);
 
 const ENDED_AT = `extract(epoch from r.updated_at)::float8 * 1000 as "endedAt"`;
 
 /** Reads all runs of the thread (8 ms for 10,000). Indexes: runs_by_thread, threads_pkey. */
-const NEWEST = `select r.run_id as "runId", r.assistant_id as "assistantId", r.graph_id as "graphId", r.turn, r.status, r.error, ${ENDED_AT},
+const NEWEST = statement(
+  { threadId: "uuid" },
+  (sql) => `select r.run_id as "runId", r.assistant_id as "assistantId", r.graph_id as "graphId", r.turn,
+    r.status, r.error, ${ENDED_AT},
     extract(epoch from now() - r.updated_at)::float8 * 1000 as "endedAgo",
     t.status = 'interrupted' and t.unfinished_runs = 0 as waits, t.unfinished_runs as unfinished, max(r.turn) over () as "lastTurn"
   from threadloom.runs r join threadloom.threads t on t.thread_id = r.thread_id
-  where r.thread_id = $1 and r.turn > 0 order by (r.attempt > 0) desc, r.turn desc limit 1`;
+  where r.thread_id = ${sql.threadId} and r.turn > 0 order by (r.attempt > 0) desc, r.turn desc limit 1`,
+);
 
 /** Indexes: runs_pkey, threads_pkey, runs_by_thread. */
-const ENDED = `select r.status, r.turn, r.error, ${ENDED_AT},
+const ENDED = statement(
+  { threadId: "uuid", runId: "uuid" },
+  (sql) => `select r.status, r.turn, r.error, ${ENDED_AT},
     case when t.status = 'interrupted' and t.unfinished_runs = 0 and r.attempt > 0
-      and not exists (select from threadloom.runs n where n.thread_id = $1 and n.turn > r.turn and n.attempt > 0)
+      and not exists (select from threadloom.runs n where n.thread_id = ${sql.threadId} and n.turn > r.turn and n.attempt > 0)
     then t.interrupts end as waiting
   from threadloom.runs r join threadloom.threads t on t.thread_id = r.thread_id
-  where r.thread_id = $1 and r.run_id = $2`;
+  where r.thread_id = ${sql.threadId} and r.run_id = ${sql.runId}`,
+);
 
 /** A long conversation costs no more than this. */
 const REPLAYED_RUNS = 20;
 const MEASURED_EVENTS = 5_000;
 
 /**
- * The first event of the newest runs that have at most $2 bytes in the log, or of the newest run. Reads only the length
- * of values. Indexes: runs_by_thread, run_events_pkey.
+ * The first event of the newest runs with at most `bytesAtMost` in the log, or of the newest run. Reads only the
+ * length of values. Indexes: runs_by_thread, run_events_pkey.
  */
-const REPLAY_START = `select min(first)::float8 as first from (
+const REPLAY_START = statement(
+  { threadId: "uuid", bytesAtMost: "bigint" },
+  (sql) => `select min(first)::float8 as first from (
   select first, sum(bytes) over newest_first as bytes, row_number() over newest_first as place
-  from (select run_id, turn from threadloom.runs where thread_id = $1 and turn > 0 and attempt > 0 order by turn desc limit ${REPLAYED_RUNS}) r,
+  from (select run_id, turn from threadloom.runs where thread_id = ${sql.threadId} and turn > 0 and attempt > 0 order by turn desc limit ${REPLAYED_RUNS}) r,
     lateral (select min(thread_seq) as first, coalesce(sum(octet_length(data)), 0) as bytes from (
       select thread_seq, data from threadloom.run_events
-      where thread_id = $1 and run_id = r.run_id order by seq limit ${MEASURED_EVENTS}) e) measured
+      where thread_id = ${sql.threadId} and run_id = r.run_id order by seq limit ${MEASURED_EVENTS}) e) measured
   where first is not null
   window newest_first as (order by turn desc)) replayed
-where bytes <= $2 or place = 1`;
+where bytes <= ${sql.bytesAtMost} or place = 1`,
+);
 
 /** Index: run_events_pkey. */
-const FIRST_SEQ = `select thread_seq::float8 as seq from threadloom.run_events
-  where thread_id = $1 and run_id = $2 and seq >= $3 and seq < $4 order by seq limit 1`;
+const FIRST_SEQ = statement(
+  { threadId: "uuid", runId: "uuid", from: "bigint", before: "bigint" },
+  (sql) => `select thread_seq::float8 as seq from threadloom.run_events
+  where thread_id = ${sql.threadId} and run_id = ${sql.runId} and seq >= ${sql.from} and seq < ${sql.before} order by seq limit 1`,
+);
 
 export const createStreamingRepository = (database: Database) => ({
   async exists(visibility: Visibility<"threads">, threadId: string): Promise<boolean> {
-    const values: unknown[] = [threadId];
-    const visible = visibility.condition("metadata", values);
-    const text = `select from threadloom.threads where thread_id = $1 and ${visible}`;
-    return (await database.query(text, values)).length > 0;
+    return (await EXISTS.query(database, { threadId, visible: visibility.on("metadata") })).length > 0;
   },
 
   async isHidden(visibility: Visibility<"threads">, threadId: string): Promise<boolean> {
     if (visibility.hidesNothing) return false;
-    const values: unknown[] = [threadId];
-    const visible = visibility.condition("metadata", values);
-    const text = `select from threadloom.threads where thread_id = $1 and not coalesce(${visible}, false)`;
-    return (await database.query(text, values)).length > 0;
+    return (await IS_HIDDEN.query(database, { threadId, visible: visibility.on("metadata") })).length > 0;
   },
 
   /** For a caller who sees the thread; undefined if it is deleted. */
   async stateChangedAt(threadId: string): Promise<string | undefined> {
-    const [row] = await database.query<{ at: string }>(STATE_CHANGED_AT, [threadId]);
+    const [row] = await STATE_CHANGED_AT.query<{ at: string }>(database, { threadId });
     return row?.at;
   },
 
   async standing(visibility: Visibility<"threads">, threadId: string): Promise<ThreadStanding | undefined> {
-    const values: unknown[] = [threadId];
-    const visible = visibility.condition("t.metadata", values);
-    const [row] = await database.query<ThreadStanding>(STANDING + visible, values);
+    const visible = visibility.on("t.metadata");
+    const [row] = await STANDING.query<ThreadStanding>(database, { threadId, visible });
     return row && database.encryption.decrypted("threads", row, { thread_id: threadId });
   },
 
   /** For a caller who sees the thread. */
   async newestRun(threadId: string): Promise<NewestRun | undefined> {
-    const [row] = await database.query<NewestRun>(NEWEST, [threadId]);
+    const [row] = await NEWEST.query<NewestRun>(database, { threadId });
     return row && database.encryption.decrypted("runs", row, { run_id: row.runId });
   },
 
   /** Undefined if the run is deleted. */
   async ended(threadId: string, runId: string): Promise<EndedRow | undefined> {
-    const [row] = await database.query<EndedRow>(ENDED, [threadId, runId]);
+    const [row] = await ENDED.query<EndedRow>(database, { threadId, runId });
     if (row === undefined) return undefined;
     const { encryption } = database;
     const key = { thread_id: threadId };
@@ -140,17 +165,17 @@ export const createStreamingRepository = (database: Database) => ({
 
   /** Undefined if the log is empty. */
   async replayStart(threadId: string, bytesAtMost: number): Promise<number | undefined> {
-    const [row] = await database.query<{ first: number | null }>(REPLAY_START, [threadId, bytesAtMost]);
+    const [row] = await REPLAY_START.query<{ first: number | null }>(database, { threadId, bytesAtMost });
     return row?.first ?? undefined;
   },
 
   async firstSeq(threadId: string, runId: string, attempt: number): Promise<number | undefined> {
-    const [row] = await database.query<{ seq: number | null }>(FIRST_SEQ, [
+    const [row] = await FIRST_SEQ.query<{ seq: number | null }>(database, {
       threadId,
       runId,
-      firstSeqOf(attempt),
-      firstSeqOf(attempt + 1),
-    ]);
+      from: firstSeqOf(attempt),
+      before: firstSeqOf(attempt + 1),
+    });
     return row?.seq ?? undefined;
   },
 });

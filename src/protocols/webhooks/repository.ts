@@ -1,6 +1,9 @@
+import { sql } from "kysely";
 import type { Caller } from "../../access/caller.ts";
 import type { Visibility } from "../../access/visibility.ts";
 import type { Database } from "../../platform/database/database.ts";
+import { composedRead, sqlOf } from "../../platform/database/queries.ts";
+import { statement, type Fragment } from "../../platform/database/statement.ts";
 import type { WebhookDeliveryRow } from "../../platform/database/tables.ts";
 import type { Deliveries } from "../../engine/outbox/deliveries.ts";
 import { userCountedAs } from "../../engine/queue/counted-as.ts";
@@ -30,6 +33,13 @@ const COLUMNS = SHOWN.map((column) => `d.${column}`).join(", ");
 const ITS_THREAD = `from threadloom.threads thread where thread.thread_id = d.thread_id
         and thread.created_at <= d.run_created_at`;
 
+/** Index: webhook_deliveries_pkey. */
+const FIND = statement(
+  { runId: "uuid", visible: "fragment" },
+  (sql) =>
+    `select ${COLUMNS} from threadloom.webhook_deliveries d where d.run_id = ${sql.runId} and ${sql.visible}`,
+);
+
 export interface DeliveryView {
   visibility: Visibility<"threads">;
   caller: Caller;
@@ -40,21 +50,17 @@ export const createDeliveryRepository = (database: Database, deliveries: Pick<De
    * A delivery is visible with its thread. Without the thread, the run's user sees it, and a caller who sees all
    * threads. An existing thread alone decides, because it may belong to another user by now.
    */
-  const deliveryVisible = ({ visibility, caller }: DeliveryView, values: unknown[]): string =>
-    visibility.condition("thread.metadata", values, (condition) => {
+  const deliveryVisible = ({ visibility, caller }: DeliveryView): Fragment =>
+    visibility.on("thread.metadata", (condition, parameter) => {
       const ofThread = `exists (select ${ITS_THREAD} and (${condition}))`;
       const names = userCountedAs(database.encryption, caller);
       if (names.length === 0) return ofThread;
-      return `${ofThread} or d.caller = any($${values.push(names)}::text[]) and not exists (select ${ITS_THREAD})`;
+      return `${ofThread} or d.caller = any(${parameter(names)}::text[]) and not exists (select ${ITS_THREAD})`;
     });
 
   return {
-    /** Index: webhook_deliveries_pkey. */
     async find(view: DeliveryView, runId: string): Promise<DeliveryRow | undefined> {
-      const values: unknown[] = [runId];
-      const visible = deliveryVisible(view, values);
-      const text = `select ${COLUMNS} from threadloom.webhook_deliveries d where d.run_id = $1 and ${visible}`;
-      const [row] = await database.query<DeliveryRow>(text, values);
+      const [row] = await FIND.query<DeliveryRow>(database, { runId, visible: deliveryVisible(view) });
       return row && database.encryption.decrypted("webhook_deliveries", row);
     },
 
@@ -64,28 +70,22 @@ export const createDeliveryRepository = (database: Database, deliveries: Pick<De
      */
     async page(
       view: DeliveryView,
-      { state, thread_id: threadId, limit, offset, sort_order: order }: DeliverySearch,
+      { state, thread_id: threadId, limit, offset, sort_order: order = "desc" }: DeliverySearch,
       signal?: AbortSignal,
     ): Promise<DeliveryRow[]> {
-      const values: unknown[] = [limit + 1, offset];
-      const clauses = [deliveryVisible(view, values)];
+      const clauses = [sqlOf(deliveryVisible(view))];
       // A literal, because the planner can't match a parameter with a partial index.
-      if (state !== undefined) clauses.push(`d.state = '${state}'`);
-      if (threadId !== undefined) clauses.push(`d.thread_id = $${values.push(threadId)}::uuid`);
-      const rows = await database.boundedRead<DeliveryRow>(
-        `select ${COLUMNS} from threadloom.webhook_deliveries d where ${clauses.join(" and ")}
-       order by d.run_id ${order ?? "desc"} limit $1::int offset $2::int`,
-        values,
-        signal,
-      );
+      if (state !== undefined) clauses.push(sql`d.state = ${sql.lit(state)}`);
+      if (threadId !== undefined) clauses.push(sql`d.thread_id = ${threadId}::uuid`);
+      const query = sql`
+        select ${sql.raw(COLUMNS)} from threadloom.webhook_deliveries d where ${sql.join(clauses, sql` and `)}
+        order by d.run_id ${sql.raw(order)} limit ${limit + 1}::int offset ${offset}::int`;
+      const rows = await composedRead<DeliveryRow>(database.boundedRead, query, { signal });
       return database.encryption.decryptedRows("webhook_deliveries", rows);
     },
 
-    async replay(view: DeliveryView, runId: string): Promise<boolean> {
-      const values: unknown[] = [runId];
-      const where = `d.run_id = $1 and ${deliveryVisible(view, values)}`;
-      return (await deliveries.replay(where, values)).length > 0;
-    },
+    replay: (view: DeliveryView, runId: string): Promise<boolean> =>
+      deliveries.replay(runId, deliveryVisible(view)),
   };
 };
 

@@ -1,9 +1,41 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { encryptedParameter, statement } from "../../../platform/database/statement.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import type { RunEnd, RunOutcome } from "../attempts.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
-const FINAL_VALUES = { finalValues: "$4::bytea", valuesOmitted: "$5::boolean" };
+type End = Pick<RunEnd, "status" | "error"> & Pick<RunOutcome, "final">;
+type Deletion = End & { threadIds: readonly string[] };
+
+/** An end with an error or values concerns a single thread. */
+const ofThread = ({ threadIds }: Deletion) => ({ thread_id: threadIds[0] ?? "" });
+
+const PARAMETERS = {
+  threadIds: "uuid[]",
+  status: "text",
+  error: encryptedParameter(
+    "threads",
+    "error",
+    ({ error }: Deletion) => error && JSON.stringify(error),
+    ofThread,
+  ),
+} as const;
+const VALUES_PARAMETERS = {
+  ...PARAMETERS,
+  finalValues: encryptedParameter(
+    "webhook_deliveries",
+    "final_values",
+    ({ final }: Deletion) => final?.values ?? null,
+    ofThread,
+  ),
+  valuesOmitted: ["boolean", ({ final }: Deletion) => final?.omitted ?? false],
+} as const;
+
+const deletionText = (sql: Readonly<Record<keyof typeof PARAMETERS, string>>, recording: string): string =>
+  `with ended as (
+    select ${ENDED_COLUMNS}, ${sql.status} as status, ${sql.error} as error from threadloom.runs r
+    where r.thread_id = any(${sql.threadIds}) and r.status in ('pending', 'running'))${recording}
+  delete from threadloom.threads where thread_id = any(${sql.threadIds})`;
 
 /**
  * Any status → the row is gone, with its thread. The cascade follows the statement, so `ended` still sees the
@@ -11,31 +43,13 @@ const FINAL_VALUES = { finalValues: "$4::bytea", valuesOmitted: "$5::boolean" };
  * runs_pending_of_thread, runs_one_running_per_thread.
  */
 export const deletingThreads = (record: RecordEnds | undefined) => {
-  const DELETE_THREADS = `with ended as (
-    select ${ENDED_COLUMNS}, $2::text as status, $3::jsonb as error from threadloom.runs r
-    where r.thread_id = any($1::uuid[]) and r.status in ('pending', 'running'))${recorded(record, FINAL_VALUES)}
-  delete from threadloom.threads where thread_id = any($1::uuid[])`;
+  const deletion =
+    record === undefined
+      ? statement(PARAMETERS, (sql) => deletionText(sql, ""))
+      : statement(VALUES_PARAMETERS, (sql) => deletionText(sql, recorded(record, sql)));
 
   /** The caller holds the locks of the threads and of their unfinished runs. */
-  return async (
-    transaction: Queryable,
-    threadIds: readonly string[],
-    { status, error, final }: Pick<RunEnd, "status" | "error"> & Pick<RunOutcome, "final">,
-  ): Promise<void> => {
-    const { encryption } = transaction;
-    // An end with an error or values concerns a single thread.
-    const key = { thread_id: threadIds[0] ?? "" };
-    await transaction.query(DELETE_THREADS, [
-      threadIds,
-      status,
-      encryption.stored("threads", "error", error && JSON.stringify(error), key),
-      // PostgreSQL rejects parameters that the text does not use.
-      ...(record === undefined
-        ? []
-        : [
-            encryption.stored("webhook_deliveries", "final_values", final?.values ?? null, key),
-            final?.omitted ?? false,
-          ]),
-    ]);
+  return async (transaction: Queryable, threadIds: readonly string[], end: End): Promise<void> => {
+    await deletion.query(transaction, { threadIds, ...end });
   };
 };
