@@ -142,6 +142,7 @@ export const statement = <const Named extends Parameters>(
     known.set(key, text);
     return text;
   };
+  let constantText: string | undefined;
   /** With loops, because functions cost two calls for each of the hundred parameters of a run. */
   const compile = (source: SourceOf<Named>, encryption?: Encryption): CompiledStatement => {
     const given = source as never;
@@ -158,7 +159,8 @@ export const statement = <const Named extends Parameters>(
         text += `$${values.push(value)}${part.texts[index + 1]!}`;
       written.push(text);
     }
-    return { text: textWith(written), values };
+    const text = fragments.length > 0 ? textWith(written) : (constantText ??= textWith(written));
+    return { text, values };
   };
   return {
     get text() {
