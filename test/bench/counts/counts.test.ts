@@ -38,7 +38,7 @@ afterAll(async () => {
   await fresh?.drop();
   if (!isUpdating) return;
   const file = fileURLToPath(new URL("maxima.ts", import.meta.url));
-  const text = `/** What a request may cost. \`UPDATE_COUNTS=1 npx vitest run test/bench/counts\` writes this file. */
+  const text = `/** The maximum cost of a request. \`UPDATE_COUNTS=1 npx vitest run test/bench/counts\` writes this file. */
 export const MAXIMA = ${JSON.stringify(updated)};`;
   await writeFile(file, await format(text, { ...(await resolveConfig(file)), filepath: file }));
 });
