@@ -37,11 +37,11 @@ export const startRecovery = (
       sweptAt = now;
       return;
     }
-    const requeued = await queue.requeueExpired(leaseSeconds);
+    const requeued = await queue.requeueLost(leaseSeconds);
     sweptAt = now;
     for (const lost of requeued) {
       const next = queue.isSuspect(lost) ? WAITS_ALONE : "it continues from its last checkpoint";
-      logger.warn({ ...lost }, `a run lost its worker; ${next}`);
+      logger.warn({ ...lost }, `a run lost its process; ${next}`);
       signals.send({ kind: "available", threadId: lost.thread_id, runId: lost.run_id });
     }
     await queue.putBehind();
@@ -53,11 +53,11 @@ export const startRecovery = (
       } catch (error) {
         // A run that can't be ended must not delay the others.
         if (isPassing(error) && !isCancelled(error)) throw error;
-        logger.error({ err: error, run_id: run.run_id }, "a run that lost its worker could not be ended");
+        logger.error({ err: error, run_id: run.run_id }, "a run that lost its process could not be ended");
       }
       if (ending === undefined) continue;
       endings.publish({ run, status: ending.status, error: ending.error });
-      logger.warn({ run_id: run.run_id, status: ending.status }, "a run that lost its worker was ended");
+      logger.warn({ run_id: run.run_id, status: ending.status }, "a run that lost its process was ended");
       signals.send({ kind: "available", threadId: run.thread_id, runId: run.run_id });
     }
   };

@@ -41,7 +41,7 @@ const startSweeping = (
   const queue = {
     isSuspect: ({ lost_attempts }) => lost_attempts === 2,
     assertWritable: () => step("asked whether it takes writes"),
-    async requeueExpired() {
+    async requeueLost() {
       await step("took leases for lost");
       return found.lost ?? [];
     },
@@ -144,7 +144,7 @@ describe("a sweep", () => {
       kind: "failed",
       error: {
         name: "MaxAttemptsError",
-        message: "The run was given up after 3 attempts: each lost its worker before it ended.",
+        message: "The run was given up after 3 attempts: each lost its process before it ended.",
       },
     });
     expect(results.get("cancelled")).toEqual({
@@ -164,7 +164,7 @@ describe("a sweep", () => {
     });
     find({ abandoned: [abandoned("broken"), abandoned("elsewhere"), abandoned("good")] });
     expect(await sweeps()).toEqual([...SWEEP, "ended good", "available good"]);
-    expect(said(50)).toEqual(["a run that lost its worker could not be ended"]);
+    expect(said(50)).toEqual(["a run that lost its process could not be ended"]);
     expect(said(40)).toHaveLength(2);
     await recovery.close();
   });

@@ -12,7 +12,7 @@ export const resultOfLost = (
   const attempts = lost_attempts + 1;
   const last = how === undefined ? "" : ` The last one ${how}.`;
   const error = new Error(
-    `The run was given up after ${attempts} ${attempts === 1 ? "attempt" : "attempts"}: each lost its worker before it ended.${last}`,
+    `The run was given up after ${attempts} ${attempts === 1 ? "attempt" : "attempts"}: each lost its process before it ended.${last}`,
   );
   return { kind: "failed", error: Object.assign(error, { name: "MaxAttemptsError" }) };
 };

@@ -55,7 +55,7 @@ export const createQueue = (
         ? claim(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom })
         : claimWithin(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom, limits }),
 
-    /** `restSeconds`: since the run lost its worker. Throws like `claim`. */
+    /** `restSeconds`: since the run lost its process. Throws like `claim`. */
     async claimSuspect(
       workerId: string,
       leaseSeconds: number,
@@ -97,7 +97,7 @@ export const createQueue = (
 
     listEndedThreadless: (seconds: number) => listEndedThreadless(database, seconds),
 
-    requeueExpired: (leaseSeconds: number) => requeue(database, { maxAttempts, leaseSeconds, seesDeaths }),
+    requeueLost: (leaseSeconds: number) => requeue(database, { maxAttempts, leaseSeconds, seesDeaths }),
 
     endedAs: (attempt: AttemptSelector, status: RunOutcome["status"]) => endedAs(database, attempt, status),
 

@@ -73,7 +73,7 @@ export const createClaims = (
     } catch (error) {
       adoption.claimFailed(error);
       // The poll tries again in a second.
-      logger.debug({ err: error }, "a run that lost its workers could not be claimed");
+      logger.debug({ err: error }, "a run that lost its process could not be claimed");
     }
   };
 

@@ -40,7 +40,7 @@ export const createSuspects = ({ isSuspect, leaseSeconds, atOnce, onJoinable }: 
     get isAlone(): boolean {
       return alone !== undefined;
     },
-    /** Seconds since a suspect lost its worker before an idle or a busy process may take it. */
+    /** Seconds since a suspect lost its process before an idle or a busy process may take it. */
     restSeconds: (isIdle: boolean): number =>
       sharesProcess ? (isIdle ? REST_LEASES : PATIENCE_LEASES) * leaseSeconds : 0,
     begun(run: RunRow): void {

@@ -64,7 +64,7 @@ test("runs that kill their process end as errors after their attempts, and the r
     const { error } = await api.thread(threadId);
     expect(error?.error).toBe("MaxAttemptsError");
     expect(error?.message).toMatch(
-      /^The run was given up after 3 attempts: each lost its worker before it ended\. The last one .+\.$/,
+      /^The run was given up after 3 attempts: each lost its process before it ended\. The last one .+\.$/,
     );
   }
   for (const { threadId, runId } of neighbours) {

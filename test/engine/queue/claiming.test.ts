@@ -165,7 +165,7 @@ describe("a claim of a suspect", () => {
     ["has a graph that this process does not host", { graph: "elsewhere" }],
     ["has lost one worker only", { lost: 1 }],
     ["has lost none", { lost: 0 }],
-    ["has lost its worker just now", { updatedIn: 0 }],
+    ["has lost its process just now", { updatedIn: 0 }],
   ])("leaves alone what %s", async (_, run) => {
     await suspect(run);
     expect(await claimedSuspect()).toBeUndefined();

@@ -79,7 +79,7 @@ describe("runs of a graph that only some processes host", () => {
     expect(await unhosted(renamed)).toBe(0);
   });
 
-  test("that lost their worker and have a pending cancel are ended, even if no worker hosts their graph", async () => {
+  test("that lost their process and have a pending cancel are ended, even if no worker hosts their graph", async () => {
     const before = await version({ sleep: "sleep" });
     const threadId = await before.aThread();
     const run = await before.aRun(threadId, { assistant_id: "sleep", input: {}, after_seconds: 3_600 });

@@ -214,7 +214,7 @@ describe("a run whose worker", () => {
   };
   const recovered = async (): Promise<{ requeued: string[]; abandoned: string[] }> => ({
     abandoned: (await queue.listAbandoned(LEASE_SECONDS)).map((run) => run.run_id),
-    requeued: (await queue.requeueExpired(LEASE_SECONDS)).map((run) => run.run_id),
+    requeued: (await queue.requeueLost(LEASE_SECONDS)).map((run) => run.run_id),
   });
 
   test.each<[string, QueuedRun, "goes back" | "is ended" | "stays"]>([
@@ -290,7 +290,7 @@ describe("a run whose worker", () => {
     const [held, free] = [await opened.aRun({ leaseFor: -1 }), await opened.aRun({ leaseFor: -1 })];
     await database.transaction(async (transaction) => {
       await lockAttempt(transaction, held);
-      expect(await queue.requeueExpired(LEASE_SECONDS)).toEqual([
+      expect(await queue.requeueLost(LEASE_SECONDS)).toEqual([
         // The fields of the log line.
         { run_id: free.runId, thread_id: free.threadId, graph_id: "test", attempt: 1, lost_attempts: 1 },
       ]);

@@ -86,7 +86,7 @@ const blocksOf = async (work: (explaining: Database) => Promise<unknown>): Promi
 
 const STATEMENTS: [string, (queue: Queue) => Promise<unknown>][] = [
   ["looks for the runs of dead servers that may not be tried again", (queue) => queue.listAbandoned(10)],
-  ["looks for the runs of dead servers that may be tried again", (queue) => queue.requeueExpired(10)],
+  ["looks for the runs of dead servers that may be tried again", (queue) => queue.requeueLost(10)],
   ["looks for forgotten runs behind others", (queue) => queue.advanceForgotten()],
   ["looks for scheduled runs that are in the way", (queue) => queue.putBehind()],
   ["lets the next run of a thread start", (queue) => queue.advance(threadId)],

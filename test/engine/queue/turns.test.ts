@@ -137,7 +137,7 @@ test.each(["is handed back", "loses its worker"])(
         "update threadloom.runs set lease_until = now() - interval '1 second' where run_id = $1",
         [first.run_id],
       );
-      expect(await opened.queue.requeueExpired(10)).toMatchObject([{ run_id: first.run_id }]);
+      expect(await opened.queue.requeueLost(10)).toMatchObject([{ run_id: first.run_id }]);
     }
     await opened.database.query("update threadloom.runs set available_at = now() where run_id = $1", [
       late?.run_id,
@@ -159,7 +159,7 @@ test("a run whose thread is locked is left to the next sweep", async () => {
     await transaction.query("select from threadloom.threads where thread_id = $1 for no key update", [
       run.threadId,
     ]);
-    expect(await opened.queue.requeueExpired(10)).toEqual([]);
+    expect(await opened.queue.requeueLost(10)).toEqual([]);
   });
-  expect(await opened.queue.requeueExpired(10)).toMatchObject([{ run_id: run.runId }]);
+  expect(await opened.queue.requeueLost(10)).toMatchObject([{ run_id: run.runId }]);
 });

@@ -32,7 +32,7 @@ test("a worker with a lost session is noticed at half of its lease, and without 
   try {
     const requeuedBy = async (seesDeaths: boolean) => {
       const queue = createQueue(opened.database, { maxAttempts: 3, graphIds: ["test"], seesDeaths });
-      return (await queue.requeueExpired(10)).map((run) => run.run_id);
+      return (await queue.requeueLost(10)).map((run) => run.run_id);
     };
     const half = await opened.aRun({ status: "running", workerId: newId(), leaseFor: 3 });
     const over = await opened.aRun({ status: "running", workerId: newId(), leaseFor: -1 });

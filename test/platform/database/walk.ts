@@ -159,7 +159,7 @@ export const walkThroughAll = async () => {
           await queue.giveUpLease(nobody);
           await queue.endedAs(nobody, "success");
           await queue.listUnknown(randomUUID(), []);
-          await queue.requeueExpired(10);
+          await queue.requeueLost(10);
           await queue.listAbandoned(10);
           await queue.putBehind();
           await queue.advanceForgotten();
