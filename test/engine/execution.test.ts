@@ -152,7 +152,7 @@ const anExecutor = (situation: Situation) => {
     database,
     queue: { ...opened.queueOn(database), ...situation.queue },
     outbox: undefined,
-    ends: { ...createRunEnds(database, { checkpoints }), ...situation.ends },
+    ends: { ...createRunEnds(database, checkpoints), ...situation.ends },
     graphs,
     checkpoints,
     graphExecutor: createInlineExecutor({
@@ -217,7 +217,7 @@ const losingAnswers = <Given extends unknown[], Answer>(
   };
 };
 const withLostFinish = (): Pick<Situation, "ends"> => ({
-  ends: { finish: losingAnswers(createRunEnds(opened.database, { checkpoints: NO_CHECKPOINTS }).finish) },
+  ends: { finish: losingAnswers(createRunEnds(opened.database, NO_CHECKPOINTS).finish) },
 });
 const NO_CHECKPOINTS = { deleteRun: () => Promise.resolve(), deleteThread: () => Promise.resolve() };
 
@@ -394,7 +394,7 @@ describe("a run whose end", () => {
   });
 
   test("is cancelled by a time-out of the database is ended by a retry", async () => {
-    const { finish } = createRunEnds(opened.database, { checkpoints: NO_CHECKPOINTS });
+    const { finish } = createRunEnds(opened.database, NO_CHECKPOINTS);
     let tries = 0;
     const { open, released, row } = await execute({
       graph: SUCCEEDS,

@@ -1,7 +1,18 @@
 import { threadOffset } from "./event-ids.ts";
-import type { RunChannelOptions } from "./channel-options.ts";
-import type { RunEvent } from "./log.ts";
+import type { EventSource, RunEvent } from "./log.ts";
 import { isOfWire, isProtocolEvent, type Wire } from "./wires.ts";
+
+export interface RunChannelOptions extends EventSource {
+  firstSeq: number;
+  /** May read kept events after the run is gone. */
+  userId?: string | undefined;
+  keep: boolean;
+  /**
+   * For a resumable run: stores events before readers see them, so that a client can resume by id. After a
+   * failure readers are lost.
+   */
+  log?: (events: RunEvent[]) => Promise<void>;
+}
 
 /** A reader further behind is dropped, and may resume from the event log if the run is resumable. */
 const KEPT_BYTES = 8 * 1024 * 1024;

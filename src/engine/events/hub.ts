@@ -1,69 +1,13 @@
-import type { Signals } from "../../platform/database/signals.ts";
 import { LeaseLostError } from "../../platform/domain/errors.ts";
-import type { Faults } from "../../platform/domain/faults.ts";
-import type { Logger } from "../../platform/lib/logger.ts";
 import { createFollowedThreads } from "./followed-threads.ts";
 import { createHeldChannels } from "./held-channels.ts";
-import type { EventLog, EventSource, RunAddress, RunEvent, RunPhase } from "./log.ts";
-import { RunChannel } from "./channel.ts";
-import type { RunChannelOptions } from "./channel-options.ts";
-import type { RunReader } from "./readers/channel-reader.ts";
-import { createReading, type ReadOptions } from "./readers/run-reader.ts";
+import type { EventSource, RunAddress, RunEvent } from "./log.ts";
+import { RunChannel, type RunChannelOptions } from "./channel.ts";
+import { createReading, type HubOptions } from "./readers/run-reader.ts";
 import { readThread, type ThreadReader } from "./readers/thread-reader.ts";
 import { createRunWatchers } from "./run-watchers.ts";
-import type { BegunRun, Turns } from "./turns.ts";
+import type { BegunRun } from "./turns.ts";
 import type { Wire } from "./wires.ts";
-
-interface HubOptions {
-  eventLog: EventLog;
-  turns: Turns;
-  signals: Signals;
-  processId: string;
-  phaseOf: (run: RunAddress) => Promise<RunPhase>;
-  /** For readers without signals. */
-  noteUnlogged: (source: EventSource) => Promise<void>;
-  /** For processes that signals do not reach: makes the run's events logged, or known to be missing. */
-  announceReader?: (run: RunAddress) => Promise<unknown>;
-  faults: Faults;
-  logger: Logger;
-}
-
-interface ReadThreadOptions {
-  /** The attempt with this turn is read from now on only, after its `metadata`. */
-  liveTurn?: number | undefined;
-  /** Sends the end of this run in its turn, even if no events are readable. */
-  endedRunId?: string | undefined;
-}
-
-/** Runs that execute here are read from memory, other runs from the event log. */
-export interface Hub {
-  open(
-    options: Omit<RunChannelOptions, "log"> & { graphId: string; resumable: boolean; logged: boolean },
-  ): RunChannel;
-  /** Called after the run's end is committed. */
-  end(channel: RunChannel): void;
-  /**
-   * Called by the executor when the run continues elsewhere: its readers here are `lost` and resume there.
-   */
-  abandon(channel: RunChannel): void;
-  /** Also for a while after the end; with `userId`, only for runs of this user. */
-  holds(threadId: string, runId: string, userId?: string): boolean;
-  /** False if events were dropped for space or never serialized. */
-  holdsAllAfter(threadId: string, runId: string, after: number): boolean;
-  read(options: ReadOptions): RunReader;
-  /**
-   * Reads all runs of a thread, also later ones; the thread may not exist yet. `after`: the last `threadSeq`,
-   * 0 for all kept events. A reader of the protocol wire makes later runs, in any process, publish protocol
-   * events.
-   */
-  readThread(threadId: string, after: number, wire: Wire, how?: ReadThreadOptions): ThreadReader;
-  followThread(threadId: string, wire: Wire): () => void;
-  /** Whether an attempt that begins now on this thread must publish protocol events. */
-  wantsProtocol(threadId: string): boolean;
-  logFor(runId: string): void;
-  /** Readers of unfinished runs are `lost`, so that their clients resume on another process. */
-  close(): void;
-}
 
 /** Signals readers elsewhere that events are stored, or will be missing. */
 const createLogging =
@@ -98,7 +42,8 @@ const createAnnouncing =
     });
   };
 
-export const createHub = (options: HubOptions): Hub => {
+/** Runs that execute here are read from memory, other runs from the event log. */
+export const createHub = (options: HubOptions) => {
   const { turns, signals, processId, logger } = options;
   const channels = createHeldChannels();
   const watchers = createRunWatchers();
@@ -120,10 +65,16 @@ export const createHub = (options: HubOptions): Hub => {
     if (kind === "watch") logFor(runId);
   });
 
-  const read = createReading({ ...options, channels, watchers, isStopped: () => stopped });
+  const read = createReading(options, channels, watchers, () => stopped);
 
   return {
-    open({ graphId, resumable, logged, ...attempt }) {
+    open({
+      graphId,
+      resumable,
+      logged,
+      ...attempt
+    }: Omit<RunChannelOptions, "log"> &
+      Pick<BegunRun, "graphId" | "resumable"> & { logged: boolean }): RunChannel {
       const { threadId, runId, turn } = attempt;
       channels.supersede(runId);
       const channel = new RunChannel({
@@ -139,21 +90,40 @@ export const createHub = (options: HubOptions): Hub => {
       return channel;
     },
 
-    end: (channel) => channels.end(channel),
-    abandon: (channel) => channels.abandon(channel),
-    holds: (threadId, runId, userId) => channels.holds(threadId, runId, userId),
+    /** Called after the run's end is committed. */
+    end: channels.end,
+    /**
+     * Called by the executor when the run continues elsewhere: its readers here are `lost` and resume there.
+     */
+    abandon: channels.abandon,
+    /** Also for a while after the end; with `userId`, only for runs of this user. */
+    holds: channels.holds,
 
-    holdsAllAfter(threadId, runId, after) {
+    /** False if events were dropped for space or never serialized. */
+    holdsAllAfter(threadId: string, runId: string, after: number): boolean {
       const channel = channels.get(runId);
       return channel?.threadId === threadId && after + 1 >= channel.firstKeptSeq;
     },
 
     read,
     logFor,
-    followThread: (threadId, wire) => followed.follow(threadId, wire, () => undefined),
-    wantsProtocol: (threadId) => followed.isFollowedOverProtocol(threadId),
+    followThread: (threadId: string, wire: Wire): (() => void) =>
+      followed.follow(threadId, wire, () => undefined),
+    /** Whether an attempt that begins now on this thread must publish protocol events. */
+    wantsProtocol: (threadId: string): boolean => followed.isFollowedOverProtocol(threadId),
 
-    readThread(threadId, after, wire, { liveTurn, endedRunId } = {}) {
+    /**
+     * Reads all runs of a thread, also later ones; the thread may not exist yet. `after`: the last `threadSeq`,
+     * 0 for all kept events. A reader of the protocol wire makes later runs, in any process, publish protocol
+     * events. `liveTurn`: the attempt with this turn is read from now on only, after its `metadata`. `endedRunId`:
+     * sends the end of this run in its turn, even if no events are readable.
+     */
+    readThread(
+      threadId: string,
+      after: number,
+      wire: Wire,
+      { liveTurn, endedRunId }: { liveTurn?: number | undefined; endedRunId?: string | undefined } = {},
+    ): ThreadReader {
       const ended = endedRunId === undefined ? [] : [endedRunId];
       let current: string | undefined;
       let live = liveTurn;
@@ -181,7 +151,8 @@ export const createHub = (options: HubOptions): Hub => {
       });
     },
 
-    close() {
+    /** Readers of unfinished runs are `lost`, so that their clients resume on another process. */
+    close(): void {
       stopped = true;
       unsubscribe();
       channels.close();
@@ -190,3 +161,5 @@ export const createHub = (options: HubOptions): Hub => {
     },
   };
 };
+
+export type Hub = ReturnType<typeof createHub>;

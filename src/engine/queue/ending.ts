@@ -1,4 +1,5 @@
 import type { Database, Queryable } from "../../platform/database/database.ts";
+import type { CheckpointStorage } from "../../state/checkpoints/types.ts";
 import type { CancelAction, CancelReason, EndedRun } from "../../platform/database/tables.ts";
 import type { AttemptSelector, RunEnd, RunOutcome } from "./attempts.ts";
 import { advance } from "./sql/advance.ts";
@@ -12,15 +13,6 @@ import { lockThread } from "./sql/lock-threads.ts";
 import { lockUnfinishedOf } from "./sql/lock-unfinished.ts";
 import { release } from "./sql/release.ts";
 
-interface RunEndsParts {
-  checkpoints: {
-    deleteRun(threadId: string, runId: string, transaction: Queryable): Promise<void>;
-    deleteThread(threadId: string, transaction: Queryable): Promise<void>;
-  };
-  /** Undefined: nothing is stored. */
-  recordEnds?: RecordEnds | undefined;
-}
-
 /** A pending run, locked with its thread. */
 type WaitingRun = EndedRun & { delete_thread?: boolean };
 
@@ -31,9 +23,13 @@ const cancelled = (action: CancelAction): Pick<RunEnd, "status" | "error"> => ({
 
 /**
  * The only module that ends runs; each statement stores the deliveries of the end (sql/ended.ts).
- * engine/endings.ts notifies waiters after the commit.
+ * engine/endings.ts notifies waiters after the commit. `recordEnds` undefined: nothing is stored.
  */
-export const createRunEnds = (database: Database, { checkpoints, recordEnds }: RunEndsParts) => {
+export const createRunEnds = (
+  database: Database,
+  checkpoints: Pick<CheckpointStorage, "deleteRun" | "deleteThread">,
+  recordEnds?: RecordEnds,
+) => {
   const finishRun = finishing(recordEnds);
   const endWaiting = endingWaiting(recordEnds);
   const deleteThreads = deletingThreads(recordEnds);

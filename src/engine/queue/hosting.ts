@@ -19,15 +19,9 @@ interface HostingOptions {
 }
 
 /** Runs are counted up to 10,000. */
-interface UnhostedRuns {
+export interface UnhostedRuns {
   graph_id: string;
   runs: number;
-}
-
-export interface Hosting {
-  /** Throws if the database is unreachable. */
-  listUnhosted(): Promise<UnhostedRuns[]>;
-  close(): Promise<void>;
 }
 
 const SIGN_OF_LIFE_MS = 5_000;
@@ -68,11 +62,12 @@ from graphs g where g.graph_id is not null and not g.graph_id in (${HOSTED_GRAPH
 /**
  * Publishes the hosted graphs of this process until closed, and warns of pending runs that no worker hosts.
  */
-export const openHosting = async (options: HostingOptions): Promise<Hosting> => {
+export const openHosting = async (options: HostingOptions) => {
   const { database, processId, graphIds, logger } = options;
   const sendSignOfLife = async (): Promise<void> => {
     if (graphIds !== undefined) await SIGN_OF_LIFE.query(database, { processId, graphIds });
   };
+  /** Throws if the database is unreachable. */
   const listUnhosted = (): Promise<UnhostedRuns[]> => database.query<UnhostedRuns>(UNHOSTED);
 
   let missing = new Set<string>();
@@ -108,7 +103,7 @@ export const openHosting = async (options: HostingOptions): Promise<Hosting> => 
   });
   return {
     listUnhosted,
-    async close() {
+    async close(): Promise<void> {
       await periodic.close();
       if (graphIds === undefined) return;
       // If the delete fails, the row expires after `SILENT_SECONDS`.

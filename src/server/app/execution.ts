@@ -29,7 +29,7 @@ export const openExecution = async (
   const { database, signals, checkpoints, graphs } = foundation;
   const runRepository = createRunRepository(database);
   const everyThread = await authorize(THE_SERVER, "threads", "read", {});
-  const ends = createRunEnds(database, { checkpoints, recordEnds: webhooks.recordEnds });
+  const ends = createRunEnds(database, checkpoints, webhooks.recordEnds);
   const queue = createQueue(database, {
     ...config,
     graphIds: graphs.ids,

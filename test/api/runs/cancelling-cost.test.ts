@@ -76,7 +76,7 @@ const cancelMany = (visibility: Visibility<"threads">, filter: { status: "all" |
   createCancellation({
     database,
     announcements: { stop: () => undefined, ended: () => undefined, available: () => undefined },
-    ends: createRunEnds(database, { checkpoints: { deleteRun: NONE, deleteThread: NONE } }),
+    ends: createRunEnds(database, { deleteRun: NONE, deleteThread: NONE }),
   }).cancelMany(visibility, filter, "interrupt");
 
 /** Of the tables of runs and threads and of their indexes, by all statements of this connection so far. */

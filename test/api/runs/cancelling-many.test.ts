@@ -93,7 +93,7 @@ const cancellation = () => {
       ended: ({ run }) => void ended.push(run.run_id),
       available: () => undefined,
     },
-    ends: createRunEnds(counting, { checkpoints: { deleteRun: NONE, deleteThread: NONE } }),
+    ends: createRunEnds(counting, { deleteRun: NONE, deleteThread: NONE }),
   });
 };
 

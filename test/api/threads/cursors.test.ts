@@ -189,7 +189,7 @@ describe("a cursor", () => {
     const { database, checkpoints, graphs } = room;
     const service = createThreadService({
       ...{ database, checkpoints, graphs, authorize: ownersOnly },
-      ends: createRunEnds(database, { checkpoints }),
+      ends: createRunEnds(database, checkpoints),
       logger: pino({ level: "silent" }),
     });
     for (let count = 0; count < 4; count += 1)

@@ -210,7 +210,7 @@ describe("searching threads with values", () => {
         database,
         authorize,
         checkpoints,
-        ends: createRunEnds(database, { checkpoints }),
+        ends: createRunEnds(database, checkpoints),
         graphs,
         logger,
       });

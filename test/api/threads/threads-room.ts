@@ -107,7 +107,7 @@ export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
     database,
     authorize,
     checkpoints,
-    ends: createRunEnds(database, { checkpoints }),
+    ends: createRunEnds(database, checkpoints),
     graphs,
     logger,
     onThreadsDeleted: (threadIds) => deleted.push(...threadIds),

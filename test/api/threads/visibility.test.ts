@@ -60,7 +60,7 @@ beforeAll(async () => {
     database,
     authorize: ownersOnly,
     checkpoints,
-    ends: createRunEnds(database, { checkpoints }),
+    ends: createRunEnds(database, checkpoints),
     graphs,
     logger,
   });

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RunEvent } from "../../../src/engine/events/log.ts";
-import { RunChannel } from "../../../src/engine/events/channel.ts";
-import type { RunChannelOptions } from "../../../src/engine/events/channel-options.ts";
+import { RunChannel, type RunChannelOptions } from "../../../src/engine/events/channel.ts";
 
 const MIB = 1024 * 1024;
 /** Bytes kept for readers, and bytes emitted before a graph has to pause. */

@@ -34,12 +34,12 @@ test("a graph that emits 50 MB faster than they are read waits, and no event is 
     { isSuspect: false, publishesProtocol: false, onGraphEnded: () => undefined },
     () => undefined,
   );
-  const pipe = createEventPipe({
-    send(batches) {
+  const pipe = createEventPipe(
+    (batches) => {
       for (const { events } of batches) execution.emit(events as EventPair[]);
     },
-    askForLog: () => undefined,
-  });
+    () => undefined,
+  );
   const there = pipe.open(1, { wanted: true, logged: false });
   execution.placeAt({
     send: (message) => void (message.kind === "taken" && there.taken(message.characters)),

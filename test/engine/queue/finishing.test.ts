@@ -17,7 +17,7 @@ const makeBusy = (threadId: string) =>
 
 test("a run doesn't end as success on a checkpoint that a crash of the database removed", async () => {
   const { database } = opened;
-  const ends = createRunEnds(database, { checkpoints: opened.storage });
+  const ends = createRunEnds(database, opened.storage);
   const run = await aRunningRun(database);
   await makeBusy(run.threadId);
   const lastCheckpoint = { checkpointNs: "", checkpointId: randomUUID() };
@@ -43,7 +43,7 @@ test("a run doesn't end as success on a checkpoint that a crash of the database 
 
 test("a run without a stored checkpoint ends without checking one", async () => {
   const { database } = opened;
-  const ends = createRunEnds(database, { checkpoints: opened.storage });
+  const ends = createRunEnds(database, opened.storage);
   const run = await aRunningRun(database);
   await makeBusy(run.threadId);
   expect(await ends.finish(run, SUCCESS)).toEqual({ waiting: 0 });
@@ -51,7 +51,7 @@ test("a run without a stored checkpoint ends without checking one", async () => 
 
 test("at its end a run reports whether a reader on another process lacks events", async () => {
   const { database } = opened;
-  const ends = createRunEnds(database, { checkpoints: opened.storage });
+  const ends = createRunEnds(database, opened.storage);
   const markOf = async (readerId: "nobody" | "its worker" | "another", unlogged: boolean) => {
     const run = await aRunningRun(database);
     await makeBusy(run.threadId);

@@ -96,7 +96,8 @@ export const openQueue = async (): Promise<OpenQueue> => {
     database,
     queue: queueOn(database),
     ends: createRunEnds(database, {
-      checkpoints: { deleteRun: () => Promise.resolve(), deleteThread: () => Promise.resolve() },
+      deleteRun: () => Promise.resolve(),
+      deleteThread: () => Promise.resolve(),
     }),
     queueOn,
     aThread,

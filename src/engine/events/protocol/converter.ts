@@ -1,4 +1,3 @@
-import type { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import { toWireJson } from "../../../state/values/wire-json.ts";
 import type { Emit, StreamChunk } from "../modes.ts";
 import { INTERRUPTED_EVENT, PROTOCOL_EVENT_PREFIX } from "../wires.ts";
@@ -16,17 +15,6 @@ import { createTransformers, type TransformerFactories, type Transformers } from
  */
 export const PROTOCOL_MODES = ["values", "updates", "messages", "tools", "custom", "tasks"] as const;
 
-interface ProtocolConverter {
-  readonly handler: BaseCallbackHandler;
-  transformBy(factories: TransformerFactories): void;
-  /** Undefined without transformers. Rejects with their error. */
-  settled(): Promise<void> | undefined;
-  convert(chunk: StreamChunk): void;
-  answered(interruptIds: readonly string[]): void;
-  asked(interrupts: readonly unknown[]): void;
-  end(how: GraphEnd): void;
-}
-
 /** In `messages` and `tools` the namespace ends with the task; in other modes with the graph. */
 const taskOf = (namespace: readonly string[]): { graph: string[]; node: string | undefined } => {
   const graph = namespace.slice(0, -1);
@@ -35,7 +23,7 @@ const taskOf = (namespace: readonly string[]): { graph: string[]; node: string |
 };
 
 /** Stateful: one per attempt. `wholeCheckpoints`: the graph also streams the mode `checkpoints`. */
-export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): ProtocolConverter => {
+export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean) => {
   const send = (
     method: string,
     namespace: readonly string[],
@@ -79,13 +67,14 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
 
   return {
     handler: messages.handler,
-    transformBy(factories) {
+    transformBy(factories: TransformerFactories): void {
       transformers = createTransformers(factories, (method, namespace, data, node) =>
         send(method, namespace, () => data, node),
       );
     },
-    settled: () => settled,
-    convert([namespace = [], mode, payload]) {
+    /** Undefined without transformers. Rejects with their error. */
+    settled: (): Promise<void> | undefined => settled,
+    convert([namespace = [], mode, payload]: StreamChunk): void {
       if (!isOfWaiting(namespace, mode)) publishWaiting();
       switch (mode) {
         case "values": {
@@ -121,12 +110,12 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
         }
       }
     },
-    answered(interruptIds) {
+    answered(interruptIds: readonly string[]): void {
       if (interruptIds.length > 0) publish("input.answered", [], () => ({ interrupt_ids: interruptIds }));
     },
-    asked: (interrupts) =>
+    asked: (interrupts: readonly unknown[]): void =>
       emit(INTERRUPTED_EVENT, () => toWireJson(interrupts.map((interrupt) => subgraphs.placed(interrupt)))),
-    end(how) {
+    end(how: GraphEnd): void {
       publishWaiting();
       messages.end(how === "failed");
       subgraphs.end(how);

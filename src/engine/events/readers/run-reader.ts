@@ -1,11 +1,13 @@
 import { unavailable } from "../../../platform/domain/errors.ts";
+import type { Faults } from "../../../platform/domain/faults.ts";
 import { createGate } from "../../../platform/lib/gate.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import type { Signals } from "../../../platform/database/signals.ts";
 import type { RunChannel } from "../channel.ts";
 import type { HeldChannels } from "../held-channels.ts";
-import type { EventLog, RunAddress, RunPhase } from "../log.ts";
+import type { EventLog, EventSource, RunAddress, RunPhase } from "../log.ts";
 import type { RunWatchers } from "../run-watchers.ts";
+import type { Turns } from "../turns.ts";
 import type { Wire } from "../wires.ts";
 import { readChannel, type RunReader } from "./channel-reader.ts";
 import { readLog } from "./log-reader.ts";
@@ -24,13 +26,18 @@ export interface ReadOptions {
   wire?: Wire;
 }
 
-interface ReadingParts {
-  channels: HeldChannels;
-  watchers: RunWatchers;
+/** The options of hub.ts. */
+export interface HubOptions {
   eventLog: EventLog;
+  turns: Turns;
   signals: Signals;
+  processId: string;
   phaseOf: (run: RunAddress) => Promise<RunPhase>;
-  isStopped(): boolean;
+  /** For readers without signals. */
+  noteUnlogged: (source: EventSource) => Promise<void>;
+  /** For processes that signals do not reach: makes the run's events logged, or known to be missing. */
+  announceReader?: (run: RunAddress) => Promise<unknown>;
+  faults: Faults;
   logger: Logger;
 }
 
@@ -46,8 +53,12 @@ const isInMemory = (channel: RunChannel, after: number | undefined, resumable: b
   after === undefined || after + 1 >= channel.firstKeptSeq || !resumable;
 
 /** Reads a run from memory if all missing events are there, else from the log until the run begins here. */
-export const createReading = (parts: ReadingParts) => {
-  const { channels, watchers, eventLog, signals, phaseOf, isStopped, logger } = parts;
+export const createReading = (
+  { eventLog, signals, phaseOf, logger }: HubOptions,
+  channels: HeldChannels,
+  watchers: RunWatchers,
+  isStopped: () => boolean,
+) => {
   const largeEvents = createGate({
     places: LARGE_EVENTS_AT_ONCE,
     waitMs: LARGE_EVENT_PATIENCE_MS,

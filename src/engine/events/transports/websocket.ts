@@ -2,22 +2,13 @@ import type { WebSocket } from "ws";
 import type { EventSink, SentEvent } from "./event-sink.ts";
 import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./backpressure.ts";
 
-interface SharedSocket {
-  readonly isGone: boolean;
-  send(message: Omit<SentEvent, "seq" | "event">): Promise<"taken" | "gone" | "stalled">;
-  onGone(listener: () => void): () => void;
-  drop(): void;
-  /** Closes with a code and a reason; the socket is gone for its writers at once. */
-  refuse(code: number, reason: string): void;
-}
-
 /** A subset, so that tests can imitate a slow socket. */
 type Socket = Pick<
   WebSocket,
   "send" | "close" | "terminate" | "once" | "readyState" | "OPEN" | "bufferedAmount"
 >;
 
-export const shareSocket = (socket: Socket): SharedSocket => {
+export const shareSocket = (socket: Socket) => {
   const listeners = new Set<() => void>();
   let isGone = socket.readyState !== socket.OPEN;
   const leave = (): void => {
@@ -75,20 +66,21 @@ export const shareSocket = (socket: Socket): SharedSocket => {
 
   let turn: Promise<unknown> = Promise.resolve();
   return {
-    get isGone() {
+    get isGone(): boolean {
       return isGone;
     },
-    send(message) {
+    send(message: Omit<SentEvent, "seq" | "event">): Promise<"taken" | "gone" | "stalled"> {
       const sent = turn.then(() => (isGone ? "gone" : sendWhole(piecesOf(message))));
       turn = sent.catch(() => undefined);
       return sent;
     },
-    onGone(listener) {
+    onGone(listener: () => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    drop: () => socket.terminate(),
-    refuse(code, reason) {
+    drop: (): void => socket.terminate(),
+    /** Closes with a code and a reason; the socket is gone for its writers at once. */
+    refuse(code: number, reason: string): void {
       if (isGone) return;
       leave();
       socket.close(code, Buffer.from(reason).subarray(0, REASON_BYTES_AT_MOST).toString());
@@ -99,7 +91,7 @@ export const shareSocket = (socket: Socket): SharedSocket => {
 /** The limit of a close frame. */
 const REASON_BYTES_AT_MOST = 120;
 
-export const createSocketSink = (socket: SharedSocket): EventSink => {
+export const createSocketSink = (socket: ReturnType<typeof shareSocket>): EventSink => {
   let forget: () => void = () => undefined;
   return {
     get isGone() {

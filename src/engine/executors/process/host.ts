@@ -24,10 +24,10 @@ interface Hosted {
 
 export const createHost = ({ executor, send, isLoss, residentBytes, current, onClose }: HostOptions) => {
   const hosted = new Map<number, Hosted>();
-  const events = createEventPipe({
-    send: (batches) => send({ kind: "events", batches }),
-    askForLog: (id) => send({ kind: "log", id }),
-  });
+  const events = createEventPipe(
+    (batches) => send({ kind: "events", batches }),
+    (id) => send({ kind: "log", id }),
+  );
 
   /**
    * A getter in a graph's values may throw. The error goes to the readers of the values; the run has

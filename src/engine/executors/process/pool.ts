@@ -1,4 +1,5 @@
-import type { GraphExecutor } from "../executor.ts";
+import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
+import type { ExecutionOptions, WatchedSink } from "../executor.ts";
 import { NO_DEATHS, type DeathReason } from "./deaths.ts";
 import { RemoteExecution } from "./remote-execution.ts";
 import { isRegular, type Member } from "./member.ts";
@@ -27,16 +28,6 @@ export interface GraphProcessFigures {
   deaths: Readonly<Record<DeathReason, number>>;
 }
 
-export interface GraphProcesses extends GraphExecutor {
-  /** Resolves when a process has loaded the graphs or failed to (development), or on `close`. */
-  readonly loaded: Promise<void>;
-  figures(): GraphProcessFigures;
-  listening(address: string): void;
-  /** See createRenewal; only with `isReloading`. */
-  renew(options: { isWhole: boolean }): Promise<void>;
-  close(): Promise<void>;
-}
-
 const isSpareAndReady = ({ role, state }: Member): boolean =>
   role === "spare" && (state === "ready" || state === "prepared");
 const isRegularAndReady = (member: Member): boolean => isRegular(member) && member.state === "ready";
@@ -58,7 +49,7 @@ const sentenceOf = (message: string): string => {
  * from their last checkpoints. This file handles messages; members.ts keeps the processes, placing.ts assigns
  * runs.
  */
-export const createGraphProcesses = (options: GraphProcessesOptions): GraphProcesses => {
+export const createGraphProcesses = (options: GraphProcessesOptions) => {
   const { processes, runsAtMost } = options;
   const members = createMembers(options, {
     onMessage: (member, message) => receive(member, message),
@@ -181,18 +172,20 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
   members.startMissing();
 
   return {
+    /** Resolves when a process has loaded the graphs or failed to (development), or on `close`. */
     loaded,
     suspectsAtOnce: processes,
-    figures: () => ({ ...countsOf(members), deaths: { ...deaths } }),
-    execute(run, sink, executionOptions) {
+    figures: (): GraphProcessFigures => ({ ...countsOf(members), deaths: { ...deaths } }),
+    execute(run: ClaimedRunRow, sink: WatchedSink, executionOptions: ExecutionOptions): RemoteExecution {
       const execution = new RemoteExecution(nextId, run, sink, executionOptions, enforceStop);
       nextId += 1;
       placing.begin(execution);
       return execution;
     },
-    listening: (address) => members.listening(address),
-    renew: (how) => renewal.renew(how),
-    async close() {
+    listening: members.listening,
+    /** Only with `isReloading`. */
+    renew: renewal.renew,
+    async close(): Promise<void> {
       hasLoaded();
       members.stopStarting();
       renewal.close();
@@ -202,3 +195,5 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     },
   };
 };
+
+export type GraphProcesses = ReturnType<typeof createGraphProcesses>;

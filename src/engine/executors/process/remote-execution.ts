@@ -7,21 +7,19 @@ import type {
   WatchedSink,
 } from "../executor.ts";
 import { restoreError } from "./described-error.ts";
+import type { GraphProcess } from "./graph-process.ts";
 import {
   charactersOf,
   WINDOW_CHARACTERS,
   type EventPair,
   type MadeText,
   type SentResult,
-  type ToGraphProcess,
 } from "./messages.ts";
 
 /** Processed characters are reported in this many steps per window, to save messages. */
 const STEPS_OF_WINDOW = 8;
 
-interface Placed {
-  send(message: ToGraphProcess): void;
-}
+type Placed = Pick<GraphProcess, "send">;
 
 const textOf = <Text>(made: MadeText<Text>): Text => {
   if ("error" in made) throw restoreError(made.error);
