@@ -43,8 +43,33 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
   ): Promise<Result> => (queryable === undefined ? database.transaction(work) : work(queryable));
 
   return {
-    ...createSavers(parts),
-    ...createStateReads({ database, reader: parts.reader, logger }),
+    saver: new UnfencedSaver(parts),
+    saverForRead(filter) {
+      const saver = new UnfencedSaver(parts);
+      saver.filter = filter;
+      return saver;
+    },
+    saverForAttempt(options) {
+      const { threadId, runId, attempt, durability = "async", metadata = {}, searchableMetadata } = options;
+      const { threadIsEmpty = false, beforeNextStep, beforeWrite } = options;
+      return new FencedSaver(
+        parts,
+        { metadata, searchable: searchableMetadata, runId, waits: durability === "sync" },
+        { kind: "attempt", runId, attempt },
+        threadKey(threadId),
+        threadIsEmpty ? threadKey(threadId) : undefined,
+        { beforeNextStep, beforeWrite },
+      );
+    },
+    saverForIdleThread: (threadVersion) =>
+      new FencedSaver(
+        parts,
+        { metadata: {}, runId: null, waits: false },
+        threadVersion === undefined ? { kind: "idle-thread" } : { kind: "unchanged-thread", threadVersion },
+      ),
+    saverForImport: () => new FencedSaver(parts, { metadata: {}, runId: null, waits: false }, undefined),
+
+    ...createStateReads(database, parts.reader, logger),
     latestOfRun: (threadId, runId) => findLatestOfRun(database, threadKey(threadId), runId),
 
     deleteRun: (threadId, runId, queryable) =>
@@ -62,36 +87,3 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
     storage: (threadId) => measureThread(database, threadKey(threadId), threadId, shapes),
   };
 };
-
-type Savers = Pick<
-  CheckpointStorage,
-  "saver" | "saverForRead" | "saverForAttempt" | "saverForIdleThread" | "saverForImport"
->;
-
-const createSavers = (parts: SaverParts): Savers => ({
-  saver: new UnfencedSaver(parts),
-  saverForRead(filter) {
-    const saver = new UnfencedSaver(parts);
-    saver.filter = filter;
-    return saver;
-  },
-  saverForAttempt(options) {
-    const { threadId, runId, attempt, durability = "async", metadata = {}, searchableMetadata } = options;
-    const { threadIsEmpty = false, beforeNextStep, beforeWrite } = options;
-    return new FencedSaver(
-      parts,
-      { metadata, searchable: searchableMetadata, runId, waits: durability === "sync" },
-      { kind: "attempt", runId, attempt },
-      threadKey(threadId),
-      threadIsEmpty ? threadKey(threadId) : undefined,
-      { beforeNextStep, beforeWrite },
-    );
-  },
-  saverForIdleThread: (threadVersion) =>
-    new FencedSaver(
-      parts,
-      { metadata: {}, runId: null, waits: false },
-      threadVersion === undefined ? { kind: "idle-thread" } : { kind: "unchanged-thread", threadVersion },
-    ),
-  saverForImport: () => new FencedSaver(parts, { metadata: {}, runId: null, waits: false }, undefined),
-});

@@ -31,17 +31,6 @@ export const revive = (
   classes: ValueClasses = PLAIN_CLASSES,
 ): unknown => new Reviver(unfinished, list, classes).revive(tree);
 
-export const reviveFully = async (
-  tree: unknown,
-  list?: ListResolver,
-  classes?: ValueClasses,
-): Promise<unknown> => {
-  const unfinished: Unfinished = [];
-  const holder = revive([tree], unfinished, list, classes) as [unknown];
-  await settle(unfinished);
-  return holder[0];
-};
-
 export const settle = async (unfinished: Unfinished): Promise<void> => {
   if (unfinished.length > 0) await Promise.all(unfinished.map((finish) => finish()));
 };

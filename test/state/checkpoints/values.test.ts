@@ -18,7 +18,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FULLY_COMPARED } from "../../../src/state/checkpoints/lists/stored-list.ts";
 import { encode, treeText } from "../../../src/state/values/encoding.ts";
 import { equalsTree } from "../../../src/state/values/comparing.ts";
-import { reviveFully } from "../../../src/state/values/reviving.ts";
+import { reviveFully } from "../revive-fully.ts";
 import { openStorage, type OpenStorage } from "./open-storage.ts";
 import { collected } from "../../helpers/collected.ts";
 import { IS_ENCRYPTED } from "../../helpers/encryption.ts";

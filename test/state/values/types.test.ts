@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { classesBesideThis } from "../../../src/state/values/classes.ts";
 import { equalsTree } from "../../../src/state/values/comparing.ts";
 import { encode, treeText } from "../../../src/state/values/encoding.ts";
-import { reviveFully } from "../../../src/state/values/reviving.ts";
+import { reviveFully } from "../revive-fully.ts";
 import {
   OBJECT_TYPES,
   SCALAR_TYPES,
@@ -61,7 +61,7 @@ describe.each(EXAMPLES.map(([value, other, wire]) => [nameOf(value), value, othe
     const tree: unknown = JSON.parse(treeText(encode(value)));
 
     test.skipIf(value instanceof WeakMap)("is restored unchanged from its tree", async () => {
-      const back = await reviveFully(tree, undefined, await classesBesideThis());
+      const back = await reviveFully(tree, await classesBesideThis());
       expect(nameOf(back)).toBe(nameOf(value));
       expect(encode(back)).toEqual(tree);
     });

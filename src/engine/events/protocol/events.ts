@@ -1,5 +1,3 @@
-import { PROTOCOL_EVENT_PREFIX } from "../wires.ts";
-
 /** Readers add the root's lifecycle and `input.requested`. */
 export type ProtocolMethod =
   | "values"
@@ -21,9 +19,6 @@ export interface ProtocolParams {
   node?: string;
   data: unknown;
 }
-
-export const methodOf = (event: string): ProtocolMethod =>
-  event.slice(PROTOCOL_EVENT_PREFIX.length) as ProtocolMethod;
 
 /** `data` is called only if the event has a reader. */
 export type PublishProtocolEvent = (

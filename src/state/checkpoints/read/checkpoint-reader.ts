@@ -1,7 +1,13 @@
 import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import type { ElementCache, ThreadElements } from "../lists/element-cache.ts";
-import { readParts, readCheckpoint, type ReadParts, type WantedParts } from "./part-statements.ts";
+import {
+  readParts,
+  readCheckpoint,
+  type CheckpointAddress,
+  type ReadParts,
+  type WantedParts,
+} from "./part-statements.ts";
 import { decryptRow, type CheckpointRow } from "./row-statements.ts";
 import { LINE } from "../rows/separators.ts";
 import { parseRowText, type TaskWrites } from "../rows/row-text.ts";
@@ -24,14 +30,6 @@ export interface LoadedWrite {
   index: number;
   channel: string;
   record: ValueRecord;
-}
-
-interface CheckpointAddress {
-  /** See thread-key.ts. */
-  threadId: string;
-  checkpointNs: string;
-  /** Undefined: the newest. */
-  checkpointId: string | undefined;
 }
 
 /** An unreadable row must not fail other rows. */

@@ -95,10 +95,18 @@ interface ReadCheckpoint extends ReadParts {
   heldBack: number;
 }
 
+export interface CheckpointAddress {
+  /** See thread-key.ts. */
+  threadId: string;
+  checkpointNs: string;
+  /** Undefined: the newest. */
+  checkpointId: string | undefined;
+}
+
 /** Leaves out parts in `coverage`. `isBounded`: weighs large parts instead. */
 export const readCheckpoint = async (
   queryable: Queryable,
-  address: { threadId: string; checkpointNs: string; checkpointId: string | undefined },
+  address: CheckpointAddress,
   coverage: Coverage,
   isBounded = false,
 ): Promise<ReadCheckpoint | undefined> => {
@@ -176,18 +184,16 @@ export interface WantedParts {
   contents: Array<{ threadId: string; hash: string; ordinal: number }>;
 }
 
-interface FoundParts {
-  parts: Array<[threadId: string, parts: ReadParts]>;
-  leftOut: number | undefined;
-  bytesOfFirst: number;
-}
-
 /** Reads by ordinal until `bytesAtMost` is reached. Reads the first ordinal whatever its size, unless `isBounded`. */
 export const readParts = async (
   queryable: Queryable,
   { ranges, contents }: WantedParts,
   { bytesAtMost, isBounded }: { bytesAtMost: number; isBounded: boolean },
-): Promise<FoundParts> => {
+): Promise<{
+  parts: Array<[threadId: string, parts: ReadParts]>;
+  leftOut: number | undefined;
+  bytesOfFirst: number;
+}> => {
   const rows = await READ_PARTS.query<{
     thread_id: string;
     elements: string | null;

@@ -5,16 +5,10 @@ import { isUuid } from "../../../platform/lib/ids.ts";
 import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import { threadKey } from "../rows/thread-key.ts";
-import type { CheckpointStorage, HeadOptions, HistoryOptions, StoredCheckpoint } from "../types.ts";
+import type { CheckpointStorage, StoredCheckpoint } from "../types.ts";
 import type { CheckpointReader, LoadedCheckpoint, UnreadableRow } from "./checkpoint-reader.ts";
 import { readHeadRows, readRowsOf } from "./row-statements.ts";
 import { toStored, withoutValues } from "./stored-checkpoint.ts";
-
-interface StateReadsParts {
-  database: Database;
-  reader: CheckpointReader;
-  logger: Logger;
-}
 
 type StateReads = Pick<CheckpointStorage, "readHead" | "readAt" | "readHistory" | "readHeads">;
 
@@ -25,97 +19,89 @@ const PAGE_ROWS = 100;
  * Several states are read one by one on demand, so memory does not grow with their number. A state that can't be read
  * is logged and fails no other.
  */
-export const createStateReads = (parts: StateReadsParts): StateReads => ({
-  readHead: (threadId, checkpointNs = "", budget) => read(parts, threadId, checkpointNs, undefined, budget),
-  readAt: (threadId, checkpointNs, checkpointId, budget) =>
-    read(parts, threadId, checkpointNs, checkpointId, budget),
-  readHistory: (threadId, checkpointNs, options) => readHistory(parts, threadId, checkpointNs, options),
-  readHeads: (threadIds, options) => readHeads(parts, threadIds, options),
-});
+export const createStateReads = (
+  database: Database,
+  reader: CheckpointReader,
+  logger: Logger,
+): StateReads => {
+  const readAt = async (
+    threadId: string,
+    checkpointNs: string,
+    checkpointId: string | undefined,
+    budget?: ReadBudget,
+  ): Promise<StoredCheckpoint | undefined> => {
+    if (checkpointNs.includes("\u0000") || (checkpointId !== undefined && !isUuid(checkpointId)))
+      return undefined;
+    const address = { threadId: threadKey(threadId), checkpointNs, checkpointId };
+    const loaded = await reader.read(address, budget);
+    return loaded === undefined ? undefined : toStored(threadId, loaded);
+  };
 
-const read = async (
-  { reader }: StateReadsParts,
-  threadId: string,
-  checkpointNs: string,
-  checkpointId: string | undefined,
-  budget?: ReadBudget,
-): Promise<StoredCheckpoint | undefined> => {
-  if (checkpointNs.includes("\u0000") || (checkpointId !== undefined && !isUuid(checkpointId)))
-    return undefined;
-  const address = { threadId: threadKey(threadId), checkpointNs, checkpointId };
-  const loaded = await reader.read(address, budget);
-  return loaded === undefined ? undefined : toStored(threadId, loaded);
-};
-
-async function* readHistory(
-  parts: StateReadsParts,
-  threadId: string,
-  checkpointNs: string,
-  options: HistoryOptions,
-): AsyncGenerator<StoredCheckpoint, void, undefined> {
-  const { limit, beforeCheckpointId, checkpointId, metadataFilter = {}, budget } = options;
-  if (checkpointNs.includes("\u0000")) return;
-  for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return;
-  const { run_id: runId, ...metadata } = metadataFilter;
-  if (runId !== undefined && !(typeof runId === "string" && isUuid(runId))) return;
-  const filter = { threadId: threadKey(threadId), checkpointNs, checkpointId, runId, metadata };
-  let cursor = beforeCheckpointId;
-  for (let left = limit; left > 0;) {
-    const pageRows = Math.min(left, PAGE_ROWS);
-    const page = { ...filter, beforeCheckpointId: cursor, limit: pageRows };
-    const { rows, isEnd } = await readRowsOf(parts.database, page, PAGE_BYTES);
-    for await (const loaded of parts.reader.load(rows, { budget })) {
-      const id = loaded.row.checkpoint_id;
-      const readAgain = () => read(parts, threadId, checkpointNs, id);
-      const stored = await storedOf(parts, threadId, loaded, readAgain);
-      if (stored !== undefined) yield stored;
-    }
-    if (isEnd && rows.length < pageRows) return;
-    left -= rows.length;
-    cursor = rows.at(-1)?.checkpoint_id;
-  }
-}
-
-async function* readHeads(
-  parts: StateReadsParts,
-  threadIds: readonly string[],
-  { channels, remember = true, budget }: HeadOptions = {},
-): AsyncGenerator<StoredCheckpoint, void, undefined> {
-  const ids = new Map(threadIds.map((threadId) => [threadKey(threadId), threadId]));
-  let keys = [...ids.keys()];
-  while (keys.length > 0) {
-    const { rows, done } = await readHeadRows(parts.database, keys, PAGE_BYTES);
-    const options = { only: channels, withoutWrites: true, remember, budget };
-    for await (const loaded of parts.reader.load(rows, options)) {
-      const threadId = ids.get(loaded.row.thread_id) ?? loaded.row.thread_id;
-      const stored = await storedOf(parts, threadId, loaded, () => read(parts, threadId, "", undefined));
-      if (stored !== undefined && stored.createdAt !== null) yield stored;
-    }
-    keys = keys.slice(done);
-  }
-}
-
-/**
- * A prune or rollback between the statements may free the parts of the row: then `readAgain` reads the present state.
- * If that fails too, only the row's columns are returned.
- */
-const storedOf = async (
-  { logger }: StateReadsParts,
-  threadId: string,
-  loaded: LoadedCheckpoint | UnreadableRow,
-  readAgain: () => Promise<StoredCheckpoint | undefined>,
-): Promise<StoredCheckpoint | undefined> => {
-  try {
-    if ("error" in loaded) throw loaded.error;
-    return toStored(threadId, loaded);
-  } catch {
+  /**
+   * A prune or rollback between the statements may free the parts of the row: then `readAgain` reads the present state.
+   * If that fails too, only the row's columns are returned.
+   */
+  const storedOf = async (
+    threadId: string,
+    loaded: LoadedCheckpoint | UnreadableRow,
+    readAgain: () => Promise<StoredCheckpoint | undefined>,
+  ): Promise<StoredCheckpoint | undefined> => {
     try {
-      return await readAgain();
-    } catch (error) {
-      if (isPassing(error)) throw error;
-      const { thread_id, checkpoint_id } = loaded.row;
-      logger.error({ err: ofGraph(error), thread_id, checkpoint_id }, "a stored state can't be read");
-      return withoutValues(threadId, loaded.row);
+      if ("error" in loaded) throw loaded.error;
+      return toStored(threadId, loaded);
+    } catch {
+      try {
+        return await readAgain();
+      } catch (error) {
+        if (isPassing(error)) throw error;
+        const { thread_id, checkpoint_id } = loaded.row;
+        logger.error({ err: ofGraph(error), thread_id, checkpoint_id }, "a stored state can't be read");
+        return withoutValues(threadId, loaded.row);
+      }
     }
-  }
+  };
+
+  return {
+    readHead: (threadId, checkpointNs = "", budget) => readAt(threadId, checkpointNs, undefined, budget),
+    readAt,
+
+    async *readHistory(threadId, checkpointNs, options) {
+      const { limit, beforeCheckpointId, checkpointId, metadataFilter = {}, budget } = options;
+      if (checkpointNs.includes("\u0000")) return;
+      for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return;
+      const { run_id: runId, ...metadata } = metadataFilter;
+      if (runId !== undefined && !(typeof runId === "string" && isUuid(runId))) return;
+      const filter = { threadId: threadKey(threadId), checkpointNs, checkpointId, runId, metadata };
+      let cursor = beforeCheckpointId;
+      for (let left = limit; left > 0;) {
+        const pageRows = Math.min(left, PAGE_ROWS);
+        const page = { ...filter, beforeCheckpointId: cursor, limit: pageRows };
+        const { rows, isEnd } = await readRowsOf(database, page, PAGE_BYTES);
+        for await (const loaded of reader.load(rows, { budget })) {
+          const id = loaded.row.checkpoint_id;
+          const readAgain = () => readAt(threadId, checkpointNs, id);
+          const stored = await storedOf(threadId, loaded, readAgain);
+          if (stored !== undefined) yield stored;
+        }
+        if (isEnd && rows.length < pageRows) return;
+        left -= rows.length;
+        cursor = rows.at(-1)?.checkpoint_id;
+      }
+    },
+
+    async *readHeads(threadIds, { channels, remember = true, budget } = {}) {
+      const ids = new Map(threadIds.map((threadId) => [threadKey(threadId), threadId]));
+      let keys = [...ids.keys()];
+      while (keys.length > 0) {
+        const { rows, done } = await readHeadRows(database, keys, PAGE_BYTES);
+        const options = { only: channels, withoutWrites: true, remember, budget };
+        for await (const loaded of reader.load(rows, options)) {
+          const threadId = ids.get(loaded.row.thread_id) ?? loaded.row.thread_id;
+          const stored = await storedOf(threadId, loaded, () => readAt(threadId, "", undefined));
+          if (stored !== undefined && stored.createdAt !== null) yield stored;
+        }
+        keys = keys.slice(done);
+      }
+    },
+  };
 };

@@ -21,7 +21,8 @@ import type { KnownShapes } from "../rows/known-shapes.ts";
 import { isReservedMetadata, ownMetadata, type OwnMetadata } from "../rows/metadata.ts";
 import type { TupleFilter } from "../types.ts";
 import { asStorageError } from "../write/storage-error.ts";
-import type { ThreadWriter } from "../write/thread-writer.ts";
+import { ThreadWriter } from "../write/thread-writer.ts";
+import type { WriteQueueOptions } from "../write/write-queue.ts";
 import { storeChannels } from "./channel-values.ts";
 import {
   checkpointOf,
@@ -92,6 +93,15 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
 
   /** `recreated`: the caller needs nothing that the writer has learned. */
   protected abstract writer(key: string, recreated: boolean): ThreadWriter;
+
+  protected newWriter(
+    key: string,
+    how: Pick<WriteQueueOptions, "fence" | "asynchronous" | "beforeWrite">,
+  ): ThreadWriter {
+    const { database, cache, shapes, valueCharactersAtMost } = this.parts;
+    const elements = () => cache.thread(key);
+    return new ThreadWriter({ ...how, database, threadId: key, elements, shapes, valueCharactersAtMost });
+  }
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
     const configured = checkpointOf(config);

@@ -9,7 +9,7 @@ import type {
 import { StateLostError, unavailable, ValueTooLargeError } from "../../../platform/domain/errors.ts";
 import type { AttemptOptions, AttemptSaver } from "../types.ts";
 import type { Fence } from "../write/fences.ts";
-import { ThreadWriter } from "../write/thread-writer.ts";
+import type { ThreadWriter } from "../write/thread-writer.ts";
 import { threadKey } from "../rows/thread-key.ts";
 import { findNewest } from "../read/row-statements.ts";
 import { asStorageError } from "../write/storage-error.ts";
@@ -48,21 +48,10 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     this.failed.throwIfAborted();
     let writer = this.writers.get(key);
     if (writer === undefined) {
-      const { database, cache, shapes, valueCharactersAtMost } = this.parts;
+      const { cache, shapes } = this.parts;
       const { fence } = this;
-      const isAttempt = fence?.kind === "attempt";
-      const asynchronous = !this.waits && (isAttempt || fence === undefined);
-      const elements = () => cache.thread(key);
-      writer = new ThreadWriter({
-        database,
-        threadId: key,
-        fence,
-        asynchronous,
-        elements,
-        shapes,
-        valueCharactersAtMost,
-        beforeWrite: this.waitsFor.beforeWrite,
-      });
+      const asynchronous = !this.waits && (fence === undefined || fence.kind === "attempt");
+      writer = this.newWriter(key, { fence, asynchronous, beforeWrite: this.waitsFor.beforeWrite });
       const { failed } = writer.queue;
       failed.addEventListener(
         "abort",

@@ -1,7 +1,7 @@
 import type { ValueClasses } from "../../values/classes.ts";
 import { deleteThread } from "../upkeep/deleting.ts";
 import { threadKey } from "../rows/thread-key.ts";
-import { ThreadWriter } from "../write/thread-writer.ts";
+import type { ThreadWriter } from "../write/thread-writer.ts";
 import { DifferenceSaver, type SaverParts } from "./difference-saver.ts";
 
 /** For more threads, a write reads its parent first. */
@@ -20,16 +20,7 @@ export class UnfencedSaver extends DifferenceSaver {
     const before = this.writers.get(key);
     if (before !== undefined && !before.queue.failed.aborted && (!recreated || before.queue.isBusyWith()))
       return before;
-    const { database, cache, shapes } = this.parts;
-    const writer = new ThreadWriter({
-      database,
-      threadId: key,
-      fence: undefined,
-      asynchronous: false,
-      elements: () => cache.thread(key),
-      shapes,
-      valueCharactersAtMost: this.parts.valueCharactersAtMost,
-    });
+    const writer = this.newWriter(key, { fence: undefined, asynchronous: false });
     this.writers.delete(key);
     this.writers.set(key, writer);
     for (const [oldest, { queue }] of this.writers) {

@@ -1,6 +1,6 @@
 import { createEventPublisher, type AskedModes } from "../../../../src/engine/events/event-publisher.ts";
-import { methodOf } from "../../../../src/engine/events/protocol/events.ts";
-import { isProtocolEvent } from "../../../../src/engine/events/wires.ts";
+import type { ProtocolMethod } from "../../../../src/engine/events/protocol/events.ts";
+import { isProtocolEvent, PROTOCOL_EVENT_PREFIX } from "../../../../src/engine/events/wires.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../../../src/graphs/runnable-graph.ts";
 
 export interface PublishedEvent {
@@ -35,7 +35,10 @@ export const publishRun = async (
   const first: PublishedEvents["first"] = [];
   const publisher = createEventPublisher(asked, publishesProtocol, (event, data) => {
     if (!isProtocolEvent(event)) return void first.push([event, data()]);
-    protocol.push({ method: methodOf(event), ...(JSON.parse(data()) as Omit<PublishedEvent, "method">) });
+    protocol.push({
+      method: event.slice(PROTOCOL_EVENT_PREFIX.length) as ProtocolMethod,
+      ...(JSON.parse(data()) as Omit<PublishedEvent, "method">),
+    });
   });
   let interrupted = false;
   try {
