@@ -1,9 +1,6 @@
 import type { Authorize } from "../../access/authorize.ts";
-import type { Visibility } from "../../access/visibility.ts";
-import type { Database } from "../../platform/database/database.ts";
 import type { Signals } from "../../platform/database/signals.ts";
 import type { Endings } from "../../engine/endings.ts";
-import type { Worker } from "../../engine/worker/worker.ts";
 import type { Hub } from "../../engine/events/hub.ts";
 import type { EventLog } from "../../engine/events/log.ts";
 import type { RunEnds } from "../../engine/queue/ending.ts";
@@ -19,30 +16,19 @@ import { createRunResults, type RunResultsParts } from "./joining/results.ts";
 import { createJoiningService } from "./joining/service.ts";
 import type { RunSearcher } from "./records/search.ts";
 import { createRecordService } from "./records/service.ts";
-import type { RunRepository } from "./repository.ts";
 
-export interface RunServiceParts {
-  database: Database;
+export interface RunServiceParts extends Omit<RunCreationParts, "announcements" | "behindOthers" | "limits"> {
   authorize: Authorize;
-  /** For reads while it waits. */
-  everyThread: Visibility<"threads">;
-  repository: RunRepository;
   searcher: RunSearcher;
-  worker: Worker;
   endings: Endings;
   ends: RunEnds;
   hub: Hub;
   eventLog: EventLog;
   signals: Signals;
-  processId: string;
-  threadTtl: RunCreationParts["threadTtl"];
-  recursionLimitMax: RunCreationParts["recursionLimitMax"];
-  checkWebhook: RunCreationParts["checkWebhook"];
   /** See `CallerLimits`. */
   takesRun: ScheduledRunParts["takesRun"];
   pendingLimits: PendingLimitOptions;
   threads: RunResultsParts["threads"];
-  checkpoints: RunCreationParts["checkpoints"];
 }
 
 /** A run is visible with its thread; a hidden run is treated as missing. */

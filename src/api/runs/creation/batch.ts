@@ -1,34 +1,18 @@
-import type { Visibility } from "../../../access/visibility.ts";
 import type { Database, Queryable } from "../../../platform/database/database.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
 import { assistantNotFound, invalid, threadNotFound, threadTaken } from "../../../platform/domain/errors.ts";
-import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
 import { createRowsWithThreads } from "../../../engine/queue/sql/create-with-thread.ts";
 import type { CreationRights } from "../../../engine/queue/sql/create.ts";
 import { lockThreads } from "../../../engine/queue/sql/lock-threads.ts";
 import { lockUnfinishedOf } from "../../../engine/queue/sql/lock-unfinished.ts";
-import type { Announcements } from "../announcements.ts";
-import type { RunRepository } from "../repository.ts";
 import {
   NOTHING_REPLACED,
   type BehindOthers,
   type BehindOthersStore,
   type Replaced,
 } from "./behind-others.ts";
-import type { PendingLimits } from "./pending-limits.ts";
+import type { PlacingParts } from "./placing.ts";
 import type { GrantedRequest } from "./requests.ts";
-
-export interface BatchParts {
-  database: Database;
-  repository: Pick<RunRepository, "threadIsHidden" | "threadExists" | "threadsSeen">;
-  announcements: Announcements;
-  behindOthers: BehindOthersStore;
-  limits: PendingLimits;
-  /** For locks. */
-  everyThread: Visibility<"threads">;
-  /** Of threads that a run creates and keeps. */
-  threadTtl: ThreadTtl | undefined;
-}
 
 /** Characters that the runs copy from assistants and threads. */
 const TAKEN_OVER_AT_MOST = 16_000_000;
@@ -70,7 +54,7 @@ const byFilter = (requested: readonly GrantedRequest[], kind: keyof CreationRigh
 };
 
 /** All or none. */
-export const createBatches = (parts: BatchParts) => {
+export const createBatches = (parts: Omit<PlacingParts, "worker">) => {
   const { database, repository, announcements, behindOthers, limits, everyThread, threadTtl } = parts;
 
   /** Locking hidden threads would delay their runs and reveal that they exist. */

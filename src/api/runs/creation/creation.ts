@@ -1,37 +1,21 @@
-import type { Visibility } from "../../../access/visibility.ts";
-import type { Database } from "../../../platform/database/database.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
 import { checkpointNotFound } from "../../../platform/domain/errors.ts";
 import { assertRecursionLimit } from "../../../platform/domain/recursion-limit.ts";
 import type { Worker } from "../../../engine/worker/worker.ts";
-import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
 import type { CreationRights } from "../../../engine/queue/sql/create.ts";
-import type { Announcements } from "../announcements.ts";
 import type { CreatedRun } from "../joining/results.ts";
-import type { RunRepository } from "../repository.ts";
 import { createBatches, ThreadAppeared } from "./batch.ts";
-import type { BehindOthersStore } from "./behind-others.ts";
-import type { PendingLimits } from "./pending-limits.ts";
-import { createPlacing } from "./placing.ts";
+import { createPlacing, type PlacingParts } from "./placing.ts";
 import type { GrantedRequest, RequestedRun } from "./requests.ts";
 import { storeOnce } from "./store-once.ts";
 
-export interface RunCreationParts {
-  database: Database;
-  repository: RunRepository;
+export interface RunCreationParts extends PlacingParts {
   worker: Worker;
-  announcements: Announcements;
   processId: string;
-  /** For reads of any caller's stored runs. */
-  everyThread: Visibility<"threads">;
-  /** Of threads that a run creates and keeps. */
-  threadTtl: ThreadTtl | undefined;
   /** See Config. */
   recursionLimitMax: number;
   /** Throws `invalid` for a forbidden webhook. */
   checkWebhook(webhook: string | undefined): void;
-  behindOthers: BehindOthersStore;
-  limits: PendingLimits;
   checkpoints: {
     /** Throws `checkpointNotFound`. */
     assertExists(threadId: string, checkpointNs: string, checkpointId: string): Promise<void>;

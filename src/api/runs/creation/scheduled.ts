@@ -1,24 +1,20 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { assistantNotFound, ThreadloomError } from "../../../platform/domain/errors.ts";
-import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
 import { createManyBehindOthers } from "../../../engine/queue/sql/create-behind-others.ts";
 import { createWithThreads } from "../../../engine/queue/sql/create-with-thread.ts";
 import type { CreationRights } from "../../../engine/queue/sql/create.ts";
 import { lockFreeThreads, type LockedThread } from "../../../engine/queue/sql/lock-threads.ts";
 import { lockUnfinishedOf } from "../../../engine/queue/sql/lock-unfinished.ts";
-import type { Announcements } from "../announcements.ts";
-import type { BehindOthersStore, Replaced } from "./behind-others.ts";
-import type { PendingLimits } from "./pending-limits.ts";
+import type { Replaced } from "./behind-others.ts";
+import type { PlacingParts } from "./placing.ts";
 import type { RequestedRun } from "./requests.ts";
 
-export interface ScheduledRunParts {
-  announcements: Announcements;
-  behindOthers: BehindOthersStore;
-  limits: PendingLimits;
+export interface ScheduledRunParts extends Pick<
+  PlacingParts,
+  "announcements" | "behindOthers" | "limits" | "threadTtl"
+> {
   /** False if the caller's runs per minute are used up. */
   takesRun(caller: string | null): boolean;
-  /** Of threads that a run creates and keeps. */
-  threadTtl: ThreadTtl | undefined;
 }
 
 export type Scheduled =
