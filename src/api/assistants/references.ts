@@ -5,13 +5,11 @@ import { assistantNotFound, graphNotFound } from "../../platform/domain/errors.t
 import type { Graphs } from "../../graphs/graphs.ts";
 import type { AssistantRepository } from "./repository.ts";
 
-export interface ReferencesParts {
-  repository: Pick<AssistantRepository, "find">;
-  graphs: Pick<Graphs, "ids" | "has">;
-}
-
 /** A reference is an assistant's id, or a graph id for the graph's system assistant. */
-export const createReferences = ({ repository, graphs }: ReferencesParts) => ({
+export const createReferences = (
+  repository: Pick<AssistantRepository, "find">,
+  graphs: Pick<Graphs, "ids" | "has">,
+) => ({
   /** Throws `assistantNotFound`. */
   async find(visibility: Visibility<"assistants">, reference: string): Promise<AssistantRow> {
     const row = await repository.find(visibility, assistantIdOf(reference));

@@ -32,10 +32,10 @@ export interface AssistantServiceOptions {
 export const createAssistantService = (options: AssistantServiceOptions) => {
   const { database, authorize, graphs, deleteThreads, recursionLimitMax = Infinity } = options;
   const repository = createAssistantRepository(database);
-  const references = createReferences({ repository, graphs });
+  const references = createReferences(repository, graphs);
   return {
     records: createRecordService({ authorize, repository, references, deleteThreads, recursionLimitMax }),
-    search: createSearchService({ authorize, repository: createSearchRepository(database) }),
+    search: createSearchService(authorize, createSearchRepository(database)),
     versions: createVersionService({
       database,
       authorize,
@@ -44,12 +44,8 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
       references,
       recursionLimitMax,
     }),
-    graph: createGraphService({ authorize, references, graphs }),
-    system: createSystemAssistants({
-      authorize,
-      repository: createSystemAssistantRepository(database),
-      graphs,
-    }),
+    graph: createGraphService(authorize, references, graphs),
+    system: createSystemAssistants(authorize, createSystemAssistantRepository(database), graphs),
   };
 };
 

@@ -1,6 +1,4 @@
 import type { Authorize } from "../../access/authorize.ts";
-import type { Signals } from "../../platform/database/signals.ts";
-import type { Endings } from "../../engine/endings.ts";
 import type { Hub } from "../../engine/events/hub.ts";
 import type { EventLog } from "../../engine/events/log.ts";
 import type { RunEnds } from "../../engine/queue/ending.ts";
@@ -17,18 +15,16 @@ import { createJoiningService } from "./joining/service.ts";
 import type { RunSearcher } from "./records/search.ts";
 import { createRecordService } from "./records/service.ts";
 
-export interface RunServiceParts extends Omit<RunCreationParts, "announcements" | "behindOthers" | "limits"> {
+export interface RunServiceParts
+  extends Omit<RunCreationParts, "announcements" | "behindOthers" | "limits">, RunResultsParts {
   authorize: Authorize;
   searcher: RunSearcher;
-  endings: Endings;
   ends: RunEnds;
   hub: Hub;
   eventLog: EventLog;
-  signals: Signals;
   /** See `CallerLimits`. */
   takesRun: ScheduledRunParts["takesRun"];
   pendingLimits: PendingLimitOptions;
-  threads: RunResultsParts["threads"];
 }
 
 /** A run is visible with its thread; a hidden run is treated as missing. */
@@ -44,7 +40,12 @@ export const createRunService = (parts: RunServiceParts) => {
     storeScheduled: createScheduledRuns({ ...parts, announcements, behindOthers, limits }),
     records: createRecordService({ ...parts, cancellation }),
     joining: createJoiningService({ ...parts, results }),
-    cancellation: createCancellationService({ ...parts, cancellation, waitForEnd: results.waitForEnd }),
+    cancellation: createCancellationService(
+      parts.authorize,
+      parts.everyThread,
+      cancellation,
+      results.waitForEnd,
+    ),
   };
 };
 

@@ -35,8 +35,8 @@ export const createThreadService = (options: ThreadServiceOptions) => {
   const repository = createThreadRepository(database);
   const stateRepository = createStateRepository(database);
   const configurations = createThreadConfigurations(database);
-  const reader = createStateReader({ checkpoints, graphs, configurations, logger });
-  const writer = createStateWriter({ checkpoints, graphs, configurations });
+  const reader = createStateReader(checkpoints, graphs, configurations, logger);
+  const writer = createStateWriter(checkpoints, graphs, configurations);
   const slicer = createReadSlicer();
 
   const states = createStateService({
@@ -47,7 +47,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
     reader,
     writer,
   });
-  const search = createSearchService({ database, authorize, slicer, reader });
+  const search = createSearchService(database, authorize, slicer, reader);
   const upkeep = createUpkeepService({
     database,
     authorize,

@@ -15,9 +15,7 @@ export const createWebhooks: CreateCommand = ({ environment, write, note }) =>
       try {
         const repository = createDeliveryRepository(own.database, createDeliveries(own.database));
         // Running servers poll for due deliveries themselves.
-        return await work(
-          createWebhookService({ authorize: createAuthorize(), repository, onReplayed: () => undefined }),
-        );
+        return await work(createWebhookService(createAuthorize(), repository, () => undefined));
       } finally {
         await own.close();
       }

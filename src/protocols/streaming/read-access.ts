@@ -17,14 +17,10 @@ export interface ReadAccess {
   reauthorize(caller: Caller, once: Once): Promise<void>;
 }
 
-export interface ReadAccessParts {
-  authorize: Authorize;
-  repository: Pick<StreamingRepository, "exists" | "isHidden">;
-}
-
 /** Rejects with `forbidden` if the caller may read no threads. */
 export const openReadAccess = async (
-  { authorize, repository }: ReadAccessParts,
+  authorize: Authorize,
+  repository: Pick<StreamingRepository, "exists" | "isHidden">,
   caller: Caller,
   threadId: string,
 ): Promise<ReadAccess> => {

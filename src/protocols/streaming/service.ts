@@ -6,7 +6,9 @@ import type { EventLog } from "../../engine/events/log.ts";
 import { createTurns } from "../../engine/events/turns.ts";
 import type { RunService } from "../../api/runs/service.ts";
 import type { ThreadService } from "../../api/threads/service.ts";
+import { createRunCommands } from "./commands/runs.ts";
 import { createCommandService } from "./commands/service.ts";
+import { createStateCommands } from "./commands/states.ts";
 import { createThreadStreamService } from "./joining/service.ts";
 import { createReadingService } from "./reading/service.ts";
 import { createStreamingRepository } from "./repository.ts";
@@ -28,13 +30,10 @@ export const createStreamingService = (parts: StreamingServiceParts) => {
   /** Resolve when a WebSocket's commands are answered. */
   const sockets = new Set<() => Promise<void>>();
   return {
-    commands: createCommandService({
-      authorize: parts.authorize,
-      repository,
-      eventLog: parts.eventLog,
-      creation: parts.runs.creation,
-      states: parts.threads.states,
-    }),
+    commands: createCommandService(
+      createRunCommands(parts.authorize, repository, parts.runs.creation),
+      createStateCommands(parts.authorize, repository, parts.eventLog, parts.threads.states),
+    ),
     reading,
     /** Call the returned function when the WebSocket closes. `settled`: its commands are answered. */
     addSocket(settled: () => Promise<void>): () => void {

@@ -5,18 +5,15 @@ import { toDelivery } from "./record.ts";
 import type { DeliveryRepository } from "./repository.ts";
 import type { DeliverySearch, WebhookDelivery } from "./schemas.ts";
 
-export interface WebhookServiceParts {
-  authorize: Authorize;
-  repository: DeliveryRepository;
-  /** A delivery is due again. */
-  onReplayed: () => void;
-}
-
 /**
  * Readers of a thread see the deliveries of its runs; a caller who may change it may send them again. After its
  * deletion they belong to the run's user.
  */
-export const createWebhookService = ({ authorize, repository, onReplayed }: WebhookServiceParts) => {
+export const createWebhookService = (
+  authorize: Authorize,
+  repository: DeliveryRepository,
+  onReplayed: () => void,
+) => {
   const get = async (caller: Caller, runId: string): Promise<WebhookDelivery> => {
     const visibility = await authorize(caller, "threads", "read", { run_id: runId });
     const row = await repository.find({ visibility, caller }, runId);

@@ -35,7 +35,7 @@ export const createCrons = async (
     faults,
     logger,
   });
-  const scheduler = createScheduler({ firing, logger });
+  const scheduler = createScheduler(firing, logger);
   const crons = createCronService({
     database,
     authorize,

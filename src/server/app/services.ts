@@ -103,11 +103,11 @@ export const createServices = async (
     logger,
   });
 
-  const deliveries = createWebhookService({
+  const deliveries = createWebhookService(
     authorize,
-    repository: createDeliveryRepository(database, webhooks.deliveries),
-    onReplayed: () => webhooks.dispatcher?.wake(),
-  });
+    createDeliveryRepository(database, webhooks.deliveries),
+    () => webhooks.dispatcher?.wake(),
+  );
 
   const slots = () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active });
   const waiting = createQueueService({

@@ -17,8 +17,8 @@ const aScheduler = (due: () => Date | null) => {
   const fired: string[] = [];
   const clock = (): string => new Date().toISOString().slice(14, 23);
   let failures = 0;
-  const scheduler = createScheduler({
-    firing: {
+  const scheduler = createScheduler(
+    {
       async poll() {
         looks.push(clock());
         if (failures-- > 0) throw new Error("the database is away");
@@ -29,8 +29,8 @@ const aScheduler = (due: () => Date | null) => {
         return true;
       },
     },
-    logger: listeningLogger().logger,
-  });
+    listeningLogger().logger,
+  );
   return { scheduler, looks, fired, fail: (times: number) => (failures = times) };
 };
 

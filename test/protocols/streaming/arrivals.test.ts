@@ -30,7 +30,7 @@ const arrivalsHere = () =>
     },
   });
 const sightOf = async (owner: string): Promise<ReadAccess> =>
-  await openReadAccess({ authorize: ownersOnly, repository }, caller(owner), THREAD);
+  await openReadAccess(ownersOnly, repository, caller(owner), THREAD);
 
 beforeEach(() => {
   vi.useFakeTimers();

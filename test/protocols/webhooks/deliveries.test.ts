@@ -175,9 +175,7 @@ const command = async (...argv: string[]): Promise<{ code: number; written: stri
   const note = (text: string): void => void (out.stderr += text);
   const withWebhooks: Parameters<typeof createWebhooksCommand>[0]["withWebhooks"] = (_flags, work) => {
     const repository = createDeliveryRepository(database, createDeliveries(database));
-    return work(
-      createWebhookService({ authorize: createAuthorize(), repository, onReplayed: () => undefined }),
-    );
+    return work(createWebhookService(createAuthorize(), repository, () => undefined));
   };
   const code = await runCommand(createWebhooksCommand({ withWebhooks, write, note }), { argv, write, note });
   return { code, ...out };

@@ -6,13 +6,11 @@ import type { GraphSchemas } from "../../../graphs/json-schemas.ts";
 import { assistantIdOf } from "../../../platform/domain/assistant-ids.ts";
 import type { References } from "../references.ts";
 
-export interface GraphServiceParts {
-  authorize: Authorize;
-  references: References;
-  graphs: Pick<Graphs, "schemas" | "drawing" | "subgraphs">;
-}
-
-export const createGraphService = ({ authorize, references, graphs }: GraphServiceParts) => {
+export const createGraphService = (
+  authorize: Authorize,
+  references: References,
+  graphs: Pick<Graphs, "schemas" | "drawing" | "subgraphs">,
+) => {
   /** A factory receives the assistant's configuration. */
   const findDeployed = async (caller: Caller, reference: string) => {
     const visibility = await authorize(caller, "assistants", "read", {

@@ -6,12 +6,7 @@ import { toExtract } from "../record.ts";
 import { ASSISTANT_FIELDS, type Assistant, type AssistantFilter, type AssistantSearch } from "../schemas.ts";
 import type { SearchRepository } from "./repository.ts";
 
-export interface SearchServiceParts {
-  authorize: Authorize;
-  repository: SearchRepository;
-}
-
-export const createSearchService = ({ authorize, repository }: SearchServiceParts) => {
+export const createSearchService = (authorize: Authorize, repository: SearchRepository) => {
   const maySearch = async (
     caller: Caller,
     { graph_id, metadata, limit, offset }: Partial<AssistantSearch>,

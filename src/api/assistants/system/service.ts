@@ -6,19 +6,17 @@ import type { JsonObject } from "../../../platform/lib/json.ts";
 import { ownField } from "../../../platform/lib/names.ts";
 import type { SystemAssistantRepository } from "./repository.ts";
 
-export interface SystemAssistantsParts {
-  authorize: Authorize;
-  repository: SystemAssistantRepository;
-  graphs: Pick<Graphs, "description">;
-}
-
 export interface AssistantDefaults {
   config?: JsonObject | undefined;
   context?: JsonObject | undefined;
 }
 
 /** The system assistants of graphs. */
-export const createSystemAssistants = ({ authorize, repository, graphs }: SystemAssistantsParts) => ({
+export const createSystemAssistants = (
+  authorize: Authorize,
+  repository: SystemAssistantRepository,
+  graphs: Pick<Graphs, "description">,
+) => ({
   /**
    * Called at the start. Clients can compute the assistants' ids from the graph ids. Changed defaults become a new
    * active version. Returns the graphs of changed assistants.

@@ -3,11 +3,6 @@ import { createBackOff } from "../../../platform/lib/back-off.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import type { Firing } from "./firing.ts";
 
-export interface SchedulerParts {
-  firing: Pick<Firing, "poll" | "fire">;
-  logger: Logger;
-}
-
 export interface Scheduler {
   open(): void;
   wake(): void;
@@ -27,7 +22,7 @@ const HELD_ELSEWHERE_MS = 50;
  * There is no signal for crons of other processes: schedules have full minutes only, so a poll at each full minute is
  * in time. Without crons that poll is the only cost.
  */
-export const createScheduler = ({ firing, logger }: SchedulerParts): Scheduler => {
+export const createScheduler = (firing: Pick<Firing, "poll" | "fire">, logger: Logger): Scheduler => {
   const failed = logFailure(logger, "crons could not be run");
   const failing = createBackOff();
   const held = createBackOff({ firstMs: HELD_ELSEWHERE_MS, longestMs: POLL_EVERY_MS });

@@ -6,17 +6,13 @@ import type { CreatedRun } from "../joining/results.ts";
 import type { RunSelector } from "../repository.ts";
 import type { Cancellation, UnfinishedFilter } from "./cancellation.ts";
 
-export interface CancellationServiceParts {
-  authorize: Authorize;
-  /** For runs that the server ends itself. */
-  everyThread: Visibility<"threads">;
-  cancellation: Cancellation;
-  waitForEnd(selector: RunSelector, options: { signal: AbortSignal }): Promise<unknown>;
-}
-
-export const createCancellationService = (parts: CancellationServiceParts) => {
-  const { authorize, everyThread, cancellation } = parts;
-
+/** The server ends runs itself with `everyThread`. */
+export const createCancellationService = (
+  authorize: Authorize,
+  everyThread: Visibility<"threads">,
+  cancellation: Cancellation,
+  waitForEnd: (selector: RunSelector, options: { signal: AbortSignal }) => Promise<unknown>,
+) => {
   return {
     /** `wait`: resolves after the run has ended. */
     async cancel(
@@ -32,7 +28,7 @@ export const createCancellationService = (parts: CancellationServiceParts) => {
         action,
         reason,
       );
-      if (wait !== undefined) await parts.waitForEnd(selector, wait);
+      if (wait !== undefined) await waitForEnd(selector, wait);
     },
 
     /** The creator's request asked for that on disconnect. */

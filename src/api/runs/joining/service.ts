@@ -2,7 +2,6 @@ import type { Once } from "../../../access/reauthorization/groups.ts";
 import type { Authorize } from "../../../access/authorize.ts";
 import type { Caller } from "../../../access/caller.ts";
 import type { Visibility } from "../../../access/visibility.ts";
-import type { Database } from "../../../platform/database/database.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
 import { retryPassing } from "../../../platform/database/passing-faults.ts";
 import { eventNotKept, runNotFound } from "../../../platform/domain/errors.ts";
@@ -14,19 +13,17 @@ import { withFailure } from "../../../engine/events/readers/failure-reader.ts";
 import { announceReader } from "../../../engine/queue/sql/announce-reader.ts";
 import { toWireJson } from "../../../state/values/wire-json.ts";
 import { isTerminal } from "../record.ts";
-import type { RunRepository, RunSelector } from "../repository.ts";
-import type { CreatedRun, ResultReadOptions, RunResults } from "./results.ts";
+import type { RunSelector } from "../repository.ts";
+import type { CreatedRun, ResultReadOptions, RunResults, RunResultsParts } from "./results.ts";
 
-export interface JoiningServiceParts {
-  database: Database;
+export interface JoiningServiceParts extends Pick<
+  RunResultsParts,
+  "database" | "repository" | "processId" | "everyThread"
+> {
   authorize: Authorize;
-  /** For reads while it waits. */
-  everyThread: Visibility<"threads">;
-  repository: RunRepository;
   results: RunResults;
   hub: Hub;
   eventLog: EventLog;
-  processId: string;
 }
 
 /** Then the stream's connection is cut. */

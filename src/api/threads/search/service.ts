@@ -9,14 +9,12 @@ import type { PageReadOptions } from "./by-values.ts";
 import { createThreadPages, type ThreadPage } from "./pages.ts";
 import { createThreadSearcher } from "./search.ts";
 
-export interface SearchServiceOptions {
-  database: Database;
-  authorize: Authorize;
-  slicer: TimeSlicer;
-  reader: Pick<StateReader, "headValues">;
-}
-
-export const createSearchService = ({ database, authorize, slicer, reader }: SearchServiceOptions) => {
+export const createSearchService = (
+  database: Database,
+  authorize: Authorize,
+  slicer: TimeSlicer,
+  reader: Pick<StateReader, "headValues">,
+) => {
   const pages = createThreadPages({
     searcher: createThreadSearcher(database),
     slicer,

@@ -28,7 +28,7 @@ export interface StateServiceOptions {
  */
 export const createStateService = (options: StateServiceOptions) => {
   const { authorize, repository, states, checkpoints, reader, writer } = options;
-  const updates = createStateUpdates({ states, reader, writer });
+  const updates = createStateUpdates(states, reader, writer);
 
   const valuesOf = async (
     visibility: Visibility<"threads">,

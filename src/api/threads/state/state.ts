@@ -77,22 +77,15 @@ export interface HeadValuesOptions {
   budget?: ReadBudget | undefined;
 }
 
-export interface StateReaderOptions {
-  checkpoints: CheckpointStorage;
-  graphs: Graphs;
-  configurations: ThreadConfigurations;
-  logger: Logger;
-}
-
 const unread = (error: unknown, threadId: string) => ({ err: ofGraph(error), thread_id: threadId });
 
-export const createStateReader = ({
-  checkpoints,
-  graphs,
-  configurations,
-  logger,
-}: StateReaderOptions): StateReader => {
-  const threadGraphs = createThreadGraphs({ graphs, configurations });
+export const createStateReader = (
+  checkpoints: CheckpointStorage,
+  graphs: Graphs,
+  configurations: ThreadConfigurations,
+  logger: Logger,
+): StateReader => {
+  const threadGraphs = createThreadGraphs(graphs, configurations);
   const { graphOf, configurationsOf, areKeysChannels } = threadGraphs;
   const { fieldsOf, valuesOf } = createStateFields(checkpoints, threadGraphs);
 

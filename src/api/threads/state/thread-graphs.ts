@@ -13,14 +13,9 @@ export interface ThreadOfGraph {
   graphId: string | null;
 }
 
-export interface ThreadGraphsOptions {
-  graphs: Graphs;
-  configurations: ThreadConfigurations;
-}
-
 export type KnownConfigurations = ReadonlyMap<string, GraphConfiguration>;
 
-export const createThreadGraphs = ({ graphs, configurations }: ThreadGraphsOptions) => {
+export const createThreadGraphs = (graphs: Graphs, configurations: ThreadConfigurations) => {
   /** A factory makes new graphs each time, which must be collected with their plans. */
   const plans = new WeakMap<RunnableGraph, { plan: GraphPlan | undefined }>();
 

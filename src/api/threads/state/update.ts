@@ -39,12 +39,6 @@ export interface StateWriter {
   replay(thread: StandingThread, supersteps: readonly Superstep[]): Promise<void>;
 }
 
-export interface StateWriterOptions {
-  checkpoints: CheckpointStorage;
-  graphs: Graphs;
-  configurations: ThreadConfigurations;
-}
-
 /** A sentence; the rest of LangGraph's message is a link. */
 const SENTENCE_LENGTH_AT_MOST = 500;
 
@@ -59,11 +53,11 @@ const asRefusal = (error: unknown): unknown => {
   return invalid(`The graph refuses this update: ${sentence || "it gives no reason"}${stop}`, error);
 };
 
-export const createStateWriter = ({
-  checkpoints,
-  graphs,
-  configurations,
-}: StateWriterOptions): StateWriter => {
+export const createStateWriter = (
+  checkpoints: CheckpointStorage,
+  graphs: Graphs,
+  configurations: ThreadConfigurations,
+): StateWriter => {
   const write = async (
     { visibility, threadId, graphId, version }: StandingThread,
     config: RunnableConfig,

@@ -6,16 +6,14 @@ import type { StateReader } from "./state.ts";
 import { createKeyedMutex } from "./keyed-mutex.ts";
 import { outcomeOf, type StateWriter } from "./update.ts";
 
-export interface StateUpdatesOptions {
-  states: StateRepository;
-  reader: Pick<StateReader, "head">;
-  writer: StateWriter;
-}
-
 /** A prune or a finished run may change the thread during an update. */
 const UPDATE_TRIES_AT_MOST = 10;
 
-export const createStateUpdates = ({ states, reader, writer }: StateUpdatesOptions) => {
+export const createStateUpdates = (
+  states: StateRepository,
+  reader: Pick<StateReader, "head">,
+  writer: StateWriter,
+) => {
   const updateMutex = createKeyedMutex();
 
   const recordOutcome = async (

@@ -11,12 +11,6 @@ import type { NewestRun, StreamingRepository, ThreadStanding } from "../reposito
 import { forkParams, respondParams, respondUpdate } from "../schemas.ts";
 import { CommandError, type CommandSender } from "./envelope.ts";
 
-export interface RunCommandParts {
-  authorize: Authorize;
-  repository: StreamingRepository;
-  creation: RunService["creation"];
-}
-
 /** `appliedThroughSeq`: the thread's id before the command's first event. */
 export interface Done {
   result: JsonObject;
@@ -51,7 +45,11 @@ const startBody = (params: JsonObject): RunBody => {
   return validated(runBody, body, PARAMS);
 };
 
-export const createRunCommands = ({ authorize, repository, creation }: RunCommandParts) => {
+export const createRunCommands = (
+  authorize: Authorize,
+  repository: StreamingRepository,
+  creation: RunService["creation"],
+) => {
   const standingOf = async (caller: Caller, threadId: string): Promise<ThreadStanding | undefined> =>
     await repository.standing(await authorize(caller, "threads", "read", { thread_id: threadId }), threadId);
 
@@ -168,3 +166,5 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
     },
   };
 };
+
+export type RunCommands = ReturnType<typeof createRunCommands>;

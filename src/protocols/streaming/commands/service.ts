@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { CommandAnswer, CommandEnvelope } from "../schemas.ts";
 import { CommandError, isForHttp, refusalOf, type CommandSender } from "./envelope.ts";
-import { createRunCommands, type Done, type RunCommandParts } from "./runs.ts";
-import { createStateCommands, type StateCommandParts } from "./states.ts";
+import type { Done, RunCommands } from "./runs.ts";
+import type { StateCommands } from "./states.ts";
 
 type Command = (sender: CommandSender, params: JsonObject) => Promise<Done>;
 
@@ -12,9 +12,7 @@ const notSupported =
     throw new CommandError("not_supported", why);
   };
 
-export const createCommandService = (parts: RunCommandParts & StateCommandParts) => {
-  const runs = createRunCommands(parts);
-  const states = createStateCommands(parts);
+export const createCommandService = (runs: RunCommands, states: StateCommands) => {
   const ofSocket = notSupported("Subscriptions are for WebSockets: POST /threads/{thread_id}/stream/events.");
 
   const commands = new Map<string, Command>([

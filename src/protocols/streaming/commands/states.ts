@@ -11,13 +11,6 @@ import { growTree } from "./agent-tree.ts";
 import { CommandError, type CommandSender } from "./envelope.ts";
 import type { Done } from "./runs.ts";
 
-export interface StateCommandParts {
-  authorize: Authorize;
-  repository: StreamingRepository;
-  eventLog: Pick<EventLog, "named">;
-  states: Pick<ThreadService["states"], "read" | "history">;
-}
-
 interface StateText {
   values?: unknown;
   checkpoint?: { checkpoint_id?: string; checkpoint_ns?: string } | null;
@@ -39,7 +32,12 @@ const referenceOf = ({ checkpoint }: StateText): JsonObject | undefined =>
         ...(checkpoint.checkpoint_ns ? { ns: checkpoint.checkpoint_ns } : {}),
       };
 
-export const createStateCommands = ({ authorize, repository, eventLog, states }: StateCommandParts) => ({
+export const createStateCommands = (
+  authorize: Authorize,
+  repository: StreamingRepository,
+  eventLog: Pick<EventLog, "named">,
+  states: Pick<ThreadService["states"], "read" | "history">,
+) => ({
   /** `state.get` */
   async get({ caller, threadId, budget }: CommandSender, params: JsonObject): Promise<Done> {
     const { namespace, keys } = validated(stateParams, params, PARAMS);
@@ -106,3 +104,5 @@ export const createStateCommands = ({ authorize, repository, eventLog, states }:
     return { result: { tree: growTree(root, lifecycle) } };
   },
 });
+
+export type StateCommands = ReturnType<typeof createStateCommands>;

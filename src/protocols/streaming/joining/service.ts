@@ -71,7 +71,7 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
       modes: ReadonlySet<ThreadStreamMode>,
       after: number | undefined,
     ): Promise<{ reader: EventReader; from: number; readAccess: ReadAccess }> {
-      const readAccess = await openReadAccess({ authorize, repository }, caller, threadId);
+      const readAccess = await openReadAccess(authorize, repository, caller, threadId);
       if (!(await readAccess.exists())) throw threadNotFound(threadId);
       // A run may begin during the query.
       const unfollow = hub.followThread(threadId, "first");

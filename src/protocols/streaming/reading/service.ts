@@ -38,7 +38,7 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
 
     /** Rejects with `forbidden` if the caller may read no threads. */
     openAccess: (caller: Caller, threadId: string): Promise<ReadAccess> =>
-      openReadAccess({ authorize, repository }, caller, threadId),
+      openReadAccess(authorize, repository, caller, threadId),
 
     /**
      * Reads after `since` or the event `lastEventId`, else from the beginning. The thread may not exist yet; a visible
