@@ -1,16 +1,11 @@
-import type { Database, Queryable } from "../../../platform/database/database.ts";
+import type { Queryable } from "../../../platform/database/database.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
 import { assistantNotFound, invalid, threadNotFound, threadTaken } from "../../../platform/domain/errors.ts";
 import { createRowsWithThreads } from "../../../engine/queue/sql/create-with-thread.ts";
 import type { CreationRights } from "../../../engine/queue/sql/create.ts";
 import { lockThreads } from "../../../engine/queue/sql/lock-threads.ts";
 import { lockUnfinishedOf } from "../../../engine/queue/sql/lock-unfinished.ts";
-import {
-  NOTHING_REPLACED,
-  type BehindOthers,
-  type BehindOthersStore,
-  type Replaced,
-} from "./behind-others.ts";
+import { NOTHING_REPLACED, type BehindOthers, type Replaced } from "./behind-others.ts";
 import type { PlacingParts } from "./placing.ts";
 import type { GrantedRequest } from "./requests.ts";
 
