@@ -41,6 +41,8 @@ const WAIT_MS = 30_000;
 /** The database's answer, its parsed parts, the cached parts and the answer exist at the same time. */
 const MAKING_FACTOR = 4;
 
+const LISTENERS_AT_MOST = 20;
+
 /** The name of all callers that are not distinguished. */
 const ANONYMOUS = "";
 
@@ -126,6 +128,8 @@ export const createResponseBudget = ({
     held.set(response, bytes);
     take(name, bytes - (before ?? 0));
     if (before !== undefined) return letIn();
+    // With those of the stream, a large answer has more than ten listeners, which Node would report as a leak.
+    response.setMaxListeners(LISTENERS_AT_MOST);
     response.once("close", () => {
       take(name, -(held.get(response) ?? 0));
       held.delete(response);

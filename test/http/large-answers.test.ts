@@ -62,6 +62,21 @@ test("are built one after the other for callers that read them, and none is refu
   for (const length of lengths) expect(length).toBeGreaterThan(MEGABYTES * 1024 * 1024);
 });
 
+test("cause no warning about listeners, whether they are a result, a state or a history", async () => {
+  await start(60_000);
+  const warnings: string[] = [];
+  const receive = ({ message }: Error) => void warnings.push(message);
+  process.on("warning", receive);
+  try {
+    const threadId = await aLargeThread();
+    await (await fetch(`${server.url}/threads/${threadId}/state`)).text();
+    await (await fetch(`${server.url}/threads/${threadId}/history`)).text();
+    expect(warnings).toEqual([]);
+  } finally {
+    process.off("warning", receive);
+  }
+});
+
 test("wait for room as long as needed if the thread was changed, and are then built", async () => {
   await start(500);
   const threadId = await aLargeThread();
