@@ -5,6 +5,15 @@ import { callerName, type Caller } from "../caller.ts";
 /** Shares one answer per round between connections of a caller with the same subject. */
 export type Once = <Answer>(subject: string, ask: () => Promise<Answer>) => Promise<Answer>;
 
+export const createOnce = (): Once => {
+  const answers = new Map<string, Promise<unknown>>();
+  return (subject, ask) => {
+    const answer = answers.get(subject) ?? ask();
+    answers.set(subject, answer);
+    return answer as ReturnType<typeof ask>;
+  };
+};
+
 /** Checks a connection with the caller's current state. Rejects if a request would be refused. */
 export type Reauthorize = (caller: Caller, once: Once) => Promise<unknown>;
 

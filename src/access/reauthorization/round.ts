@@ -2,19 +2,10 @@ import { unauthenticated } from "../../platform/domain/errors.ts";
 import type { Authenticate } from "../api-keys.ts";
 import { isLossOfAccess } from "../auth/refusals.ts";
 import { callerName } from "../caller.ts";
-import { loseAll, type Group, type Member, type Once } from "./groups.ts";
+import { createOnce, loseAll, type Group, type Member } from "./groups.ts";
 
 /** Bounded, because checks share the database pool with requests. */
 const QUESTIONS_AT_ONCE = 10;
-
-const createOnce = (): Once => {
-  const answers = new Map<string, Promise<unknown>>();
-  return (subject, ask) => {
-    const answer = answers.get(subject) ?? ask();
-    answers.set(subject, answer);
-    return answer as ReturnType<typeof ask>;
-  };
-};
 
 /**
  * Authenticates the caller of a group again and checks each connection; refused ones lose access. Rejects with the

@@ -42,43 +42,34 @@ export const createGraphRoutes =
       async (request) => await service.schemas(request.caller, request.params.assistant_id),
     );
 
+    const subgraphsSchema = {
+      tags,
+      querystring: subgraphsQuery,
+      response: { 200: subgraphSchemas, ...notFound, ...invalid },
+    };
     app.get(
       "/assistants/:assistant_id/subgraphs",
       {
         schema: {
-          tags,
+          ...subgraphsSchema,
           summary: "Get the schemas of the subgraphs of an assistant's graph",
           params: assistantPath,
-          querystring: subgraphsQuery,
-          response: { 200: subgraphSchemas, ...notFound, ...invalid },
         },
       },
-      async (request) =>
-        await service.subgraphs(
-          request.caller,
-          request.params.assistant_id,
-          undefined,
-          request.query.recurse ?? false,
-        ),
+      async ({ caller, params, query }) =>
+        await service.subgraphs(caller, params.assistant_id, undefined, query.recurse ?? false),
     );
 
     app.get(
       "/assistants/:assistant_id/subgraphs/:namespace",
       {
         schema: {
-          tags,
+          ...subgraphsSchema,
           summary: "Get the schemas of the subgraphs in a namespace",
           params: subgraphsPath,
-          querystring: subgraphsQuery,
-          response: { 200: subgraphSchemas, ...notFound, ...invalid },
         },
       },
-      async (request) =>
-        await service.subgraphs(
-          request.caller,
-          request.params.assistant_id,
-          request.params.namespace,
-          request.query.recurse ?? false,
-        ),
+      async ({ caller, params, query }) =>
+        await service.subgraphs(caller, params.assistant_id, params.namespace, query.recurse ?? false),
     );
   };

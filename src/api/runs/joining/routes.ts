@@ -55,18 +55,16 @@ export const createJoiningRoutes =
       await answers.joinStream(reply, selector, reader, { ...asked, onDisconnect });
     };
 
+    const streamSchema = {
+      querystring: joinStreamQuery,
+      headers: joinStreamHeaders,
+      response: { 200: events, ...refusals },
+    };
     app.get(
       "/threads/:thread_id/runs/:run_id/stream",
       {
         sse: "manual",
-        schema: {
-          tags,
-          summary: "Stream an existing run",
-          params: runPath,
-          querystring: joinStreamQuery,
-          headers: joinStreamHeaders,
-          response: { 200: events, ...refusals },
-        },
+        schema: { tags, summary: "Stream an existing run", params: runPath, ...streamSchema },
       },
       async (request, reply) =>
         await joinStream(
@@ -85,9 +83,7 @@ export const createJoiningRoutes =
           tags: threadlessTags,
           summary: "Stream a run by its id alone",
           params: bareRunPath,
-          querystring: joinStreamQuery,
-          headers: joinStreamHeaders,
-          response: { 200: events, ...refusals },
+          ...streamSchema,
         },
       },
       async (request, reply) =>

@@ -1,4 +1,4 @@
-import type { Once } from "../../../access/reauthorization/groups.ts";
+import { createOnce, type Once } from "../../../access/reauthorization/groups.ts";
 import type { Signals } from "../../../platform/database/signals.ts";
 import { createBackOff, type BackOff } from "../../../platform/lib/back-off.ts";
 import type { ReadAccess } from "../read-access.ts";
@@ -27,16 +27,6 @@ interface Room {
   unsubscribe(): void;
 }
 
-/** Readers with the same visibility share a query. */
-const onceAmongReaders = (): Once => {
-  const answers = new Map<string, Promise<unknown>>();
-  return (subject, ask) => {
-    const answer = answers.get(subject) ?? ask();
-    answers.set(subject, answer);
-    return answer as ReturnType<typeof ask>;
-  };
-};
-
 const pollFor = async ({ readAccess, end, fail }: Waiting, once?: Once): Promise<void> => {
   try {
     if (readAccess.hidesNothing || (await readAccess.exists(once))) end();
@@ -48,7 +38,8 @@ const pollFor = async ({ readAccess, end, fail }: Waiting, once?: Once): Promise
 const poll = async (room: Room): Promise<void> => {
   room.isPolling = true;
   room.signalled = undefined;
-  const once = onceAmongReaders();
+  /** Readers with the same visibility share a query. */
+  const once = createOnce();
   await Promise.all([...room.waiting].map((waiting) => pollFor(waiting, once)));
   room.isPolling = false;
   room.dueAt = Infinity;

@@ -38,24 +38,21 @@ export const COMMAND: ValueType<Properties> = {
   },
 };
 
-export const OVERWRITE: ValueType<Properties> = {
-  names: ["overwrite"],
-  lgName: "Overwrite",
-  encode: (value, encoder) => ({ [TYPE]: "overwrite", value: encoder.encode(value.__overwrite__) }),
+/** An object of a class with one value, in `property`. */
+const wrapper = (
+  name: string,
+  lgName: "Overwrite" | "DeltaSnapshot",
+  property: string,
+): ValueType<Properties> => ({
+  names: [name],
+  lgName,
+  encode: (object, encoder) => ({ [TYPE]: name, value: encoder.encode(object[property]) }),
   revive(tree, reviver) {
-    const overwrite = new reviver.classes.Overwrite(reviver.revive(tree.value));
-    reviver.loadLater(tree.value, overwrite, "__overwrite__");
-    return overwrite;
+    const object = new reviver.classes[lgName](reviver.revive(tree.value));
+    reviver.loadLater(tree.value, object, property);
+    return object;
   },
-};
+});
 
-export const DELTA_SNAPSHOT: ValueType<Properties> = {
-  names: ["delta_snapshot"],
-  lgName: "DeltaSnapshot",
-  encode: (value, encoder) => ({ [TYPE]: "delta_snapshot", value: encoder.encode(value.value) }),
-  revive(tree, reviver) {
-    const snapshot = new reviver.classes.DeltaSnapshot(reviver.revive(tree.value));
-    reviver.loadLater(tree.value, snapshot, "value");
-    return snapshot;
-  },
-};
+export const OVERWRITE = wrapper("overwrite", "Overwrite", "__overwrite__");
+export const DELTA_SNAPSHOT = wrapper("delta_snapshot", "DeltaSnapshot", "value");

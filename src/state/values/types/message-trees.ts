@@ -16,8 +16,8 @@ export interface MessageLike {
 
 /** Beside the constructor's arguments. */
 export const MESSAGE_PROPERTIES = [
-  "id",
   "name",
+  "id",
   "content",
   "additional_kwargs",
   "response_metadata",

@@ -69,20 +69,7 @@ const equalsMessageTree = (
 };
 
 /** These may be set after construction, so that `lc_kwargs` lacks them. */
-const SENT_PROPERTIES = [
-  "name",
-  "id",
-  "additional_kwargs",
-  "response_metadata",
-  "tool_calls",
-  "invalid_tool_calls",
-  "tool_call_chunks",
-  "usage_metadata",
-  "tool_call_id",
-  "status",
-  "artifact",
-  "role",
-] as const;
+const SENT_PROPERTIES = MESSAGE_PROPERTIES.filter((key) => key !== "content" && key !== "metadata");
 /** `contentBlocks` repeats `content`; the others are LangChain's bookkeeping. */
 const HIDDEN_PROPERTIES = new Set(["contentBlocks", "content_blocks", "content", "type"]);
 
