@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FilterError, readFilter } from "../../src/access/auth/filters.ts";
 import { grantVisibility, type Visibility } from "../../src/access/visibility.ts";
 import { whereVisible } from "../../src/access/where-visible.ts";
-import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import type { Database } from "../../src/platform/database/database.ts";
 import { queriesOver } from "../../src/platform/database/queries.ts";
 import { newId } from "../../src/platform/lib/ids.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
-import { listeningLogger } from "../helpers/parts.ts";
+import { openTestDatabase } from "../helpers/test-database.ts";
 
 /** Filters returned by handlers, applied to all kinds of metadata in both kinds of statements. */
 
@@ -34,14 +34,7 @@ let fresh: FreshDatabase;
 let database: Database;
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openDatabase({
-    connectionString: fresh.connectionString,
-    schema: "threadloom",
-    poolSize: 2,
-    applicationName: "filters test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  database = openTestDatabase(fresh.connectionString, { schema: "threadloom", poolSize: 2 });
   for (const [name, metadata] of Object.entries(RECORDS)) {
     const id = newId();
     names.set(id, name);

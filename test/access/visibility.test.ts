@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { grantVisibility, type Condition } from "../../src/access/visibility.ts";
 import { queriesOver } from "../../src/platform/database/queries.ts";
 import { whereVisible } from "../../src/access/where-visible.ts";
-import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import type { Database } from "../../src/platform/database/database.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
-import { listeningLogger } from "../helpers/parts.ts";
+import { openTestDatabase } from "../helpers/test-database.ts";
 
 const SCHEMA = "threadloom";
 const MINE = "00000000-0000-7000-8000-000000000001";
@@ -20,14 +20,7 @@ let fresh: FreshDatabase;
 let database: Database;
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openDatabase({
-    connectionString: fresh.connectionString,
-    schema: SCHEMA,
-    poolSize: 2,
-    applicationName: "visibility test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  database = openTestDatabase(fresh.connectionString, { schema: SCHEMA, poolSize: 2 });
   await database.query(
     `insert into threadloom.threads (thread_id, metadata) values ($1, '{"owner":"me"}'), ($2, '{"owner":"them"}')`,
     [MINE, THEIRS],

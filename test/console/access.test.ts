@@ -1,13 +1,13 @@
 import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { KeyScope } from "../../src/access/caller.ts";
 import { hashOf, idOf, makeKey } from "../../src/access/keys/key-text.ts";
 import { createKeyRepository, type KeyRepository } from "../../src/access/keys/repository.ts";
-import { openDatabase } from "../../src/platform/database/database.ts";
 import { eventually } from "../helpers/conditions.ts";
-import { listeningLogger } from "../helpers/parts.ts";
-import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { openTestDatabase } from "../helpers/test-database.ts";
+import { onConsole } from "./on-console.ts";
 
 /** Permissions in the console, and accessibility: with the keyboard alone, on a phone, in dark mode. */
 
@@ -47,19 +47,10 @@ const sendAs = async <Body>(
 describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: SLOW_MS }, () => {
   let shown: OpenConsole;
   const byKey = { "x-api-key": KEY };
-  beforeAll(async () => {
-    shown = await openConsole({ apiKeys: [KEY], graphConfigFile: root("langgraph.json") });
-  }, SLOW_MS);
-  afterAll(() => shown?.close());
+  onConsole({ apiKeys: [KEY], graphConfigFile: root("langgraph.json") }, (opened) => (shown = opened));
 
   const withKeys = async <T>(act: (keys: KeyRepository) => Promise<T>): Promise<T> => {
-    const database = openDatabase({
-      connectionString: shown.server.connectionString,
-      poolSize: 1,
-      applicationName: "console test",
-      preparedStatements: true,
-      logger: listeningLogger().logger,
-    });
+    const database = openTestDatabase(shown.server.connectionString);
     try {
       return await act(createKeyRepository(database));
     } finally {
@@ -248,10 +239,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
 
 describe.skipIf(reasonForNoBrowser() !== undefined)("with a project's own Auth", { timeout: SLOW_MS }, () => {
   let shown: OpenConsole;
-  beforeAll(async () => {
-    shown = await openConsole({ graphConfigFile: root("test/access/users/langgraph.json") });
-  }, SLOW_MS);
-  afterAll(() => shown?.close());
+  onConsole({ graphConfigFile: root("test/access/users/langgraph.json") }, (opened) => (shown = opened));
 
   test("two users with bearer tokens see only their own data, and not the queue", async () => {
     const runs = new Map<string, string>();
@@ -330,13 +318,13 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with a project's own Auth",
 
 describe.skipIf(reasonForNoBrowser() !== undefined)("on a phone in dark mode", { timeout: SLOW_MS }, () => {
   let shown: OpenConsole;
-  beforeAll(async () => {
-    shown = await openConsole({
+  onConsole(
+    {
       graphConfigFile: root("langgraph.json"),
       context: { viewport: { width: 390, height: 844 }, colorScheme: "dark", reducedMotion: "reduce" },
-    });
-  }, SLOW_MS);
-  afterAll(() => shown?.close());
+    },
+    (opened) => (shown = opened),
+  );
 
   test("no page is wider than the screen, shifts its layout, or violates a rule of axe", async () => {
     const { page } = shown;

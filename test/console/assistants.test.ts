@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Client, type Assistant } from "@langchain/langgraph-sdk";
 import type { Locator } from "playwright-core";
-import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { onConsole } from "./on-console.ts";
 
 describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { timeout: SLOW_MS }, () => {
   let shown: OpenConsole;
@@ -28,12 +29,11 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     });
   };
 
-  beforeAll(async () => {
-    shown = await openConsole();
+  onConsole({}, async (opened) => {
+    shown = opened;
     client = new Client({ apiUrl: shown.server.url, apiKey: null });
     await shown.page.getByRole("navigation").waitFor();
-  }, SLOW_MS);
-  afterAll(() => shown?.close());
+  });
 
   test("lists them in pages, by a part of the name and by graph", async () => {
     for (let number = 1; number <= 21; number += 1)

@@ -1,12 +1,11 @@
-import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { eventually } from "../helpers/conditions.ts";
-import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 import { startDeafProxy } from "./deaf-proxy.ts";
 import { openGate } from "./graphs/gate.ts";
+import { GRAPHS, onConsole } from "./on-console.ts";
 
-const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 /** Over HTTP/1.1 a browser opens six connections to a server for all tabs, and each tab would keep two. */
 const TABS = 4;
 
@@ -15,10 +14,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
   { timeout: SLOW_MS },
   () => {
     let shown: OpenConsole;
-    beforeAll(async () => {
-      shown = await openConsole({ graphConfigFile: GRAPHS });
-    }, SLOW_MS);
-    afterAll(() => shown?.close());
+    onConsole({ graphConfigFile: GRAPHS }, (opened) => (shown = opened));
 
     const openStreams = async (): Promise<number> => {
       const answer = await fetch(`${shown.server.url}/metrics?format=json`);

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { query } from "../helpers/query.ts";
-import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { onConsole } from "./on-console.ts";
 
 interface Cron {
   cron_id: string;
@@ -18,11 +19,10 @@ interface Cron {
 describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeout: SLOW_MS }, () => {
   let shown: OpenConsole;
   let api: Api;
-  beforeAll(async () => {
-    shown = await openConsole();
+  onConsole({}, (opened) => {
+    shown = opened;
     api = apiOf(shown.server);
-  }, SLOW_MS);
-  afterAll(() => shown?.close());
+  });
   beforeEach(() => query(shown.server, "delete from threadloom.crons"));
 
   const crons = async (): Promise<Cron[]> => (await api.post<Cron[]>("/runs/crons/search", {})).body;

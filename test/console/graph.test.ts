@@ -1,24 +1,22 @@
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Client } from "@langchain/langgraph-sdk";
 import { eventually } from "../helpers/conditions.ts";
 import { openGate } from "./graphs/gate.ts";
-import { openConsole, violationsIn, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { violationsIn, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { GRAPHS, onConsole } from "./on-console.ts";
 
 const WIDTHS = `(() => {
   const main = document.querySelector("main");
   return [document.documentElement.scrollWidth, main.scrollWidth <= main.clientWidth];
 })()`;
-const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 
 describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { timeout: SLOW_MS }, () => {
   let shown: OpenConsole;
   let client: Client;
-  beforeAll(async () => {
-    shown = await openConsole({ graphConfigFile: GRAPHS });
+  onConsole({ graphConfigFile: GRAPHS }, (opened) => {
+    shown = opened;
     client = new Client({ apiUrl: shown.server.url, apiKey: null });
-  }, SLOW_MS);
-  afterAll(() => shown?.close());
+  });
 
   const aThread = async (assistantId: string, input: Record<string, unknown>): Promise<string> => {
     const { thread_id: threadId } = await client.threads.create();

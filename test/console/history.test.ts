@@ -1,27 +1,28 @@
-import { fileURLToPath } from "node:url";
 import { Client } from "@langchain/langgraph-sdk";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { eventually } from "../helpers/conditions.ts";
-import { openConsole, reasonForNoBrowser, SLOW_MS, violationsIn, type OpenConsole } from "./browser.ts";
+import { reasonForNoBrowser, SLOW_MS, violationsIn, type OpenConsole } from "./browser.ts";
 import { openGate } from "./graphs/gate.ts";
+import { GRAPHS, onConsole } from "./on-console.ts";
 
 const WIDTHS = `(() => {
   const main = document.querySelector("main");
   return [document.documentElement.scrollWidth, main.scrollWidth <= main.clientWidth];
 })()`;
-const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 
 describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", { timeout: SLOW_MS }, () => {
   let shown: OpenConsole;
   let client: Client;
-  beforeAll(async () => {
-    shown = await openConsole({
+  onConsole(
+    {
       graphConfigFile: GRAPHS,
       context: { permissions: ["clipboard-read", "clipboard-write"] },
-    });
-    client = new Client({ apiUrl: shown.server.url, apiKey: null });
-  }, SLOW_MS);
-  afterAll(() => shown?.close());
+    },
+    (opened) => {
+      shown = opened;
+      client = new Client({ apiUrl: shown.server.url, apiKey: null });
+    },
+  );
 
   const aThread = async (assistantId: string, input: Record<string, unknown>): Promise<string> => {
     const { thread_id: threadId } = await client.threads.create();

@@ -1,20 +1,15 @@
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { apiOf } from "../helpers/api.ts";
 import { eventually } from "../helpers/conditions.ts";
-import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
-
-const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { GRAPHS, onConsole } from "./on-console.ts";
 
 describe.skipIf(reasonForNoBrowser() !== undefined)(
   "an answer whose process dies in the middle",
   { timeout: SLOW_MS },
   () => {
     let shown: OpenConsole;
-    beforeAll(async () => {
-      shown = await openConsole({ graphConfigFile: GRAPHS, graphProcesses: 1 });
-    }, SLOW_MS);
-    afterAll(() => shown?.close());
+    onConsole({ graphConfigFile: GRAPHS, graphProcesses: 1 }, (opened) => (shown = opened));
 
     /** The maximum number of copies of an answer on the page from now on. */
     const countBeginnings = async (): Promise<() => Promise<number>> => {

@@ -1,9 +1,7 @@
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { eventually } from "../helpers/conditions.ts";
-import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
-
-const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { GRAPHS, onConsole } from "./on-console.ts";
 
 /** 2 x 2 pixels. */
 const PICTURE = Buffer.from(
@@ -17,10 +15,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
   { timeout: SLOW_MS },
   () => {
     let shown: OpenConsole;
-    beforeAll(async () => {
-      shown = await openConsole({ graphConfigFile: GRAPHS });
-    }, SLOW_MS);
-    afterAll(() => shown?.close());
+    onConsole({ graphConfigFile: GRAPHS }, (opened) => (shown = opened));
 
     const ask = async <Answer>(method: string, path: string, body?: unknown): Promise<Answer> => {
       const answer = await fetch(`${shown.server.url}${path}`, {

@@ -1,27 +1,22 @@
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { eventually } from "../helpers/conditions.ts";
-import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 import { openGate } from "./graphs/gate.ts";
 import { playgroundOf } from "./playground-person.ts";
-
-const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+import { GRAPHS, onConsole } from "./on-console.ts";
 
 describe.skipIf(reasonForNoBrowser() !== undefined)(
   "subgraphs of the graph of a conversation",
   { timeout: SLOW_MS },
   () => {
     let shown: OpenConsole;
-    beforeAll(async () => {
-      shown = await openConsole({
+    onConsole(
+      {
         graphConfigFile: GRAPHS,
         context: { viewport: { width: 1280, height: 800 } },
-      });
-    }, SLOW_MS);
-    afterAll(async () => {
-      openGate();
-      await shown?.close();
-    });
+      },
+      (opened) => (shown = opened),
+    );
 
     const { messages, say, begin } = playgroundOf(() => shown);
     const passGate = (): Promise<unknown> =>

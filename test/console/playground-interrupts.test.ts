@@ -1,23 +1,21 @@
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { eventually } from "../helpers/conditions.ts";
-import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 import { playgroundOf } from "./playground-person.ts";
-
-const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+import { GRAPHS, onConsole } from "./on-console.ts";
 
 describe.skipIf(reasonForNoBrowser() !== undefined)(
   "a question to a person in the playground",
   { timeout: SLOW_MS },
   () => {
     let shown: OpenConsole;
-    beforeAll(async () => {
-      shown = await openConsole({
+    onConsole(
+      {
         graphConfigFile: GRAPHS,
         context: { viewport: { width: 1400, height: 900 } },
-      });
-    }, SLOW_MS);
-    afterAll(() => shown?.close());
+      },
+      (opened) => (shown = opened),
+    );
 
     const { messages, say, begin } = playgroundOf(() => shown);
 

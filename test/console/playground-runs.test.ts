@@ -1,11 +1,9 @@
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { eventually } from "../helpers/conditions.ts";
-import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 import { openGate } from "./graphs/gate.ts";
 import { playgroundOf } from "./playground-person.ts";
-
-const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+import { GRAPHS, onConsole } from "./on-console.ts";
 
 interface KnownRun {
   status: string;
@@ -18,16 +16,13 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
   { timeout: SLOW_MS },
   () => {
     let shown: OpenConsole;
-    beforeAll(async () => {
-      shown = await openConsole({
+    onConsole(
+      {
         graphConfigFile: GRAPHS,
         context: { viewport: { width: 1280, height: 800 } },
-      });
-    }, SLOW_MS);
-    afterAll(async () => {
-      openGate();
-      await shown?.close();
-    });
+      },
+      (opened) => (shown = opened),
+    );
 
     const { messages, say, begin } = playgroundOf(() => shown);
     const threadId = (): string => /[0-9a-f-]{36}/.exec(shown.page.url())?.[0] ?? "";

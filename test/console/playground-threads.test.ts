@@ -1,30 +1,21 @@
-import { fileURLToPath } from "node:url";
 import { Client } from "@langchain/langgraph-sdk";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  openConsole,
-  reasonForNoBrowser,
-  SLOW_MS,
-  violationsIn,
-  watchPage,
-  type OpenConsole,
-} from "./browser.ts";
+import { describe, expect, test } from "vitest";
+import { reasonForNoBrowser, SLOW_MS, violationsIn, watchPage, type OpenConsole } from "./browser.ts";
 import { playgroundOf } from "./playground-person.ts";
-
-const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+import { GRAPHS, onConsole } from "./on-console.ts";
 
 describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground", { timeout: SLOW_MS }, () => {
   let shown: OpenConsole;
-  beforeAll(async () => {
-    shown = await openConsole({
+  onConsole(
+    {
       graphConfigFile: GRAPHS,
       context: {
         viewport: { width: 1400, height: 900 },
         permissions: ["clipboard-read", "clipboard-write"],
       },
-    });
-  }, SLOW_MS);
-  afterAll(() => shown?.close());
+    },
+    (opened) => (shown = opened),
+  );
 
   const { messagesOf, messages, say, begin } = playgroundOf(() => shown);
   const answerTo = (text: string, page = shown.page) =>

@@ -1,12 +1,11 @@
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Request } from "playwright-core";
 import { eventually } from "../helpers/conditions.ts";
-import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 import { openGate } from "./graphs/gate.ts";
 import { playgroundOf } from "./playground-person.ts";
+import { GRAPHS, onConsole } from "./on-console.ts";
 
-const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 const PICTURE = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAFklEQVR4nGP8z8Dwn4GBgYGJgYGBgQEAEAoCAfwuVAAAAAAASUVORK5CYII=",
   "base64",
@@ -17,13 +16,13 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
   { timeout: SLOW_MS },
   () => {
     let shown: OpenConsole;
-    beforeAll(async () => {
-      shown = await openConsole({
+    onConsole(
+      {
         graphConfigFile: GRAPHS,
         context: { viewport: { width: 1400, height: 900 } },
-      });
-    }, SLOW_MS);
-    afterAll(() => shown?.close());
+      },
+      (opened) => (shown = opened),
+    );
 
     const { messages, say, begin } = playgroundOf(() => shown);
 

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
-import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { onConsole } from "./on-console.ts";
 
 const COUNT = { assistant_id: "counter", input: saying("hello") };
 const SLEEP = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
@@ -11,11 +12,10 @@ const LATER = { after_seconds: 3_600 };
 describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { timeout: SLOW_MS }, () => {
   let shown: OpenConsole;
   let api: Api;
-  beforeAll(async () => {
-    shown = await openConsole();
+  onConsole({}, (opened) => {
+    shown = opened;
     api = apiOf(shown.server);
-  }, SLOW_MS);
-  afterAll(() => shown?.close());
+  });
   beforeEach(async () => {
     await api.post("/runs/cancel", { status: "all" });
     await eventually("nothing runs", async () => {

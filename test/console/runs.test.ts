@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { query } from "../helpers/query.ts";
 import { startReceiver } from "../protocols/webhooks/receiver.ts";
 import { eventually } from "../helpers/conditions.ts";
-import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { onConsole } from "./on-console.ts";
 
 const COUNT = { assistant_id: "counter", input: saying("hello") };
 const FAIL = { assistant_id: "failing", input: saying("hello"), metadata: { shift: "late" } };
@@ -12,11 +13,10 @@ const SLEEP = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
 describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeout: SLOW_MS }, () => {
   let shown: OpenConsole;
   let api: Api;
-  beforeAll(async () => {
-    shown = await openConsole({ projectKeys: { webhooks: { url: { disable_loopback: false } } } });
+  onConsole({ projectKeys: { webhooks: { url: { disable_loopback: false } } } }, (opened) => {
+    shown = opened;
     api = apiOf(shown.server);
-  }, SLOW_MS);
-  afterAll(() => shown?.close());
+  });
   beforeEach(async () => {
     await api.post("/runs/cancel", { status: "all" });
     await eventually("nothing runs", async () => {

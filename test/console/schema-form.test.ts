@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Locator } from "playwright-core";
-import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { onConsole } from "./on-console.ts";
 
 const SCHEMA = {
   type: "object",
@@ -106,14 +107,13 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
     return JSON.parse(written);
   };
 
-  beforeAll(async () => {
-    shown = await openConsole();
+  onConsole({}, async (opened) => {
+    shown = opened;
     await shown.page.route("**/schemas", (route) =>
       route.fulfill({ json: { graph_id: "agent", context_schema: schema, config_schema: schema } }),
     );
     await shown.page.getByRole("navigation").waitFor();
-  }, SLOW_MS);
-  afterAll(() => shown?.close());
+  });
 
   test("says while the server is reading the types of the graph, and then shows them", async () => {
     const { page } = shown;

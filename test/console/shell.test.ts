@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { startTestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
-import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { onConsole } from "./on-console.ts";
 
 const KEY = "canary-77aa-the-key";
 
 describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", { timeout: SLOW_MS }, () => {
   let shown: OpenConsole;
-  beforeAll(async () => {
-    shown = await openConsole({ apiKeys: [KEY] });
-  }, SLOW_MS);
-  afterAll(() => shown?.close());
+  onConsole({ apiKeys: [KEY] }, (opened) => (shown = opened));
 
   test("asks for a key if the server needs one, and explains a wrong one", async () => {
     const { page } = shown;

@@ -1,9 +1,10 @@
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { Client } from "@langchain/langgraph-sdk";
 import type { Locator } from "playwright-core";
 import { findPgvector, openPgvector } from "../api/store/pgvector.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { onConsole } from "./on-console.ts";
 
 describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { timeout: SLOW_MS }, () => {
   let shown: OpenConsole;
@@ -18,12 +19,11 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
     await main().getByRole("heading", { level: 1, name: "Store" }).waitFor();
   };
 
-  beforeAll(async () => {
-    shown = await openConsole();
+  onConsole({}, async (opened) => {
+    shown = opened;
     client = new Client({ apiUrl: shown.server.url, apiKey: null });
     await shown.page.getByRole("navigation").waitFor();
-  }, SLOW_MS);
-  afterAll(() => shown?.close());
+  });
 
   test("says that the store is empty", async () => {
     await open("/store");

@@ -8,6 +8,7 @@ import { unavailable } from "../../src/platform/domain/errors.ts";
 import { loadGraphs, type Graphs } from "../../src/graphs/graphs.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { aBareApp, FIXTURE_GRAPHS, listeningLogger } from "../helpers/parts.ts";
+import { openTestDatabase } from "../helpers/test-database.ts";
 
 /** Refusals of the database, as callers see them. The statements run on a real one. */
 
@@ -103,13 +104,7 @@ test.each([
 );
 
 test("without a database every request for an assistant gets a 503, not a 500", async () => {
-  const away = openDatabase({
-    connectionString: "postgres://nobody@127.0.0.1:1/none",
-    poolSize: 2,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  const away = openTestDatabase("postgres://nobody@127.0.0.1:1/none", { poolSize: 2 });
   const service = createAssistantService({
     database: away,
     authorize: createAuthorize(),

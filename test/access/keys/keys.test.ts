@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hashOf, idOf, makeKey } from "../../../src/access/keys/key-text.ts";
 import { createKeyRepository, type KeyRepository } from "../../../src/access/keys/repository.ts";
 import type { KeyScope } from "../../../src/access/caller.ts";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 let server: TestServer;
 let replica: TestServer;
@@ -16,13 +16,7 @@ beforeAll(async () => {
   server = await startTestServer({ corsAllowOrigins: [] });
   // This replica does not listen to notifications, so it has to poll.
   replica = await startTestServer({ connectionString: server.connectionString, databaseListen: false });
-  database = openDatabase({
-    connectionString: server.connectionString,
-    poolSize: 1,
-    applicationName: "keys test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  database = openTestDatabase(server.connectionString);
   repository = createKeyRepository(database);
 });
 afterAll(async () => {

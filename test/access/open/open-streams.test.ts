@@ -5,13 +5,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import WebSocket from "ws";
 import { hashOf, idOf, makeKey } from "../../../src/access/keys/key-text.ts";
 import { createKeyRepository, type KeyRepository } from "../../../src/access/keys/repository.ts";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
 import { openStream } from "../../helpers/server-sent-events.ts";
 import { directory } from "./directory.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 /** Streams, WebSockets and waiting requests that are open while their caller loses access. */
 
@@ -328,13 +328,7 @@ describe("API keys", () => {
   let repository: KeyRepository;
   beforeAll(async () => {
     keyed = await startTestServer({ jobsPerWorker: 50 });
-    database = openDatabase({
-      connectionString: keyed.connectionString,
-      poolSize: 1,
-      applicationName: "keys test",
-      preparedStatements: true,
-      logger: listeningLogger().logger,
-    });
+    database = openTestDatabase(keyed.connectionString);
     repository = createKeyRepository(database);
   });
   afterAll(async () => {

@@ -5,7 +5,7 @@ import { createDueCrons } from "../../../src/api/crons/firing/due.ts";
 import { createFiring, type FiringParts } from "../../../src/api/crons/firing/firing.ts";
 import type { RunKey } from "../../../src/platform/encryption/columns.ts";
 import type { CronRecord } from "../../../src/api/crons/schemas.ts";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { NO_FAULTS, type FaultPoint, type Faults } from "../../../src/platform/domain/faults.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createBehindOthers } from "../../../src/api/runs/creation/behind-others.ts";
@@ -16,6 +16,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { TEST_ENCRYPTION } from "../../helpers/encryption.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 /** The scheduler alone; a server beside it answers requests and executes nothing. */
 
@@ -25,14 +26,7 @@ let database: Database;
 beforeAll(async () => {
   server = await startTestServer({ role: "api" });
   api = apiOf(server);
-  database = openDatabase({
-    connectionString: server.connectionString,
-    poolSize: 4,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    encryption: TEST_ENCRYPTION,
-    logger: listeningLogger().logger,
-  });
+  database = openTestDatabase(server.connectionString, { poolSize: 4, encryption: TEST_ENCRYPTION });
 });
 afterAll(async () => {
   await database.close();

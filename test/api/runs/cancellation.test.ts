@@ -1,12 +1,13 @@
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { RunRecord } from "../../../src/api/runs/schemas.ts";
-import { apiOf, saying, textsOf, type Api, type Refusal, type ThreadRecord } from "../../helpers/api.ts";
-import { IS_PLAIN, startTestServer, type TestServer } from "../../helpers/app.ts";
+import { saying, textsOf, type Api, type Refusal, type ThreadRecord } from "../../helpers/api.ts";
+import { IS_PLAIN, type TestServer } from "../../helpers/app.ts";
 import { isAtGate, openGate } from "../../fixtures/gates.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { dataOf, openStream } from "../../helpers/server-sent-events.ts";
+import { onTwoServers } from "../../helpers/two-servers.ts";
 
 const MISSING = "00000000-0000-4000-8000-000000000000";
 const LONG = { assistant_id: "sleep", input: { ...saying("begin"), milliseconds: 600_000 } };
@@ -14,22 +15,9 @@ const LONG = { assistant_id: "sleep", input: { ...saying("begin"), milliseconds:
 const PROMPTLY_MS = 8_000;
 
 let server: TestServer;
-let replica: TestServer;
 let api: Api;
 let other: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  replica = await startTestServer({ connectionString: server.connectionString, role: "api" });
-  api = apiOf(server);
-  other = apiOf(replica);
-});
-afterEach(async () => {
-  await api.post("/runs/cancel", { status: "all" });
-});
-afterAll(async () => {
-  await replica.close();
-  await server.close();
-});
+onTwoServers((servers) => ({ server, api, other } = servers));
 
 const aRunInProgress = async (body: object = LONG): Promise<RunRecord> => {
   const run = await api.aRun(await api.aThread(), body);

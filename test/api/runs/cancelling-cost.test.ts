@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { grantVisibility, type Visibility } from "../../../src/access/visibility.ts";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createRunEnds } from "../../../src/engine/queue/ending.ts";
 import { createCancellation } from "../../../src/api/runs/cancellation/cancellation.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 /* The blocks that cancelling all own runs reads, as PostgreSQL counts them, do not depend on the machine. */
 
@@ -22,13 +22,7 @@ let database: Database;
 let ownThread: string;
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openDatabase({
-    connectionString: await withSessionSettings(fresh.connectionString),
-    poolSize: 1,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  database = openTestDatabase(await withSessionSettings(fresh.connectionString));
   for (const table of ["runs", "threads"])
     await database.query(`alter table threadloom.${table} set (autovacuum_enabled = false)`);
   await database.query(

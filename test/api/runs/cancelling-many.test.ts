@@ -1,12 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../../src/platform/database/database.ts";
-import { openDatabase } from "../../../src/platform/database/database.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createRunEnds } from "../../../src/engine/queue/ending.ts";
 import { createCancellation } from "../../../src/api/runs/cancellation/cancellation.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 /** The page size of the lookup. */
 const PAGE = 500;
@@ -21,13 +20,7 @@ const ended: string[] = [];
 const stopped: string[] = [];
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openDatabase({
-    connectionString: fresh.connectionString,
-    poolSize: 2,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  database = openTestDatabase(fresh.connectionString, { poolSize: 2 });
 });
 afterAll(async () => {
   await database.close();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Visibility } from "../../../src/access/visibility.ts";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import {
   createRunRepository,
@@ -11,7 +11,8 @@ import { runSearchBody } from "../../../src/api/runs/schemas.ts";
 import { createRunSearcher, type RunSearcher } from "../../../src/api/runs/records/search.ts";
 import { EVERY_THREAD, ownedBy } from "../../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
-import { listeningLogger, UNBOUNDED } from "../../helpers/parts.ts";
+import { UNBOUNDED } from "../../helpers/parts.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 const me = ownedBy("threads", "me", undefined);
 const all = { limit: 10, offset: 0 };
@@ -24,13 +25,7 @@ let mine: RunSelector;
 let theirs: RunSelector;
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openDatabase({
-    connectionString: fresh.connectionString,
-    poolSize: 2,
-    applicationName: "hidden runs test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  database = openTestDatabase(fresh.connectionString, { poolSize: 2 });
   repository = createRunRepository(database);
   searcher = createRunSearcher(database);
   const aRun = async (owner: string): Promise<RunSelector> => {

@@ -1,10 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { RunRecord } from "../../../src/api/runs/schemas.ts";
-import { apiOf, saying, textsOf, type Api, type Refusal, type Result } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { saying, textsOf, type Api, type Refusal, type Result } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { namesOf, openStream, readStream } from "../../helpers/server-sent-events.ts";
+import { onTwoServers } from "../../helpers/two-servers.ts";
 
 const LONG = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
 const TWO_STEP = { assistant_id: "two-step", input: saying("hello") };
@@ -13,19 +14,7 @@ let server: TestServer;
 let replica: TestServer;
 let api: Api;
 let other: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  replica = await startTestServer({ connectionString: server.connectionString, role: "api" });
-  api = apiOf(server);
-  other = apiOf(replica);
-});
-afterEach(async () => {
-  await api.post("/runs/cancel", { status: "all" });
-});
-afterAll(async () => {
-  await replica.close();
-  await server.close();
-});
+onTwoServers((servers) => ({ server, replica, api, other } = servers));
 
 const threadOf = (headers: Headers): string => headers.get("content-location")?.split("/")[2] ?? "";
 const isGone = async (threadId: string): Promise<boolean> =>

@@ -1,31 +1,18 @@
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { apiOf, saying, textsOf, type Api, type Result } from "../../helpers/api.ts";
+import { describe, expect, test } from "vitest";
+import { saying, textsOf, type Api, type Result } from "../../helpers/api.ts";
 import { isAtGate, openGate } from "../../fixtures/gates.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
+import { onTwoServers } from "../../helpers/two-servers.ts";
 
 const FAILS = { assistant_id: "failing", input: { ...saying("go"), reason: "out of luck" } };
 
 let server: TestServer;
-let replica: TestServer;
 let api: Api;
 let other: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  // Executes nothing, so all its answers come from the other server.
-  replica = await startTestServer({ connectionString: server.connectionString, role: "api" });
-  api = apiOf(server);
-  other = apiOf(replica);
-});
-afterEach(async () => {
-  await api.post("/runs/cancel", { status: "all" });
-});
-afterAll(async () => {
-  await replica.close();
-  await server.close();
-});
+onTwoServers((servers) => ({ server, api, other } = servers));
 
 const places = [
   ["the server that executes the run", () => api],

@@ -1,13 +1,14 @@
 import { createServer, connect, type AddressInfo, type Server, type Socket } from "node:net";
 import supertest from "supertest";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { createStatusRepository } from "../../../src/api/status/repository.ts";
 import { createStatusRoutes } from "../../../src/api/status/routes.ts";
 import { createStatusService, type StatusServiceOptions } from "../../../src/api/status/service.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
-import { aBareApp, listeningLogger } from "../../helpers/parts.ts";
+import { aBareApp } from "../../helpers/parts.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 let fresh: FreshDatabase;
 const closers: (() => Promise<unknown> | void)[] = [];
@@ -20,13 +21,7 @@ afterEach(async () => {
 });
 
 const open = (connectionString: string): Database => {
-  const database = openDatabase({
-    connectionString,
-    poolSize: 2,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  const database = openTestDatabase(connectionString, { poolSize: 2 });
   closers.push(() => database.close());
   return database;
 };

@@ -1,21 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
-import { pino } from "pino";
 import { PATIENTLY } from "../../helpers/conditions.ts";
 import type { State, Thread } from "./threads-room.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 let server: TestServer;
 let database: Database;
 beforeAll(async () => {
   server = await startTestServer();
-  database = openDatabase({
-    connectionString: server.connectionString,
-    poolSize: 1,
-    applicationName: "running threads test",
-    preparedStatements: true,
-    logger: pino({ level: "silent" }),
-  });
+  database = openTestDatabase(server.connectionString);
 });
 afterAll(async () => {
   await database.close();

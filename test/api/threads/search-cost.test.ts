@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { grantVisibility } from "../../../src/access/visibility.ts";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { EVERY_LONG_PART } from "../../../src/api/threads/record.ts";
 import {
   createThreadSearcher,
@@ -11,7 +11,7 @@ import {
 import { cursorBehind, placeOf } from "../../../src/api/threads/search/order.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 /*
  * The blocks that a search reads, as PostgreSQL counts them, do not depend on the machine. The tables have statistics, and the settings are
@@ -37,13 +37,7 @@ let database: Database;
 let searcher: ThreadSearcher;
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openDatabase({
-    connectionString: withDefaults(fresh.connectionString),
-    poolSize: 1,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  database = openTestDatabase(withDefaults(fresh.connectionString));
   searcher = createThreadSearcher(database);
   await database.query(
     `insert into threadloom.threads (thread_id, metadata, status, created_at, updated_at, state_updated_at)

@@ -1,11 +1,11 @@
 import pg from "pg";
-import { pino } from "pino";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createQueue } from "../../../src/engine/queue/queue.ts";
 import { processCpuMs } from "../cpu.ts";
 import { now, percentile } from "../load.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 const GRAPH = "waiting";
 const CALLERS = 60;
@@ -77,13 +77,7 @@ export const measureClaims = async (
   const others = new pg.Client({ connectionString });
   await others.connect();
   // One connection: the backend whose CPU is measured.
-  const database = openDatabase({
-    connectionString: await withSessionSettings(connectionString),
-    poolSize: 1,
-    applicationName: "bench",
-    preparedStatements: true,
-    logger: pino({ level: "silent" }),
-  });
+  const database = openTestDatabase(await withSessionSettings(connectionString));
   try {
     await others.query(ADD_WAITING, [waiting]);
     await others.query("vacuum (analyze) threadloom.runs, threadloom.threads");

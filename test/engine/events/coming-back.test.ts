@@ -1,24 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { apiOf, saying, type Api } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { describe, expect, test } from "vitest";
+import { saying, type Api } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { namesOf, openStream, readStream } from "../../helpers/server-sent-events.ts";
+import { onTwoServers } from "../../helpers/two-servers.ts";
 
 let server: TestServer;
 let replica: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  // Executes nothing, so every run is executed by another server.
-  replica = await startTestServer({ connectionString: server.connectionString, role: "api" });
-  api = apiOf(server);
-});
-afterEach(async () => {
-  await api.post("/runs/cancel", { status: "all" });
-});
-afterAll(async () => {
-  await replica.close();
-  await server.close();
-});
+onTwoServers((servers) => ({ server, replica, api } = servers));
 
 const places = [
   ["the server that executed it", () => server],

@@ -1,11 +1,10 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { openDatabase } from "../../../src/platform/database/database.ts";
 import { createEventLog } from "../../../src/engine/events/log.ts";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 let server: TestServer;
 let replica: TestServer;
@@ -62,13 +61,7 @@ test("a page of the log contains at most its byte limit, or one event", async ()
   const threadId = await api.aThread();
   await api.aFinishedRun(threadId, bulky(5, MIB));
   const [run] = await api.runs(threadId);
-  const database = openDatabase({
-    connectionString: server.connectionString,
-    poolSize: 1,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  const database = openTestDatabase(server.connectionString);
   const log = createEventLog(database);
   const pageAfter = async (after: number, limits: { events: number; bytes: number }): Promise<number[]> => {
     const events = await log.read({ threadId, runId: run?.run_id ?? "" }, after, {

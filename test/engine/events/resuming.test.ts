@@ -1,7 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { RunRecord } from "../../../src/api/runs/schemas.ts";
-import { apiOf, saying, type Api, type Refusal } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { saying, type Api, type Refusal } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import {
   namesOf,
@@ -10,6 +10,7 @@ import {
   type EventStream,
   type SentEvent,
 } from "../../helpers/server-sent-events.ts";
+import { onTwoServers } from "../../helpers/two-servers.ts";
 
 const TEN_STEPS = { assistant_id: "ten-steps", input: {}, stream_mode: ["values", "updates"] };
 /** Metadata, ten updates, ten values: an empty input adds no event of its own. */
@@ -21,20 +22,7 @@ let server: TestServer;
 let replica: TestServer;
 let api: Api;
 let other: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  // Executes nothing, so every run is executed by another server.
-  replica = await startTestServer({ connectionString: server.connectionString, role: "api" });
-  api = apiOf(server);
-  other = apiOf(replica);
-});
-afterEach(async () => {
-  await api.post("/runs/cancel", { status: "all" });
-});
-afterAll(async () => {
-  await replica.close();
-  await server.close();
-});
+onTwoServers((servers) => ({ server, replica, api, other } = servers));
 
 const streamOf = (place: { url: string }, run: RunRecord): string =>
   `${place.url}/threads/${run.thread_id}/runs/${run.run_id}/stream`;

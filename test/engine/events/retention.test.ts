@@ -1,12 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createEventLog, type EventLog } from "../../../src/engine/events/log.ts";
 import { sweepEvents } from "../../../src/engine/events/retention.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 const EVENTS = 12_000;
 
@@ -15,13 +15,7 @@ let database: Database;
 let eventLog: EventLog;
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openDatabase({
-    connectionString: fresh.connectionString,
-    poolSize: 3,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  database = openTestDatabase(fresh.connectionString, { poolSize: 3 });
   eventLog = createEventLog(database);
 });
 afterAll(async () => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { createTurns } from "../../../src/engine/events/turns.ts";
 import { apiOf } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 let server: TestServer;
 const databases: Database[] = [];
@@ -18,13 +18,7 @@ afterAll(async () => {
 const databaseIn = (timeZone: string): Database => {
   const address = new URL(server.connectionString);
   address.searchParams.set("options", `-c TimeZone=${timeZone}`);
-  const database = openDatabase({
-    connectionString: address.href,
-    poolSize: 1,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  const database = openTestDatabase(address.href);
   databases.push(database);
   return database;
 };

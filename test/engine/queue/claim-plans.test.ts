@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createQueue } from "../../../src/engine/queue/queue.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 /* The cost of a claim in blocks read and in PostgreSQL's plan, with PostgreSQL's default settings. Neither depends on the machine. */
 
@@ -18,13 +18,7 @@ let fresh: FreshDatabase;
 let database: Database;
 /** One connection with the settings of a server's connection. */
 const openOne = async (): Promise<Database> =>
-  openDatabase({
-    connectionString: await withSessionSettings(fresh.connectionString),
-    poolSize: 1,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  openTestDatabase(await withSessionSettings(fresh.connectionString));
 beforeAll(async () => {
   fresh = await freshDatabase();
   database = await openOne();

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import type { Database } from "../../../src/platform/database/database.ts";
-import { openDatabase } from "../../../src/platform/database/database.ts";
 import { createQueue } from "../../../src/engine/queue/queue.ts";
 import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 /*
  * The blocks that a claim reads, as PostgreSQL counts them, do not depend on the machine. The tables have no statistics, as after an import
@@ -22,13 +21,7 @@ let fresh: FreshDatabase;
 let database: Database;
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openDatabase({
-    connectionString: await withSessionSettings(fresh.connectionString),
-    poolSize: 2,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  database = openTestDatabase(await withSessionSettings(fresh.connectionString), { poolSize: 2 });
 });
 afterAll(async () => {
   await database.close();
@@ -182,13 +175,7 @@ test("scheduled runs that are due behind a running thread are set aside, and sta
 });
 
 test("a claim keeps its plan, however many graphs a process hosts", async () => {
-  const single = openDatabase({
-    connectionString: fresh.connectionString,
-    poolSize: 1,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  const single = openTestDatabase(fresh.connectionString);
   try {
     const claims = createQueue(single, { maxAttempts: 3, graphIds: ["agent", "approval", "research"] });
     for (let count = 0; count < 12; count += 1) await claims.claim(newId(), 10, SLOTS);

@@ -1,10 +1,11 @@
-import { openDatabase, type Database, type Queryable } from "../../../src/platform/database/database.ts";
+import type { NewRun } from "../../../src/engine/queue/sql/create.ts";
+import type { Database, Queryable } from "../../../src/platform/database/database.ts";
 import { createRunEnds, type RunEnds } from "../../../src/engine/queue/ending.ts";
 import { createQueue, type Queue } from "../../../src/engine/queue/queue.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase } from "../../helpers/database.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 /** A run's row for a test; omitted fields are those of a run that was just created. */
 export interface QueuedRun {
@@ -29,6 +30,29 @@ const INSERT = `insert into threadloom.runs (run_id, thread_id, assistant_id, gr
   values ($1, $2, $1, $3, $4, '{}', 'enqueue', $5, $6, $7, now() + make_interval(secs => $8),
     $15::timestamptz + make_interval(secs => $9), $15::timestamptz + make_interval(secs => $10),
     now() + make_interval(secs => $11), $12, $13, $14)`;
+
+/** The assistant of all new runs; tests that need its row insert it. */
+export const ASSISTANT = newId();
+
+export const aNewRun = (threadId: string, given: Partial<NewRun> = {}): NewRun => ({
+  runId: newId(),
+  threadId,
+  assistantId: ASSISTANT,
+  multitaskStrategy: "enqueue",
+  metadata: {},
+  authUser: null,
+  caller: null,
+  config: {},
+  context: {},
+  keptConfig: undefined,
+  webhook: null,
+  kwargs: "{}",
+  resumable: false,
+  deleteThread: false,
+  afterSeconds: 0,
+  readerId: null,
+  ...given,
+});
 
 /** Longer than any statement here waits, except for a lock that the test holds. */
 const LOCK_TIMEOUT_MS = 5_000;
@@ -71,13 +95,10 @@ export const openQueue = async (): Promise<OpenQueue> => {
     while (id <= lastId) id = newId();
     return (lastId = id);
   };
-  const database = openDatabase({
-    connectionString: `${fresh.connectionString}?options=-c%20lock_timeout%3D${LOCK_TIMEOUT_MS}`,
-    poolSize: 6,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  const database = openTestDatabase(
+    `${fresh.connectionString}?options=-c%20lock_timeout%3D${LOCK_TIMEOUT_MS}`,
+    { poolSize: 6 },
+  );
   const queueOn = ({ query }: Pick<Database, "query">): Queue =>
     createQueue({ ...database, query }, { maxAttempts: 3, graphIds: ["test", "second"] });
   const aThread = async (): Promise<string> => {

@@ -14,12 +14,12 @@ import { lockThread, lockThreads } from "../../../src/engine/queue/sql/lock-thre
 import { lockUnfinishedOf, lockUnfinished } from "../../../src/engine/queue/sql/lock-unfinished.ts";
 import { removeEnded } from "../../../src/engine/queue/sql/remove-ended.ts";
 import { createRunRepository, type RunRepository } from "../../../src/api/runs/repository.ts";
-import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
+import { aNewRun, ASSISTANT, openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
 import { ALL_RIGHTS, EVERY_ASSISTANT, EVERY_THREAD } from "../../helpers/access.ts";
 
 /** Each statement may change only the intended rows, so others stand before and after them. */
 
-const [ASSISTANT, WORKER, READER] = [newId(), newId(), newId()];
+const [WORKER, READER] = [newId(), newId()];
 const OF_ASSISTANT = { graph_id: "test", assistant_id: ASSISTANT };
 const CLAIM = { workerId: WORKER, leaseSeconds: 10, graphIds: ["test"] };
 const CONFIG = { configurable: { tone: "before" } };
@@ -58,25 +58,6 @@ const anIdleThread = async (metadata?: JsonObject, config?: JsonObject): Promise
   return threadId;
 };
 
-const aNewRun = (threadId: string, given: Partial<NewRun> = {}): NewRun => ({
-  runId: newId(),
-  threadId,
-  assistantId: ASSISTANT,
-  multitaskStrategy: "enqueue",
-  metadata: {},
-  authUser: null,
-  caller: null,
-  config: {},
-  context: {},
-  keptConfig: undefined,
-  webhook: null,
-  kwargs: "{}",
-  resumable: false,
-  deleteThread: false,
-  afterSeconds: 0,
-  readerId: null,
-  ...given,
-});
 const replacedBy = async (run: RunRow | undefined) => {
   const [row] = await database.query<{ metadata: unknown; config: unknown }>(
     "select replaced_metadata as metadata, replaced_config as config from threadloom.runs where run_id = $1",

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAssistantRepository } from "../../../src/api/assistants/repository.ts";
-import { openDatabase, type Database, type Queryable } from "../../../src/platform/database/database.ts";
+import type { Database, Queryable } from "../../../src/platform/database/database.ts";
 import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createQueue, type Queue } from "../../../src/engine/queue/queue.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 /* The blocks read by the statements that every server repeats, with statistics from a time when all runs had ended. */
 
@@ -19,13 +19,7 @@ let database: Database;
 let threadId: string;
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openDatabase({
-    connectionString: await withSessionSettings(fresh.connectionString),
-    poolSize: 1,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  database = openTestDatabase(await withSessionSettings(fresh.connectionString));
   for (const table of ["runs", "threads", "workers"])
     await database.query(`alter table threadloom.${table} set (autovacuum_enabled = false)`);
   const fill = (status: string, behind: boolean) =>

@@ -4,15 +4,13 @@ import { newId } from "../../../src/platform/lib/ids.ts";
 import { createBehindOthers } from "../../../src/engine/queue/sql/create-behind-others.ts";
 import { createOnIdleThread } from "../../../src/engine/queue/sql/create-on-idle-thread.ts";
 import { createWithThread } from "../../../src/engine/queue/sql/create-with-thread.ts";
-import type { NewRun } from "../../../src/engine/queue/sql/create.ts";
 import { lockThread } from "../../../src/engine/queue/sql/lock-threads.ts";
 import { lockUnfinished } from "../../../src/engine/queue/sql/lock-unfinished.ts";
 import { ALL_RIGHTS } from "../../helpers/access.ts";
-import { openQueue, type OpenQueue } from "./open-queue.ts";
+import { aNewRun, ASSISTANT, openQueue, type OpenQueue } from "./open-queue.ts";
 
 /** The order of a thread's attempts, whichever statement starts them, and however they end. */
 
-const ASSISTANT = newId();
 const WORKER = newId();
 const CLAIM = { workerId: WORKER, leaseSeconds: 10, graphIds: ["test"] };
 
@@ -26,27 +24,9 @@ beforeAll(async () => {
 });
 afterAll(() => opened.close());
 
-const aNewRun = (threadId: string, afterSeconds = 0, resumable = false): NewRun => ({
-  runId: newId(),
-  threadId,
-  assistantId: ASSISTANT,
-  multitaskStrategy: "enqueue",
-  metadata: {},
-  authUser: null,
-  caller: null,
-  config: {},
-  context: {},
-  keptConfig: undefined,
-  webhook: null,
-  kwargs: "{}",
-  resumable,
-  deleteThread: false,
-  afterSeconds,
-  readerId: null,
-});
 const behind = async (threadId: string, afterSeconds = 0, resumable = false) =>
   await opened.database.transaction((transaction) =>
-    createBehindOthers(transaction, ALL_RIGHTS, aNewRun(threadId, afterSeconds, resumable), {
+    createBehindOthers(transaction, ALL_RIGHTS, aNewRun(threadId, { afterSeconds, resumable }), {
       replacedPending: 0,
       pendingAtMost: null,
     }),
@@ -123,7 +103,7 @@ test.each(["is handed back", "loses its worker"])(
     const late = await createWithThread(
       opened.database,
       ALL_RIGHTS,
-      aNewRun(threadId, 3_600),
+      aNewRun(threadId, { afterSeconds: 3_600 }),
       undefined,
       undefined,
     );

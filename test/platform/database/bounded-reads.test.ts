@@ -1,21 +1,15 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { pino } from "pino";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 let fresh: FreshDatabase;
 let database: Database;
 
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openDatabase({
-    connectionString: fresh.connectionString,
-    poolSize: 10,
-    applicationName: "bounded reads test",
-    preparedStatements: true,
-    logger: pino({ level: "silent" }),
-  });
+  database = openTestDatabase(fresh.connectionString, { poolSize: 10 });
 });
 afterAll(async () => {
   await database.close();

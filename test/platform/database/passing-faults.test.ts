@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import {
   isCancelled,
   isContention,
@@ -8,19 +8,13 @@ import {
   retryPassing,
 } from "../../../src/platform/database/passing-faults.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 let fresh: FreshDatabase;
 let database: Database;
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openDatabase({
-    connectionString: fresh.connectionString,
-    poolSize: 1,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  database = openTestDatabase(fresh.connectionString);
 });
 afterAll(async () => {
   await database.close();
@@ -97,14 +91,7 @@ describe("a temporary error", () => {
 
   test("is a real error of `pg` and the system for an address without a listener", async () => {
     const away = (address: string): Promise<unknown> => {
-      const other = openDatabase({
-        connectionString: address,
-        poolSize: 1,
-        applicationName: "threadloom test",
-        preparedStatements: true,
-        timeoutMs: 500,
-        logger: listeningLogger().logger,
-      });
+      const other = openTestDatabase(address, { timeoutMs: 500 });
       return failureOf(other.query("select 1")).finally(() => other.close());
     };
     const refused = await away("postgres://nobody@127.0.0.1:1/none");

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Visibility } from "../../../src/access/visibility.ts";
 import { queriesOver } from "../../../src/platform/database/queries.ts";
 import { whereVisible } from "../../../src/access/where-visible.ts";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { compileOnce } from "../../../src/platform/database/compile-once.ts";
 import { EVERY_THREAD, ownedBy } from "../../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 const ID = "00000000-0000-7000-8000-000000000001";
 
@@ -14,13 +14,7 @@ let fresh: FreshDatabase;
 let database: Database;
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openDatabase({
-    connectionString: fresh.connectionString,
-    poolSize: 3,
-    applicationName: "queries test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  database = openTestDatabase(fresh.connectionString, { poolSize: 3 });
 });
 afterAll(async () => {
   await database.close();

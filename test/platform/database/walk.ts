@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { createQueue } from "../../../src/engine/queue/queue.ts";
-import { openDatabase } from "../../../src/platform/database/database.ts";
 import { apiOf, saying } from "../../helpers/api.ts";
 import { startTestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 /**
  * Records the text of all statements on the server's tables that this process sends, including Kysely's, by database: parts of other test
@@ -141,13 +140,7 @@ export const walkThroughAll = async () => {
         await api.remove(`/runs/crons/${cronId}`);
       }
 
-      const database = openDatabase({
-        connectionString: one.connectionString,
-        poolSize: 2,
-        applicationName: "walk",
-        preparedStatements: true,
-        logger: listeningLogger().logger,
-      });
+      const database = openTestDatabase(one.connectionString, { poolSize: 2, applicationName: "walk" });
       try {
         for (const seesDeaths of [true, false]) {
           const queue = createQueue(database, { maxAttempts: 3, graphIds: ["agent"], seesDeaths });

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import type { ClaimOptions } from "../../../src/engine/outbox/claim.ts";
 import { createDeliveries, type Deliveries } from "../../../src/engine/outbox/deliveries.ts";
 import { receiverOf, webhookParts } from "../../../src/platform/domain/webhook-address.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 /** The choice among due deliveries when one user has most of them. */
 
@@ -14,13 +14,7 @@ let database: Database;
 let deliveries: Deliveries;
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openDatabase({
-    connectionString: fresh.connectionString,
-    poolSize: 1,
-    applicationName: "claiming webhooks test",
-    preparedStatements: true,
-    logger: listeningLogger().logger,
-  });
+  database = openTestDatabase(fresh.connectionString);
   deliveries = createDeliveries(database);
 });
 afterAll(async () => {

@@ -4,7 +4,7 @@ import { createAuthorize, type Authorize } from "../../../src/access/authorize.t
 import { grantVisibility } from "../../../src/access/visibility.ts";
 import { createWebhooksCommand } from "../../../src/cli/webhooks/command.ts";
 import { runCommand } from "../../../src/cli/run-command.ts";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { createDeliveries } from "../../../src/engine/outbox/deliveries.ts";
 import { startOutboxRetention } from "../../../src/engine/outbox/retention.ts";
 import { pauseSeconds } from "../../../src/engine/outbox/schedule.ts";
@@ -18,6 +18,7 @@ import { TEST_ENCRYPTION } from "../../helpers/encryption.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
 import { startReceiver, type Receiver } from "./receiver.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 /** The deliveries that callers see, and the command line's work, on a server where callers see only their own. */
 
@@ -45,14 +46,7 @@ beforeAll(async () => {
     authorize,
     projectKeys: { webhooks: { url: { disable_loopback: false } } },
   });
-  database = openDatabase({
-    connectionString: server.connectionString,
-    poolSize: 1,
-    applicationName: "webhooks test",
-    preparedStatements: true,
-    encryption: TEST_ENCRYPTION,
-    logger: listeningLogger().logger,
-  });
+  database = openTestDatabase(server.connectionString, { encryption: TEST_ENCRYPTION });
 });
 afterAll(async () => {
   await database.close();

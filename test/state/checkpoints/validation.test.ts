@@ -1,9 +1,10 @@
 import * as vitest from "vitest";
 import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { keysOf } from "../../helpers/encryption.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { pino } from "pino";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 // The suite uses the test functions as globals.
 Object.assign(globalThis, vitest);
@@ -16,13 +17,10 @@ const initializerWith = (keys: string[]) => ({
   checkpointerName: "Threadloom",
   async beforeAll() {
     fresh = await freshDatabase();
-    database = openDatabase({
-      connectionString: fresh.connectionString,
+    database = openTestDatabase(fresh.connectionString, {
       poolSize: 2,
-      applicationName: "validation",
-      preparedStatements: true,
       encryption: { keys, metadataKeys: [] },
-      logger: pino({ level: "silent" }),
+      applicationName: "validation",
     });
   },
   async afterAll() {
