@@ -1,11 +1,11 @@
 /*
- * Loads the page again where one of its files is missing. While servers are replaced one by one, the page may come from one version and a
- * file that it names be asked of another, which has none of that name. So each missing file is asked for until it comes: the browser keeps it
- * for ever, and the page that is loaded then finds it. This file has the same name in each version, and is small enough to stay what it is.
+ * Reloads the page if one of its files is missing. While servers are replaced one by one, the page may come from one version and the request
+ * for a file may reach another. So this script requests each missing file until it arrives: the browser keeps the file for ever, and the
+ * reloaded page finds it. This script has the same name in each version.
  */
 (() => {
   const STORED = "threadloom-loads";
-  /** A try costs 2, or 1 where all files came. Whoever comes back after a minute begins anew. */
+  /** A try costs 2, or 1 if all files arrived. After a minute the count starts again. */
   const SPENT_AT_MOST = 12;
   const FORGOTTEN_MS = 60_000;
   const ASKED_AT_MOST = 6;

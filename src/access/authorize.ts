@@ -60,10 +60,10 @@ export const createAuthorize = ({
   logger,
 }: AuthorizeOptions = {}): Authorize => {
   const assertKnown = createAssertKnown({ keys, decisions });
-  let isTold = false;
+  let isLogged = false;
   const logValuesFilter = (action: string): void => {
-    if (isTold) return;
-    isTold = true;
+    if (isLogged) return;
+    isLogged = true;
     const text =
       "a handler of auth answers with a filter for the store that names neither 'namespace' nor 'key': it holds only for " +
       "items whose values have these fields; give 'store' a handler of its own";

@@ -38,7 +38,7 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "migrate",
-    summary: "Bring the tables up to date, or show what is pending.",
+    summary: "Bring the tables up to date, or list pending migrations.",
     load: async () => (await import("./commands/migrate.ts")).createMigrate,
   },
   {

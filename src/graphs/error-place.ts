@@ -85,10 +85,10 @@ export const placeText = async (error: unknown): Promise<string> => {
     first.column === undefined
       ? `${first.file}:${first.line}`
       : `${first.file}:${first.line}:${first.column}`;
-  const told = first.frame === undefined ? [`at ${at}`] : frames.map(({ frame }) => frame ?? "");
+  const lines = first.frame === undefined ? [`at ${at}`] : frames.map(({ frame }) => frame ?? "");
   return [
     "",
-    ...told.slice(0, FRAMES_AT_MOST).map((frame) => `    ${frame}`),
+    ...lines.slice(0, FRAMES_AT_MOST).map((frame) => `    ${frame}`),
     "",
     ...(await excerpt(first)).map((row) => `  ${row}`),
   ].join("\n");

@@ -71,7 +71,7 @@ export const refusalOf = (error: unknown): Refusal | undefined => {
   const unstorable = unstorableOf(error);
   if (unstorable !== undefined) return { status: 422, detail: `The request ${unstorable}.` };
   if (isCancelled(error)) {
-    return { status: 503, detail: "The database took too long, or was told to stop this; try again." };
+    return { status: 503, detail: "The database took too long or cancelled this; try again." };
   }
   if (isContention(error)) {
     return { status: 503, detail: "Others changed the same at the same moment; try again." };

@@ -144,7 +144,7 @@ export const readFilter = (answer: unknown, encryptedKeys: ReadonlySet<string> =
   const encrypted = encryptedKeys.size === 0 ? undefined : namedIn(answer, encryptedKeys);
   if (encrypted !== undefined) {
     throw new FilterError(
-      `the filter has '${encrypted}', whose values LANGGRAPH_AES_JSON_KEYS seals: it would find nothing`,
+      `the filter has '${encrypted}', whose values LANGGRAPH_AES_JSON_KEYS encrypts: it would find nothing`,
     );
   }
   const namesAddress = namedIn(answer, ADDRESS_KEYS) !== undefined;

@@ -49,7 +49,7 @@ export const readHandlers = (exported: unknown): AuthHandlers | string => {
     callbacks?: unknown;
   };
   if (typeof authenticate !== "function") {
-    return "has no authenticate handler, without which nobody could be let in: call .authenticate(handler)";
+    return "has no authenticate handler: call .authenticate(handler)";
   }
   const registered = new Map<string, Handler>();
   for (const [name, handler] of Object.entries(isObject(callbacks) ? callbacks : {})) {

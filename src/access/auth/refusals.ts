@@ -20,10 +20,10 @@ const headersOf = (given: unknown): Record<string, string> => {
     // Invalid headers must not turn a refusal into a fault.
     return {};
   }
-  const told = [...headers].filter(
+  const accepted = [...headers].filter(
     ([name, value]) => !OWN_HEADERS.test(name) && value.length <= HEADER_CHARACTERS_AT_MOST,
   );
-  return Object.fromEntries(told.slice(0, HEADERS_AT_MOST));
+  return Object.fromEntries(accepted.slice(0, HEADERS_AT_MOST));
 };
 
 /**

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 
 /**
  * A key is `tl_`, 43 characters of base62 (256 random bits) and a checksum of 6, so a double click selects it all.
- * Prefix and checksum let secret scanners find leaked keys, and `keys revoke` tell keys from names.
+ * Prefix and checksum let secret scanners find leaked keys, and `keys revoke` distinguish keys from names.
  */
 
 const PREFIX = "tl_";

@@ -40,7 +40,7 @@ export const createRounds = ({ authenticate, everyMs, logger }: RoundsOptions): 
   const refuse = (group: Group, error: unknown): void => {
     logger.warn(
       { err: error, connections: group.members.size },
-      "nobody could say whether a caller may go on reading; its connections are ended",
+      "a caller could not be reauthorized; its connections are ended",
     );
     loseAll(group, error);
   };
@@ -84,13 +84,13 @@ export const createRounds = ({ authenticate, everyMs, logger }: RoundsOptions): 
         if (lateMs > everyMs) late += 1;
         if (lateMs <= everyMs * LATE_AT_MOST) continue;
         ended += group.members.size;
-        loseAll(group, unavailable("Nobody could say in time whether you may go on reading; try again."));
+        loseAll(group, unavailable("Your access could not be checked in time; try again."));
       }
       if (late === 0 || now - loggedAt < LOG_EVERY_MS) return;
       loggedAt = now;
       logger.warn(
         { callers: late, ended_connections: ended },
-        "asking again who may read takes longer than ACCESS_CHECK_SECONDS; what nobody could be asked about for two times that is ended",
+        "reauthorization takes longer than ACCESS_CHECK_SECONDS; connections that are twice as late are ended",
       );
     },
     close() {

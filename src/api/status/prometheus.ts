@@ -38,7 +38,7 @@ export const toPrometheus = (metrics: Metrics): string => {
   write("event_loop_delay_seconds", "gauge", delay, process.event_loop_delay_max_seconds, '{quantile="1"}');
   write("database_up", "gauge", "Whether the database answers.", database.up ? 1 : 0);
   write("database_connections", "gauge", "Open connections of the pool.", database.connections);
-  write("database_idle_connections", "gauge", "Connections that nobody uses.", database.idle_connections);
+  write("database_idle_connections", "gauge", "Idle connections.", database.idle_connections);
   write("database_waiting", "gauge", "Statements that wait for a connection.", database.waiting);
   if (queue !== undefined) {
     const help = "Runs that have not ended, of all processes.";

@@ -5,7 +5,7 @@ export interface FilterCondition {
   field: string;
   operator: "$eq" | "$ne" | "$in" | "$nin" | "$gt" | "$gte" | "$lt" | "$lte";
   /**
-   * In a list, because SQL can't tell JSON's null from a missing value. An empty list stands for `undefined`, which
+   * In a list, because SQL can't distinguish JSON's null from a missing value. An empty list stands for `undefined`, which
    * equals an absent field.
    */
   operand: [] | [unknown];

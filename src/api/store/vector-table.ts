@@ -74,8 +74,8 @@ export const prepareVectorTable = async (
       if (column?.dims !== dims) {
         throw new StartError(
           `langgraph.json says 'store.index.dims' is ${dims}, but the vectors in this database have ${column?.dims} ` +
-            `numbers: put it back, or run 'drop table ${database.schema}.store_vectors' and store again what is to be ` +
-            "found by meaning.",
+            `numbers: put it back, or run 'drop table ${database.schema}.store_vectors' and store the items for ` +
+            "semantic search again.",
         );
       }
     });

@@ -135,7 +135,7 @@ Examples:
   $ threadloom import --from postgresql://user:password@host:5432/app --dry-run
   $ threadloom import --from postgresql://user:password@host:5432/app --graph agent
 
-It may be stopped at any time, and run again: what is here already is left as it is, and only what is new is copied.
+You can stop it at any time and run it again: it copies only new records and leaves existing ones as they are.
 Exit codes: 0 done, 1 not all was copied, 2 wrong usage.`;
 
 export const createImport: CreateCommand = (surroundings) =>

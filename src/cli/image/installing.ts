@@ -68,7 +68,7 @@ const chosenLockFile = async (
   const names = found.map((one) => one.lockFile).join(", ");
   return {
     lockFile,
-    chosen: `There are ${names}: packages are installed by ${lockFile}, ${why}. Remove what is left from before.`,
+    chosen: `There are ${names}: packages are installed by ${lockFile}, ${why}. Remove the lock files that you do not use.`,
   };
 };
 

@@ -3,7 +3,7 @@ import { constants, setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
 import type { Extraction, ExtractionRequest } from "./extraction.ts";
 
-/** V8 heap: six times the need of LangGraph's types, most of what is read. */
+/** V8 heap: six times the need of LangGraph's types, the largest part. */
 const HEAP_MEGABYTES = 1_024;
 /** Forty times the duration on an idle machine. Then the process is killed. */
 const SECONDS_AT_MOST = 120;

@@ -68,7 +68,7 @@ export const createRefusals = ({
     const shown = kind === "user" && !DIGESTED.has(limit) ? shownUser(rest) : rest;
     const who = name === undefined ? {} : { caller_kind: kind, caller: boundedText(shown, NAME_AT_MOST) };
     const others = before === undefined || before.suppressed === 0 ? {} : { others_since: before.suppressed };
-    logger?.warn({ limit, ...who, ...others }, "a caller is refused at a limit; told once in a minute");
+    logger?.warn({ limit, ...who, ...others }, "a caller is refused at a limit; logged once a minute");
   };
 
   return {

@@ -20,7 +20,7 @@ const KEY_LENGTH_AT_LEAST = 16;
  */
 export const ownEncryption = (where: string): StartError =>
   new StartError(
-    `Refusing to start: ${where} names handlers of your own that encrypt what is stored, which this server does not call. ` +
+    `Refusing to start: ${where} names your own encryption handlers, which this server does not call. ` +
       "Take it out, and set LANGGRAPH_AES_KEY to have everything encrypted with a key of yours.",
   );
 
@@ -75,7 +75,7 @@ export const assertMayListen = (
 ): void => {
   if (!isExposed(config) || config.apiKeys.length > 0 || hasStoredKeys || hasAuth) return;
   throw new StartError(
-    `Refusing to listen on ${config.host} without API keys: whoever reaches this machine could run your graphs. ` +
+    `Refusing to listen on ${config.host} without API keys: anyone who reaches this machine could run your graphs. ` +
       "Make one with 'npx threadloom keys create --name admin --scopes admin', set API_KEYS, or pass --unsafe-no-auth " +
       "if something in front of this server checks access.",
   );

@@ -99,7 +99,7 @@ export const assertEncryptionKeys = async (
   for (const { key_id: keyId, proof } of noted) {
     if (cipher?.keyIds.includes(keyId) !== true) {
       throw new StartError(
-        `Refusing to start: this database holds what is encrypted with the key '${keyId}', ` +
+        `Refusing to start: this database holds values encrypted with the key '${keyId}', ` +
           (cipher === undefined
             ? "and no key is set: LANGGRAPH_AES_KEY is missing or empty. Set it to this key."
             : `which is not among those of LANGGRAPH_AES_KEY (${cipher.keyIds.join(", ")}). Add it behind the key that is to ` +
@@ -181,7 +181,8 @@ export const keepKeyNoted = async (
         );
     },
     onError(error) {
-      if (isPassing(error)) logger.debug({ err: error }, "the database can't be told of the encryption key");
+      if (isPassing(error))
+        logger.debug({ err: error }, "the encryption key could not be recorded in the database");
       else logger.error({ err: error }, "the look whether the encryption key is noted failed");
     },
   });
@@ -196,7 +197,7 @@ export const keepKeyNoted = async (
         // The note expires by itself.
         logger[isPassing(error) ? "debug" : "warn"](
           { err: error },
-          "the database can't be told that this server encrypts no more",
+          "the end of this server's encryption could not be recorded in the database",
         );
       }
     },

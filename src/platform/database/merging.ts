@@ -24,5 +24,5 @@ export const hasRoomForMetadata = (merged: string): string => `case
 
 export const metadataTooLarge = () =>
   invalid(
-    `'metadata': with what is there already these would be more than ${MERGED_BYTES_AT_MOST} bytes or ${MERGED_ELEMENTS_AT_MOST} elements.`,
+    `'metadata': merged with the stored metadata this would be more than ${MERGED_BYTES_AT_MOST} bytes or ${MERGED_ELEMENTS_AT_MOST} elements.`,
   );

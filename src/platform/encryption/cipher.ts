@@ -158,10 +158,7 @@ export const createCipher = (
           cause = error;
         }
       }
-      throw new EncryptionError(
-        `What is stored was changed, or stands where it was not stored (${kindOf(places[0])}).`,
-        { cause },
-      );
+      throw new EncryptionError(`A stored value was changed or moved (${kindOf(places[0])}).`, { cause });
     },
     canDecrypt(text) {
       const id = ENCRYPTED.exec(text)?.[1];
@@ -203,7 +200,7 @@ export const openText = (cipher: Cipher | undefined, text: string, place: string
 const missingKey = (given: string): EncryptionError => {
   const id = given.replace(/[^\w-]/g, "");
   return new EncryptionError(
-    `What is stored is encrypted with the key '${id}', which this server was not given: set it in LANGGRAPH_AES_KEY.`,
+    `A stored value is encrypted with the key '${id}', which this server does not have: set it in LANGGRAPH_AES_KEY.`,
     { missingKeyId: id },
   );
 };

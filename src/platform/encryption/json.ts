@@ -13,7 +13,7 @@ const ENCRYPTED_VALUE = /(?<!\\)"(enc1:[\w-]{6}:[A-Za-z0-9+/]+={0,2})"(?!\s*:)/g
 
 const HOLDS_ENCRYPTED = '"enc1:';
 
-/** Only the row's ids tell the place: see `decrypted` of encryption.ts. */
+/** The place depends on the row's ids: see `decrypted` of encryption.ts. */
 export class EncryptedJson {
   readonly text: string;
 

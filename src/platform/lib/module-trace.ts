@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { MessageChannel, receiveMessageOnPort } from "node:worker_threads";
 
 /** Without a parent, `url` is being loaded. */
-interface Told {
+interface LoadedModule {
   parent: string | undefined;
   url: string;
 }
@@ -41,7 +41,7 @@ export const editionUrl = (file: string, edition: number | undefined): string =>
 /** Registers after the TypeScript loader, because Node calls the hooks registered last first. */
 export const traceModules = async (): Promise<ModuleTrace> => {
   await import("./typescript-loader.js");
-  const { port1: told, port2: port } = new MessageChannel();
+  const { port1: messages, port2: port } = new MessageChannel();
   register("./module-trace-hooks.js", import.meta.url, { data: { port, own: OWN }, transferList: [port] });
   const imports = new Map<string, Set<string>>();
   const packages = new Set<string>();
@@ -51,7 +51,7 @@ export const traceModules = async (): Promise<ModuleTrace> => {
     const known = imports.get(file) ?? new Set();
     imports.set(file, known.add(imported));
   };
-  const receive = ({ parent, url }: Told): void => {
+  const receive = ({ parent, url }: LoadedModule): void => {
     const file = fileOf(url);
     const isFile = isProjects(file);
     if (!isFile) packages.add(url);
@@ -70,24 +70,24 @@ export const traceModules = async (): Promise<ModuleTrace> => {
     }
   };
   /** Reads messages that have arrived before their event. */
-  const readTold = (): void => {
-    for (let next = receiveMessageOnPort(told); next !== undefined; next = receiveMessageOnPort(told))
-      receive(next.message as Told);
+  const readMessages = (): void => {
+    for (let next = receiveMessageOnPort(messages); next !== undefined; next = receiveMessageOnPort(messages))
+      receive(next.message as LoadedModule);
   };
-  told.on("message", (message: Told) => {
+  messages.on("message", (message: LoadedModule) => {
     receive(message);
     readLoaded();
   });
-  told.unref();
+  messages.unref();
 
   return {
     loaded() {
-      readTold();
+      readMessages();
       readRequired();
       return { files: [...imports.keys()], packages: [...packages] };
     },
     reachedFrom(files) {
-      readTold();
+      readMessages();
       readRequired();
       const reached = new Set<string>();
       const visit = (file: string): void => {

@@ -17,7 +17,7 @@ export interface UiBundle {
   globalName: string;
   script: UiFile;
   styles: readonly UiFile[];
-  /** Undefined if only a page can tell. */
+  /** Undefined if only a page can find out. */
   componentNames: ReadonlySet<string> | undefined;
   /** A hint for the developer. */
   advice: string | undefined;

@@ -44,11 +44,12 @@ const ASKED_BEFORE_MS = 2_000;
 const ASKED_AT_LEAST_MS = 1_500;
 const WATCH_LIMITS = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 };
 
-const tell = process.send?.bind(process);
-if (tell === undefined) throw new Error("This program is started by a server, see docs/graph-processes.md.");
+const sendToServer = process.send?.bind(process);
+if (sendToServer === undefined)
+  throw new Error("This program is started by a server, see docs/graph-processes.md.");
 // Libraries that find `process.send` assume a process manager.
 process.send = undefined;
-const send = (message: FromGraphProcess): void => void tell(message, undefined, {}, () => undefined);
+const send = (message: FromGraphProcess): void => void sendToServer(message, undefined, {}, () => undefined);
 
 // The main process has died, and its leases end.
 process.on("disconnect", () => process.exit(0));
@@ -139,7 +140,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
     logger,
     checkpointer: checkpoints.saver,
     store: new PostgresStore({ repository, items, expiry: storeExpiry, visibility }),
-  }).finally(() => trace?.tell());
+  }).finally(() => trace?.report());
   const runs = createRunRepository(database);
   return createHost({
     executor: createInlineExecutor({
@@ -166,10 +167,10 @@ const openAhead = async (packages: readonly string[] | undefined, loadIsAsked: P
   await loadPackages(packages);
   send({ kind: "prepared" });
   await loadIsAsked;
-  const tell = (): void => send({ kind: "loaded", ...trace.loaded() });
+  const sendLoaded = (): void => send({ kind: "loaded", ...trace.loaded() });
   return {
-    tell() {
-      tell();
+    report() {
+      sendLoaded();
       // At most once per turn of the event loop.
       let isDue = false;
       trace.onMore(() => {
@@ -177,7 +178,7 @@ const openAhead = async (packages: readonly string[] | undefined, loadIsAsked: P
         isDue = true;
         setImmediate(() => {
           isDue = false;
-          tell();
+          sendLoaded();
         });
       });
     },
@@ -210,8 +211,8 @@ const onSetup = (message: Extract<ToGraphProcess, { kind: "setup" }>): void => {
       if (message.setup.packagesAhead !== undefined && error instanceof GraphLoadError)
         return send({ kind: "failed", message: error.message });
       // The stack says nothing about an unreachable database.
-      const told = error instanceof Error ? (isPassing(error) ? error.message : error.stack) : undefined;
-      process.stderr.write(`${told ?? String(error)}\n`);
+      const text = error instanceof Error ? (isPassing(error) ? error.message : error.stack) : undefined;
+      process.stderr.write(`${text ?? String(error)}\n`);
       process.exit(1);
     },
   );

@@ -71,7 +71,7 @@ export const asResponse = (returned: unknown): Response => {
   // Duck-typed: an application may have another `Response` class.
   if (typeof status === "number" && status >= 200 && status < 600 && typeof headers?.forEach === "function")
     return returned as Response;
-  throw new TypeError("the application of http.app has answered with what is no Response");
+  throw new TypeError("the application of http.app did not answer with a Response");
 };
 
 /** Removes the reply's other headers unless `adds`. */

@@ -41,7 +41,7 @@ export const equalsTreeAtTop = (value: unknown, tree: unknown): boolean => {
   if (typeof tree !== "object" || tree === null) return false;
   if (Array.isArray(value)) return Array.isArray(tree) && value.length === tree.length;
   const live = value as Properties;
-  // A list of 2,000 messages is compared at every step, and the tree tells a message without the table of types.
+  // A list of 2,000 messages is compared at every step, and the tree alone shows that it is a message.
   const message = messagePropertiesOf(tree as Properties);
   if (message !== undefined) {
     if (live.id !== message.id || live.name !== message.name) return false;

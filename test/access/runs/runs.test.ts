@@ -69,5 +69,7 @@ test("a filter by an encrypted key of metadata is a server error, and the log ex
   });
   expect(answer.status).toBe(500);
   expect(await answer.text()).not.toContain("owner");
-  expect(server.lines.some((line) => line.includes("whose values LANGGRAPH_AES_JSON_KEYS seals"))).toBe(true);
+  expect(server.lines.some((line) => line.includes("whose values LANGGRAPH_AES_JSON_KEYS encrypts"))).toBe(
+    true,
+  );
 });

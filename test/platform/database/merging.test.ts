@@ -53,7 +53,7 @@ test.each([
   const refused = await api.patch<Refusal>(path, { metadata: LARGE });
   expect([refused.status, refused.body.detail]).toEqual([
     422,
-    "'metadata': with what is there already these would be more than 2000000 bytes or 4000 elements.",
+    "'metadata': merged with the stored metadata this would be more than 2000000 bytes or 4000 elements.",
   ]);
   expect(await metadataOf()).toEqual(before);
   expect((await api.patch(path, { metadata: { note: "short" } })).status).toBe(200);
@@ -80,7 +80,7 @@ test.each<[string, () => Promise<string>]>([
   const { status, body } = await patch({ two: "more", elements: [] });
   expect([status, body.detail]).toEqual([
     422,
-    "'metadata': with what is there already these would be more than 2000000 bytes or 4000 elements.",
+    "'metadata': merged with the stored metadata this would be more than 2000000 bytes or 4000 elements.",
   ]);
   expect((await patch({ one: "more" })).status).toBe(200);
   expect((await patch({ deep: null, two: "more" })).status).toBe(200);

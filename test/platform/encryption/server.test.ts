@@ -59,7 +59,7 @@ describe("a server with a key", () => {
     const { connectionString } = server;
     const id = cipherOf(OLD).keyId;
     await expect(startTestServer({ connectionString, encryptionKeys: [] })).rejects.toThrow(
-      `Refusing to start: this database holds what is encrypted with the key '${id}', and no key is set: LANGGRAPH_AES_KEY is missing or empty. Set it to this key.`,
+      `Refusing to start: this database holds values encrypted with the key '${id}', and no key is set: LANGGRAPH_AES_KEY is missing or empty. Set it to this key.`,
     );
     await expect(startTestServer({ connectionString, encryptionKeys: keysOf(NEW) })).rejects.toThrow(
       `LANGGRAPH_AES_KEY (${cipherOf(NEW).keyId}). Add it behind the key that is to encrypt from now on.`,

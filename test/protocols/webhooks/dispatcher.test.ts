@@ -48,7 +48,7 @@ test("a closed dispatcher claims nothing more, although more is due all the time
 });
 
 test.each([
-  [new EncryptionError("What is stored was changed."), "What is stored was changed."],
+  [new EncryptionError("A stored value was changed."), "A stored value was changed."],
   [new TypeError("a secret of ours"), "The server failed to make the request; its log says why."],
 ])(
   "an impossible request is stored as a failure, and retried as late as others: %s",

@@ -17,10 +17,9 @@ export interface Outcome {
 
 const WHY_LEFT_OUT = {
   busy: "a cron was due while its thread was busy, so nothing is run",
-  waits: "a cron was due while its former run still waits for its thread, so no other is made",
-  "too often":
-    "a cron was due while its caller has had as many runs in a minute as it may, so nothing is run",
-  full: "a cron was due while as many runs wait on its thread, or for who made it, as may, so nothing is run",
+  waits: "a cron was due while its former run still waits for its thread, so nothing is run",
+  "too often": "a cron was due while its caller has no run left in this minute, so nothing is run",
+  full: "a cron was due while too many runs wait on its thread or for its creator, so nothing is run",
 };
 
 /**
@@ -39,7 +38,7 @@ export const createFiringLog = (logger: Logger) => {
     } else if (leftOut !== undefined) {
       if (leavingOut.size >= REMEMBERED_AT_MOST) leavingOut.clear();
       leavingOut.set(cronId, leftOut);
-      if (!isLogged) logger.info(fields, `${WHY_LEFT_OUT[leftOut]}; this is told once, until it runs again`);
+      if (!isLogged) logger.info(fields, `${WHY_LEFT_OUT[leftOut]}; logged once, until it runs again`);
     } else if (isRun && cron.now.getTime() - cron.next_run_date.getTime() > MISSED_SECONDS * 1_000) {
       logger.info(
         fields,

@@ -108,7 +108,7 @@ export const writePlannedValues = ({ values }: StoredCheckpoint, plan: GraphPlan
 
 const INTERNAL_CHANNEL = /^(__|branch:|join:)/;
 
-/** No graph tells which channels are the state, so all that could be are written. */
+/** Without a graph, the state channels are unknown, so all possible ones are written. */
 export const writeAllValues = ({ values }: StoredCheckpoint): string =>
   `{${[...values]
     .filter(([name]) => !INTERNAL_CHANNEL.test(name))

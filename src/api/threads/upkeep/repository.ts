@@ -129,8 +129,8 @@ export async function lockExpired(
 }
 
 /**
- * Clears `expires_at` until the state changes again; `updated_at` is for users' changes. The new version tells an
- * update that the checkpoint it read may be gone.
+ * Clears `expires_at` until the state changes again; `updated_at` is for users' changes. The new version makes an
+ * update fail whose checkpoint may be gone.
  */
 export async function markPruned(
   transaction: Records,

@@ -19,8 +19,8 @@ export interface ReadOptions {
   after: number | undefined;
   resumable: boolean;
   /**
-   * The reader came before the run's end, so unreadable events count as `lost`. A later reader gets what is
-   * left.
+   * The reader came before the run's end, so unreadable events count as `lost`. A later reader gets the
+   * remaining events.
    */
   cameBeforeEnd?: boolean;
   wire?: Wire;

@@ -41,7 +41,7 @@ export interface UnreadableRow {
 interface LoadOptions {
   only?: ReadonlySet<string> | undefined;
   withoutWrites?: boolean;
-  /** False: does not cache what is read, for scans of many threads. */
+  /** False: caches nothing, for scans of many threads. */
   remember?: boolean;
   /** Reserves once, before a large checkpoint is fetched or returned. */
   budget?: ReadBudget | undefined;

@@ -51,7 +51,7 @@ export const toStored = (threadId: string, loaded: LoadedCheckpoint): StoredChec
   };
 };
 
-/** LangGraph can't tell `undefined` from an empty channel. */
+/** LangGraph can't distinguish `undefined` from an empty channel. */
 const isUndefined = ({ v }: ValueRecord): boolean =>
   typeof v === "object" && v !== null && TYPE in v && v[TYPE] === "undefined";
 

@@ -113,7 +113,7 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     if (isUpdate || this.fence.kind !== "attempt") return writer.idAfterAll(id);
     if (parentId !== undefined && id < parentId)
       throw unavailable(
-        "The clock of this server is behind the newest state of this thread; what is done now would be taken for older. " +
+        "The clock of this server is behind the newest state of this thread, so a new state would count as older. " +
           "This version of LangGraph cannot be given other ids: set the clocks of all servers by NTP.",
       );
     return id;

@@ -61,7 +61,7 @@ export const HELD_BY_ATTEMPT = (sql: Sql<keyof typeof ATTEMPT_PARAMETERS>): stri
 
 /*
  * A new run updates the thread's row. Either this statement waits for the run and then finds the thread busy, or the
- * run waits and starts from these writes. The change of `state_updated_at` tells the run that its own snapshot may be
+ * run waits and starts from these writes. The changed `state_updated_at` shows the run that its own snapshot may be
  * older (engine/queue/sql/create-on-idle-thread.ts).
  */
 export const HELD_WHILE_IDLE = (sql: Sql<never>): string => `
