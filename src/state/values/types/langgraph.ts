@@ -42,7 +42,7 @@ export const COMMAND: ValueType<Properties> = {
 const wrapper = (
   name: string,
   lgName: "Overwrite" | "DeltaSnapshot",
-  property: string,
+  property: "__overwrite__" | "value",
 ): ValueType<Properties> => ({
   names: [name],
   lgName,
