@@ -36,7 +36,7 @@ export const createRunService = (parts: RunServiceParts) => {
   const cancellation = createCancellation({ ...parts, announcements });
   const results = createRunResults(parts);
   return {
-    creation: createCreationService({ ...parts, creation }),
+    creation: createCreationService(parts.authorize, parts.database, creation, parts.processId),
     storeScheduled: createScheduledRuns({ ...parts, announcements, behindOthers, limits }),
     records: createRecordService({ ...parts, cancellation }),
     joining: createJoiningService({ ...parts, results }),

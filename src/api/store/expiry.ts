@@ -4,26 +4,21 @@ import type { Logger } from "../../platform/lib/logger.ts";
 import { startPeriodic } from "../../platform/lib/periodic.ts";
 import type { StoreService } from "./service.ts";
 
-export interface ItemExpiryOptions {
-  store: Pick<StoreService, "deleteExpired">;
-  /** Undefined: `SWEEP_MS`. */
-  sweepIntervalMinutes: number | undefined;
-  logger: Logger;
-}
-
 /** Frequent and small, to stay short beside live traffic. */
 const SWEEP_MS = 10_000;
 const EXPIRED_PER_SWEEP = 5_000;
 /** Rarer sweeps gain nothing, because expired items are invisible. */
 const SWEEP_AT_MOST_MS = 24 * 3_600_000;
 
-export const startItemExpiry = (options: ItemExpiryOptions): { close(): Promise<void> } => {
-  const { store, sweepIntervalMinutes: minutes, logger } = options;
-  return startPeriodic({
-    everyMs: minutes === undefined ? SWEEP_MS : Math.min(minutes * 60_000, SWEEP_AT_MOST_MS),
+export const startItemExpiry = (
+  store: Pick<StoreService, "deleteExpired">,
+  everyMinutes: number | undefined,
+  logger: Logger,
+): { close(): Promise<void> } =>
+  startPeriodic({
+    everyMs: everyMinutes === undefined ? SWEEP_MS : Math.min(everyMinutes * 60_000, SWEEP_AT_MOST_MS),
     async work() {
       while ((await store.deleteExpired(THE_SERVER, EXPIRED_PER_SWEEP)) === EXPIRED_PER_SWEEP);
     },
     onError: logFailure(logger, "expired items could not be removed"),
   });
-};

@@ -47,17 +47,11 @@ const SEARCHED_BY_DEFAULT = 10;
  * `stop()` closes nothing, because the server owns the database.
  */
 export class PostgresStore extends BaseStore {
-  readonly #visibility: Visibility<"store">;
-  readonly #repository: StoreRepository;
-  readonly #items: Items;
-  readonly #expiry: StoreExpiry;
+  readonly #options: PostgresStoreOptions;
 
-  constructor({ visibility, repository, items, expiry }: PostgresStoreOptions) {
+  constructor(options: PostgresStoreOptions) {
     super();
-    this.#visibility = visibility;
-    this.#repository = repository;
-    this.#items = items;
-    this.#expiry = expiry;
+    this.#options = options;
   }
 
   /**
@@ -86,20 +80,21 @@ export class PostgresStore extends BaseStore {
     const deletes = [...writes.values()].filter(({ value }) => value === null);
     for (const { namespace, key } of deletes) assertAddressable(namespace, key);
 
+    const { visibility, repository, items } = this.#options;
     await Promise.all([
-      this.#repository
+      repository
         .get(
-          this.#visibility,
+          visibility,
           gets.map(({ read }) => read),
         )
-        .then((items) => {
-          items.forEach((item, place) => {
+        .then((found) => {
+          found.forEach((item, place) => {
             results[gets[place]!.index] = item === undefined ? null : itemOf(item);
           });
         }),
-      this.#items
+      items
         .search(
-          this.#visibility,
+          visibility,
           searches.map(({ search }) => search),
         )
         .then((found) => {
@@ -108,17 +103,17 @@ export class PostgresStore extends BaseStore {
           });
         }),
       ...listings.map(async ({ index, query }) => {
-        results[index] = await this.#repository.listNamespaces(this.#visibility, query);
+        results[index] = await repository.listNamespaces(visibility, query);
       }),
     ]);
-    await this.#items.put(this.#visibility, puts);
-    await this.#repository.delete(this.#visibility, deletes);
+    await items.put(visibility, puts);
+    await repository.delete(visibility, deletes);
     return results as OperationResults<Operations>;
   }
 
   #readOf({ namespace, key }: GetOperation): ItemRead {
     assertAddressable(namespace, key);
-    return { namespace, key, refreshTtl: this.#expiry.refreshOnRead };
+    return { namespace, key, refreshTtl: this.#options.expiry.refreshOnRead };
   }
 
   #searchOf({ namespacePrefix, filter, limit, offset, query }: SearchOperation): ItemQuery {
@@ -128,7 +123,7 @@ export class PostgresStore extends BaseStore {
       conditions: filterConditions(filter),
       limit: limit ?? SEARCHED_BY_DEFAULT,
       offset: offset ?? 0,
-      refreshTtl: this.#expiry.refreshOnRead,
+      refreshTtl: this.#options.expiry.refreshOnRead,
       query,
     };
   }
@@ -142,7 +137,7 @@ export class PostgresStore extends BaseStore {
     if (value === undefined) throw invalid(`The value of the item '${key}' is undefined.`);
     const valueJson = toWireJson(value);
     assertStorable(key, valueJson);
-    const ttlMinutes = this.#expiry.defaultMinutes;
+    const ttlMinutes = this.#options.expiry.defaultMinutes;
     return { namespace, key, valueJson, ttlMinutes, value: () => JSON.parse(valueJson) as unknown, index };
   }
 }

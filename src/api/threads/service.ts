@@ -31,7 +31,7 @@ export interface ThreadServiceOptions {
 }
 
 export const createThreadService = (options: ThreadServiceOptions) => {
-  const { database, authorize, checkpoints, ends, graphs, logger, defaultTtl, onThreadsDeleted } = options;
+  const { database, authorize, checkpoints, graphs, logger, defaultTtl } = options;
   const repository = createThreadRepository(database);
   const stateRepository = createStateRepository(database);
   const configurations = createThreadConfigurations(database);
@@ -39,26 +39,11 @@ export const createThreadService = (options: ThreadServiceOptions) => {
   const writer = createStateWriter(checkpoints, graphs, configurations);
   const slicer = createReadSlicer();
 
-  const states = createStateService({
-    authorize,
-    repository,
-    states: stateRepository,
-    checkpoints,
-    reader,
-    writer,
-  });
+  const states = createStateService({ ...options, repository, states: stateRepository, reader, writer });
   const search = createSearchService(database, authorize, slicer, reader);
-  const upkeep = createUpkeepService({
-    database,
-    authorize,
-    states: stateRepository,
-    checkpoints,
-    ends,
-    onThreadsDeleted,
-  });
-  const parts = { database, authorize, repository, checkpoints, graphs, states, upkeep, defaultTtl };
+  const upkeep = createUpkeepService({ ...options, states: stateRepository });
   return {
-    records: createRecordService(parts),
+    records: createRecordService({ ...options, repository, states, upkeep, defaultTtl }),
     search,
     states,
     upkeep,

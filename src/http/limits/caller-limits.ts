@@ -1,16 +1,19 @@
 import type { ThreadloomError } from "../../platform/domain/errors.ts";
 import { tooMany } from "../../platform/domain/errors.ts";
-import { createCounting, type CountedCaller, type CountedRequest } from "./counted-callers.ts";
+import {
+  createCounting,
+  type CountedCaller,
+  type CountedRequest,
+  type CountingOptions,
+} from "./counted-callers.ts";
 import { createOpenStreams } from "./open-streams.ts";
 import { createRefusals, type RefusedCounts, type Refusals } from "./refusals.ts";
 import { CLASS_NOUNS, RATE_CLASSES, type RateClass } from "./rate-classes.ts";
 import { createTokenBuckets, type Balance, type TokenBuckets } from "./token-buckets.ts";
 
-export interface CallerLimitOptions {
+export interface CallerLimitOptions extends CountingOptions {
   /** Per user or address; 0 means no limit. */
   perMinute: Readonly<Record<RateClass, number>>;
-  keyFactor: number;
-  countsAddresses: boolean;
   streamsPerCaller: number;
   streamsAtMost: number;
   /** Default: refusals are counted but not logged. */

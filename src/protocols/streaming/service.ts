@@ -26,7 +26,7 @@ export interface StreamingServiceParts {
 /** Has no tables; runs and threads do the work. */
 export const createStreamingService = (parts: StreamingServiceParts) => {
   const repository = createStreamingRepository(parts.database);
-  const reading = createReadingService({ ...parts, repository });
+  const reading = createReadingService(parts.authorize, repository, parts.hub, parts.signals);
   /** Resolve when a WebSocket's commands are answered. */
   const sockets = new Set<() => Promise<void>>();
   return {

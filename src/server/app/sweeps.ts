@@ -22,10 +22,6 @@ export const startSweeps = (
   );
   lifecycle.closing(startEventRetention(eventLog, config.eventRetentionSeconds, logger));
   lifecycle.closing(startOutboxRetention(deliveries, config.webhookRetentionSeconds, logger));
-  lifecycle.closing(
-    startItemExpiry({ store, sweepIntervalMinutes: storeExpiry.sweepIntervalMinutes, logger }),
-  );
-  lifecycle.closing(
-    startThreadlessSweep({ queue, upkeep: threads.upkeep, sweepSeconds: config.sweepSeconds, logger }),
-  );
+  lifecycle.closing(startItemExpiry(store, storeExpiry.sweepIntervalMinutes, logger));
+  lifecycle.closing(startThreadlessSweep(queue, threads.upkeep, config.sweepSeconds, logger));
 };

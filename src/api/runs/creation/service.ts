@@ -8,13 +8,6 @@ import type { RunCreation } from "./creation.ts";
 import { createRunGrants } from "./granted.ts";
 import { requestedRun, type GrantedRequest, type Placement } from "./requests.ts";
 
-export interface CreationServiceParts {
-  authorize: Authorize;
-  database: Database;
-  creation: RunCreation;
-  processId: string;
-}
-
 export interface CreationManner {
   streamed?: boolean;
   /** Headers for the graph's configuration. */
@@ -27,7 +20,12 @@ const placementOf = (body: ThreadlessRunBody): Placement =>
     : { kind: "thread", threadId: body.thread_id, createIfMissing: body.if_not_exists === "create" };
 
 /** `streamed`: the creator reads all events. `eventStreaming`: a command created the run. `turnsSeen`: see NewRun. */
-export const createCreationService = ({ authorize, database, creation, processId }: CreationServiceParts) => {
+export const createCreationService = (
+  authorize: Authorize,
+  database: Database,
+  creation: RunCreation,
+  processId: string,
+) => {
   const grant = createRunGrants(authorize, database.encryption);
 
   return {

@@ -5,24 +5,20 @@ import { startPeriodic } from "../../../platform/lib/periodic.ts";
 import type { Queue } from "../../../engine/queue/queue.ts";
 import type { UpkeepService } from "./service.ts";
 
-export interface ThreadlessSweepOptions {
-  queue: Pick<Queue, "listEndedThreadless">;
-  upkeep: Pick<UpkeepService, "prune">;
-  sweepSeconds: number;
-  logger: Logger;
-}
-
 /** Readers on other processes may still be reading the end. */
 const LINGER_SECONDS = 60;
 
-export const startThreadlessSweep = (options: ThreadlessSweepOptions): { close(): Promise<void> } => {
-  const { queue, upkeep, sweepSeconds, logger } = options;
-  return startPeriodic({
-    everyMs: sweepSeconds * 1_000,
+export const startThreadlessSweep = (
+  queue: Pick<Queue, "listEndedThreadless">,
+  upkeep: Pick<UpkeepService, "prune">,
+  everySeconds: number,
+  logger: Logger,
+): { close(): Promise<void> } =>
+  startPeriodic({
+    everyMs: everySeconds * 1_000,
     async work() {
       const ended = await queue.listEndedThreadless(LINGER_SECONDS);
       if (ended.length > 0) await upkeep.prune(THE_SERVER, { thread_ids: ended, strategy: "delete" });
     },
     onError: logFailure(logger, "ended threadless runs could not be removed"),
   });
-};

@@ -12,14 +12,12 @@ import type { SubscriptionReader } from "./merged-reader.ts";
 import { createOpenings, type Opening } from "./opening.ts";
 import { readSubscription } from "./reader.ts";
 
-export interface ReadingServiceParts {
-  authorize: Authorize;
-  repository: StreamingRepository;
-  hub: Hub;
-  signals: Pick<Signals, "subscribeToThread">;
-}
-
-export const createReadingService = ({ authorize, repository, hub, signals }: ReadingServiceParts) => {
+export const createReadingService = (
+  authorize: Authorize,
+  repository: StreamingRepository,
+  hub: Hub,
+  signals: Pick<Signals, "subscribeToThread">,
+) => {
   const audiences = createAudiences();
   const arrivals = createArrivals(signals);
   const openings = createOpenings(repository);
