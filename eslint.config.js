@@ -18,6 +18,11 @@ export default tseslint.config(
     },
   },
   {
+    // A statement whose text lost its backticks would send the name of a parameter.
+    files: ["src/**"],
+    rules: { "no-template-curly-in-string": "error" },
+  },
+  {
     // Sent as it is.
     files: ["console/public/*.js"],
     languageOptions: {

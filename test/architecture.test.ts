@@ -193,6 +193,16 @@ test("no module has mutable state: two servers can live in one process", () => {
   expect(stateful).toEqual([]);
 });
 
+test("only statement() numbers the parameters of SQL", () => {
+  const numbers = (node: ts.Node): boolean =>
+    (ts.isPropertyAccessExpression(node) && node.getText() === "values.push") ||
+    (ts.isStringLiteralLike(node) && /[\s(=,|]\$\d/.test(node.text)) ||
+    ((ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node)) &&
+      /[\s(=,|]\$\d|\$$/.test(node.text)) ||
+    (ts.forEachChild(node, numbers) ?? false);
+  expect(files.filter((file) => numbers(trees.get(file)!))).toEqual(["platform/database/statement.ts"]);
+});
+
 test("src/README.md names only existing files, each in its room", () => {
   const missing = readFileSync(join(SOURCE, "README.md"), "utf8")
     .split("\n")

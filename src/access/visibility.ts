@@ -42,12 +42,6 @@ class GrantedVisibility<R extends Resource, Value> {
     if (condition === undefined) return NO_CONDITION;
     return fragment((parameter) => `(${within(condition(metadata, parameter), parameter)})`);
   }
-
-  /** As `on`, with the values appended to `values`. */
-  condition(metadata: string, values: unknown[], within?: Within): string {
-    const { texts, values: given } = this.on(metadata, within);
-    return texts.reduce((text, next, index) => `${text}$${values.push(given[index - 1])}${next}`);
-  }
 }
 
 /**

@@ -4,6 +4,7 @@ import { grantVisibility, type Visibility } from "../../src/access/visibility.ts
 import { whereVisible } from "../../src/access/where-visible.ts";
 import type { Database } from "../../src/platform/database/database.ts";
 import { queriesOver } from "../../src/platform/database/queries.ts";
+import { statement } from "../../src/platform/database/statement.ts";
 import { newId } from "../../src/platform/lib/ids.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { openTestDatabase } from "../helpers/test-database.ts";
@@ -54,10 +55,12 @@ const visibilityOf = (filter: unknown): Visibility<"threads"> =>
   grantVisibility("threads", readFilter(filter).condition);
 const named = (rows: { thread_id: string }[]): string[] =>
   rows.map(({ thread_id }) => names.get(thread_id) ?? "").toSorted();
+const VISIBLE = statement(
+  { visible: "fragment" },
+  (sql) => `select thread_id from threadloom.threads where ${sql.visible}`,
+);
 const raw = async (filter: unknown): Promise<string[]> => {
-  const values: unknown[] = [];
-  const text = `select thread_id from threadloom.threads where ${visibilityOf(filter).condition("metadata", values)}`;
-  return named(await database.query(text, values));
+  return named(await VISIBLE.query(database, { visible: visibilityOf(filter).on("metadata") }));
 };
 const built = async (filter: unknown): Promise<string[]> =>
   named(

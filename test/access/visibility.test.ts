@@ -3,6 +3,7 @@ import { grantVisibility, type Condition } from "../../src/access/visibility.ts"
 import { queriesOver } from "../../src/platform/database/queries.ts";
 import { whereVisible } from "../../src/access/where-visible.ts";
 import type { Database } from "../../src/platform/database/database.ts";
+import { statement } from "../../src/platform/database/statement.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { openTestDatabase } from "../helpers/test-database.ts";
 
@@ -33,15 +34,14 @@ afterAll(async () => {
 
 describe("a visibility", () => {
   test("is a condition of a raw statement, after its own parameters", async () => {
-    const visibility = grantVisibility("threads", owned("me"));
-    const find = async (threadId: string) => {
-      const values: unknown[] = [threadId];
-      const visible = visibility.condition("thread.metadata", values);
-      const statement = `select thread_id from threadloom.threads thread where thread_id = $1 and ${visible}`;
-      return await database.query(statement, values);
-    };
-    expect(await find(MINE)).toEqual([{ thread_id: MINE }]);
-    expect(await find(THEIRS)).toEqual([]);
+    const visible = grantVisibility("threads", owned("me")).on("thread.metadata");
+    const find = statement(
+      { threadId: "uuid", visible: "fragment" },
+      (sql) =>
+        `select thread_id from threadloom.threads thread where thread_id = ${sql.threadId} and ${sql.visible}`,
+    );
+    expect(await find.query(database, { threadId: MINE, visible })).toEqual([{ thread_id: MINE }]);
+    expect(await find.query(database, { threadId: THEIRS, visible })).toEqual([]);
   });
 
   test("is a condition of a Kysely query, beside its own conditions", async () => {
@@ -60,10 +60,10 @@ describe("a visibility", () => {
     const within = (condition: string) =>
       `exists (select from threadloom.threads thread where thread.thread_id = run.thread_id and (${condition}))`;
     const all = grantVisibility("threads");
-    expect(all.condition("thread.metadata", [], within)).toBe("true");
-    const values: unknown[] = ["a run"];
+    expect(all.on("thread.metadata", within)).toEqual({ texts: ["true"], values: [] });
     const some = grantVisibility("threads", (metadata, parameter) => `${metadata} @> ${parameter("{}")}`);
-    expect(some.condition("thread.metadata", values, within)).toBe(`(${within("thread.metadata @> $2")})`);
-    expect(values).toEqual(["a run", "{}"]);
+    const { texts, values } = some.on("thread.metadata", within);
+    expect(texts.join("?")).toBe(`(${within("thread.metadata @> ?")})`);
+    expect(values).toEqual(["{}"]);
   });
 });

@@ -1,5 +1,6 @@
 import { sql, type SqlBool } from "kysely";
 import type { PageColumns, PageWeight } from "../../platform/database/bounded-reads.ts";
+import { encryptedParameter } from "../../platform/database/statement.ts";
 import type { AssistantRow, AssistantVersionRow } from "../../platform/database/tables.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { ASSISTANT_FIELDS } from "./schemas.ts";
@@ -16,6 +17,20 @@ export const SNAPSHOT = [
   "metadata",
   "created_at",
 ] as const satisfies (keyof AssistantVersionRow)[];
+
+interface StoredAssistant extends Record<"config" | "context" | "metadata", JsonObject> {
+  assistantId: string;
+}
+const idOf = ({ assistantId }: StoredAssistant) => ({ assistant_id: assistantId });
+export const ASSISTANT_PARAMETERS = {
+  assistantId: "uuid",
+  graphId: "text",
+  name: "text",
+  description: "text",
+  config: encryptedParameter("assistants", "config", ({ config }: StoredAssistant) => config, idOf),
+  context: encryptedParameter("assistants", "context", ({ context }: StoredAssistant) => context, idOf),
+  metadata: encryptedParameter("assistants", "metadata", ({ metadata }: StoredAssistant) => metadata, idOf),
+} as const;
 
 export const LONG_COLUMNS = ["config", "context", "metadata"] as const;
 export const weightOf = (sent: readonly string[]): PageWeight => {

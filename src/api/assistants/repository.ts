@@ -2,10 +2,11 @@ import type { Permission, Visibility } from "../../access/visibility.ts";
 import { queriesOver } from "../../platform/database/queries.ts";
 import { whereVisible } from "../../access/where-visible.ts";
 import type { Database } from "../../platform/database/database.ts";
+import { statement } from "../../platform/database/statement.ts";
 import { READ_BY_ANY_PLAN } from "../../platform/database/session-settings.ts";
 import { compileOnce } from "../../platform/database/compile-once.ts";
 import type { AssistantRow } from "../../platform/database/tables.ts";
-import { COLUMNS, contains, SNAPSHOT } from "./columns.ts";
+import { ASSISTANT_PARAMETERS, COLUMNS, contains, SNAPSHOT } from "./columns.ts";
 
 export interface NewAssistant {
   assistantId: string;
@@ -15,14 +16,18 @@ export interface NewAssistant {
 const DEFAULT_NAME = "Untitled";
 
 /** Raw for its CTE: one statement creates both. */
-const CREATE = `with assistant as (
+const CREATE = statement(
+  ASSISTANT_PARAMETERS,
+  (sql) => `with assistant as (
   insert into threadloom.assistants (assistant_id, graph_id, name, description, config, context, metadata, version)
-  values ($1, $2, $3, $4, $5::jsonb, $6::jsonb, $7::jsonb, 1)
+  values (${sql.assistantId}, ${sql.graphId}, ${sql.name}, ${sql.description}, ${sql.config}, ${sql.context},
+    ${sql.metadata}, 1)
   on conflict (assistant_id) do nothing
   returning ${COLUMNS.join(", ")}),
 first_version as (
   insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")}) select ${SNAPSHOT.join(", ")} from assistant)
-select ${COLUMNS.join(", ")} from assistant`;
+select ${COLUMNS.join(", ")} from assistant`,
+);
 
 /** A hidden assistant is treated as missing. */
 export const createAssistantRepository = (database: Database) => {
@@ -44,16 +49,14 @@ export const createAssistantRepository = (database: Database) => {
       { value: granted }: Permission<"assistants", "create">,
       assistant: NewAssistant,
     ): Promise<AssistantRow | undefined> {
-      const key = { assistant_id: assistant.assistantId };
-      const [row] = await database.query<AssistantRow>(CREATE, [
-        assistant.assistantId,
-        assistant.graphId,
-        granted.name ?? DEFAULT_NAME,
-        granted.description ?? null,
-        encryption.stored("assistants", "config", granted.config ?? {}, key),
-        encryption.stored("assistants", "context", granted.context ?? {}, key),
-        encryption.stored("assistants", "metadata", granted.metadata, key),
-      ]);
+      const [row] = await CREATE.query<AssistantRow>(database, {
+        ...assistant,
+        name: granted.name ?? DEFAULT_NAME,
+        description: granted.description,
+        config: granted.config ?? {},
+        context: granted.context ?? {},
+        metadata: granted.metadata,
+      });
       return row && encryption.decrypted("assistants", row);
     },
 

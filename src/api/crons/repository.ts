@@ -2,6 +2,7 @@ import type { Visibility } from "../../access/visibility.ts";
 import { queriesOver } from "../../platform/database/queries.ts";
 import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Queryable, Records } from "../../platform/database/database.ts";
+import { literal, statement } from "../../platform/database/statement.ts";
 import type { CronRow } from "../../platform/database/tables.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { CreationRights } from "../../engine/queue/sql/create.ts";
@@ -58,23 +59,33 @@ const stored = (
 const storedUser = ({ encryption }: Queryable, cronId: string, user: JsonObject | null): string | null =>
   encryption.stored("crons", "auth_user", user && JSON.stringify(user), { cron_id: cronId });
 
+const SURROUNDINGS = statement(
+  { assistantId: "uuid", threadId: "uuid", assistantVisible: "fragment", threadVisible: "fragment" },
+  (sql) => `select clock_timestamp() as now,
+    exists (select from threadloom.assistants
+      where assistant_id = ${sql.assistantId} and ${sql.assistantVisible}) as assistant,
+    exists (select from threadloom.threads where thread_id = ${sql.threadId} and ${sql.threadVisible}) as thread`,
+);
+
+const COUNT_OF_CALLER = statement(
+  { caller: "text", limit: "fragment" },
+  (sql) => `select count(*)::int as crons from (
+    select from threadloom.crons where caller = ${sql.caller} limit ${sql.limit}) counted`,
+);
+
 /** A hidden cron is treated as missing. */
 export const createCronRepository = (database: Database) => ({
   /** Indexes: assistants_pkey, threads_pkey. */
   async surroundings(
     rights: CreationRights,
-    { assistantId, threadId }: { assistantId: string; threadId: string | null },
+    place: { assistantId: string; threadId: string | null },
     records: Records = database,
   ): Promise<Surroundings> {
-    const values: unknown[] = [assistantId, threadId];
-    const assistants = rights.assistants.condition("metadata", values);
-    const threads = rights.threads.condition("metadata", values);
-    const [row] = await records.query<{ now: Date; assistant: boolean; thread: boolean }>(
-      `select clock_timestamp() as now,
-        exists (select from threadloom.assistants where assistant_id = $1 and ${assistants}) as assistant,
-        exists (select from threadloom.threads where thread_id = $2 and ${threads}) as thread`,
-      values,
-    );
+    const [row] = await SURROUNDINGS.query<{ now: Date; assistant: boolean; thread: boolean }>(records, {
+      ...place,
+      assistantVisible: rights.assistants.on("metadata"),
+      threadVisible: rights.threads.on("metadata"),
+    });
     return {
       now: row?.now ?? new Date(),
       assistantExists: row?.assistant === true,
@@ -98,10 +109,10 @@ export const createCronRepository = (database: Database) => ({
 
   /** Counts up to `atMost`. Index: crons_of_caller. */
   async countOf(caller: string, atMost: number): Promise<number> {
-    const [row] = await database.query<{ crons: number }>(
-      `select count(*)::int as crons from (select from threadloom.crons where caller = $1 limit ${Math.trunc(atMost)}) counted`,
-      [caller],
-    );
+    const [row] = await COUNT_OF_CALLER.query<{ crons: number }>(database, {
+      caller,
+      limit: literal(atMost),
+    });
     return row?.crons ?? 0;
   },
 

@@ -1,6 +1,9 @@
+import { sql, type RawBuilder, type SqlBool } from "kysely";
 import type { Visibility } from "../../access/visibility.ts";
-import { roomyPage, type PageColumns } from "../../platform/database/bounded-reads.ts";
+import { whereVisible } from "../../access/where-visible.ts";
+import type { PageColumns } from "../../platform/database/bounded-reads.ts";
 import type { Database } from "../../platform/database/database.ts";
+import { composedRead } from "../../platform/database/queries.ts";
 import { assertOnePlace } from "../../platform/domain/cursors.ts";
 import {
   isBehindCursor,
@@ -29,23 +32,18 @@ const orderOf = ({ sort_by: key = "created_at", sort_order: direction = "desc" }
   holds: key.endsWith("_id") ? "ids" : "times",
 });
 
-const conditionsOf = (
+const matching = (
   { encryption }: Database,
   visibility: Visibility<"crons">,
   { assistant_id, thread_id, enabled, metadata }: CronFilter,
-): { where: string; values: unknown[] } => {
+): RawBuilder<SqlBool>[] => {
   encryption.assertSearchable(metadata);
-  const values: unknown[] = [];
-  const clauses: string[] = [];
-  const add = (clause: (parameter: string) => string, value: unknown): void => {
-    clauses.push(clause(`$${values.push(value)}`));
-  };
-  if (assistant_id !== undefined) add((one) => `assistant_id = ${one}::uuid`, assistantIdOf(assistant_id));
-  if (thread_id !== undefined) add((one) => `thread_id = ${one}::uuid`, thread_id);
-  if (enabled !== undefined) add((one) => `enabled = ${one}::boolean`, enabled);
-  if (metadata !== undefined) add((one) => `metadata @> ${one}::jsonb`, JSON.stringify(metadata));
-  clauses.push(visibility.condition("metadata", values));
-  return { where: `where ${clauses.join(" and ")}`, values };
+  const conditions = [whereVisible(visibility, "metadata")];
+  if (assistant_id !== undefined) conditions.push(sql`assistant_id = ${assistantIdOf(assistant_id)}::uuid`);
+  if (thread_id !== undefined) conditions.push(sql`thread_id = ${thread_id}::uuid`);
+  if (enabled !== undefined) conditions.push(sql`enabled = ${enabled}::boolean`);
+  if (metadata !== undefined) conditions.push(sql`metadata @> ${JSON.stringify(metadata)}::jsonb`);
+  return conditions;
 };
 
 /**
@@ -61,26 +59,25 @@ export const createCronSearcher = (database: Database) => ({
     signal?: AbortSignal,
   ): Promise<CronPage> {
     assertOnePlace(search);
-    const conditions = conditionsOf(database, visibility, search);
-    const { values } = conditions;
+    const conditions = matching(database, visibility, search);
     const order = orderOf(search);
-    const where =
-      search.cursor === undefined
-        ? conditions.where
-        : `${conditions.where} and ${isBehindCursor(order, search.cursor, (value) => `$${values.push(value)}`)}`;
+    if (search.cursor !== undefined) conditions.push(isBehindCursor(order, search.cursor));
+    const where = sql.join(conditions, sql` and `);
     const columns = COLUMNS.map((column) =>
       (column === "metadata" || column === "payload") && !fields.includes(column)
         ? `${EMPTY[column]} as ${column}`
         : column,
     );
-    const statement = `select ${columns.join(", ")}, now() as now, ${keyOf(order)} as cursor_key, cron_id::text as cursor_id,
-        (select count(*)::int from threadloom.crons ${where}) as total
-      from threadloom.crons ${where} order by ${order.key} ${order.direction} nulls last, cron_id ${order.direction}
-      limit $${values.length + 1}::int offset $${values.length + 2}::int`;
-    const found = await database.boundedRead<CronRowNow & PageColumns & KeyColumns & { total: number }>(
-      roomyPage(statement, { columns: ["metadata"], octets: "octet_length(payload)" }),
-      [...values, search.limit, search.offset],
-      signal,
+    const direction = sql.raw(order.direction);
+    const query = sql`
+      select ${sql.raw(columns.join(", "))}, now() as now, ${sql.raw(keyOf(order))} as cursor_key,
+        cron_id::text as cursor_id, (select count(*)::int from threadloom.crons where ${where}) as total
+      from threadloom.crons where ${where} order by ${sql.raw(order.key)} ${direction} nulls last, cron_id ${direction}
+      limit ${search.limit}::int offset ${search.offset}::int`;
+    const found = await composedRead<CronRowNow & PageColumns & KeyColumns & { total: number }>(
+      database.boundedRead,
+      query,
+      { signal, weight: { columns: ["metadata"], octets: "octet_length(payload)" } },
     );
     const total = found[0]?.total;
     const cursor = nextCursor(order, found, { offset: search.offset, matching: total ?? 0 });
@@ -89,11 +86,11 @@ export const createCronSearcher = (database: Database) => ({
 
   /** Rejects like `boundedRead`. */
   async count(visibility: Visibility<"crons">, filter: CronFilter, signal?: AbortSignal): Promise<number> {
-    const { where, values } = conditionsOf(database, visibility, filter);
-    const rows = await database.boundedRead<{ count: number }>(
-      `select count(*)::int as count from threadloom.crons ${where}`,
-      values,
-      signal,
+    const where = sql.join(matching(database, visibility, filter), sql` and `);
+    const rows = await composedRead<{ count: number }>(
+      database.boundedRead,
+      sql`select count(*)::int as count from threadloom.crons where ${where}`,
+      { signal },
     );
     return rows[0]?.count ?? 0;
   },

@@ -1,5 +1,6 @@
 import type { Visibility } from "../../access/visibility.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
+import { statement } from "../../platform/database/statement.ts";
 import type { ExecutedRunRow, RunRow, RunStatus } from "../../platform/database/tables.ts";
 import type { RunPhase } from "../../engine/events/log.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
@@ -19,15 +20,39 @@ const BOUNDED_COLUMNS = `${SHOWN_COLUMNS.replace(
 /** Waiters read this every second, so it omits the input. */
 export type AwaitedRunRow = Pick<RunRow, "status" | "error" | "worker_id" | "reader_id" | "delete_thread">;
 
+const ON_THREAD = { threadId: "uuid", visible: "fragment" } as const;
+
+const ASSISTANT_EXISTS = statement(
+  { assistantId: "uuid", visible: "fragment" },
+  (sql) => `select 1 from threadloom.assistants where assistant_id = ${sql.assistantId} and ${sql.visible}`,
+);
+
+const THREAD_EXISTS = statement(
+  ON_THREAD,
+  (sql) => `select 1 from threadloom.threads where thread_id = ${sql.threadId} and ${sql.visible}`,
+);
+
+const THREAD_IS_HIDDEN = statement(
+  ON_THREAD,
+  (sql) => `select 1 from threadloom.threads
+  where thread_id = ${sql.threadId} and not coalesce(${sql.visible}, false)`,
+);
+
+const THREADS_SEEN = statement(
+  { threadIds: "uuid[]", visible: "fragment" },
+  (sql) =>
+    `select thread_id from threadloom.threads where thread_id = any(${sql.threadIds}) and ${sql.visible}`,
+);
+
+const INTERRUPTS = statement(
+  ON_THREAD,
+  (sql) => `select interrupts from threadloom.threads where thread_id = ${sql.threadId} and ${sql.visible}`,
+);
+
 const createSurroundings = (database: Database) => ({
   async assistantExists(visibility: Visibility<"assistants">, assistantId: string): Promise<boolean> {
-    const values: unknown[] = [assistantId];
-    const visible = visibility.condition("metadata", values);
-    const rows = await database.query(
-      `select 1 from threadloom.assistants where assistant_id = $1 and ${visible}`,
-      values,
-    );
-    return rows.length > 0;
+    const visible = visibility.on("metadata");
+    return (await ASSISTANT_EXISTS.query(database, { assistantId, visible })).length > 0;
   },
 
   async threadExists(
@@ -35,13 +60,8 @@ const createSurroundings = (database: Database) => ({
     threadId: string,
     queryable: Queryable = database,
   ): Promise<boolean> {
-    const values: unknown[] = [threadId];
-    const visible = visibility.condition("metadata", values);
-    const rows = await queryable.query(
-      `select 1 from threadloom.threads where thread_id = $1 and ${visible}`,
-      values,
-    );
-    return rows.length > 0;
+    const visible = visibility.on("metadata");
+    return (await THREAD_EXISTS.query(queryable, { threadId, visible })).length > 0;
   },
 
   async threadIsHidden(
@@ -50,13 +70,8 @@ const createSurroundings = (database: Database) => ({
     queryable: Queryable = database,
   ): Promise<boolean> {
     if (visibility.hidesNothing) return false;
-    const values: unknown[] = [threadId];
-    const visible = visibility.condition("metadata", values);
-    const rows = await queryable.query(
-      `select 1 from threadloom.threads where thread_id = $1 and not coalesce(${visible}, false)`,
-      values,
-    );
-    return rows.length > 0;
+    const visible = visibility.on("metadata");
+    return (await THREAD_IS_HIDDEN.query(queryable, { threadId, visible })).length > 0;
   },
 
   /** Locks nothing. Index: threads_pkey. */
@@ -66,28 +81,50 @@ const createSurroundings = (database: Database) => ({
     queryable: Queryable,
   ): Promise<string[]> {
     if (visibility.hidesNothing) return [...threadIds];
-    const values: unknown[] = [threadIds];
-    const visible = visibility.condition("metadata", values);
-    const rows = await queryable.query<{ thread_id: string }>(
-      `select thread_id from threadloom.threads where thread_id = any($1::uuid[]) and ${visible}`,
-      values,
-    );
+    const visible = visibility.on("metadata");
+    const rows = await THREADS_SEEN.query<{ thread_id: string }>(queryable, { threadIds, visible });
     return rows.map((row) => row.thread_id);
   },
 
   /** `{task_id: [{id, value}]}` */
   async interrupts(visibility: Visibility<"threads">, threadId: string): Promise<JsonObject> {
-    const values: unknown[] = [threadId];
-    const visible = visibility.condition("metadata", values);
-    const [row] = await database.query<{ interrupts: JsonObject }>(
-      `select interrupts from threadloom.threads where thread_id = $1 and ${visible}`,
-      values,
-    );
+    const visible = visibility.on("metadata");
+    const [row] = await INTERRUPTS.query<{ interrupts: JsonObject }>(database, { threadId, visible });
     return row === undefined
       ? {}
       : database.encryption.decrypted("threads", row, { thread_id: threadId }).interrupts;
   },
 });
+
+const VISIBLE_RUN = { threadId: "uuid", runId: "uuid", visible: "fragment" } as const;
+const findRun = (columns: string) =>
+  statement(
+    VISIBLE_RUN,
+    (sql) => `select ${columns} from threadloom.runs r
+    where r.run_id = ${sql.runId} and r.thread_id = ${sql.threadId} and ${sql.visible}`,
+  );
+const FIND = findRun(SHOWN_COLUMNS);
+const FIND_TO_EXECUTE = findRun(`${RUN_COLUMNS}, r.auth_user`);
+const FIND_BOUNDED = findRun(BOUNDED_COLUMNS);
+const FIND_AWAITED = findRun("status, error, worker_id, reader_id, delete_thread");
+
+const FIND_ALL = statement(
+  { runIds: "uuid[]", visible: "fragment" },
+  (sql) => `select ${RUN_COLUMNS} from threadloom.runs r where r.run_id = any(${sql.runIds})
+    and ${sql.visible} order by array_position(${sql.runIds}, r.run_id)`,
+);
+
+const PHASE = statement(
+  { threadId: "uuid", runId: "uuid", processId: "uuid" },
+  (sql) => `select status, worker_id is not distinct from ${sql.processId} as here,
+    unlogged_attempt is not distinct from attempt as unlogged
+  from threadloom.runs where thread_id = ${sql.threadId} and run_id = ${sql.runId}`,
+);
+
+const THREAD_OF = statement(
+  { runId: "uuid", visible: "fragment" },
+  (sql) => `select thread_id from threadloom.runs r where run_id = ${sql.runId} and ${sql.visible}`,
+);
 
 /**
  * A hidden run is treated as missing. engine/queue/sql has all writes of `runs`. Raw, because most statements run for
@@ -98,82 +135,53 @@ export const createRunRepository = (database: Database) => ({
 
   async find(
     visibility: Visibility<"threads">,
-    { threadId, runId }: RunSelector,
+    run: RunSelector,
     queryable: Queryable = database,
   ): Promise<RunRow | undefined> {
-    const values: unknown[] = [runId, threadId];
-    const visible = runVisible(visibility, values);
-    const rows = await queryable.query<RunRow>(
-      `select ${SHOWN_COLUMNS} from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
-      values,
-    );
+    const rows = await FIND.query<RunRow>(queryable, { ...run, visible: runVisible(visibility) });
     return openRuns(queryable, rows)[0];
   },
 
   async findToExecute(
     visibility: Visibility<"threads">,
-    { threadId, runId }: RunSelector,
+    run: RunSelector,
   ): Promise<ExecutedRunRow | undefined> {
-    const values: unknown[] = [runId, threadId];
-    const visible = runVisible(visibility, values);
-    const rows = await database.query<ExecutedRunRow>(
-      `select ${RUN_COLUMNS}, r.auth_user from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
-      values,
-    );
-    return openRuns(database, rows)[0];
+    const visible = runVisible(visibility);
+    return openRuns(database, await FIND_TO_EXECUTE.query<ExecutedRunRow>(database, { ...run, visible }))[0];
   },
 
   /** Reserves before a second statement reads a large input. */
   async findWithBudget(
     visibility: Visibility<"threads">,
-    selector: RunSelector,
+    run: RunSelector,
     budget: ReadBudget,
   ): Promise<RunRow | undefined> {
-    const values: unknown[] = [selector.runId, selector.threadId];
-    const visible = runVisible(visibility, values);
-    const [row] = await database.query<RunRow & { kwargs_bytes: number }>(
-      `select ${BOUNDED_COLUMNS} from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
-      values,
-    );
+    const visible = runVisible(visibility);
+    const [row] = await FIND_BOUNDED.query<RunRow & { kwargs_bytes: number }>(database, { ...run, visible });
     if (row === undefined || row.kwargs_bytes <= LARGE_ANSWER_BYTES)
       return row && database.encryption.decrypted("runs", row);
     await budget.reserve(row.kwargs_bytes);
-    return await this.find(visibility, selector);
+    return await this.find(visibility, run);
   },
 
-  async findAwaited(
-    visibility: Visibility<"threads">,
-    { threadId, runId }: RunSelector,
-  ): Promise<AwaitedRunRow | undefined> {
-    const values: unknown[] = [runId, threadId];
-    const visible = runVisible(visibility, values);
-    const [row] = await database.query<AwaitedRunRow>(
-      `select status, error, worker_id, reader_id, delete_thread from threadloom.runs r
-       where run_id = $1 and thread_id = $2 and ${visible}`,
-      values,
-    );
-    return row && database.encryption.decrypted("runs", row, { run_id: runId });
+  async findAwaited(visibility: Visibility<"threads">, run: RunSelector): Promise<AwaitedRunRow | undefined> {
+    const visible = runVisible(visibility);
+    const [row] = await FIND_AWAITED.query<AwaitedRunRow>(database, { ...run, visible });
+    return row && database.encryption.decrypted("runs", row, { run_id: run.runId });
   },
 
   /** Deleted runs are missing. */
   async findAll(visibility: Visibility<"threads">, runIds: readonly string[]): Promise<RunRow[]> {
-    const values: unknown[] = [runIds];
-    const visible = runVisible(visibility, values);
-    const rows = await database.query<RunRow>(
-      `select ${RUN_COLUMNS} from threadloom.runs r where r.run_id = any($1::uuid[]) and ${visible}
-       order by array_position($1::uuid[], r.run_id)`,
-      values,
-    );
-    return openRuns(database, rows);
+    const visible = runVisible(visibility);
+    return openRuns(database, await FIND_ALL.query<RunRow>(database, { runIds, visible }));
   },
 
   /** For the engine, without a caller. */
-  async phaseOf({ threadId, runId }: RunSelector, processId: string): Promise<RunPhase> {
-    const [row] = await database.query<{ status: RunStatus; here: boolean; unlogged: boolean }>(
-      `select status, worker_id is not distinct from $3::uuid as here, unlogged_attempt is not distinct from attempt as unlogged
-       from threadloom.runs where thread_id = $1 and run_id = $2`,
-      [threadId, runId, processId],
-    );
+  async phaseOf(run: RunSelector, processId: string): Promise<RunPhase> {
+    const [row] = await PHASE.query<{ status: RunStatus; here: boolean; unlogged: boolean }>(database, {
+      ...run,
+      processId,
+    });
     if (row === undefined) return "ended";
     if (row.status === "pending" || (row.status === "running" && row.here)) return "pending";
     if (row.status === "running") return row.unlogged ? "running-unlogged" : "running";
@@ -181,12 +189,8 @@ export const createRunRepository = (database: Database) => ({
   },
 
   async threadOf(visibility: Visibility<"threads">, runId: string): Promise<string | undefined> {
-    const values: unknown[] = [runId];
-    const visible = runVisible(visibility, values);
-    const rows = await database.query<{ thread_id: string }>(
-      `select thread_id from threadloom.runs r where run_id = $1 and ${visible}`,
-      values,
-    );
+    const visible = runVisible(visibility);
+    const rows = await THREAD_OF.query<{ thread_id: string }>(database, { runId, visible });
     return rows[0]?.thread_id;
   },
 });

@@ -1,22 +1,23 @@
 import type { Visibility } from "../../access/visibility.ts";
 import { forbidden, invalid } from "../../platform/domain/errors.ts";
 import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
-import { roomyPage, type BoundedReads, type PageColumns } from "../../platform/database/bounded-reads.ts";
+import type { BoundedReads, PageColumns } from "../../platform/database/bounded-reads.ts";
 import type { Queryable } from "../../platform/database/database.ts";
+import type { Fragment } from "../../platform/database/statement.ts";
 import type { ItemAddress } from "./addresses.ts";
 import type { FilterCondition } from "./filters.ts";
 import { foundItemOf, itemOf, type FoundItem, type FoundRow, type StoredItem } from "./found-items.ts";
 import {
   DELETE_EXPIRED,
-  deleteItems,
+  DELETE_ITEMS,
   filterable,
-  getItems,
-  getWeighed,
-  listNamespaces,
-  putItems,
+  GET_ITEMS,
+  GET_WEIGHED,
+  LIST_NAMESPACES,
+  PUT_ITEMS,
   REFRESH_EXPIRY,
-  search as searchItems,
-  searchByMeaning,
+  SEARCH,
+  SEARCH_BY_MEANING,
 } from "./statements.ts";
 
 export interface NewItem extends ItemAddress {
@@ -123,27 +124,29 @@ const leadingLabels = (matches: readonly NamespaceMatch[]): string[] =>
     .map(({ path }) => (path.includes("*") ? path.slice(0, path.indexOf("*")) : path))
     .reduce((longest, labels) => (labels.length > longest.length ? labels : longest), [] as string[]);
 
-type Read = <Row>(text: string, values: unknown[]) => Promise<Row[]>;
-
 const findNamespaces = async (
-  read: Read,
-  visibleTo: (values: unknown[]) => string,
+  queryable: Pick<Queryable, "query">,
+  visible: Fragment,
   { matches, maxDepth, limit, offset }: NamespaceSearch,
 ): Promise<string[][]> => {
   const count = wholeCount(limit);
   if (count === 0) return [];
   const { lower, upper } = rangeOf(leadingLabels(matches));
   const skipped = wholeCount(offset);
-  const values: unknown[] = [
+  const search = {
     lower,
-    JSON.stringify(matches.map(({ matchType, path }) => ({ suffix: matchType === "suffix", path }))),
-    Math.min(maxDepth ?? ANY_DEPTH, ANY_DEPTH),
-    skipped,
-    skipped + count,
-  ];
-  if (upper !== null) values.push(upper);
-  const text = listNamespaces(upper === null, visibleTo(values));
-  const rows = await read<{ namespace: string[] }>(text, values);
+    conditions: JSON.stringify(
+      matches.map(({ matchType, path }) => ({ suffix: matchType === "suffix", path })),
+    ),
+    depth: Math.min(maxDepth ?? ANY_DEPTH, ANY_DEPTH),
+    from: skipped,
+    to: skipped + count,
+    visible,
+  };
+  const rows =
+    upper === null
+      ? await LIST_NAMESPACES.everywhere.query<{ namespace: string[] }>(queryable, search)
+      : await LIST_NAMESPACES.inRange.query<{ namespace: string[] }>(queryable, { ...search, upper });
   return rows.map(({ namespace }) => namespace);
 };
 
@@ -157,19 +160,17 @@ const wantedOf = ({ namespacePrefix, conditions, limit, offset, near }: ItemSear
   query: near?.vector,
 });
 
+const placeOf = (search: typeof SEARCH, { upper }: ReturnType<typeof wantedOf>) =>
+  search[upper === null ? "everywhere" : "inRange"];
+
 /**
  * Every method takes a list, because LangGraph passes all operations of a tick at once. The list is one JSON parameter,
  * so one prepared statement serves any length.
  */
 export const createStoreRepository = (database: Queryable, reads: BoundedReads): StoreRepository => {
   const { encryption } = database;
-  const query: Read = (text, values) => database.query(text, values);
   const itemFilter = filterable("item", encryption.isOn);
   const wantedFilter = filterable("wanted", encryption.isOn);
-  const visibleTo =
-    (visibility: Visibility<"store">) =>
-    (values: unknown[]): string =>
-      visibility.condition(itemFilter, values);
   const assertUnfiltered = ({ conditions }: ItemSearch): void => {
     if (!encryption.isOn || conditions.length === 0) return;
     throw invalid("'filter': the values of items are encrypted, so nothing can be found by them.");
@@ -179,7 +180,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
     const addresses = rows
       .filter(({ expires_at, ordinal }) => expires_at !== null && refreshes(ordinal))
       .map(({ namespace, key }) => ({ namespace, key }));
-    if (addresses.length > 0) await database.query(REFRESH_EXPIRY, [JSON.stringify(addresses)]);
+    if (addresses.length > 0) await REFRESH_EXPIRY.query(database, { operations: JSON.stringify(addresses) });
   };
 
   return {
@@ -187,19 +188,18 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
       const items: (StoredItem | undefined)[] = reads.map(() => undefined);
       if (reads.length === 0) return items;
       const wanted = reads.map(({ namespace, key }, ordinal) => ({ ordinal, namespace, key }));
-      const values: unknown[] = [JSON.stringify(wanted)];
-      const visible = visibility.condition(itemFilter, values);
+      const source = { operations: JSON.stringify(wanted), visible: visibility.on(itemFilter) };
       let rows: FoundRow[];
-      if (budget === undefined) rows = await database.query<FoundRow>(getItems(visible), values);
+      if (budget === undefined) rows = await GET_ITEMS.query<FoundRow>(database, source);
       else {
-        const weighed = await database.query<FoundRow & { bytes: number }>(getWeighed(visible), values);
+        const weighed = await GET_WEIGHED.query<FoundRow & { bytes: number }>(database, source);
         rows = weighed;
         const heldBack = weighed
           .filter(({ bytes }) => bytes > LARGE_ANSWER_BYTES)
           .reduce((sum, { bytes }) => sum + bytes, 0);
         if (heldBack > 0) {
           await budget.reserve(heldBack);
-          rows = await database.query<FoundRow>(getItems(visible), values);
+          rows = await GET_ITEMS.query<FoundRow>(database, source);
         }
       }
       for (const row of rows) items[row.ordinal] = itemOf(encryption.decrypted("store_items", row));
@@ -211,11 +211,10 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
       const found: FoundItem[][] = searches.map(() => []);
       searches.forEach(assertUnfiltered);
       const wanted = searches.map(wantedOf);
-      const run = async (textOf: (visible: string) => string, group: typeof wanted): Promise<void> => {
+      const run = async (search: typeof SEARCH, group: typeof wanted): Promise<void> => {
         if (group.length === 0) return;
-        const values: unknown[] = [JSON.stringify(group)];
-        const text = textOf(visibility.condition(itemFilter, values));
-        const rows = await database.query<FoundRow>(text, values);
+        const source = { operations: JSON.stringify(group), visible: visibility.on(itemFilter) };
+        const rows = await placeOf(search, group[0]!).items.query<FoundRow>(database, source);
         for (const row of rows)
           found[row.ordinal]!.push(foundItemOf(encryption.decrypted("store_items", row)));
         await refreshExpiry(rows, (ordinal) => searches[ordinal]!.refreshTtl);
@@ -223,11 +222,11 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
       for (const everywhere of [false, true]) {
         const group = wanted.filter(({ upper }) => (upper === null) === everywhere);
         await run(
-          (visible) => searchItems(everywhere, visible),
+          SEARCH,
           group.filter(({ query }) => query === undefined),
         );
         for (const one of group.filter(({ query }) => query !== undefined)) {
-          await run((visible) => searchByMeaning(everywhere, visible), [one]);
+          await run(SEARCH_BY_MEANING, [one]);
         }
       }
       return found;
@@ -236,15 +235,12 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
     async searchPage(visibility, search, signal) {
       assertUnfiltered(search);
       const wanted = wantedOf(search, 0);
-      const everywhere = wanted.upper === null;
-      const values: unknown[] = [JSON.stringify([wanted])];
-      const visible = visibility.condition(itemFilter, values);
-      const statementOf = wanted.query === undefined ? searchItems : searchByMeaning;
-      const rows = await reads.boundedRead<FoundRow & PageColumns>(
-        roomyPage(statementOf(everywhere, visible), { columns: ["value"] }),
-        values,
-        signal,
-      );
+      const { page } = placeOf(wanted.query === undefined ? SEARCH : SEARCH_BY_MEANING, wanted);
+      const { text, values } = page.compile({
+        operations: JSON.stringify([wanted]),
+        visible: visibility.on(itemFilter),
+      });
+      const rows = await reads.boundedRead<FoundRow & PageColumns>(text, values, signal);
       await refreshExpiry(rows, () => search.refreshTtl);
       const items = encryption.decryptedRows("store_items", rows).map(foundItemOf);
       return { items, isCut: rows.length < Number(rows[0]?.page_rows ?? 0) };
@@ -258,31 +254,30 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
         const value = encryption.stored("store_items", "value", valueJson, { namespace, key });
         return `${address.slice(0, -1)},"value":${value}}`;
       });
-      const values: unknown[] = [`[${rows.join(",")}]`];
-      const visible = visibility.condition(itemFilter, values);
-      const stored = await database.query(
-        putItems(visible, visibility.condition(wantedFilter, values)),
-        values,
-      );
+      const stored = await PUT_ITEMS.query(database, {
+        operations: `[${rows.join(",")}]`,
+        visible: visibility.on(itemFilter),
+        allowed: visibility.on(wantedFilter),
+      });
       if (stored.length < items.length) throw forbidden("You may not store this item here.");
     },
 
     async delete(visibility, addresses) {
       if (addresses.length === 0) return;
-      const values: unknown[] = [JSON.stringify(addresses.map(({ namespace, key }) => ({ namespace, key })))];
-      await database.query(deleteItems(visibility.condition(itemFilter, values)), values);
+      const operations = JSON.stringify(addresses.map(({ namespace, key }) => ({ namespace, key })));
+      await DELETE_ITEMS.query(database, { operations, visible: visibility.on(itemFilter) });
     },
 
-    listNamespaces: (visibility, search) => findNamespaces(query, visibleTo(visibility), search),
+    listNamespaces: (visibility, search) => findNamespaces(database, visibility.on(itemFilter), search),
     listNamespacesFor: (visibility, search, signal) =>
       findNamespaces(
-        (text, values) => reads.boundedRead(text, values, signal),
-        visibleTo(visibility),
+        { query: (text, values) => reads.boundedRead(text, values, signal) },
+        visibility.on(itemFilter),
         search,
       ),
 
     async deleteExpired(_visibility, limit) {
-      return (await database.query(DELETE_EXPIRED, [limit])).length;
+      return (await DELETE_EXPIRED.query(database, { limit })).length;
     },
   };
 };

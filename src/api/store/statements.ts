@@ -3,9 +3,13 @@
  * deletes lock in the order of the primary key and refreshes never wait for a lock, so batches can't deadlock.
  */
 
+import { roomyPage } from "../../platform/database/bounded-reads.ts";
 import { LARGE_ANSWER_BYTES } from "../../platform/lib/large-answers.ts";
+import { statement } from "../../platform/database/statement.ts";
 
-const ADDRESSES = `jsonb_to_recordset($1::jsonb) as wanted (namespace text[] collate "C", key text collate "C")`;
+/** In every statement `operations` is JSON: a list of addresses, items or searches. */
+const addressesOf = (sql: { readonly operations: string }): string =>
+  `jsonb_to_recordset(${sql.operations}) as wanted (namespace text[] collate "C", key text collate "C")`;
 
 /** Expired items are invisible before the sweep, too. */
 const ALIVE = "(item.expires_at is null or item.expires_at > now())";
@@ -19,23 +23,28 @@ export const filterable = (item: "item" | "wanted", isEncrypted: boolean): strin
     : `(case when jsonb_typeof(${item}.value) = 'object' then ${item}.value || ${address} else ${address} end)`;
 };
 
-const get = (value: string, visible: string): string => `
+/** `visible`: a visibility's condition on `filterable`. */
+const ON_VISIBLE = { operations: "jsonb", visible: "fragment" } as const;
+type OnVisible = Readonly<Record<keyof typeof ON_VISIBLE, string>>;
+
+const get = (value: string) =>
+  statement(
+    ON_VISIBLE,
+    (sql) => `
   select wanted.ordinal, item.namespace, item.key, ${value}, item.created_at, item.updated_at,
          item.ttl_minutes, item.expires_at
-  from jsonb_to_recordset($1::jsonb)
+  from jsonb_to_recordset(${sql.operations})
          as wanted (ordinal integer, namespace text[] collate "C", key text collate "C")
   join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
-  where ${ALIVE} and ${visible}`;
-
-/** `visible`: a visibility's condition on `filterable`. */
-export const getItems = (visible: string): string => get("item.value", visible);
-/** Large values are replaced by their size. */
-export const getWeighed = (visible: string): string =>
-  get(
-    `case when octet_length(item.value::text) <= ${LARGE_ANSWER_BYTES} then item.value end as value,
-   octet_length(item.value::text) as bytes`,
-    visible,
+  where ${ALIVE} and ${sql.visible}`,
   );
+
+export const GET_ITEMS = get("item.value");
+/** Large values are replaced by their size. */
+export const GET_WEIGHED = get(
+  `case when octet_length(item.value::text) <= ${LARGE_ANSWER_BYTES} then item.value end as value,
+   octet_length(item.value::text) as bytes`,
+);
 
 /** filters.ts says why operands are lists. */
 const MEETS_CONDITIONS = `
@@ -53,9 +62,9 @@ const MEETS_CONDITIONS = `
     end, false)))`;
 
 /** `everywhere` has no range: the condition `upper is null or …` would cost the other searches the index. */
-export const search = (everywhere: boolean, visible: string): string => `
+const search = (everywhere: boolean, sql: OnVisible): string => `
   select wanted.ordinal, found.*
-  from jsonb_to_recordset($1::jsonb)
+  from jsonb_to_recordset(${sql.operations})
          as wanted (ordinal integer, lower text[] collate "C", upper text[] collate "C", conditions jsonb,
                     max_items bigint, skipped_items bigint)
   cross join lateral (
@@ -64,7 +73,7 @@ export const search = (everywhere: boolean, visible: string): string => `
     from threadloom.store_items item
     where ${everywhere ? "true" : "item.namespace >= wanted.lower and item.namespace < wanted.upper"}
       and ${ALIVE}
-      and ${visible}
+      and ${sql.visible}
       and ${MEETS_CONDITIONS}
     order by item.updated_at desc, item.namespace, item.key
     limit wanted.max_items offset wanted.skipped_items
@@ -77,10 +86,10 @@ export const search = (everywhere: boolean, visible: string): string => `
  * statement (JIT), 0.9 s of 1.1. `materialized` reads the query once, and `offset 0` keeps vectors out of sorts. A zero
  * vector has no distance (NaN) and counts as unrelated.
  */
-export const searchByMeaning = (everywhere: boolean, visible: string): string => `
+const searchByMeaning = (everywhere: boolean, sql: OnVisible): string => `
   with wanted as materialized (
     select ordinal, lower, upper, conditions, max_items, skipped_items, embedded_by, query::vector as query
-    from jsonb_to_recordset($1::jsonb)
+    from jsonb_to_recordset(${sql.operations})
            as search (ordinal integer, lower text[] collate "C", upper text[] collate "C", conditions jsonb,
                       max_items bigint, skipped_items bigint, embedded_by text, query text)
     limit 1
@@ -105,7 +114,7 @@ export const searchByMeaning = (everywhere: boolean, visible: string): string =>
     join threadloom.store_items item on item.namespace = nearest.namespace and item.key = nearest.key
     where ${everywhere ? "true" : "item.namespace >= wanted.lower and item.namespace < wanted.upper"}
       and ${ALIVE}
-      and ${visible}
+      and ${sql.visible}
       and ${MEETS_CONDITIONS}
     order by nearest.distance, item.namespace, item.key
     limit wanted.max_items offset wanted.skipped_items
@@ -113,16 +122,29 @@ export const searchByMeaning = (everywhere: boolean, visible: string): string =>
   join threadloom.store_items item on item.namespace = found.namespace and item.key = found.key
   order by wanted.ordinal, found.distance, found.namespace, found.key`;
 
+/** Items, or a page of them that ends early if it would grow too large. */
+const searches = (textOf: typeof search, everywhere: boolean) => ({
+  items: statement(ON_VISIBLE, (sql) => textOf(everywhere, sql)),
+  page: statement(ON_VISIBLE, (sql) => roomyPage(textOf(everywhere, sql), { columns: ["value"] })),
+});
+export const SEARCH = { inRange: searches(search, false), everywhere: searches(search, true) };
+export const SEARCH_BY_MEANING = {
+  inRange: searches(searchByMeaning, false),
+  everywhere: searches(searchByMeaning, true),
+};
+
 /**
  * Recreates an expired item. Returns one row per stored item: the filter of `Auth` must hold for the stored item
  * (`visible`) and the new one (`allowed`).
  */
-export const putItems = (visible: string, allowed: string): string => `
+export const PUT_ITEMS = statement(
+  { ...ON_VISIBLE, allowed: "fragment" },
+  (sql) => `
   insert into threadloom.store_items as item (namespace, key, value, ttl_minutes, expires_at)
   select namespace, key, value, ttl_minutes, now() + ttl_minutes * interval '1 minute'
-  from jsonb_to_recordset($1::jsonb)
+  from jsonb_to_recordset(${sql.operations})
          as wanted (namespace text[] collate "C", key text collate "C", value jsonb, ttl_minutes double precision)
-  where ${allowed}
+  where ${sql.allowed}
   order by namespace, key
   on conflict (namespace, key) do update set
     value = excluded.value,
@@ -130,20 +152,24 @@ export const putItems = (visible: string, allowed: string): string => `
     expires_at = excluded.expires_at,
     created_at = case when ${ALIVE} then item.created_at else now() end,
     updated_at = now()
-    where not ${ALIVE} or ${visible}
-  returning true`;
+    where not ${ALIVE} or ${sql.visible}
+  returning true`,
+);
 
-export const deleteItems = (visible: string): string => `
+export const DELETE_ITEMS = statement(
+  ON_VISIBLE,
+  (sql) => `
   delete from threadloom.store_items item
   using (
     select item.namespace, item.key
-    from ${ADDRESSES}
+    from ${addressesOf(sql)}
     join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
-    where ${visible}
+    where ${sql.visible}
     order by item.namespace, item.key
     for update of item
   ) locked
-  where item.namespace = locked.namespace and item.key = locked.key`;
+  where item.namespace = locked.namespace and item.key = locked.key`,
+);
 
 /**
  * A locked item is being written, refreshed or removed, and needs no refresh. Rows are found by `ctid`: by the primary
@@ -151,29 +177,44 @@ export const deleteItems = (visible: string): string => `
  * took minutes. A row that changed since the snapshot has another `ctid` and is left out, which is right for refreshes
  * and the sweep but would be wrong in DELETE.
  */
-export const REFRESH_EXPIRY = `
+export const REFRESH_EXPIRY = statement(
+  { operations: "jsonb" },
+  (sql) => `
   update threadloom.store_items
   set expires_at = case when expires_at > now() then now() + ttl_minutes * interval '1 minute' else expires_at end
   where ctid = any(array(
     select item.ctid
-    from ${ADDRESSES}
+    from ${addressesOf(sql)}
     join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
-    for update of item skip locked))`;
+    for update of item skip locked))`,
+);
 
-export const DELETE_EXPIRED = `
+export const DELETE_EXPIRED = statement(
+  { limit: "bigint" },
+  (sql) => `
   delete from threadloom.store_items
   where ctid = any(array(
     select ctid
     from threadloom.store_items
     where expires_at <= now()
     order by expires_at
-    limit $1::bigint
+    limit ${sql.limit}
     for update skip locked))
-  returning true`;
+  returning true`,
+);
 
-const MATCHES_ALL = `
+const NAMESPACES = {
+  lower: "text[]",
+  conditions: "jsonb",
+  depth: "integer",
+  from: "bigint",
+  to: "bigint",
+  visible: "fragment",
+} as const;
+
+const matchesAll = (sql: { readonly conditions: string }): string => `
   not exists (
-    select from jsonb_to_recordset($2::jsonb) as condition (suffix boolean, path text[] collate "C")
+    select from jsonb_to_recordset(${sql.conditions}) as condition (suffix boolean, path text[] collate "C")
     where cardinality(path) > cardinality(item.namespace) or exists (
       select from unnest(path) with ordinality as expected (label, place)
       where label <> '*' and label <> item.namespace[
@@ -182,32 +223,40 @@ const MATCHES_ALL = `
 /**
  * Walks from one namespace to the next in the primary key, because `select distinct` with a depth reads all items. The
  * next one lies behind all with the same first labels if the depth cuts there, else it may be a child, the smallest of
- * which has one more, empty label. $1 first possible namespace, $2 conditions, $3 depth, $4 offset, $5 offset and
- * limit, $6 end of the range.
+ * which has one more, empty label. `lower`: first possible namespace; `upper`: end of the range; places follow `from`
+ * up to `to`.
  */
-export const listNamespaces = (everywhere: boolean, visible: string): string => {
+const listNamespaces = (
+  sql: Readonly<Record<keyof typeof NAMESPACES, string>>,
+  upper: string | undefined,
+): string => {
   const first = (lower: string): string => `
     select item.namespace
     from threadloom.store_items item
     where item.namespace >= ${lower}
-      ${everywhere ? "" : `and item.namespace < $6::text[]`}
+      ${upper === undefined ? "" : `and item.namespace < ${upper}`}
       and ${ALIVE}
-      and ${visible}
-      and ${MATCHES_ALL}
+      and ${sql.visible}
+      and ${matchesAll(sql)}
     order by item.namespace
     limit 1`;
   return `
   with recursive step as (
-    select 1::bigint as position, start.namespace from (${first("$1::text[]")}) start
+    select 1::bigint as position, start.namespace from (${first(sql.lower)}) start
     union all
     select step.position + 1, next.namespace
     from step
     cross join lateral (${first(`
-      case when cardinality(step.namespace) >= $3::integer
-        then array_append(step.namespace[1:$3::integer - 1], step.namespace[$3::integer] || chr(1))
+      case when cardinality(step.namespace) >= ${sql.depth}
+        then array_append(step.namespace[1:${sql.depth} - 1], step.namespace[${sql.depth}] || chr(1))
         else array_append(step.namespace, ''::text)
       end`)}) next
-    where step.position < $5::bigint
+    where step.position < ${sql.to}
   )
-  select namespace[1:$3::integer] as namespace from step where position > $4::bigint order by position`;
+  select namespace[1:${sql.depth}] as namespace from step where position > ${sql.from} order by position`;
+};
+
+export const LIST_NAMESPACES = {
+  everywhere: statement(NAMESPACES, (sql) => listNamespaces(sql, undefined)),
+  inRange: statement({ ...NAMESPACES, upper: "text[]" }, (sql) => listNamespaces(sql, sql.upper)),
 };

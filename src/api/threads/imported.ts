@@ -1,4 +1,5 @@
 import type { Queryable } from "../../platform/database/database.ts";
+import { statement } from "../../platform/database/statement.ts";
 import { toJsonb } from "../../platform/lib/jsonb.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 
@@ -15,32 +16,42 @@ export interface ImportedThread {
 
 // The conversation's own times keep lists in order. Equal times would mean an untouched thread, hence the extra
 // millisecond.
-const STORE = `
+const STORE = statement(
+  {
+    threadId: "uuid",
+    status: "text",
+    metadata: "jsonb",
+    interrupts: "jsonb",
+    firstTime: "timestamptz",
+    lastTime: "timestamptz",
+  },
+  (sql) => `
   with times as (
-    select coalesce($5::timestamptz, now()) as first,
-      greatest($6::timestamptz, coalesce($5::timestamptz, now()) + interval '1 millisecond') as last)
+    select coalesce(${sql.firstTime}, now()) as first,
+      greatest(${sql.lastTime}, coalesce(${sql.firstTime}, now()) + interval '1 millisecond') as last)
   insert into threadloom.threads (thread_id, status, metadata, interrupts, created_at, updated_at, state_updated_at)
-  select $1, $2, $3::jsonb, $4::jsonb, first, last, last from times
+  select ${sql.threadId}, ${sql.status}, ${sql.metadata}, ${sql.interrupts}, first, last, last from times
   on conflict (thread_id) do update set status = excluded.status, interrupts = excluded.interrupts,
     metadata = threads.metadata || excluded.metadata, updated_at = excluded.updated_at,
     state_updated_at = excluded.state_updated_at, version = threads.version + 1
-  where threads.unfinished_runs = 0`;
+  where threads.unfinished_runs = 0`,
+);
 
-const MERGE = `update threadloom.threads set metadata = metadata || $2::jsonb, version = version + 1
-  where thread_id = $1 and unfinished_runs = 0`;
+const MERGE = statement(
+  { threadId: "uuid", metadata: "jsonb" },
+  (sql) => `update threadloom.threads set metadata = metadata || ${sql.metadata}, version = version + 1
+  where thread_id = ${sql.threadId} and unfinished_runs = 0`,
+);
 
 /** Changes nothing while a run is on the thread. */
 export const storeImported = async (queryable: Queryable, thread: ImportedThread): Promise<void> => {
   const { encryption } = queryable;
   const key = { thread_id: thread.threadId };
-  await queryable.query(STORE, [
-    thread.threadId,
-    thread.status,
-    toJsonb(encryption.stored("threads", "metadata", thread.metadata, key)).jsonb,
-    encryption.stored("threads", "interrupts", thread.interrupts, key),
-    thread.firstTime,
-    thread.lastTime,
-  ]);
+  await STORE.query(queryable, {
+    ...thread,
+    metadata: toJsonb(encryption.stored("threads", "metadata", thread.metadata, key)).jsonb,
+    interrupts: encryption.stored("threads", "interrupts", thread.interrupts, key),
+  });
 };
 
 /** Changes nothing while a run is on the thread. */
@@ -50,5 +61,5 @@ export const mergeImported = async (
   metadata: JsonObject,
 ): Promise<void> => {
   const stored = queryable.encryption.stored("threads", "metadata", metadata, { thread_id: threadId });
-  await queryable.query(MERGE, [threadId, toJsonb(stored).jsonb]);
+  await MERGE.query(queryable, { threadId, metadata: toJsonb(stored).jsonb });
 };

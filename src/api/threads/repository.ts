@@ -3,6 +3,7 @@ import type { Permission, Visibility } from "../../access/visibility.ts";
 import { queriesOver } from "../../platform/database/queries.ts";
 import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
+import { NO_CONDITION, statement } from "../../platform/database/statement.ts";
 import { compileOnce } from "../../platform/database/compile-once.ts";
 import { hasRoomForMetadata } from "../../platform/database/merging.ts";
 import { threadNotFound } from "../../platform/domain/errors.ts";
@@ -11,7 +12,6 @@ import type { JsonObject } from "../../platform/lib/json.ts";
 import type { ThreadTtl } from "../../graphs/project/thread-expiry.ts";
 import {
   EVERY_LONG_PART,
-  LONG_COLUMNS,
   type LongColumn,
   RECORD_SELECTION,
   openRecords,
@@ -27,35 +27,55 @@ export interface NewThread {
 
 const RECORD_COLUMNS = recordColumns(EVERY_LONG_PART);
 
-/** Raw because it names `$2` five times: Kysely would send up to 1 MB each time. */
-const patch = (visible: string, removable: string): string => `
+/** Raw because it names `metadata` five times: Kysely would send up to 1 MB each time. */
+const PATCH = statement(
+  {
+    threadId: "uuid",
+    metadata: "jsonb",
+    ttlStrategy: "text",
+    ttlMinutes: "float8",
+    visible: "fragment",
+    removable: "fragment",
+  },
+  (sql) => `
   update threadloom.threads
-     set metadata = metadata || $2::jsonb,
-         ttl_strategy = coalesce($3, ttl_strategy),
-         ttl_minutes = coalesce($4::float8, ttl_minutes),
-         expires_at = now() + coalesce($4::float8, ttl_minutes) * interval '1 minute',
+     set metadata = metadata || ${sql.metadata},
+         ttl_strategy = coalesce(${sql.ttlStrategy}, ttl_strategy),
+         ttl_minutes = coalesce(${sql.ttlMinutes}, ttl_minutes),
+         expires_at = now() + coalesce(${sql.ttlMinutes}, ttl_minutes) * interval '1 minute',
          updated_at = now()
-   where thread_id = $1 and ($2::jsonb = '{}' or ${hasRoomForMetadata("metadata || $2::jsonb")}) and ${visible} and ${removable}
-  returning ${RECORD_COLUMNS}`;
+   where thread_id = ${sql.threadId} and ${sql.visible} and ${sql.removable}
+     and (${sql.metadata} = '{}' or ${hasRoomForMetadata(`metadata || ${sql.metadata}`)})
+  returning ${RECORD_COLUMNS}`,
+);
 
 /**
  * Raw because it inserts what it selects. A copy of a busy thread has no run; the caller sets its status, which depends
  * on the graph.
  */
-const insertCopy = (visible: string): string => `
+const INSERT_COPY = statement(
+  { threadId: "uuid", copyId: "uuid", metadata: "jsonb", visible: "fragment" },
+  (sql) => `
   insert into threadloom.threads (thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes, expires_at,
     state_updated_at)
-  select $2, case when status = 'busy' then 'idle' else status end, metadata || $3::jsonb, config, interrupts, error,
+  select ${sql.copyId}, case when status = 'busy' then 'idle' else status end, metadata || ${sql.metadata}, config, interrupts, error,
          ttl_strategy, ttl_minutes, now() + ttl_minutes * interval '1 minute', state_updated_at
-    from threadloom.threads where thread_id = $1 and ${visible}
+    from threadloom.threads where thread_id = ${sql.threadId} and ${sql.visible}
   returning ${RECORD_COLUMNS},
-    (select original.status = 'busy' from threadloom.threads original where original.thread_id = $1) as was_busy`;
+    (select original.status = 'busy' from threadloom.threads original where original.thread_id = ${sql.threadId}) as was_busy`,
+);
 
 /** Index: threads_pkey. */
-const READ_COPIED = `select metadata::text, config::text, interrupts::text, error::text
-  from threadloom.threads where thread_id = $1`;
-const STORE_REENCRYPTED = `update threadloom.threads set metadata = $2::jsonb, config = $3::jsonb, interrupts = $4::jsonb,
-    error = $5::jsonb where thread_id = $1 returning ${RECORD_COLUMNS}`;
+const READ_COPIED = statement(
+  { threadId: "uuid" },
+  (sql) => `select metadata::text, config::text, interrupts::text, error::text
+  from threadloom.threads where thread_id = ${sql.threadId}`,
+);
+const STORE_REENCRYPTED = statement(
+  { threadId: "uuid", metadata: "jsonb", config: "jsonb", interrupts: "jsonb", error: "jsonb" },
+  (sql) => `update threadloom.threads set metadata = ${sql.metadata}, config = ${sql.config},
+    interrupts = ${sql.interrupts}, error = ${sql.error} where thread_id = ${sql.threadId} returning ${RECORD_COLUMNS}`,
+);
 
 /** Encryption is bound to the thread's row. */
 const reencryptCopy = async (
@@ -63,16 +83,25 @@ const reencryptCopy = async (
   from: string,
   copyId: string,
 ): Promise<ThreadRecordRow | undefined> => {
-  const [copied] = await transaction.query<Record<LongColumn, string | null>>(READ_COPIED, [copyId]);
+  const [copied] = await READ_COPIED.query<Record<LongColumn, string | null>>(transaction, {
+    threadId: copyId,
+  });
   if (copied === undefined) return undefined;
-  const reencrypted = LONG_COLUMNS.map((column) => {
+  const reencrypted = (column: LongColumn): string | null => {
     const text = copied[column];
     const { encryption } = transaction;
     return (
       text && encryption.reencrypted("threads", column, text, { thread_id: copyId }, { thread_id: from })
     );
+  };
+  const [row] = await STORE_REENCRYPTED.query<ThreadRecordRow>(transaction, {
+    threadId: copyId,
+    metadata: reencrypted("metadata"),
+    config: reencrypted("config"),
+    interrupts: reencrypted("interrupts"),
+    error: reencrypted("error"),
   });
-  return (await transaction.query<ThreadRecordRow>(STORE_REENCRYPTED, [copyId, ...reencrypted]))[0];
+  return row;
 };
 
 /** A hidden thread is treated as missing. */
@@ -149,18 +178,16 @@ export const createThreadRepository = (database: Database) => {
       ttl: ThreadTtl | undefined,
       removable: Visibility<"threads"> = visibility,
     ): Promise<ThreadRecordRow | undefined> {
-      const values: unknown[] = [
+      const { metadata } = visibility.value;
+      const rows = await PATCH.query<ThreadRecordRow>(database, {
         threadId,
-        database.encryption.stored("threads", "metadata", visibility.value.metadata, { thread_id: threadId }),
-        ttl?.strategy,
-        ttl?.minutes,
-      ];
-      const visible = visibility.condition("metadata", values);
-      const text = patch(
-        visible,
-        removable === visibility ? "true" : removable.condition("metadata", values),
-      );
-      return open(await database.query<ThreadRecordRow>(text, values))[0];
+        metadata: database.encryption.stored("threads", "metadata", metadata, { thread_id: threadId }),
+        ttlStrategy: ttl?.strategy,
+        ttlMinutes: ttl?.minutes,
+        visible: visibility.on("metadata"),
+        removable: removable === visibility ? NO_CONDITION : removable.on("metadata"),
+      });
+      return open(rows)[0];
     },
 
     /** Undefined if the original is missing or `readable` hides it. */
@@ -174,9 +201,12 @@ export const createThreadRepository = (database: Database) => {
       const given = database.encryption.stored("threads", "metadata", creatable.value.metadata, {
         thread_id: copyId,
       });
-      const values: unknown[] = [threadId, copyId, given];
-      const text = insertCopy(readable.condition("metadata", values));
-      const [copy] = await transaction.query<ThreadRecordRow & { was_busy: boolean }>(text, values);
+      const [copy] = await INSERT_COPY.query<ThreadRecordRow & { was_busy: boolean }>(transaction, {
+        threadId,
+        copyId,
+        metadata: given,
+        visible: readable.on("metadata"),
+      });
       if (copy === undefined || !database.encryption.isOn) return copy;
       const reencrypted = await reencryptCopy(transaction, threadId, copyId);
       return open([{ ...copy, ...reencrypted }])[0];

@@ -4,6 +4,7 @@ import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
 import type { Database, Queryable } from "./database.ts";
 import { isPassing } from "./passing-faults.ts";
+import { statement } from "./statement.ts";
 
 const PROOF = "threadloom";
 /** A proof in this place also says that all values are bound to their rows, which an earlier version did not do. */
@@ -23,11 +24,14 @@ export const listEncryptionKeys = async (database: Queryable): Promise<string[]>
   ).map((row) => row.key_id);
 
 /** Index: none; a row for each server of the last day. */
+const COUNT_SERVERS = statement(
+  { keyId: "text", since: "timestamptz" },
+  (sql) => `select count(*)::int as servers from threadloom.encrypting_servers
+  where key_id = ${sql.keyId} and until > ${sql.since}`,
+);
+
 const assertNoServerEncrypts = async (database: Queryable, keyId: string, since: string): Promise<void> => {
-  const [found] = await database.query<{ servers: number }>(
-    "select count(*)::int as servers from threadloom.encrypting_servers where key_id = $1 and until > $2::timestamptz",
-    [keyId, since],
-  );
+  const [found] = await COUNT_SERVERS.query<{ servers: number }>(database, { keyId, since });
   const servers = found?.servers ?? 0;
   if (servers === 0) return;
   throw new StartError(
@@ -35,6 +39,11 @@ const assertNoServerEncrypts = async (database: Queryable, keyId: string, since:
       `then 'rotate' and 'forget' again. A server that was killed counts for ${ENCRYPTS_SECONDS} s.`,
   );
 };
+
+const FORGET = statement(
+  { keyId: "text" },
+  (sql) => `delete from threadloom.encryption_keys where key_id = ${sql.keyId}`,
+);
 
 /**
  * `assertUnneeded` searches all rows and throws if one needs the key. Throws StartError if a server encrypted with the
@@ -54,7 +63,7 @@ export const forgetEncryptionKey = async (
     // after the deletion.
     await transaction.query("lock table threadloom.encryption_keys in exclusive mode");
     await assertNoServerEncrypts(transaction, keyId, since);
-    await transaction.query("delete from threadloom.encryption_keys where key_id = $1", [keyId]);
+    await FORGET.query(transaction, { keyId });
   });
 };
 
@@ -130,33 +139,43 @@ export const assertEncryptionKeys = async (
   return isUnbound;
 };
 
+const KEY = { keyId: "text", proof: "text" } as const;
 /** Index: encryption_keys_pkey. */
-export const noteBound = async (database: Queryable, cipher: Cipher): Promise<void> => {
-  await database.query("update threadloom.encryption_keys set proof = $2 where key_id = $1", [
-    cipher.keyId,
-    cipher.encrypt(PROOF, placeOf(cipher.keyId)),
-  ]);
+const NOTE_BOUND = statement(
+  KEY,
+  (sql) => `update threadloom.encryption_keys set proof = ${sql.proof} where key_id = ${sql.keyId}`,
+);
+
+export const noteBound = async (database: Queryable, { keyId, encrypt }: Cipher): Promise<void> => {
+  await NOTE_BOUND.query(database, { keyId, proof: encrypt(PROOF, placeOf(keyId)) });
 };
 
-/** False if the key was noted before. Index: encryption_keys_pkey. */
+/** Index: encryption_keys_pkey. */
+const NOTE_KEY = statement(
+  KEY,
+  (sql) => `insert into threadloom.encryption_keys (key_id, proof) values (${sql.keyId}, ${sql.proof})
+  on conflict do nothing returning key_id`,
+);
+
+/** False if the key was noted before. */
 const noteKey = async (database: Queryable, cipher: Cipher, place = placeOf): Promise<boolean> => {
-  const noted = await database.query(
-    "insert into threadloom.encryption_keys (key_id, proof) values ($1, $2) on conflict do nothing returning key_id",
-    [cipher.keyId, cipher.encrypt(PROOF, place(cipher.keyId))],
-  );
-  return noted.length > 0;
+  const { keyId, encrypt } = cipher;
+  return (await NOTE_KEY.query(database, { keyId, proof: encrypt(PROOF, place(keyId)) })).length > 0;
 };
 
 /** Index: encrypting_servers_pkey. Also deletes servers that stopped long ago. */
-const noteServer = async (database: Queryable, serverId: string, keyId: string): Promise<void> => {
-  await database.query(
-    `with gone as (delete from threadloom.encrypting_servers where until < now() - interval '1 day')
-     insert into threadloom.encrypting_servers (server_id, key_id, until)
-     values ($1, $2, now() + make_interval(secs => ${ENCRYPTS_SECONDS}))
-     on conflict (server_id) do update set until = excluded.until`,
-    [serverId, keyId],
-  );
-};
+const NOTE_SERVER = statement(
+  { serverId: "uuid", keyId: "text" },
+  (sql) => `with gone as (delete from threadloom.encrypting_servers where until < now() - interval '1 day')
+  insert into threadloom.encrypting_servers (server_id, key_id, until)
+  values (${sql.serverId}, ${sql.keyId}, now() + make_interval(secs => ${ENCRYPTS_SECONDS}))
+  on conflict (server_id) do update set until = excluded.until`,
+);
+
+const NOTE_STOP = statement(
+  { serverId: "uuid" },
+  (sql) => `update threadloom.encrypting_servers set until = now() where server_id = ${sql.serverId}`,
+);
 
 /** Prevents that the key is forgotten, and notes a forgotten key again. The server may encrypt once this resolves. */
 export const keepKeyNoted = async (
@@ -167,7 +186,7 @@ export const keepKeyNoted = async (
   const { cipher } = database.encryption;
   if (cipher === undefined) return undefined;
   const note = async (): Promise<boolean> => {
-    await noteServer(database, serverId, cipher.keyId);
+    await NOTE_SERVER.query(database, { serverId, keyId: cipher.keyId });
     return await noteKey(database, cipher);
   };
   await note();
@@ -190,9 +209,7 @@ export const keepKeyNoted = async (
     async close() {
       await noting.close();
       try {
-        await database.query("update threadloom.encrypting_servers set until = now() where server_id = $1", [
-          serverId,
-        ]);
+        await NOTE_STOP.query(database, { serverId });
       } catch (error) {
         // The note expires by itself.
         logger[isPassing(error) ? "debug" : "warn"](

@@ -1,3 +1,4 @@
+import { sql, type RawBuilder, type SqlBool } from "kysely";
 import { ID, MICROSECONDS, microsecondsOf, readCursor, timeOf, writeCursor, type Shape } from "./cursors.ts";
 import { invalid } from "./errors.ts";
 
@@ -37,20 +38,16 @@ export const nextCursor = (
 };
 
 /**
- * SQL for the rows after a cursor.
+ * The rows after a cursor.
  * @throws invalid if the cursor is not of this list in this order
  */
-export const isBehindCursor = (
-  order: KeyOrder,
-  cursor: string,
-  parameter: (value: string) => string,
-): string => {
-  const { key, holds, id, direction } = order;
+export const isBehindCursor = (order: KeyOrder, cursor: string): RawBuilder<SqlBool> => {
+  const { holds, direction } = order;
   if (holds === "texts")
-    throw invalid(`'cursor': a list by '${key}' has none; sort by 'created_at', or give 'offset'.`);
+    throw invalid(`'cursor': a list by '${order.key}' has none; sort by 'created_at', or give 'offset'.`);
   const [value = "", lastId = ""] = readCursor(cursor, nameOf(order), [SHAPES[holds], ID]);
-  const than = direction === "asc" ? ">" : "<";
-  if (value === NO_VALUE) return `(${key} is null and ${id} ${than} ${parameter(lastId)}::uuid)`;
-  const at = holds === "times" ? `${parameter(timeOf(value))}::timestamptz` : `${parameter(value)}::uuid`;
-  return `((${key}, ${id}) ${than} (${at}, ${parameter(lastId)}::uuid) or ${key} is null)`;
+  const [key, id, than] = [sql.raw(order.key), sql.raw(order.id), sql.raw(direction === "asc" ? ">" : "<")];
+  if (value === NO_VALUE) return sql`(${key} is null and ${id} ${than} ${lastId}::uuid)`;
+  const at = holds === "times" ? sql`${timeOf(value)}::timestamptz` : sql`${value}::uuid`;
+  return sql`((${key}, ${id}) ${than} (${at}, ${lastId}::uuid) or ${key} is null)`;
 };

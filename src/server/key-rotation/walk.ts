@@ -1,5 +1,6 @@
 import type { Queryable } from "../../platform/database/database.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
+import { statement, type Statement } from "../../platform/database/statement.ts";
 import { EncryptionError } from "../../platform/domain/errors.ts";
 import type { Cipher } from "../../platform/encryption/cipher.ts";
 import type { EncryptedRow, WalkedTable } from "./columns.ts";
@@ -53,18 +54,23 @@ const columnsOf = (table: WalkedTable) => ({
   ),
 });
 
+const named = <T extends "text" | "text[]">(names: readonly string[], type: T): Readonly<Record<string, T>> =>
+  Object.fromEntries(names.map((name) => [name, type]));
+
 /** A page of primary keys with their rows' sizes. Index: the primary key. */
-const pageOf = (table: WalkedTable, isFirst: boolean): string => {
-  const columns = table.key.map(([column]) => `t.${column}`).join(", ");
-  const behind = table.key.map(([, type], index) => `$${index + 1}::text::${type}`).join(", ");
+const pageOf = (table: WalkedTable, isFirst: boolean) => {
+  const { keys } = columnsOf(table);
+  const columns = keys.map((column) => `t.${column}`).join(", ");
   const bytes = table.columns.map(([column]) => `coalesce(pg_column_size(t.${column}), 0)`).join(" + ");
-  return `select ${table.key.map(([column]) => `t.${column}::text`).join(", ")}, ${bytes} as bytes
+  return statement(named(isFirst ? [] : keys, "text"), (sql) => {
+    const behind = table.key.map(([column, type]) => `${sql[column]}::${type}`).join(", ");
+    return `select ${keys.map((column) => `t.${column}::text`).join(", ")}, ${bytes} as bytes
     from threadloom.${table.name} t ${isFirst ? "" : `where (${columns}) > (${behind})`} order by ${columns} limit ${KEYS_AT_ONCE}`;
+  });
 };
 
-const rowsOf = (table: WalkedTable): string => {
+const rowsOf = (table: WalkedTable) => {
   const { keys, reads } = columnsOf(table);
-  const wanted = table.key.map((_, index) => `$${index + 1}::text[]`).join(", ");
   const also = Object.entries(table.also ?? {}).map(([name, sql]) => `(${sql})::text as ${name}`);
   const selected = [
     ...keys.map((column) => `t.${column}::text`),
@@ -72,15 +78,20 @@ const rowsOf = (table: WalkedTable): string => {
     ...also,
   ];
   const on = table.key.map(([column, type]) => `t.${column} = k.${column}::${type}`).join(" and ");
-  return `select ${selected.join(", ")} from unnest(${wanted}) as k (${keys.join(", ")})
-    join threadloom.${table.name} t on ${on}`;
+  return statement(
+    named(keys, "text[]"),
+    (
+      sql,
+    ) => `select ${selected.join(", ")} from unnest(${Object.values(sql).join(", ")}) as k (${keys.join(", ")})
+    join threadloom.${table.name} t on ${on}`,
+  );
 };
 
 /**
  * Updates only unchanged columns, and returns those rows' keys. Compares text, because not every database has xmin.
  * Index: the primary key.
  */
-const storing = (table: WalkedTable): string => {
+const storing = (table: WalkedTable) => {
   const { keys, reads } = columnsOf(table);
   const columns = table.columns.map(([column]) => column);
   const names = [
@@ -97,24 +108,28 @@ const storing = (table: WalkedTable): string => {
     ...table.key.map(([column, type]) => `t.${column} = n.key_${column}::${type}`),
     ...columns.map((column, index) => `${reads[index]} is not distinct from n.old_${column}`),
   ];
-  return `update threadloom.${table.name} t set ${set.join(", ")}
-    from unnest(${names.map((_, index) => `$${index + 1}::text[]`).join(", ")}) as n (${names.join(", ")})
-    where ${conditions.join(" and ")} returning ${keys.map((column) => `t.${column}::text`).join(", ")}`;
+  return statement(
+    named(names, "text[]"),
+    (sql) => `update threadloom.${table.name} t set ${set.join(", ")}
+    from unnest(${Object.values(sql).join(", ")}) as n (${names.join(", ")})
+    where ${conditions.join(" and ")} returning ${keys.map((column) => `t.${column}::text`).join(", ")}`,
+  );
 };
 
 const createTableWalk = (table: WalkedTable, { database, cipher, writes, acceptsUnbound }: WalkOptions) => {
   const keyOf = (row: EncryptedRow): Key => table.key.map(([column]) => row[column] ?? "");
   const nameOf = (key: Key): string => key.join("\u0000");
-  const query = <Row extends EncryptedRow>(text: string, values: unknown[]): Promise<Row[]> =>
-    retryPassing(() => database.query<Row>(text, values), { forMs: RETRY_MS });
+  const query = <Source>(asked: Statement<Source>, source: Source): Promise<EncryptedRow[]> =>
+    retryPassing(() => asked.query<EncryptedRow>(database, source), { forMs: RETRY_MS });
   const [first, next, read, store] = [
     pageOf(table, true),
     pageOf(table, false),
     rowsOf(table),
     storing(table),
   ];
-  const turned = (keys: readonly Key[]): string[][] =>
-    table.key.map((_, index) => keys.map((key) => key[index] ?? ""));
+  /** By column. */
+  const turned = (keys: readonly Key[]): Record<string, string[]> =>
+    Object.fromEntries(table.key.map(([column], index) => [column, keys.map((key) => key[index] ?? "")]));
 
   const use = createKeyUse(cipher, { acceptsUnbound });
 
@@ -160,13 +175,14 @@ const createTableWalk = (table: WalkedTable, { database, cipher, writes, accepts
   const stored = async (
     changes: readonly { row: EncryptedRow; next: EncryptedRow }[],
   ): Promise<Set<string>> => {
-    const columns = table.columns.map(([column]) => column);
-    const values = [
-      ...turned(changes.map(({ row }) => keyOf(row))),
-      ...columns.map((column) => changes.map(({ row }) => row[column] ?? null)),
-      ...columns.map((column) => changes.map(({ next }) => next[column] ?? null)),
-    ];
-    return new Set((await query(store, values)).map((row) => nameOf(keyOf(row))));
+    const source = Object.fromEntries([
+      ...table.key.map(([column]) => [`key_${column}`, changes.map(({ row }) => row[column])] as const),
+      ...table.columns.flatMap(([column]) => [
+        [`old_${column}`, changes.map(({ row }) => row[column])] as const,
+        [`new_${column}`, changes.map(({ next }) => next[column])] as const,
+      ]),
+    ]);
+    return new Set((await query(store, source)).map((row) => nameOf(keyOf(row))));
   };
 
   const part = async (keys: readonly Key[], count: TableCount, isFirst: boolean): Promise<Key[]> => {
@@ -192,8 +208,11 @@ const createTableWalk = (table: WalkedTable, { database, cipher, writes, accepts
 
   return {
     async keysBehind(last: Key | undefined): Promise<{ key: Key; bytes: number }[]> {
-      const page = last === undefined ? query(first, []) : query(next, [...last]);
-      return (await page).map((row) => ({ key: keyOf(row), bytes: Number(row.bytes) }));
+      const behind = Object.fromEntries(table.key.map(([column], index) => [column, last?.[index]]));
+      return (await query(last === undefined ? first : next, behind)).map((row) => ({
+        key: keyOf(row),
+        bytes: Number(row.bytes),
+      }));
     },
 
     async take(keys: readonly Key[], count: TableCount): Promise<void> {

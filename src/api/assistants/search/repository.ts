@@ -21,11 +21,6 @@ const orderOf = ({ sort_by: key = "created_at", sort_order: direction = "desc" }
   const holds = key === "assistant_id" ? "ids" : texts.includes(key) ? "texts" : "times";
   return { list: "assistants", key, holds, id: "assistant_id", direction } satisfies KeyOrder;
 };
-const whereBehind = (order: KeyOrder, cursor: string) => {
-  const values: string[] = [];
-  const text = isBehindCursor(order, cursor, (value) => (values.push(value), "?"));
-  return sql<SqlBool>(text.split("?") as unknown as TemplateStringsArray, ...values);
-};
 
 type Filter = Pick<AssistantFilter, "graph_id" | "name" | "metadata">;
 
@@ -72,7 +67,7 @@ export const createSearchRepository = (database: Database) => {
       const filter = (expressions: ExpressionBuilder<Tables, "assistants">) =>
         expressions.and([
           matches(visibility, search)(expressions),
-          ...(cursor === undefined ? [] : [whereBehind(order, cursor)]),
+          ...(cursor === undefined ? [] : [isBehindCursor(order, cursor)]),
         ]);
       let query = kysely
         .selectFrom("assistants")

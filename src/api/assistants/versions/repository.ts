@@ -3,9 +3,10 @@ import type { Permission, Visibility } from "../../../access/visibility.ts";
 import { queriesOver } from "../../../platform/database/queries.ts";
 import { whereVisible } from "../../../access/where-visible.ts";
 import type { Database, Records } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import { hasRoomForMetadata } from "../../../platform/database/merging.ts";
 import type { AssistantRow } from "../../../platform/database/tables.ts";
-import { COLUMNS, SNAPSHOT } from "../columns.ts";
+import { ASSISTANT_PARAMETERS, COLUMNS, SNAPSHOT } from "../columns.ts";
 
 /** An undefined field keeps the present value. */
 export interface NewVersion {
@@ -16,18 +17,21 @@ export interface NewVersion {
  * Raw SQL, because of its CTE. Runs after `lock`: only a statement that starts after the wait for the lock sees a
  * version that another transaction added.
  */
-const addVersion = (visible: string): string => `with snapshot as (
+const ADD_VERSION = statement(
+  { ...ASSISTANT_PARAMETERS, visible: "fragment" },
+  (sql) => `with snapshot as (
   insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")})
-  select a.assistant_id, (select max(version) + 1 from threadloom.assistant_versions where assistant_id = $1),
-    coalesce($2, a.graph_id), coalesce($3, a.name), coalesce($4, a.description), $5::jsonb, $6::jsonb,
-    a.metadata || $7::jsonb, clock_timestamp()
+  select a.assistant_id, (select max(version) + 1 from threadloom.assistant_versions where assistant_id = ${sql.assistantId}),
+    coalesce(${sql.graphId}, a.graph_id), coalesce(${sql.name}, a.name), coalesce(${sql.description}, a.description),
+    ${sql.config}, ${sql.context}, a.metadata || ${sql.metadata}, clock_timestamp()
   from threadloom.assistants a
-  where a.assistant_id = $1 and ${hasRoomForMetadata("a.metadata || $7::jsonb")} and ${visible}
+  where a.assistant_id = ${sql.assistantId} and ${hasRoomForMetadata(`a.metadata || ${sql.metadata}`)} and ${sql.visible}
   returning ${SNAPSHOT.join(", ")})
 update threadloom.assistants a set version = s.version, graph_id = s.graph_id, name = s.name, description = s.description,
   config = s.config, context = s.context, metadata = s.metadata, updated_at = s.created_at
 from snapshot s where a.assistant_id = s.assistant_id
-returning ${COLUMNS.map((column) => `a.${column}`).join(", ")}`;
+returning ${COLUMNS.map((column) => `a.${column}`).join(", ")}`,
+);
 
 export const createVersionRepository = (database: Database) => {
   const kysely = queriesOver(database);
@@ -57,20 +61,17 @@ export const createVersionRepository = (database: Database) => {
       version: NewVersion,
     ): Promise<AssistantRow | undefined> {
       const { name, description, config = {}, context = {}, metadata } = visibility.value;
-      const { encryption } = transaction;
-      const key = { assistant_id: assistantId };
-      const values: unknown[] = [
+      const [row] = await ADD_VERSION.query<AssistantRow>(transaction, {
         assistantId,
-        version.graphId ?? null,
-        name ?? null,
-        description ?? null,
-        encryption.stored("assistants", "config", config, key),
-        encryption.stored("assistants", "context", context, key),
-        encryption.stored("assistants", "metadata", metadata, key),
-      ];
-      const visible = visibility.condition("a.metadata", values);
-      const [row] = await transaction.query<AssistantRow>(addVersion(visible), values);
-      return row && encryption.decrypted("assistants", row);
+        ...version,
+        name,
+        description,
+        config,
+        context,
+        metadata,
+        visible: visibility.on("a.metadata"),
+      });
+      return row && transaction.encryption.decrypted("assistants", row);
     },
 
     /** Versions never change, so the update's own lock is enough. */

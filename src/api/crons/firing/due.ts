@@ -1,4 +1,5 @@
 import type { Database, Queryable } from "../../../platform/database/database.ts";
+import { literal, statement } from "../../../platform/database/statement.ts";
 import type { CronRow } from "../../../platform/database/tables.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { COLUMNS } from "../repository.ts";
@@ -39,38 +40,46 @@ const CLAIMED_BYTES_AT_MOST = 16 * 1024 * 1024;
  */
 const HOSTED =
   "left join threadloom.assistants a on a.assistant_id = c.assistant_id and a.created_at <= c.updated_at";
-const isHosted = (graphIds: string): string =>
-  `(a.graph_id is null or a.graph_id = any(${graphIds}::text[]))`;
+const isHosted = (graphIds: string): string => `(a.graph_id is null or a.graph_id = any(${graphIds}))`;
 
 /** Index: crons_due. The scan reads and skips due crons of a stopped deployment. */
-const POLL = `select clock_timestamp() as now, (
+const POLL = statement(
+  { graphIds: "text[]" },
+  (sql) => `select clock_timestamp() as now, (
   select c.next_run_date from threadloom.crons c ${HOSTED}
-  where c.next_run_date is not null and ${isHosted("$1")} order by c.next_run_date limit 1) as due`;
+  where c.next_run_date is not null and ${isHosted(sql.graphIds)} order by c.next_run_date limit 1) as due`,
+);
 
 /**
  * PostgreSQL rereads a row that was advanced since the snapshot, and such a row is no longer due. The limit is a
  * literal: with a parameter, the planner would sort all due crons. Indexes: crons_due, runs_pending_of_thread.
  */
-const claiming = (limit: number): string => `with due as materialized (
+const CLAIM = statement(
+  { graphIds: "text[]", except: "uuid[]", only: "uuid[]", limit: "fragment" },
+  (sql) => `with due as materialized (
   select ${COLUMNS.map((column) => `c.${column}`).join(", ")}, c.auth_user, c.caller, now() as now,
     a.assistant_id is not null as assistant_is_there,
     c.thread_id is not null and exists (select from threadloom.runs r where r.thread_id = c.thread_id and r.status = 'pending'
       and r.metadata ->> 'cron_id' = c.cron_id::text) as former_run_waits
   from threadloom.crons c ${HOSTED}
-  where c.next_run_date <= now() and ${isHosted("$1")} and not c.cron_id = any($2::uuid[])
-    and ($3::uuid[] is null or c.cron_id = any($3))
-  order by c.next_run_date, c.cron_id limit ${limit}
+  where c.next_run_date <= now() and ${isHosted(sql.graphIds)} and not c.cron_id = any(${sql.except})
+    and (${sql.only} is null or c.cron_id = any(${sql.only}))
+  order by c.next_run_date, c.cron_id limit ${sql.limit}
   for update of c skip locked)
 select * from (
   select due.*, sum(octet_length(payload)) over (order by next_run_date, cron_id) - octet_length(payload) as bytes_before
   from due) weighed
-where bytes_before < ${CLAIMED_BYTES_AT_MOST} order by next_run_date, cron_id`;
+where bytes_before < ${CLAIMED_BYTES_AT_MOST} order by next_run_date, cron_id`,
+);
 
 /** Index: crons_pkey. */
-const ADVANCE = `update threadloom.crons c
+const ADVANCE = statement(
+  { cronIds: "uuid[]", nexts: "timestamptz[]", errors: "text[]" },
+  (sql) => `update threadloom.crons c
   set next_run_date = advanced.next, enabled = advanced.error is null, error = advanced.error
-  from unnest($1::uuid[], $2::timestamptz[], $3::text[]) as advanced(cron_id, next, error)
-  where c.cron_id = advanced.cron_id`;
+  from unnest(${sql.cronIds}, ${sql.nexts}, ${sql.errors}) as advanced(cron_id, next, error)
+  where c.cron_id = advanced.cron_id`,
+);
 
 export interface ClaimOptions {
   except: readonly string[];
@@ -81,27 +90,28 @@ export interface ClaimOptions {
 
 export const createDueCrons = (database: Database, graphIds: readonly string[]) => ({
   async poll(): Promise<DueTime> {
-    const [poll] = await database.query<DueTime>(POLL, [graphIds]);
+    const [poll] = await POLL.query<DueTime>(database, { graphIds });
     return poll ?? { now: new Date(), due: null };
   },
 
   async claim(transaction: Queryable, { except, only, limit }: ClaimOptions): Promise<DueCron[]> {
-    const rows = await transaction.query<DueCron>(claiming(Math.trunc(limit)), [
+    const rows = await CLAIM.query<DueCron>(transaction, {
       graphIds,
       except,
-      only ?? null,
-    ]);
+      only,
+      limit: literal(limit),
+    });
     return transaction.encryption.decryptedRows("crons", rows);
   },
 
   /** The caller holds the locks of the crons. */
   async advance(transaction: Queryable, advances: readonly Advance[]): Promise<void> {
     if (advances.length === 0) return;
-    await transaction.query(ADVANCE, [
-      advances.map(({ cronId }) => cronId),
-      advances.map(({ next }) => next),
-      advances.map(({ error }) => error),
-    ]);
+    await ADVANCE.query(transaction, {
+      cronIds: advances.map(({ cronId }) => cronId),
+      nexts: advances.map(({ next }) => next),
+      errors: advances.map(({ error }) => error),
+    });
   },
 });
 

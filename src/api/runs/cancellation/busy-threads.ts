@@ -1,4 +1,7 @@
+import { sql } from "kysely";
 import type { Visibility } from "../../../access/visibility.ts";
+import { whereVisible } from "../../../access/where-visible.ts";
+import { composedRead } from "../../../platform/database/queries.ts";
 import type { BoundedReads } from "../../../platform/database/bounded-reads.ts";
 import { ThreadloomError } from "../../../platform/domain/errors.ts";
 import { matchesMany } from "../../threads/search/estimate.ts";
@@ -17,12 +20,12 @@ export const busyThreads = async (
   if (visibility.hidesNothing) return undefined;
   try {
     return await database.boundedReads(async (read) => {
-      const values: unknown[] = [];
-      const where = `where ${visibility.condition("metadata", values)}`;
-      if (await matchesMany(read, { where, values })) return undefined;
-      const rows = await read<{ thread_id: string }>(
-        `select thread_id from threadloom.threads ${where} and unfinished_runs > 0 order by thread_id limit ${THREADS_AT_MOST + 1}`,
-        values,
+      const where = sql`where ${whereVisible(visibility, "metadata")}`;
+      if (await matchesMany(read, where)) return undefined;
+      const rows = await composedRead<{ thread_id: string }>(
+        read,
+        sql`select thread_id from threadloom.threads ${where} and unfinished_runs > 0
+          order by thread_id limit ${sql.lit(THREADS_AT_MOST + 1)}`,
       );
       return rows.length > THREADS_AT_MOST ? undefined : rows.map((row) => row.thread_id);
     });

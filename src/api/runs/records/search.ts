@@ -1,6 +1,8 @@
+import { sql, type RawBuilder, type SqlBool } from "kysely";
 import type { Visibility } from "../../../access/visibility.ts";
-import { roomyPage, type PageColumns, type PageWeight } from "../../../platform/database/bounded-reads.ts";
+import type { PageColumns, PageWeight } from "../../../platform/database/bounded-reads.ts";
 import type { Database } from "../../../platform/database/database.ts";
+import { composedRead, sqlOf } from "../../../platform/database/queries.ts";
 import type { RunRow, RunStatus } from "../../../platform/database/tables.ts";
 import {
   assertOnePlace,
@@ -66,38 +68,33 @@ const idAt = (time: number, rest: "0" | "f"): string => {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-${rest.repeat(4)}-${rest.repeat(4)}-${rest.repeat(12)}`;
 };
 
-const conditions = (
+const matching = (
   { encryption }: Database,
   visibility: Visibility<"threads">,
   search: RunSearch,
-): { where: string; values: unknown[] } => {
-  const clauses: string[] = [];
-  const values: unknown[] = [];
-  const add = (clause: string, value: unknown): void => {
-    values.push(value);
-    clauses.push(clause.replace("?", `$${values.length}`));
-  };
+): RawBuilder<SqlBool> => {
+  const conditions = [sqlOf<SqlBool>(runVisible(visibility))];
   // A literal, because the planner can't match a parameter with a partial index.
-  if (search.status !== undefined) clauses.push(`status = '${search.status}'`);
-  if (search.run_id !== undefined) add("run_id = ?::uuid", search.run_id);
-  if (search.graph_id !== undefined) add("graph_id = ?", search.graph_id);
-  if (search.assistant_id !== undefined) add("assistant_id = ?::uuid", search.assistant_id);
-  if (search.thread_id !== undefined) add("thread_id = ?::uuid", search.thread_id);
+  if (search.status !== undefined) conditions.push(sql`status = ${sql.lit(search.status)}`);
+  if (search.run_id !== undefined) conditions.push(sql`run_id = ${search.run_id}::uuid`);
+  if (search.graph_id !== undefined) conditions.push(sql`graph_id = ${search.graph_id}`);
+  if (search.assistant_id !== undefined) conditions.push(sql`assistant_id = ${search.assistant_id}::uuid`);
+  if (search.thread_id !== undefined) conditions.push(sql`thread_id = ${search.thread_id}::uuid`);
   encryption.assertSearchable(search.metadata);
-  if (search.metadata !== undefined) add("metadata @> ?::jsonb", JSON.stringify(search.metadata));
+  if (search.metadata !== undefined)
+    conditions.push(sql`metadata @> ${JSON.stringify(search.metadata)}::jsonb`);
   if (search.created_after !== undefined) {
     const from = search.created_after;
-    add("run_id >= ?::uuid", idAt(from.getTime() - CLOCKS_DIFFER_AT_MOST_MS, "0"));
+    const id = idAt(from.getTime() - CLOCKS_DIFFER_AT_MOST_MS, "0");
     // Whole milliseconds, as in answers, so that a shown time includes its run.
-    add("created_at >= ?::timestamptz", from.toISOString());
+    conditions.push(sql`run_id >= ${id}::uuid and created_at >= ${from.toISOString()}::timestamptz`);
   }
   if (search.created_before !== undefined) {
     const until = search.created_before;
-    add("run_id <= ?::uuid", idAt(until.getTime() + CLOCKS_DIFFER_AT_MOST_MS, "f"));
-    add("created_at < ?::timestamptz", until.toISOString());
+    const id = idAt(until.getTime() + CLOCKS_DIFFER_AT_MOST_MS, "f");
+    conditions.push(sql`run_id <= ${id}::uuid and created_at < ${until.toISOString()}::timestamptz`);
   }
-  clauses.push(runVisible(visibility, values));
-  return { where: `where ${clauses.join(" and ")}`, values };
+  return sql.join(conditions, sql` and `);
 };
 
 /** `found` has one row more than asked for, if there was room. */
@@ -121,15 +118,15 @@ const nextOf = <Row extends PageColumns>(
 export const createRunSearcher = (database: Database) => {
   /** Without a count the page is still answered. */
   const count = async (
-    where: string,
-    values: readonly unknown[],
+    where: RawBuilder<SqlBool>,
     signal: AbortSignal | undefined,
   ): Promise<number | undefined> => {
     try {
-      const [counted] = await database.boundedRead<{ total: string }>(
-        `select count(*) as total from (select from threadloom.runs r ${where} limit $${values.length + 1}::int) matching`,
-        [...values, COUNTED_AT_MOST + 1],
-        signal,
+      const [counted] = await composedRead<{ total: string }>(
+        database.boundedRead,
+        sql`select count(*) as total from (
+          select from threadloom.runs r where ${where} limit ${COUNTED_AT_MOST + 1}::int) matching`,
+        { signal },
       );
       const total = Number(counted?.total ?? 0);
       return total > COUNTED_AT_MOST ? undefined : total;
@@ -149,22 +146,17 @@ export const createRunSearcher = (database: Database) => {
     ): Promise<{ rows: RunRow[] } & NextPage> {
       assertOnePlace(options);
       const { limit, offset, cursor, status } = options;
-      const values: unknown[] = [threadId, status ?? null, limit + 1, offset];
-      const visible = runVisible(visibility, values);
-      let behind = "";
+      const conditions = [sql`r.thread_id = ${threadId}`, sqlOf(runVisible(visibility))];
+      if (status !== undefined) conditions.push(sql`r.status = ${status}`);
       if (cursor !== undefined) {
         const [time = "", id = ""] = readCursor(cursor, RUNS_OF_THREAD, [MICROSECONDS, ID]);
-        const after = values.push(timeOf(time), id);
-        behind = `and (r.created_at, r.run_id) < ($${after - 1}::timestamptz, $${after}::uuid)`;
+        conditions.push(sql`(r.created_at, r.run_id) < (${timeOf(time)}::timestamptz, ${id}::uuid)`);
       }
-      const found = await database.boundedRead<RunRow & PageColumns & { created_us: string }>(
-        roomyPage(
-          `select ${SHOWN_COLUMNS} from threadloom.runs r where r.thread_id = $1 and ($2::text is null or r.status = $2)
-         and ${visible} ${behind} order by r.created_at desc, r.run_id desc limit $3 offset $4`,
-          WEIGHT,
-        ),
-        values,
-        signal,
+      const found = await composedRead<RunRow & PageColumns & { created_us: string }>(
+        database.boundedRead,
+        sql`select ${sql.raw(SHOWN_COLUMNS)} from threadloom.runs r where ${sql.join(conditions, sql` and `)}
+          order by r.created_at desc, r.run_id desc limit ${limit + 1} offset ${offset}`,
+        { signal, weight: WEIGHT },
       );
       const rows = openRuns(database, found.slice(0, limit));
       const next = nextOf(rows, found, options, (row) =>
@@ -176,23 +168,18 @@ export const createRunSearcher = (database: Database) => {
     /** Rejects like `boundedRead`. */
     async page(visibility: Visibility<"threads">, search: RunSearch, signal?: AbortSignal): Promise<RunPage> {
       assertOnePlace(search);
-      const { where, values } = conditions(database, visibility, search);
+      const where = matching(database, visibility, search);
       const { limit, offset, cursor } = search;
       const order = search.sort_order ?? "desc";
-      const asked = [...values];
-      let behind = "";
-      if (cursor !== undefined) {
-        const [id] = readCursor(cursor, runsBy(order), [ID]);
-        behind = `and run_id ${order === "asc" ? ">" : "<"} $${asked.push(id)}::uuid`;
-      }
-      const found = await database.boundedRead<RunSummaryRow & PageColumns>(
-        roomyPage(
-          `select ${COLUMNS} from threadloom.runs r ${where} ${behind} order by run_id ${order}
-         limit $${asked.length + 1}::int offset $${asked.length + 2}::int`,
-          SUMMARY_WEIGHT,
-        ),
-        [...asked, limit + 1, offset],
-        signal,
+      const behind =
+        cursor === undefined
+          ? sql``
+          : sql`and run_id ${sql.raw(order === "asc" ? ">" : "<")} ${readCursor(cursor, runsBy(order), [ID])[0]}::uuid`;
+      const found = await composedRead<RunSummaryRow & PageColumns>(
+        database.boundedRead,
+        sql`select ${sql.raw(COLUMNS)} from threadloom.runs r where ${where} ${behind}
+          order by run_id ${sql.raw(order)} limit ${limit + 1}::int offset ${offset}::int`,
+        { signal, weight: SUMMARY_WEIGHT },
       );
       const rows = openRuns(database, found.slice(0, limit));
       const next = nextOf(rows, found, search, ({ run_id }) => writeCursor(runsBy(order), [run_id]));
@@ -200,7 +187,7 @@ export const createRunSearcher = (database: Database) => {
       if (next.next === undefined && (rows.length > 0 || offset === 0)) {
         return { rows, total: offset + rows.length, ...next };
       }
-      return { rows, total: await count(where, values, signal), ...next };
+      return { rows, total: await count(where, signal), ...next };
     },
   };
 };

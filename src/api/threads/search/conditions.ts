@@ -1,4 +1,6 @@
+import { sql, type RawBuilder, type SqlBool } from "kysely";
 import type { Visibility } from "../../../access/visibility.ts";
+import { whereVisible } from "../../../access/where-visible.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import type { ThreadStatus } from "../../../platform/database/tables.ts";
 import type { ThreadFilter } from "../schemas.ts";
@@ -24,49 +26,36 @@ const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
 };
 
 /**
- * Parameters must stand where the planner sees their values: behind a sub-select it read all of 200,000 threads for a
- * page of 200. No text depends on a client's input, so there are at most some thousand variants.
+ * `where` with its conditions, or nothing. Parameters must stand where the planner sees their values: behind a
+ * sub-select it read all of 200,000 threads for a page of 200. No text depends on a client's input, so there are at
+ * most some thousand variants.
  */
-export const conditions = (
+export const whereMatches = (
   { encryption }: Database,
   visibility: Visibility<"threads">,
   filter: RowFilter,
-  isWithin?: (parameter: (value: unknown) => string) => string,
-): { where: string; values: unknown[] } => {
-  const clauses: string[] = [];
-  const values: unknown[] = [];
-  const parameterFor = (value: unknown): string => `$${values.push(value)}`;
-  const add = (clause: (parameter: string) => string, value: unknown): void => {
-    clauses.push(clause(parameterFor(value)));
-  };
+  isWithin?: RawBuilder<SqlBool>,
+): RawBuilder<unknown> => {
+  const conditions: RawBuilder<SqlBool>[] = [];
   // One jsonb for the filter, for threads_by_metadata (gin, jsonb_path_ops).
   if (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0) {
     encryption.assertSearchable(filter.metadata);
-    add((parameter) => `metadata @> ${parameter}::jsonb`, JSON.stringify(filter.metadata));
+    conditions.push(sql`metadata @> ${JSON.stringify(filter.metadata)}::jsonb`);
   }
   if (filter.status !== undefined) {
-    // A literal, so that statements for several statuses have the same parameters.
-    clauses.push(`status = '${filter.status}'`);
+    conditions.push(sql`status = ${sql.lit(filter.status)}`);
     const found = HOW_TO_FIND[filter.status];
-    if (found !== undefined) clauses.push(found);
+    if (found !== undefined) conditions.push(sql.raw(found));
   }
-  if (filter.ids !== undefined) add((parameter) => `thread_id = any(${parameter}::uuid[])`, filter.ids);
-  if (!visibility.hidesNothing) clauses.push(visibility.condition("metadata", values));
-  // Must be last: only one of several statements with the same parameters may have it.
-  if (isWithin !== undefined) clauses.push(isWithin(parameterFor));
-  return { where: clauses.length === 0 ? "" : `where ${clauses.join(" and ")}`, values };
+  if (filter.ids !== undefined) conditions.push(sql`thread_id = any(${filter.ids}::uuid[])`);
+  if (!visibility.hidesNothing) conditions.push(whereVisible(visibility, "metadata"));
+  if (isWithin !== undefined) conditions.push(isWithin);
+  return conditions.length === 0 ? sql`` : sql`where ${sql.join(conditions, sql` and `)}`;
 };
 
-export const conditionsBehind = (
+export const whereBehind = (
   database: Database,
   visibility: Visibility<"threads">,
   search: OrderedFilter,
-) => {
-  const { behind } = search;
-  return conditions(
-    database,
-    visibility,
-    search,
-    behind && ((parameter) => isBehind(search, behind, parameter)),
-  );
-};
+): RawBuilder<unknown> =>
+  whereMatches(database, visibility, search, search.behind && isBehind(search, search.behind));

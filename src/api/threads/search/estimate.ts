@@ -1,3 +1,5 @@
+import { sql, type RawBuilder } from "kysely";
+import { composedRead } from "../../../platform/database/queries.ts";
 import type { BoundedRead } from "../../../platform/database/bounded-reads.ts";
 
 /** A count reads every match, so larger results have no total. */
@@ -14,13 +16,10 @@ interface Estimate {
 }
 
 /** Reads only the planner's statistics. */
-export const matchesMany = async (
-  read: BoundedRead,
-  { where, values }: { where: string; values: unknown[] },
-): Promise<boolean> => {
-  const [estimate] = await read<Estimate>(
-    `explain (format json) select from threadloom.threads ${where}`,
-    values,
+export const matchesMany = async (read: BoundedRead, where: RawBuilder<unknown>): Promise<boolean> => {
+  const [estimate] = await composedRead<Estimate>(
+    read,
+    sql`explain (format json) select from threadloom.threads ${where}`,
   );
   const plan = estimate?.["QUERY PLAN"][0].Plan;
   // Citus puts its own node above a distributed table and estimates the same number for all.

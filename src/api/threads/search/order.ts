@@ -1,3 +1,4 @@
+import { sql, type RawBuilder, type SqlBool } from "kysely";
 import type { ThreadStatus } from "../../../platform/database/tables.ts";
 import {
   ID,
@@ -80,21 +81,21 @@ export const placeOf = (order: RowOrder, cursor: string): Place => {
   };
 };
 
-/** A row comparison can use the index of the first key. `parameter` adds a parameter and returns its name. */
+/** A row comparison can use the index of the first key. */
 export const isBehind = (
   { sortBy, sortOrder }: RowOrder,
   { at, threadId, status }: Place,
-  parameter: (value: unknown) => string,
-): string => {
-  const time = at === undefined ? "" : `${parameter(at)}::timestamptz`;
-  const valueOf = (key: string): string => {
-    if (key === "thread_id") return `${parameter(threadId)}::uuid`;
-    if (key === "status") return `'${status}'`;
+): RawBuilder<SqlBool> => {
+  const valueOf = (key: string): RawBuilder<unknown> => {
+    if (key === "thread_id") return sql`${threadId}::uuid`;
+    if (key === "status") return sql.lit(status);
+    const time = sql`${at}::timestamptz`;
     return key.endsWith("_bin")
-      ? `date_bin('10 minutes', ${time}, timestamptz '2000-01-01 00:00:00+00')`
+      ? sql`date_bin('10 minutes', ${time}, timestamptz '2000-01-01 00:00:00+00')`
       : time;
   };
-  return `(${sortKeys(sortBy)}) ${sortOrder === "asc" ? ">" : "<"} (${SORT_KEYS[sortBy].map(valueOf).join(", ")})`;
+  const values = sql.join(SORT_KEYS[sortBy].map(valueOf));
+  return sql`(${sql.raw(sortKeys(sortBy))}) ${sql.raw(sortOrder === "asc" ? ">" : "<")} (${values})`;
 };
 
 /** If the place has another status, all or none of the threads are behind it. */
@@ -102,9 +103,8 @@ export const isBehindWithin = (
   status: ThreadStatus,
   { sortOrder }: RowOrder,
   place: Place,
-  parameter: (value: unknown) => string,
-): string => {
+): RawBuilder<SqlBool> => {
   if (place.status === undefined || status === place.status)
-    return isBehind({ sortBy: "created_at", sortOrder }, place, parameter);
-  return String(sortOrder === "asc" ? status > place.status : status < place.status);
+    return isBehind({ sortBy: "created_at", sortOrder }, place);
+  return sql.lit(sortOrder === "asc" ? status > place.status : status < place.status);
 };

@@ -1,10 +1,8 @@
+import { sql, type RawBuilder } from "kysely";
 import type { Visibility } from "../../../access/visibility.ts";
-import {
-  roomyPage,
-  type BoundedRead,
-  type PageColumns,
-  type PageWeight,
-} from "../../../platform/database/bounded-reads.ts";
+import { whereVisible } from "../../../access/where-visible.ts";
+import type { BoundedRead, PageColumns, PageWeight } from "../../../platform/database/bounded-reads.ts";
+import { composedRead } from "../../../platform/database/queries.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import {
   CANDIDATE_COLUMNS,
@@ -14,7 +12,7 @@ import {
   type LongParts,
   type ThreadRecordRow,
 } from "../record.ts";
-import { conditions, conditionsBehind, type OrderedFilter, type RowFilter } from "./conditions.ts";
+import { whereBehind, whereMatches, type OrderedFilter, type RowFilter } from "./conditions.ts";
 import { COUNTED_AT_MOST, matchesMany } from "./estimate.ts";
 import {
   isBehindWithin,
@@ -79,66 +77,39 @@ const pageOf = (parts: LongParts, sortBy?: SortKey, more = ""): PageWeight => {
   return { columns: [first, second, third, fourth], sent: `${more}${recordColumns(parts)}${place}` };
 };
 
-const recordsOf = (parts: LongParts, visible: string): string =>
-  roomyPage(
-    `select record.* from unnest($1::uuid[]) with ordinality as wanted (id, place)
-     cross join lateral (
-       select ${storedColumns(parts)} from threadloom.threads where thread_id = wanted.id and ${visible}) record
-     order by wanted.place`,
-    pageOf(parts),
-  );
-
-const limitAndOffset = (parametersBefore: number): string =>
-  `limit $${parametersBefore + 1}::bigint offset $${parametersBefore + 2}::bigint`;
+const limitAndOffset = (limit: number, offset: number): RawBuilder<unknown> =>
+  sql`limit ${limit}::bigint offset ${offset}::bigint`;
 
 /** Indexes: threads_by_creation, _by_update, _by_state_update, threads_pkey. */
 const inOrder = (
   database: Database,
   visibility: Visibility<"threads">,
   search: RowSearch,
-): { text: string; values: unknown[] } => {
-  const columns = storedColumns(search.parts);
-  const { behind } = search;
+): RawBuilder<unknown> => {
+  const columns = sql.raw(storedColumns(search.parts));
+  const { behind, limit, offset } = search;
+  const page = sql`order by ${sql.raw(orderBy(search))} ${limitAndOffset(limit + 1, offset)}`;
   if (search.sortBy !== "status") {
-    const { where, values } = conditionsBehind(database, visibility, search);
-    return {
-      text: `select ${columns} from threadloom.threads ${where} order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
-      values,
-    };
+    return sql`select ${columns} from threadloom.threads ${whereBehind(database, visibility, search)} ${page}`;
   }
-  // Each status has its own index for the order within it. The parts share all parameters but the place.
+  // Each status has its own index for the order within it.
   const statuses = STATUSES.filter((status) => search.status === undefined || search.status === status);
-  const ofStatus = statuses.map((status) => ({
-    status,
-    ...conditions(
-      database,
-      visibility,
-      { ...search, status },
-      behind && ((parameter) => isBehindWithin(status, search, behind, parameter)),
-    ),
-  }));
-  const values = ofStatus
-    .map((one) => one.values)
-    .reduce((one, other) => (other.length > one.length ? other : one));
-  const parts = ofStatus.map(
-    ({
-      where,
-    }) => `(select ${columns} from threadloom.threads ${where} order by ${orderBy({ ...search, sortBy: "created_at" })}
-      limit $${values.length + 1}::bigint + $${values.length + 2}::bigint)`,
-  );
-  return {
-    text: `select * from (${parts.join(" union all ")}) threads order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
-    values,
-  };
+  const order = sql.raw(orderBy({ ...search, sortBy: "created_at" }));
+  const parts = statuses.map((status) => {
+    const isWithin = behind && isBehindWithin(status, search, behind);
+    return sql`(select ${columns} from threadloom.threads
+      ${whereMatches(database, visibility, { ...search, status }, isWithin)}
+      order by ${order} limit ${limit + 1}::bigint + ${offset}::bigint)`;
+  });
+  return sql`select * from (${sql.join(parts, sql` union all `)}) threads ${page}`;
 };
 
 export const createThreadSearcher = (database: Database): ThreadSearcher => {
   const count: ThreadSearcher["count"] = async (visibility, filter, signal) => {
-    const { where, values } = conditions(database, visibility, filter);
-    const rows = await database.boundedRead<{ total: string }>(
-      `select count(*) as total from threadloom.threads ${where}`,
-      values,
-      signal,
+    const rows = await composedRead<{ total: string }>(
+      database.boundedRead,
+      sql`select count(*) as total from threadloom.threads ${whereMatches(database, visibility, filter)}`,
+      { signal },
     );
     return Number(rows[0]?.total ?? 0);
   };
@@ -149,10 +120,11 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     visibility: Visibility<"threads">,
     filter: RowFilter,
   ): Promise<number | undefined> => {
-    const { where, values } = conditions(database, visibility, filter);
-    const [counted] = await read<{ total: string }>(
-      `select count(*) as total from (select from threadloom.threads ${where} limit ${COUNTED_AT_MOST + 1}) matching`,
-      values,
+    const [counted] = await composedRead<{ total: string }>(
+      read,
+      sql`select count(*) as total from (
+        select from threadloom.threads ${whereMatches(database, visibility, filter)}
+        limit ${sql.lit(COUNTED_AT_MOST + 1)}) matching`,
     );
     const total = Number(counted?.total ?? 0);
     return total > COUNTED_AT_MOST ? undefined : total;
@@ -167,22 +139,23 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     visibility: Visibility<"threads">,
     search: RowSearch,
   ): Promise<RowPage | undefined> => {
-    const { where, values } = conditionsBehind(database, visibility, search);
-    const found = await read<PageRow & { total: string }>(
-      roomyPage(
-        `with matching as materialized (
-           select ${sortKeys(search.sortBy)} from threadloom.threads ${where} limit ${COUNTED_AT_MOST + 1})
+    const inPage = sql.raw(orderBy(search, "page"));
+    const most = sql.lit(COUNTED_AT_MOST);
+    const found = await composedRead<PageRow & { total: string }>(
+      read,
+      sql`with matching as materialized (
+           select ${sql.raw(sortKeys(search.sortBy))} from threadloom.threads
+           ${whereBehind(database, visibility, search)} limit ${most} + 1)
          select counted.total, record.*
            from (select count(*) as total from matching) counted
            left join lateral (
-             select matching.* from matching where counted.total <= ${COUNTED_AT_MOST}
-              order by ${orderBy(search, "matching")} ${limitAndOffset(values.length)}) page on true
+             select matching.* from matching where counted.total <= ${most}
+              order by ${sql.raw(orderBy(search, "matching"))} ${limitAndOffset(search.limit, search.offset)}) page on true
            left join lateral (
-             select ${storedColumns(search.parts)} from threadloom.threads where thread_id = page.thread_id) record on true
-          order by ${orderBy(search, "page")}`,
-        pageOf(search.parts, search.sortBy, "total, "),
-      ),
-      [...values, search.limit, search.offset],
+             select ${sql.raw(storedColumns(search.parts))} from threadloom.threads
+              where thread_id = page.thread_id) record on true
+          order by ${inPage}`,
+      { weight: pageOf(search.parts, search.sortBy, "total, ") },
     );
     const total = Number(found[0]?.total ?? 0);
     if (total > COUNTED_AT_MOST) return undefined;
@@ -201,12 +174,9 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     search: RowSearch,
     isMany: boolean,
   ): Promise<RowPage> => {
-    const { text, values } = inOrder(database, visibility, search);
-    const found = await read<PageRow>(roomyPage(text, pageOf(search.parts, search.sortBy)), [
-      ...values,
-      search.limit + 1,
-      search.offset,
-    ]);
+    const found = await composedRead<PageRow>(read, inOrder(database, visibility, search), {
+      weight: pageOf(search.parts, search.sortBy),
+    });
     const rows = openRecords(database, found.slice(0, search.limit));
     const isLast = Number(found[0]?.page_rows ?? 0) <= rows.length;
     if (isLast && (rows.length > 0 || search.offset === 0))
@@ -227,33 +197,40 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
         // A list of ids is short, whatever the statistics estimate.
         const mayBeFew =
           isFiltered &&
-          (search.ids !== undefined ||
-            !(await matchesMany(read, conditionsBehind(database, visibility, search))));
+          (search.ids !== undefined || !(await matchesMany(read, whereBehind(database, visibility, search))));
         const few = mayBeFew ? await pageOfFew(read, visibility, search) : undefined;
         return few ?? (await orderedPage(read, visibility, search, isFiltered));
       }, signal);
     },
     count,
     async candidates(visibility, search, limit, signal) {
-      const { where, values } = conditionsBehind(database, visibility, search);
-      const most = `(select $${values.length + 1}::int)`;
-      const rows = await database.boundedRead<PlacedCandidate | Record<keyof PlacedCandidate, null>>(
-        `select candidate.*
+      const where = whereBehind(database, visibility, search);
+      const most = sql`(select ${limit}::int)`;
+      const rows = await composedRead<PlacedCandidate | Record<keyof PlacedCandidate, null>>(
+        database.boundedRead,
+        sql`select candidate.*
           from (select count(*) as count from (
             select from threadloom.threads ${where} limit ${most} + 1) counted) counted
           left join lateral (
-            select ${CANDIDATE_COLUMNS}, ${placeColumn(search.sortBy)} from threadloom.threads ${where} order by ${orderBy(search)}
+            select ${sql.raw(`${CANDIDATE_COLUMNS}, ${placeColumn(search.sortBy)}`)} from threadloom.threads ${where}
+             order by ${sql.raw(orderBy(search))}
           ) candidate on counted.count <= ${most}
          where counted.count > ${most} or candidate.thread_id is not null`,
-        [...values, limit],
-        signal,
+        { signal },
       );
       return rows.some((row) => row.thread_id === null) ? undefined : (rows as PlacedCandidate[]);
     },
     async records(visibility, ids, parts, signal) {
-      const values: unknown[] = [ids];
-      const text = recordsOf(parts, visibility.condition("metadata", values));
-      return openRecords(database, await database.boundedRead<ThreadRecordRow>(text, values, signal));
+      const rows = await composedRead<ThreadRecordRow>(
+        database.boundedRead,
+        sql`select record.* from unnest(${ids}::uuid[]) with ordinality as wanted (id, place)
+          cross join lateral (
+            select ${sql.raw(storedColumns(parts))} from threadloom.threads
+             where thread_id = wanted.id and ${whereVisible(visibility, "metadata")}) record
+          order by wanted.place`,
+        { signal, weight: pageOf(parts) },
+      );
+      return openRecords(database, rows);
     },
   };
 };

@@ -1,5 +1,6 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import type { Database } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
 import { authConfigurable, toGraphConfiguration } from "../../../graphs/configuration.ts";
 import type { GraphConfiguration } from "../../../graphs/runnable-graph.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
@@ -30,14 +31,17 @@ interface ConfigurationRow {
  * Raw for the cast: users can write any text into `metadata.assistant_id`. Indexes: threads_pkey, assistants_pkey.
  * Readers need no right to the assistant, because the thread's runs took this configuration from it.
  */
-const configurations = (visible: string): string => `
+const CONFIGURATIONS = statement(
+  { threadIds: "uuid[]", visible: "fragment" },
+  (sql) => `
   select t.thread_id, t.metadata, t.config, a.assistant_id, a.metadata as assistant_metadata, a.config as assistant_config,
          a.context as assistant_context
     from threadloom.threads t
     left join threadloom.assistants a on a.assistant_id = case
       when t.metadata ->> 'assistant_id' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
       then (t.metadata ->> 'assistant_id')::uuid end
-   where t.thread_id = any($1::uuid[]) and ${visible}`;
+   where t.thread_id = any(${sql.threadIds}) and ${sql.visible}`,
+);
 
 const textIn = (metadata: JsonObject, key: "graph_id" | "assistant_id"): Record<string, string> => {
   const text = metadata[key];
@@ -79,9 +83,8 @@ const toConfiguration = (row: ConfigurationRow, user: JsonObject | undefined): G
 export const createThreadConfigurations = (database: Database): ThreadConfigurations => ({
   async of(visibility, threadIds) {
     if (threadIds.length === 0) return new Map();
-    const values: unknown[] = [threadIds];
-    const text = configurations(visibility.condition("t.metadata", values));
-    const rows = await database.query<ConfigurationRow>(text, values);
+    const visible = visibility.on("t.metadata");
+    const rows = await CONFIGURATIONS.query<ConfigurationRow>(database, { threadIds, visible });
     return new Map(
       rows.map((row) => [row.thread_id, toConfiguration(opened(database, row), visibility.user)]),
     );
