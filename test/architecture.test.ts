@@ -197,8 +197,8 @@ test("only statement() numbers the parameters of SQL", () => {
   const numbers = (node: ts.Node): boolean =>
     (ts.isPropertyAccessExpression(node) && node.getText() === "values.push") ||
     (ts.isStringLiteralLike(node) && /[\s(=,|]\$\d/.test(node.text)) ||
-    ((ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node)) &&
-      /[\s(=,|]\$\d|\$$/.test(node.text)) ||
+    (ts.isTemplateMiddleOrTemplateTail(node) && /[\s(=,|]\$\d/.test(node.text)) ||
+    ((ts.isTemplateHead(node) || ts.isTemplateMiddle(node)) && /[\s(=,|]\$\d|\$$/.test(node.text)) ||
     (ts.forEachChild(node, numbers) ?? false);
   expect(files.filter((file) => numbers(trees.get(file)!))).toEqual(["platform/database/statement.ts"]);
 });

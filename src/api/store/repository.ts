@@ -160,8 +160,7 @@ const wantedOf = ({ namespacePrefix, conditions, limit, offset, near }: ItemSear
   query: near?.vector,
 });
 
-const placeOf = (search: typeof SEARCH, { upper }: ReturnType<typeof wantedOf>) =>
-  search[upper === null ? "everywhere" : "inRange"];
+const placeOf = ({ upper }: ReturnType<typeof wantedOf>) => (upper === null ? "everywhere" : "inRange");
 
 /**
  * Every method takes a list, because LangGraph passes all operations of a tick at once. The list is one JSON parameter,
@@ -211,22 +210,22 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
       const found: FoundItem[][] = searches.map(() => []);
       searches.forEach(assertUnfiltered);
       const wanted = searches.map(wantedOf);
-      const run = async (search: typeof SEARCH, group: typeof wanted): Promise<void> => {
+      const run = async (asked: typeof SEARCH.inRange.items, group: typeof wanted): Promise<void> => {
         if (group.length === 0) return;
         const source = { operations: JSON.stringify(group), visible: visibility.on(itemFilter) };
-        const rows = await placeOf(search, group[0]!).items.query<FoundRow>(database, source);
+        const rows = await asked.query<FoundRow>(database, source);
         for (const row of rows)
           found[row.ordinal]!.push(foundItemOf(encryption.decrypted("store_items", row)));
         await refreshExpiry(rows, (ordinal) => searches[ordinal]!.refreshTtl);
       };
-      for (const everywhere of [false, true]) {
-        const group = wanted.filter(({ upper }) => (upper === null) === everywhere);
+      for (const place of ["inRange", "everywhere"] as const) {
+        const group = wanted.filter((one) => placeOf(one) === place);
         await run(
-          SEARCH,
+          SEARCH[place].items,
           group.filter(({ query }) => query === undefined),
         );
         for (const one of group.filter(({ query }) => query !== undefined)) {
-          await run(SEARCH_BY_MEANING, [one]);
+          await run(SEARCH_BY_MEANING[place].items, [one]);
         }
       }
       return found;
@@ -235,11 +234,9 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
     async searchPage(visibility, search, signal) {
       assertUnfiltered(search);
       const wanted = wantedOf(search, 0);
-      const { page } = placeOf(wanted.query === undefined ? SEARCH : SEARCH_BY_MEANING, wanted);
-      const { text, values } = page.compile({
-        operations: JSON.stringify([wanted]),
-        visible: visibility.on(itemFilter),
-      });
+      const { page } = (wanted.query === undefined ? SEARCH : SEARCH_BY_MEANING)[placeOf(wanted)];
+      const source = { operations: JSON.stringify([wanted]), visible: visibility.on(itemFilter) };
+      const { text, values } = page.compile(source);
       const rows = await reads.boundedRead<FoundRow & PageColumns>(text, values, signal);
       await refreshExpiry(rows, () => search.refreshTtl);
       const items = encryption.decryptedRows("store_items", rows).map(foundItemOf);

@@ -182,7 +182,7 @@ describe("of callers that wait for a run that starts in an hour", () => {
     const rows = await query<{ query: string }>(
       server,
       `select query from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-         and query like '%from threadloom.runs%' and query like '%run_id = $1 and %thread_id = $2%'`,
+         and query like '%from threadloom.runs%' and query like '%run_id = $2::uuid and %thread_id = $1::uuid%'`,
     );
     return rows.map((row) => row.query);
   };

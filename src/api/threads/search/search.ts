@@ -139,7 +139,6 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     visibility: Visibility<"threads">,
     search: RowSearch,
   ): Promise<RowPage | undefined> => {
-    const inPage = sql.raw(orderBy(search, "page"));
     const most = sql.lit(COUNTED_AT_MOST);
     const found = await composedRead<PageRow & { total: string }>(
       read,
@@ -154,7 +153,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
            left join lateral (
              select ${sql.raw(storedColumns(search.parts))} from threadloom.threads
               where thread_id = page.thread_id) record on true
-          order by ${inPage}`,
+          order by ${sql.raw(orderBy(search, "page"))}`,
       { weight: pageOf(search.parts, search.sortBy, "total, ") },
     );
     const total = Number(found[0]?.total ?? 0);
