@@ -14,11 +14,11 @@ const toReferences = (row: RawReferences, { encryption }: Queryable): References
   shape: row.shape,
 });
 
-const REFERENCES = `select c.checkpoint_ns, c.checkpoint_id, c.record, array_to_string(c.segments, ',') as segments, s.shape from threadloom.checkpoints c ${SHAPE_OF_C}`;
-
 const READ_REFERENCES = statement(
   { threadId: "uuid", checkpointNs: "text", checkpointId: "uuid" },
-  (sql) => `${REFERENCES}
+  (sql) => `
+  select c.checkpoint_ns, c.checkpoint_id, c.record, array_to_string(c.segments, ',') as segments, s.shape
+  from threadloom.checkpoints c ${SHAPE_OF_C}
   where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ${sql.checkpointNs} and c.checkpoint_id = ${sql.checkpointId}`,
 );
 
@@ -38,7 +38,9 @@ export const readReferences = async (
 
 const READ_ALL_REFERENCES = statement(
   { threadId: "uuid", checkpointNs: "text" },
-  (sql) => `${REFERENCES}
+  (sql) => `
+  select c.checkpoint_ns, c.checkpoint_id, c.record, array_to_string(c.segments, ',') as segments, s.shape
+  from threadloom.checkpoints c ${SHAPE_OF_C}
   where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ${sql.checkpointNs}`,
 );
 
