@@ -9,14 +9,6 @@ export interface ModuleEntry extends GraphEntry {
   subject?: string;
 }
 
-export interface ModuleLoader {
-  /**
-   * Boxed, because the export may be a promise.
-   * @throws GraphLoadError
-   */
-  load(entry: ModuleEntry): Promise<{ exported: unknown }>;
-}
-
 const TYPESCRIPT_LOADER = Symbol.for("threadloom.typescript-loader");
 
 /**
@@ -35,17 +27,23 @@ const exportsOf = (module: Record<string, unknown>): Record<string, unknown> => 
  * namespaces would load second copies of packages (measured: 300 to 600 ms). With `traceModules`, each `edition`
  * reloads the project's files.
  */
-export async function createModuleLoader(
-  entries: readonly GraphEntry[],
-  edition?: number,
-): Promise<ModuleLoader> {
+export async function createModuleLoader(entries: readonly GraphEntry[], edition?: number) {
   const loaderIsActive = TYPESCRIPT.test(import.meta.url) || Reflect.has(globalThis, TYPESCRIPT_LOADER);
   const files = entries.map(({ file }) => file);
   if (!loaderIsActive && (files.some((file) => TYPESCRIPT.test(file)) || (await reachesTypeScript(files))))
     await import("../platform/lib/typescript-loader.js");
 
   return {
-    async load({ id, file, exportName, subject = `Graph '${id}'` }) {
+    /**
+     * Boxed, because the export may be a promise.
+     * @throws GraphLoadError
+     */
+    async load({
+      id,
+      file,
+      exportName,
+      subject = `Graph '${id}'`,
+    }: ModuleEntry): Promise<{ exported: unknown }> {
       await access(file).catch((cause: unknown) => {
         throw new GraphLoadError(`${subject}: the file ${file} does not exist.`, { cause });
       });

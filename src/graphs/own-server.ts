@@ -13,11 +13,6 @@ interface OwnServer {
   executes(runId: string): boolean;
 }
 
-export interface OwnServerRegistration {
-  run<Result>(work: () => Result): Result;
-  close(): void;
-}
-
 interface Servers {
   all: Set<OwnServer>;
   current: AsyncLocalStorage<OwnServer>;
@@ -60,15 +55,17 @@ const register = (): Servers => {
   return servers;
 };
 
-export const registerOwnServer = (server: OwnServer): OwnServerRegistration => {
+export const registerOwnServer = (server: OwnServer) => {
   const servers = own[SERVERS] ?? register();
   servers.all.add(server);
   return {
-    run: (work) => servers.current.run(server, work),
-    close() {
+    run: <Result>(work: () => Result): Result => servers.current.run(server, work),
+    close(): void {
       servers.all.delete(server);
       if (servers.all.size > 0 || own[SERVERS] !== servers) return;
       for (const key of [SERVERS, SDK_FETCH, SDK_URL]) Reflect.deleteProperty(globalThis, key);
     },
   };
 };
+
+export type OwnServerRegistration = ReturnType<typeof registerOwnServer>;

@@ -18,7 +18,9 @@ export interface HttpRules {
   /** Request headers copied to `config.configurable`; undefined: the default ones. */
   readonly configurableHeaders: HeaderChoice | undefined;
   readonly loggingHeaders: HeaderChoice | undefined;
+  /** Authenticates before the application runs. */
   readonly authFirst: boolean;
+  /** Authenticates the application's own routes, too. */
   readonly customRouteAuth: boolean;
 }
 

@@ -9,17 +9,11 @@ const HEAP_MEGABYTES = 1_024;
 const SECONDS_AT_MOST = 120;
 const STDERR_CHARACTERS = 2_000;
 
-export interface ExtractionProcess {
-  readonly id: number | undefined;
-  readonly extraction: Promise<Extraction>;
-  kill(): void;
-}
-
 /**
  * Runs an extraction in a process with low priority.
  * @param entry a JavaScript program that loads the TypeScript loader
  */
-export const startExtraction = (entry: URL, request: ExtractionRequest): ExtractionProcess => {
+export const startExtraction = (entry: URL, request: ExtractionRequest) => {
   const child = fork(entry, [], {
     // No secrets: keys of databases and models stay out of this process.
     env: {},
@@ -46,8 +40,10 @@ export const startExtraction = (entry: URL, request: ExtractionRequest): Extract
   });
   // A failed fork has no channel; its error event follows.
   if (child.connected) child.send(request, () => undefined);
-  return { id: child.pid, extraction, kill: () => void child.kill("SIGKILL") };
+  return { id: child.pid, extraction, kill: (): void => void child.kill("SIGKILL") };
 };
+
+export type ExtractionProcess = ReturnType<typeof startExtraction>;
 
 const yieldCpu = ({ pid }: ChildProcess): void => {
   if (pid === undefined) return;

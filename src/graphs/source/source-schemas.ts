@@ -9,15 +9,6 @@ import type { Extraction, ExtractionRequest, SourceSchemas } from "./extraction.
 /** By namespace; `""` is the graph itself. */
 export type GraphSourceSchemas = ReadonlyMap<string, SourceSchemas>;
 
-export interface SourceReader {
-  readAhead(): void;
-  /** Undefined if not known yet, or after a failure; an empty map if the source says nothing. Never rejects. */
-  of(graphId: string): Promise<GraphSourceSchemas | undefined>;
-  /** Whether a later answer may differ. */
-  readonly isReading: boolean;
-  close(): void;
-}
-
 export interface SourceReaderOptions {
   /** The program that reads; undefined: only the cache is used. */
   entry: URL | undefined;
@@ -58,7 +49,7 @@ export const areSchemasKept = async (
   return (await cache.read(requestOf(folder, entries), true)) !== undefined;
 };
 
-export const createSourceReader = (options: SourceReaderOptions): SourceReader => {
+export const createSourceReader = (options: SourceReaderOptions) => {
   const { entry, logger, patienceMs = PATIENCE_MS } = options;
   const folder = dirname(resolve(options.configPath));
   const cache = createExtractionCache(foldersOf(folder, options.cacheFolder));
@@ -117,20 +108,24 @@ export const createSourceReader = (options: SourceReaderOptions): SourceReader =
   };
 
   return {
-    readAhead: () => void begin(),
-    get isReading() {
+    readAhead: (): void => void begin(),
+    /** Whether a later answer may differ. */
+    get isReading(): boolean {
       return isReading;
     },
-    async of(graphId) {
+    /** Undefined if not known yet, or after a failure; an empty map if the source says nothing. Never rejects. */
+    async of(graphId: string): Promise<GraphSourceSchemas | undefined> {
       const graphs = await within(patienceMs, begin());
       return graphs && (graphs.get(graphId) ?? NOTHING);
     },
-    close() {
+    close(): void {
       isClosed = true;
       running?.kill();
     },
   };
 };
+
+export type SourceReader = ReturnType<typeof createSourceReader>;
 
 /** Undefined after the time. */
 const within = async <Value>(ms: number, value: Promise<Value>): Promise<Value | undefined> => {

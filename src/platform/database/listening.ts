@@ -16,19 +16,13 @@ interface ListeningOptions {
   logger: Logger;
 }
 
-/** Reconnects when the connection is lost or does not answer. */
-interface Listening {
-  readonly isOpen: boolean;
-  close(): Promise<void>;
-}
-
-/** Rejects if the first connection fails. */
 const SHARE_LOCK = statement(
   { lock: "text" },
   (sql) => `select pg_advisory_lock_shared(hashtextextended(${sql.lock}, 0))`,
 );
 
-export const listenTo = async (channel: string, options: ListeningOptions): Promise<Listening> => {
+/** Reconnects when the connection is lost or does not answer. Rejects if the first connection fails. */
+export const listenTo = async (channel: string, options: ListeningOptions) => {
   const { connectionString, applicationName, lock, onNotification, logger } = options;
   const reconnecting = createBackOff();
   let client: pg.Client | undefined;
@@ -93,10 +87,10 @@ export const listenTo = async (channel: string, options: ListeningOptions): Prom
 
   await listen();
   return {
-    get isOpen() {
+    get isOpen(): boolean {
       return client !== undefined;
     },
-    async close() {
+    async close(): Promise<void> {
       closed = true;
       clearInterval(lifeSign);
       clearTimeout(reconnectTimer);

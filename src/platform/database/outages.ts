@@ -2,11 +2,6 @@ import { sqlState } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { isContention, isOutOfRoom, isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
 
-interface Outages {
-  failed(error: unknown): void;
-  worked(): void;
-}
-
 /** A full server answers some statements and refuses others. */
 const QUIET_MS = 1_000;
 /** With a full disk, reads and some writes succeed for minutes between two refusals. */
@@ -15,12 +10,12 @@ const QUIET_WHEN_FULL_MS = 60_000;
 const isAwayOrFull = (error: unknown): boolean =>
   isPassing(error) && !isContention(error) && !mayHaveBeenCommitted(error);
 
-export const createOutages = (logger: Logger): Outages => {
+export const createOutages = (logger: Logger) => {
   let since: number | undefined;
   let lastAt = 0;
   let isDiskFull = false;
   return {
-    failed(error) {
+    failed(error: unknown): void {
       if (!isAwayOrFull(error)) return;
       lastAt = performance.now();
       isDiskFull = isOutOfRoom(error);
@@ -29,7 +24,7 @@ export const createOutages = (logger: Logger): Outages => {
       const reason = error instanceof Error ? error.message : "";
       logger.error({ reason, code: sqlState(error) }, "the database is away, or takes no statements");
     },
-    worked() {
+    worked(): void {
       if (since === undefined) return;
       const now = performance.now();
       if (now - lastAt < (isDiskFull ? QUIET_WHEN_FULL_MS : QUIET_MS)) return;
@@ -39,7 +34,7 @@ export const createOutages = (logger: Logger): Outages => {
   };
 };
 
-/** Passing faults are logged by `Outages`, and the work runs again. */
+/** Passing faults are logged by `createOutages`, and the work runs again. */
 export const logFailure =
   (logger: Logger, message: string) =>
   (error: unknown): void =>

@@ -41,15 +41,6 @@ export interface Signal {
 
 export type SignalHandler = (signal: Signal) => void;
 
-export interface Signals {
-  /** Reaches every process, including this one. Never throws, never waits. */
-  send(signal: Signal): void;
-  /** Returns the unsubscribe function. */
-  subscribe(handler: SignalHandler): () => void;
-  subscribeToThread(threadId: string, handler: SignalHandler): () => void;
-  close(): Promise<void>;
-}
-
 /** NOTIFY inside a transaction takes a global lock at commit and cost 61 % of the throughput at 32 clients. */
 const COALESCE_MS = 10;
 /**
@@ -121,7 +112,7 @@ export const openSignals = async ({
   processId,
   accelerators = ALL_ACCELERATORS,
   logger,
-}: SignalsOptions): Promise<Signals> => {
+}: SignalsOptions) => {
   // One channel for all processes of a schema: 200 idle listeners on other channels cut 40,000 notifies/s to 290.
   const channel = database.schema;
   const applicationName = listenerName(database.schema);
@@ -180,7 +171,8 @@ export const openSignals = async ({
       : undefined;
 
   return {
-    send(signal) {
+    /** Reaches every process, including this one. Never throws, never waits. */
+    send(signal: Signal): void {
       if (closed) return;
       // Published at once, since the next run may begin before the batch is sent. The batch delivers it a second time.
       if (signal.kind === "gone") subscribers.publish(signal);
@@ -190,9 +182,10 @@ export const openSignals = async ({
         flushing = flushing.then(flush);
       }, COALESCE_MS);
     },
-    subscribe: (handler) => subscribers.add(handler),
-    subscribeToThread: (threadId, handler) => subscribers.addTo(threadId, handler),
-    async close() {
+    /** Returns the unsubscribe function. */
+    subscribe: subscribers.add,
+    subscribeToThread: subscribers.addTo,
+    async close(): Promise<void> {
       clearTimeout(flushTimer);
       flushing = flushing.then(flush);
       await flushing;
@@ -202,3 +195,5 @@ export const openSignals = async ({
     },
   };
 };
+
+export type Signals = Awaited<ReturnType<typeof openSignals>>;

@@ -1,13 +1,3 @@
-export interface BackOff {
-  next(): number;
-  reset(): void;
-}
-
-interface BackOffOptions {
-  firstMs?: number;
-  longestMs?: number;
-}
-
 /** Most passing faults end at once, such as a deadlock or an idle connection that was closed. */
 const FIRST_MS = 50;
 /** Long enough for a starting database, short enough for waiting callers. */
@@ -17,19 +7,18 @@ const LONGEST_MS = 1_000;
  * Doubles each pause and subtracts up to half at random, so that processes that lost the same database return at
  * different times.
  */
-export const createBackOff = ({
-  firstMs = FIRST_MS,
-  longestMs = LONGEST_MS,
-}: BackOffOptions = {}): BackOff => {
+export const createBackOff = ({ firstMs = FIRST_MS, longestMs = LONGEST_MS } = {}) => {
   let upTo = Math.min(firstMs, longestMs);
   return {
-    next() {
+    next(): number {
       const pause = upTo * (1 - Math.random() / 2);
       upTo = Math.min(upTo * 2, longestMs);
       return pause;
     },
-    reset() {
+    reset(): void {
       upTo = Math.min(firstMs, longestMs);
     },
   };
 };
+
+export type BackOff = ReturnType<typeof createBackOff>;

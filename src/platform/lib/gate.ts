@@ -1,19 +1,11 @@
-/** Admits a limited number of callers at a time. The others wait in order of arrival. */
-export interface Gate {
-  /**
-   * Resolves with a function that frees the place; a second call does nothing. Rejects with `full()` after `waitMs`, or
-   * with the signal's reason.
-   */
-  enter(signal?: AbortSignal): Promise<() => void>;
-}
-
 interface GateOptions {
   places: number;
   waitMs: number;
   full: () => Error;
 }
 
-export const createGate = ({ places, waitMs, full }: GateOptions): Gate => {
+/** Admits a limited number of callers at a time. The others wait in order of arrival. */
+export const createGate = ({ places, waitMs, full }: GateOptions) => {
   let free = places;
   const waiting = new Set<() => void>();
 
@@ -29,7 +21,11 @@ export const createGate = ({ places, waitMs, full }: GateOptions): Gate => {
   };
 
   return {
-    enter: (signal) =>
+    /**
+     * Resolves with a function that frees the place; a second call does nothing. Rejects with `full()` after `waitMs`, or
+     * with the signal's reason.
+     */
+    enter: (signal?: AbortSignal): Promise<() => void> =>
       new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason as Error);
         if (free > 0) {
@@ -58,3 +54,5 @@ export const createGate = ({ places, waitMs, full }: GateOptions): Gate => {
       }),
   };
 };
+
+export type Gate = ReturnType<typeof createGate>;

@@ -15,14 +15,6 @@ export interface LoadedModules {
   readonly packages: readonly string[];
 }
 
-export interface ModuleTrace {
-  loaded(): LoadedModules;
-  reachedFrom(files: readonly string[]): ReadonlySet<string>;
-  /** After this call `require` reads the project's files again. `import` does so for each `?edition=` of a file. */
-  forget(): void;
-  onMore(listener: () => void): void;
-}
-
 const OWN = new URL("../../", import.meta.url).href;
 const OWN_FOLDER = fileURLToPath(OWN);
 const PACKAGES = `${sep}node_modules${sep}`;
@@ -39,7 +31,7 @@ export const editionUrl = (file: string, edition: number | undefined): string =>
 };
 
 /** Registers after the TypeScript loader, because Node calls the hooks registered last first. */
-export const traceModules = async (): Promise<ModuleTrace> => {
+export const traceModules = async () => {
   await import("./typescript-loader.js");
   const { port1: messages, port2: port } = new MessageChannel();
   register("./module-trace-hooks.js", import.meta.url, { data: { port, own: OWN }, transferList: [port] });
@@ -81,12 +73,12 @@ export const traceModules = async (): Promise<ModuleTrace> => {
   messages.unref();
 
   return {
-    loaded() {
+    loaded(): LoadedModules {
       readMessages();
       readRequired();
       return { files: [...imports.keys()], packages: [...packages] };
     },
-    reachedFrom(files) {
+    reachedFrom(files: readonly string[]): ReadonlySet<string> {
       readMessages();
       readRequired();
       const reached = new Set<string>();
@@ -98,14 +90,17 @@ export const traceModules = async (): Promise<ModuleTrace> => {
       files.forEach(visit);
       return reached;
     },
-    forget() {
+    /** After this call `require` reads the project's files again. `import` does so for each `?edition=` of a file. */
+    forget(): void {
       // Clearing the cache removes these edges, so record them before.
       readRequired();
       for (const file of Object.keys(require.cache)) if (isProjects(file)) delete require.cache[file];
     },
-    onMore: (listener) => void (readLoaded = listener),
+    onMore: (listener: () => void): void => void (readLoaded = listener),
   };
 };
+
+export type ModuleTrace = Awaited<ReturnType<typeof traceModules>>;
 
 /** Ignores failures: the file that imports the package later gets the error. */
 export const loadPackages = async (packages: readonly string[]): Promise<void> => {

@@ -22,11 +22,6 @@ const printedIn = (line: string): string | undefined => {
   return msg === "printed" && typeof text === "string" ? text : undefined;
 };
 
-export interface PrettyOptions {
-  /** Omits time, level and ids of printed text. A caller's text may then resemble a log line. */
-  printsPlainly?: boolean;
-}
-
 /** "run ended: success", 'printed "hello"'. */
 const messageOf = (line: Record<string, unknown>, messageKey: string): string => {
   const { [messageKey]: message, status, text } = line;
@@ -39,11 +34,12 @@ const messageOf = (line: Record<string, unknown>, messageKey: string): string =>
 
 /**
  * Writes synchronously, so that the last lines before an exit are not lost. Not in logger.ts, because graph processes
- * must not load pino-pretty.
+ * must not load pino-pretty. `printsPlainly`: omits time, level and ids of printed text; a caller's text may then
+ * resemble a log line.
  */
 export const prettyLines = (
   destination?: DestinationStream,
-  { printsPlainly = false }: PrettyOptions = {},
+  { printsPlainly = false } = {},
 ): DestinationStream => {
   const terminal = destination ?? openTerminal();
   const toLine = prettyFactory({

@@ -4,16 +4,11 @@ interface TimeSlicerOptions {
   restMs?: (workedMs: number) => number;
 }
 
-export interface TimeSlicer {
-  /** Await it before the next piece of work. Undefined: the current slice lasts. */
-  next(): Promise<void> | undefined;
-}
-
 /**
  * Work that uses one slicer runs one piece at a time, so slices do not add up in one turn of the event loop. An
  * ordinary request needs about fifteen turns.
  */
-export const createTimeSlicer = ({ sliceMs, restMs = () => 0 }: TimeSlicerOptions): TimeSlicer => {
+export const createTimeSlicer = ({ sliceMs, restMs = () => 0 }: TimeSlicerOptions) => {
   const waiting: Array<() => void> = [];
   let beganAt: number | undefined;
   let resting = false;
@@ -39,7 +34,8 @@ export const createTimeSlicer = ({ sliceMs, restMs = () => 0 }: TimeSlicerOption
   };
 
   return {
-    next() {
+    /** Await it before the next piece of work. Undefined: the current slice lasts. */
+    next(): Promise<void> | undefined {
       if (beganAt === undefined && !resting) begin();
       else if (resting || performance.now() - (beganAt ?? 0) >= sliceMs)
         return new Promise((resolve) => waiting.push(resolve));
@@ -47,6 +43,8 @@ export const createTimeSlicer = ({ sliceMs, restMs = () => 0 }: TimeSlicerOption
     },
   };
 };
+
+export type TimeSlicer = ReturnType<typeof createTimeSlicer>;
 
 /** Await the returned function between two rounds of a loop. Rejects with the signal's reason. */
 export const createYieldPoint =

@@ -95,7 +95,7 @@ const consoleRoutes = (foundation: Foundation): RoutePlugin[] => {
   const { access, config, http } = foundation;
   if (config.noConsole || http.disabled.has("ui")) return [];
   const isOffered = (): boolean => isConsoleOffered(foundation);
-  return [createConsoleRoutes({ signIn: signInOf(access.security?.securitySchemes), isOffered })];
+  return [createConsoleRoutes(signInOf(access.security?.securitySchemes), isOffered)];
 };
 
 /** A worker only answers health probes and executes runs. */

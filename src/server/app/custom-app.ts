@@ -29,12 +29,12 @@ export const openCustomApp = async (
   { config, http, logger }: Foundation,
   ownServer: OwnServerRegistration | undefined,
 ): Promise<AroundApi | undefined> => {
-  const { app, authFirst, customRouteAuth } = http;
+  const { app } = http;
   if (app === undefined || ownServer === undefined) return undefined;
   const loaded = await ownServer.run(() => loadCustomApp(app, logger));
   const customApp: typeof loaded = {
     ...loaded,
     fetch: (request, environment) => ownServer.run(() => loaded.fetch(request, environment)),
   };
-  return putAroundApi(customApp, { bytesAtMost: config.bodyLimitBytes, authFirst, customRouteAuth });
+  return putAroundApi(customApp, http, config.bodyLimitBytes);
 };

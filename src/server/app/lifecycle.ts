@@ -1,24 +1,18 @@
 /** `failed`: a run may have caused the end of the process. */
 type Closer = (options: { failed: boolean }) => Promise<void> | void;
 
-export interface Lifecycle {
-  /** Closers run in reverse order. */
-  onClose(closer: Closer): void;
-  /** Returns `opened`. */
-  closing<Opened extends { close(): Promise<void> | void }>(opened: Opened): Opened;
-  /** Runs all closers, then rejects with an `AggregateError` of their errors. */
-  close(options?: { failed?: boolean }): Promise<void>;
-}
-
-export const createLifecycle = (): Lifecycle => {
+export const createLifecycle = () => {
   const closers: Closer[] = [];
   return {
-    onClose: (closer) => void closers.push(closer),
-    closing(opened) {
+    /** Closers run in reverse order. */
+    onClose: (closer: Closer): void => void closers.push(closer),
+    /** Returns `opened`. */
+    closing<Opened extends { close(): Promise<void> | void }>(opened: Opened): Opened {
       closers.push(() => opened.close());
       return opened;
     },
-    async close({ failed = false } = {}) {
+    /** Runs all closers, then rejects with an `AggregateError` of their errors. */
+    async close({ failed = false } = {}): Promise<void> {
       const errors: unknown[] = [];
       for (const closer of closers.splice(0).reverse()) {
         try {
@@ -31,3 +25,5 @@ export const createLifecycle = (): Lifecycle => {
     },
   };
 };
+
+export type Lifecycle = ReturnType<typeof createLifecycle>;

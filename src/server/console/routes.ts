@@ -24,15 +24,9 @@ const FOR_EVER = "public, max-age=31536000, immutable";
 const PAGE_WITHOUT_HASH =
   /^\/console\/((?:assistants|crons|graph|queue|runs|store|threads)(?:\/[^?]*)?)(\?.*)?$/;
 
-interface ConsoleParts {
-  signIn: SignIn;
-  /** Checked at each request, because API keys come and go. */
-  isOffered(): boolean;
-}
-
-/** Static files without data of the deployment. */
+/** Static files without data of the deployment. `isOffered`: checked at each request, because API keys come and go. */
 export const createConsoleRoutes =
-  ({ signIn, isOffered }: ConsoleParts): RoutePlugin =>
+  (signIn: SignIn, isOffered: () => boolean): RoutePlugin =>
   async (app) => {
     app.addHook("onRequest", (request, _reply, done) => {
       if (isOffered()) return done();

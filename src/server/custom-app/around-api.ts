@@ -6,20 +6,13 @@ import type { AroundApi } from "../../http/around.ts";
 import { answerUnknownRoute } from "../../http/errors.ts";
 import { isOutside } from "../../http/mount-prefix.ts";
 import { opennessOf } from "../../http/open-routes.ts";
+import type { HttpRules } from "../../graphs/project/http.ts";
 import { tooLarge } from "../../platform/domain/errors.ts";
 import { createExchange, type Exchange } from "./exchange.ts";
 import type { AppAuth } from "./environment.ts";
 import type { CustomApp } from "./loading.ts";
 import { adoptHeaders, pathFor, toWebRequest, type WebRequest } from "./requests.ts";
 import { adoptHead, bodyOf } from "./responses.ts";
-
-interface AroundApiOptions {
-  bytesAtMost: number;
-  /** Authenticates before the application runs. */
-  authFirst: boolean;
-  /** Authenticates the application's own routes, too. */
-  customRouteAuth: boolean;
-}
 
 /** Web requests can't have these methods. */
 const OTHER_METHODS = new Set(["CONNECT", "TRACE", "TRACK"]);
@@ -41,8 +34,11 @@ const authOf = (caller: Caller | undefined): AppAuth | undefined => {
 const isUpgrade = ({ headers }: FastifyRequest): boolean => headers.upgrade?.toLowerCase() === "websocket";
 
 /** See exchange.ts. */
-export const putAroundApi = (customApp: CustomApp, options: AroundApiOptions): AroundApi => {
-  const { bytesAtMost, authFirst, customRouteAuth } = options;
+export const putAroundApi = (
+  customApp: CustomApp,
+  { authFirst, customRouteAuth }: Pick<HttpRules, "authFirst" | "customRouteAuth">,
+  bytesAtMost: number,
+): AroundApi => {
   const exchanges = new WeakMap<FastifyRequest, Exchange>();
 
   /** Unauthenticated requests skip an application that requires authentication. */

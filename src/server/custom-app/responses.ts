@@ -1,13 +1,6 @@
 import type { FastifyReply } from "fastify";
 import { Readable } from "node:stream";
 
-interface ApiResponse {
-  readonly response: Response;
-  /** Whether this is the response's own, unread body. */
-  isOwn(body: ReadableStream | null): boolean;
-  discard(): void;
-}
-
 type Payload = string | Buffer | Readable | ReadableStream | null | undefined;
 
 const isEmpty = (status: number): boolean => status === 204 || status === 205 || status === 304;
@@ -51,15 +44,16 @@ const discard = (payload: Payload): void => {
 };
 
 /** The body is untouched unless the application reads it. */
-export const toApiResponse = (reply: FastifyReply, payload: Payload): ApiResponse => {
+export const toApiResponse = (reply: FastifyReply, payload: Payload) => {
   const { statusCode: status } = reply;
   let isRead = false;
   const hasBody = payload !== null && payload !== undefined && payload !== "" && !isEmpty(status);
   const body = hasBody ? lazily(payload, () => (isRead = true)) : null;
   return {
     response: new Response(body, { status, headers: headersOf(reply) }),
-    isOwn: (given) => given === body && !isRead && body?.locked !== true,
-    discard: () => {
+    /** Whether this is the response's own, unread body. */
+    isOwn: (given: ReadableStream | null): boolean => given === body && !isRead && body?.locked !== true,
+    discard: (): void => {
       if (!isRead) discard(payload);
     },
   };

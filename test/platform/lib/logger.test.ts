@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { ofGraph } from "../../../src/platform/lib/contents.ts";
 import { createLogger } from "../../../src/platform/lib/logger.ts";
-import { prettyLines, type PrettyOptions } from "../../../src/platform/lib/pretty-lines.ts";
+import { prettyLines } from "../../../src/platform/lib/pretty-lines.ts";
 import { openTerminal } from "../../../src/platform/lib/terminal.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
@@ -86,7 +86,7 @@ test("an error is logged with its cause, and without its other properties", () =
   expect(lines[0]).not.toContain("canary");
 });
 
-const terminal = (options?: PrettyOptions) => {
+const terminal = (options?: { printsPlainly: boolean }) => {
   let shown = "";
   const destination = new Writable({
     write(chunk: Buffer, _encoding, done) {
