@@ -1,12 +1,12 @@
 import type { ColumnType, Generated, Selectable } from "kysely";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
-import type { WebhookDeliveriesTable } from "./outbox-table.ts";
 
 /** Columns as in `migrations/`. Row types are derived from these interfaces. */
 
 /** Written as JSON text or as a value, read as the parsed value. */
 type Json<T = JsonObject> = ColumnType<T, T | string, T | string>;
 type JsonWithDefault<T = JsonObject> = ColumnType<T, T | string | undefined, T | string>;
+type NullableJson = Json<JsonObject | null>;
 type Timestamp = ColumnType<Date, Date | string | undefined, Date | string>;
 type NullableTimestamp = ColumnType<Date | null, Date | string | null | undefined, Date | string | null>;
 
@@ -177,6 +177,45 @@ interface StoreItemsTable {
   updated_at: Timestamp;
 }
 
+/** See engine/outbox/README.md. */
+interface WebhookDeliveriesTable {
+  run_id: string;
+  thread_id: string;
+  assistant_id: string;
+  graph_id: string;
+  url: string;
+  /** A host, or a digest of `url`; empty for this server's own routes. */
+  receiver: string;
+  /** As `runs.caller`; empty: no named caller. */
+  caller: ColumnType<string, string | undefined, string>;
+  /** An `EndStatus` of engine/queue/attempts.ts. */
+  run_status: string;
+  error: JsonObject | null;
+  metadata: Json;
+  config: Json;
+  context: Json;
+  /** Null: too large to send. */
+  kwargs: NullableJson;
+  multitask_strategy: "reject" | "enqueue" | "interrupt" | "rollback";
+  run_created_at: Timestamp;
+  run_started_at: NullableTimestamp;
+  run_ended_at: Timestamp;
+  /** JSON, as engine/queue/final-values.ts stores it; null: the run had none, or they were too large. */
+  final_values: Buffer | null;
+  values_omitted: boolean;
+  state: "pending" | "delivered" | "failed";
+  /** The fence: each claim and each replay increments it. */
+  attempts: number;
+  failures: number;
+  /** When to send next; during sending: when the sender counts as dead. */
+  due_at: Timestamp;
+  give_up_at: Timestamp;
+  last_attempt_at: NullableTimestamp;
+  last_status: number | null;
+  last_error: string | null;
+  settled_at: NullableTimestamp;
+}
+
 export interface Tables {
   api_keys: ApiKeysTable;
   assistants: AssistantsTable;
@@ -202,7 +241,7 @@ export type ClaimedRunRow = ExecutedRunRow & {
   /** True: the thread has no checkpoint, and only this attempt can write one. Otherwise the thread may have some. */
   starts_empty?: boolean;
 };
-/** See engine/ended-line.ts. */
+/** See engine/endings.ts. */
 export type EndedRun = Pick<
   RunRow,
   "run_id" | "thread_id" | "graph_id" | "assistant_id" | "attempt" | "available_at" | "started_at"

@@ -24,7 +24,6 @@ import { createStreamingRoutes } from "../../protocols/streaming/routes.ts";
 import { createThreadRoutes } from "../../api/threads/routes.ts";
 import { createUiRoutes } from "../../protocols/ui/routes.ts";
 import { createWebhookRoutes } from "../../protocols/webhooks/routes.ts";
-import { addressesOf } from "./addresses.ts";
 import { openExecution } from "./execution.ts";
 import { awaitLoaded } from "./graph-processes.ts";
 import { openFoundation, type Foundation, type ServerParts } from "./foundation.ts";
@@ -85,6 +84,13 @@ export const apiRoutes = (
     ...(has("webhooks") ? [createWebhookRoutes(deliveries)] : []),
     ...(has("ui") ? [createUiRoutes(ui)] : []),
   ];
+};
+
+/** `called` differs from `listening` for "all addresses", which clients can't connect to. */
+const addressesOf = ({ address, port }: AddressInfo): { listening: string; called: string } => {
+  const urlOf = (host: string): string => `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const called = address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;
+  return { listening: urlOf(address), called: urlOf(called) };
 };
 
 /** An open server shows the console only to its own machine. */

@@ -8,7 +8,8 @@ import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { assertMayListen, isExposed, type Config } from "../../platform/config/config.ts";
 import { acceleratorsOf } from "../../platform/database/accelerators.ts";
 import { logClockDifference } from "../../platform/database/clock.ts";
-import { openDatabase } from "../../platform/database/database.ts";
+import { openDatabase, type Queryable } from "../../platform/database/database.ts";
+import { StartError } from "../../platform/domain/errors.ts";
 import { withSessionSettings } from "../../platform/database/session-settings.ts";
 import { assertEncryptionKeys, keepKeyNoted } from "../../platform/database/encryption-keys.ts";
 import { migrate } from "../../platform/database/migrate.ts";
@@ -23,15 +24,16 @@ import { newId } from "../../platform/lib/ids.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { createResponseBudget, type ResponseBudget } from "../../http/response-budget.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
+import type { StoreIndexConfig } from "../../graphs/project/store-embedding.ts";
 import { webhooksBehind } from "../../graphs/project/webhooks.ts";
 import { PostgresStore } from "../../api/store/postgres-store.ts";
 import { createStoreRepository } from "../../api/store/repository.ts";
 import { openItems } from "../../api/store/semantic-search.ts";
 import { createStoreService } from "../../api/store/service.ts";
 import { openAccess } from "./auth.ts";
-import { openReloadingGraphs, type Development } from "./development.ts";
+import { createReloadingGraphs } from "../../graphs/reloading.ts";
+import type { Development } from "./development.ts";
 import { encryptionOf } from "../../platform/config/encryption-options.ts";
-import { assertNoVectors } from "./encryption.ts";
 import { planGraphProcesses } from "./graph-processes.ts";
 import { callerLimitsOf } from "./limits.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -53,6 +55,15 @@ export interface ServerParts {
   /** Default: API keys and the project's handlers. */
   authorize?: Authorize | undefined;
 }
+
+/** Vectors nearly reveal their texts, and pgvector can't compare encrypted ones. @throws StartError */
+const assertNoVectors = ({ encryption }: Queryable, index: StoreIndexConfig | undefined): void => {
+  if (!encryption.isOn || index === undefined) return;
+  throw new StartError(
+    "The server refuses to start: store.index of langgraph.json stores vectors, which reveal their texts and can't be encrypted, " +
+      "although LANGGRAPH_AES_KEY is set. Remove one of the two.",
+  );
+};
 
 /** What all parts of a server share. */
 export const openFoundation = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) => {
@@ -146,7 +157,12 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
           entry: config.sourceSchemas === true && missing === undefined ? SCHEMA_PROCESS : undefined,
         })
       : undefined;
-  const reloading = development && (await openReloadingGraphs(development, loading, openSource));
+  const reloading =
+    development &&
+    (await createReloadingGraphs((edition) => {
+      development.trace.forget();
+      return loadGraphs({ ...loading, edition, source: openSource() });
+    }));
   const graphs = lifecycle.closing(reloading ?? (await loadGraphs({ ...loading, source: openSource() })));
   const store = createStoreService(storeParts);
   return {
