@@ -64,7 +64,7 @@ export interface ApiKeys {
   authenticate: Authenticate;
 }
 
-export interface ApiKeysOptions {
+interface ApiKeysOptions {
   /** `API_KEYS`. */
   configured: readonly string[];
   /** Undefined: no table. */

@@ -21,7 +21,7 @@ export type Authorize = <R extends Resource, A extends Actions[R]>(
   value: ValueOf<R, A>,
 ) => Promise<Permission<R, A>>;
 
-export interface AuthorizeOptions {
+interface AuthorizeOptions {
   /** Undefined: keys are not checked again. */
   keys?: Pick<ApiKeys, "areAsked" | "hold">;
   /** Of the project's `Auth`. Undefined: every caller may do everything. */

@@ -28,7 +28,7 @@ export interface Reauthorization {
   close(): void;
 }
 
-export interface ReauthorizationOptions {
+interface ReauthorizationOptions {
   authenticate: Authenticate;
   /** Throws if a caller that is no user may not continue. Called each second, so it must read memory only. */
   assertKnown: (caller: Caller) => void;

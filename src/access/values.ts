@@ -13,7 +13,7 @@ import type { Actions, Resource } from "./actions.ts";
  * The `value` of each event for handlers, as in the SDK's `AuthEventValueMap`. Events that store metadata always have
  * `metadata`.
  */
-export interface EventValues {
+interface EventValues {
   "threads:create": {
     thread_id?: string | undefined;
     metadata: JsonObject;

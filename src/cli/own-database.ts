@@ -13,14 +13,16 @@ import { StartError } from "../platform/domain/errors.ts";
 import type { Cipher } from "../platform/encryption/cipher.ts";
 import { openCipher } from "../platform/encryption/setup.ts";
 import { fileExists } from "../platform/lib/file-exists.ts";
-import type { Logger } from "../platform/lib/logger.ts";
+import { createLogger, type Logger } from "../platform/lib/logger.ts";
 import { readGraphConfig } from "../graphs/project/langgraph-json.ts";
+import type { CommandSurroundings } from "./commands/command.ts";
 
 export interface DatabaseFlags {
   databaseUrl?: string | undefined;
   databaseSchema?: string | undefined;
   data?: string | undefined;
   config?: string | undefined;
+  json?: true;
 }
 
 export const onDatabase = (command: Command): Command =>
@@ -29,11 +31,6 @@ export const onDatabase = (command: Command): Command =>
     .option("--database-schema <name>", "the schema of its tables")
     .option("--data <folder>", "folder of the embedded PostgreSQL, if no database is named")
     .option("--config <path>", "the langgraph.json; its env may name the database");
-
-export interface OwnDatabase {
-  database: Database;
-  close(): Promise<void>;
-}
 
 /** As a server does. The file may be missing, but not invalid. */
 const completed = async (flags: DatabaseFlags, environment: Environment): Promise<Environment> => {
@@ -90,7 +87,7 @@ export const databasePlaceOf = (flags: DatabaseFlags, given: Environment): Datab
 export const findOwnDatabase = async (flags: DatabaseFlags, given: Environment): Promise<DatabasePlace> =>
   databasePlaceOf(flags, await completed(flags, given));
 
-export interface ReachedDatabase {
+interface ReachedDatabase {
   connectionString: string;
   /** Stops the embedded PostgreSQL, unless other processes use it. */
   close(): Promise<void>;
@@ -122,35 +119,52 @@ export const migrateOwn = (
   logger: Logger,
 ): Promise<void> => migrate(connectionString, { schema, advisoryLocks, logger });
 
-/** Migrates, and uses the environment's encryption keys. @throws StartError */
-export const openOwnDatabase = async (
-  flags: DatabaseFlags,
-  given: Environment,
+/**
+ * Starts an embedded PostgreSQL that does not run, and stops it afterwards.
+ * @throws StartError if the database can't be used
+ */
+export const withReached = async <Result>(
+  place: DatabasePlace,
   logger: Logger,
-): Promise<OwnDatabase> => {
-  const place = await findOwnDatabase(flags, given);
-  const reached = await reachOwnDatabase(place, logger);
-  const { connectionString } = reached;
+  work: (connectionString: string) => Promise<Result>,
+): Promise<Result> => {
+  const { connectionString, close } = await reachOwnDatabase(place, logger);
   try {
-    await migrateOwn(place, connectionString, logger);
-    const database = openDatabase({
-      connectionString,
-      schema: place.schema,
-      poolSize: 1,
-      applicationName: "threadloom command",
-      preparedStatements: false,
-      encryption: ownEncryption(place.environment),
-      logger,
-    });
-    return {
-      database,
-      async close() {
-        await database.close();
-        await reached.close();
-      },
-    };
+    return await work(connectionString);
   } catch (error) {
-    await reached.close();
     throw explainUnusable(error, connectionString);
+  } finally {
+    await close();
   }
 };
+
+/** Runs the work of a command on a database. */
+export type WithDatabase = <Result>(
+  flags: DatabaseFlags,
+  work: (database: Database) => Promise<Result>,
+) => Promise<Result>;
+
+/** Migrates, and uses the environment's encryption keys. */
+export const onOwnDatabase =
+  ({ environment, note }: Pick<CommandSurroundings, "environment" | "note">, level = "warn"): WithDatabase =>
+  async (flags, work) => {
+    const logger = createLogger({ level, destination: { write: note } });
+    const place = await findOwnDatabase(flags, environment);
+    return await withReached(place, logger, async (connectionString) => {
+      await migrateOwn(place, connectionString, logger);
+      const database = openDatabase({
+        connectionString,
+        schema: place.schema,
+        poolSize: 1,
+        applicationName: "threadloom command",
+        preparedStatements: false,
+        encryption: ownEncryption(place.environment),
+        logger,
+      });
+      try {
+        return await work(database);
+      } finally {
+        await database.close();
+      }
+    });
+  };

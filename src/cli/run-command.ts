@@ -31,7 +31,7 @@ export const writingTo = (
   return (text) => void stream.write(text);
 };
 
-export interface RunOptions {
+interface RunOptions {
   argv: readonly string[];
   /** For people. */
   note: (text: string) => void;

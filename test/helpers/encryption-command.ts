@@ -1,4 +1,5 @@
-import { createEncryptionCommand } from "../../src/cli/encryption/command.ts";
+import { createEncryption } from "../../src/cli/commands/encryption.ts";
+import type { WithDatabase } from "../../src/cli/own-database.ts";
 import { runCommand } from "../../src/cli/run-command.ts";
 import { openDatabase } from "../../src/platform/database/database.ts";
 import { keysOf } from "./encryption.ts";
@@ -27,7 +28,7 @@ export const encryptionCommand = async (
   const out = { written: "", stderr: "" };
   const write = (text: string): void => void (out.written += text);
   const note = (text: string): void => void (out.stderr += text);
-  const withEncrypted: Parameters<typeof createEncryptionCommand>[0]["withEncrypted"] = async (_, work) => {
+  const withDatabase: WithDatabase = async (_, work) => {
     const own = openDatabase({
       connectionString,
       poolSize: 1,
@@ -42,7 +43,7 @@ export const encryptionCommand = async (
       await own.close();
     }
   };
-  const code = await runCommand(createEncryptionCommand({ withEncrypted, write, note }), {
+  const code = await runCommand(createEncryption({ environment: {}, write, note }, withDatabase), {
     argv,
     write,
     note,

@@ -2,18 +2,16 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isKeyText, makeKey } from "../../src/access/keys/key-text.ts";
-import { createKeyRepository } from "../../src/access/keys/repository.ts";
-import { createKeyService } from "../../src/access/keys/service.ts";
-import { createKeysCommand } from "../../src/cli/keys/command.ts";
+import { createKeys } from "../../src/cli/commands/keys.ts";
 import { parseExpiry } from "../../src/cli/keys/expiry.ts";
-import { openOwnDatabase } from "../../src/cli/own-database.ts";
+import { onOwnDatabase } from "../../src/cli/own-database.ts";
 import { runCommand } from "../../src/cli/run-command.ts";
 import { findPostmaster } from "../../src/platform/database/embedded/cluster.ts";
 import { findPlace } from "../../src/platform/database/embedded/place.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { programOf } from "../helpers/compiled-package.ts";
 import { eventually } from "../helpers/conditions.ts";
-import { FIXTURE_GRAPHS, listeningLogger } from "../helpers/parts.ts";
+import { FIXTURE_GRAPHS } from "../helpers/parts.ts";
 import { temporaryFolder, type TemporaryFolder } from "../helpers/temporary-folder.ts";
 
 let server: TestServer;
@@ -75,19 +73,11 @@ const within = async (argv: string[]): Promise<Ended> => {
   let [out, stderr] = ["", ""];
   const write = (text: string): void => void (out += text);
   const note = (text: string): void => void (stderr += text);
-  const { logger } = listeningLogger();
-  const command = createKeysCommand({
-    async withKeys({ databaseUrl = server.connectionString }, work) {
-      const own = await openOwnDatabase({ databaseUrl, config: FIXTURE_GRAPHS }, {}, logger);
-      try {
-        return await work(createKeyService(createKeyRepository(own.database)));
-      } finally {
-        await own.close();
-      }
-    },
-    write,
-    note,
-  });
+  const surroundings = { environment: {}, write, note };
+  const onOwn = onOwnDatabase(surroundings);
+  const command = createKeys(surroundings, ({ databaseUrl = server.connectionString }, work) =>
+    onOwn({ databaseUrl, config: FIXTURE_GRAPHS }, work),
+  );
   return { code: await runCommand(command, { argv, write, note }), out, stderr };
 };
 

@@ -9,7 +9,7 @@ import { isLossOfAccess, refusalIn, UnexplainedRefusal } from "./refusals.ts";
 import { HANDLER_SECONDS, inTime } from "./time-limits.ts";
 import { NoIdentityError, userOf, type UserCaller } from "./users.ts";
 
-export interface UserAuthenticationOptions {
+interface UserAuthenticationOptions {
   handlers: Pick<AuthHandlers, "authenticate">;
   /** Undefined: the handler is called for each request. */
   cache?: CallerCacheOptions | undefined;

@@ -53,7 +53,7 @@ const decisionOf = (
   }
 };
 
-export interface DecisionOptions {
+interface DecisionOptions {
   handlerSeconds?: number;
   /** Keys of encrypted metadata, by which a handler must not filter. */
   encryptedKeys?: ReadonlySet<string> | undefined;

@@ -1,7 +1,7 @@
 import { isPlainObject } from "./plain-objects.ts";
 
 /** The value that a handler gets. */
-export interface GivenValue<Value> {
+interface GivenValue<Value> {
   value: Value;
   /** Call after the handler: replaces untouched copies by the original objects. */
   settle(): void;

@@ -1,7 +1,7 @@
 import { EVENTS, type AuthEvent } from "../values.ts";
 
 /** The SDK's `AuthCallbackParameter`. */
-export interface HandlerArgument {
+interface HandlerArgument {
   event: AuthEvent;
   resource: string;
   action: string;

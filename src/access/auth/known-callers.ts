@@ -11,7 +11,7 @@ export interface CallerCacheOptions {
 }
 
 /** Recently authenticated callers, by a digest of their headers. */
-export interface KnownCallers {
+interface KnownCallers {
   /** Undefined if the request has none of the headers. */
   keyOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined;
   find(key: string): UserCaller | undefined;

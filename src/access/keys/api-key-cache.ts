@@ -23,7 +23,7 @@ export interface ApiKeyCache {
 
 export type KeyCaller = Extract<Caller, { kind: "key" }>;
 
-export interface ApiKeyCacheOptions {
+interface ApiKeyCacheOptions {
   repository: Pick<KeyRepository, "readSince" | "recordUse">;
   logger: Logger;
 }

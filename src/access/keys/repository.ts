@@ -9,7 +9,7 @@ export type KeyRecord = Omit<ApiKeyRow, "key_hash"> & {
   status: "active" | "expired" | "revoked";
 };
 
-export interface NewKey {
+interface NewKey {
   keyId: string;
   keyHash: Buffer;
   name: string;

@@ -23,7 +23,7 @@ export interface KeyService {
   forget(): Promise<number>;
 }
 
-export interface KeyWish {
+interface KeyWish {
   name: string;
   scopes: readonly KeyScope[];
   /** Undefined: never expires. */

@@ -17,7 +17,7 @@ const RETRY_PART = 0.25;
 const LATE_AT_MOST = 2;
 const LOG_EVERY_MS = 10_000;
 
-export interface RoundsOptions {
+interface RoundsOptions {
   authenticate: Authenticate;
   /** Maximum time between two rounds of a group. */
   everyMs: number;

@@ -3,17 +3,15 @@ import type { Environment } from "../../platform/config/resolve.ts";
 import { createLogger, type Logger } from "../../platform/lib/logger.ts";
 import { answeringJson } from "../flags.ts";
 import {
-  explainUnusable,
   findOwnDatabase,
   onDatabase,
-  reachOwnDatabase,
+  withReached,
   type DatabaseFlags,
   type DatabasePlace,
 } from "../own-database.ts";
 
 export interface BackupFlags extends DatabaseFlags {
   force?: true;
-  json?: true;
 }
 
 export const onBackup = (command: Command, force: string): Command =>
@@ -44,17 +42,12 @@ export const withBackedUp = async <Result>(
   const logger = createLogger({ level: "warn", destination: { write: note } });
   const place = await findOwnDatabase(flags, environment);
   await check?.(place);
-  const { connectionString, close } = await reachOwnDatabase(place, logger);
-  try {
-    return await work({
+  return await withReached(place, logger, (connectionString) =>
+    work({
       connectionString,
       schema: place.schema,
       onTable: (table, rows) => note(`${table}: ${rows} rows\n`),
       logger,
-    });
-  } catch (error) {
-    throw explainUnusable(error, connectionString);
-  } finally {
-    await close();
-  }
+    }),
+  );
 };

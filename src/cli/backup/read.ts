@@ -134,7 +134,7 @@ const makeEmpty = async (client: pg.Client, schema: string): Promise<void> => {
   );
 };
 
-export interface RestoreOptions {
+interface RestoreOptions {
   connectionString: string;
   schema: string;
   file: string;

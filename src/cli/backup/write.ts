@@ -50,12 +50,12 @@ const readHead = async (client: pg.Client, schema: string): Promise<BackupHead> 
   };
 };
 
-export interface WrittenBackup {
+interface WrittenBackup {
   head: BackupHead;
   rows: number;
 }
 
-export interface WriteOptions {
+interface WriteOptions {
   connectionString: string;
   schema: string;
   file: string;

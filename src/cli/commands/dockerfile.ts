@@ -10,14 +10,11 @@ Examples:
 It uses node_version and dockerfile_lines of langgraph.json, and the lock file of npm, pnpm or yarn.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
-export const createDockerfile: CreateCommand = ({ environment, write, note }) =>
-  createImageCommand({
+export const createDockerfile: CreateCommand = (surroundings) =>
+  createImageCommand(surroundings, {
     name: "dockerfile",
     description: "Prints a Dockerfile for this project.",
     examples: EXAMPLES,
     text: dockerfileText,
     remark: ({ installation }) => installation.chosen,
-    environment,
-    write,
-    note,
   });

@@ -33,7 +33,6 @@ interface Flags extends DatabaseFlags {
   host?: string;
   port?: string;
   timeout: number;
-  json?: true;
 }
 
 const seconds = (text: string): number => {

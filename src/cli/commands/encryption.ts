@@ -1,19 +1,214 @@
-import { createLogger } from "../../platform/lib/logger.ts";
-import { createEncryptionCommand } from "../encryption/command.ts";
-import { openOwnDatabase } from "../own-database.ts";
-import type { CreateCommand } from "./command.ts";
+import { Command, InvalidArgumentError } from "commander";
+import {
+  assertEncryptionKeys,
+  forgetEncryptionKey,
+  hasUnboundValues,
+  listEncryptionKeys,
+  noteBound,
+} from "../../platform/database/encryption-keys.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { StartError } from "../../platform/domain/errors.ts";
+import type { Cipher } from "../../platform/encryption/cipher.ts";
+import { newCipher } from "../../platform/encryption/setup.ts";
+import { walkEncrypted, type TableCount, type WalkOptions } from "../../server/key-rotation/walk.ts";
+import { answeringJson } from "../flags.ts";
+import { onDatabase, onOwnDatabase, type DatabaseFlags } from "../own-database.ts";
+import type { CommandSurroundings } from "./command.ts";
 
-export const createEncryption: CreateCommand = ({ environment, write, note }) =>
-  createEncryptionCommand({
-    async withEncrypted(flags, work) {
-      const logger = createLogger({ level: "warn", destination: { write: note } });
-      const own = await openOwnDatabase(flags, environment, logger);
-      try {
-        return await work(own.database);
-      } finally {
-        await own.close();
-      }
-    },
-    write,
-    note,
+const EXAMPLES = `
+Examples:
+  $ threadloom encryption status
+  $ threadloom encryption rotate
+  $ threadloom encryption forget Ab3_x9
+
+It takes LANGGRAPH_AES_KEY, LANGGRAPH_AES_FALLBACK_KEYS and LANGGRAPH_AES_JSON_KEYS from the environment, as servers do. Servers
+may run meanwhile. To replace an old key by a new one:
+  1. restart all servers with LANGGRAPH_AES_KEY=old,new     2. restart them with LANGGRAPH_AES_KEY=new,old
+  3. rotate                                                 4. forget the old key, then restart without it
+Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+
+const keyId = (text: string): string => {
+  if (/^[\w-]{6}$/.test(text)) return text;
+  throw new InvalidArgumentError("A key's id has 6 characters: see 'status'.");
+};
+
+const answering = (command: Command): Command => answeringJson(onDatabase(command));
+
+interface Status {
+  /** The current encryption key comes first. */
+  keys: { id: string; encrypts: boolean; configured: boolean; rows: number }[];
+  /** Rows with an unencrypted value that would be encrypted today. */
+  plain: number;
+  /** Rows with values of an earlier version, which are bound to no row. */
+  unbound: number;
+  reencrypted: number;
+  busy: number;
+  /** Rows that can't be decrypted although their keys are configured. */
+  unreadable: number;
+}
+
+const sum = (counts: readonly TableCount[], of: (count: TableCount) => number): number =>
+  counts.reduce((total, count) => total + of(count), 0);
+
+const statusOf = (
+  counts: readonly TableCount[],
+  known: readonly string[],
+  cipher: Cipher | undefined,
+): Status => {
+  const [current, configured] = [cipher?.keyId, cipher?.keyIds ?? []];
+  const found = counts.flatMap(({ byKey, byMissingKey }) => [...byKey.keys(), ...byMissingKey.keys()]);
+  const rowsOf = (id: string) =>
+    sum(counts, ({ byKey, byMissingKey }) => (byKey.get(id) ?? 0) + (byMissingKey.get(id) ?? 0));
+  return {
+    keys: [...new Set([...(current === undefined ? [] : [current]), ...known, ...found])].map((id) => ({
+      id,
+      encrypts: id === current,
+      configured: configured.includes(id),
+      rows: rowsOf(id),
+    })),
+    plain: sum(counts, ({ plain }) => plain),
+    unbound: sum(counts, ({ unbound }) => unbound),
+    reencrypted: sum(counts, ({ reencrypted }) => reencrypted),
+    busy: sum(counts, ({ busy }) => busy),
+    unreadable: sum(counts, ({ unreadable }) => unreadable),
+  };
+};
+
+const statusText = ({ keys, plain, unbound, unreadable }: Status): string => {
+  const lines = keys.map(({ id, encrypts, configured, rows }) => {
+    const what = encrypts
+      ? "encrypts from now on"
+      : !configured
+        ? "not configured: these rows can't be decrypted, and stay unchanged"
+        : rows === 0
+          ? "no longer needed"
+          : "is still needed";
+    return `${id}  ${rows} rows  ${what}`;
   });
+  const unencrypted = keys.some(({ encrypts }) => encrypts)
+    ? `${plain} rows hold unencrypted data that would be encrypted now`
+    : `${plain} rows hold unencrypted data that a key would encrypt; LANGGRAPH_AES_KEY is not set`;
+  const old =
+    unbound === 0
+      ? []
+      : [`${unbound} rows are bound to no row, because an earlier version has encrypted them: run 'rotate'`];
+  const bad =
+    unreadable === 0 ? [] : [`${unreadable} rows can't be decrypted although their key is configured`];
+  return [...lines, unencrypted, ...old, ...bad].map((line) => `${line}\n`).join("");
+};
+
+export const createEncryption = (
+  surroundings: Pick<CommandSurroundings, "environment" | "write" | "note">,
+  withDatabase = onOwnDatabase(surroundings),
+): Command => {
+  const { write, note } = surroundings;
+  const progress = ({ table, rows, reencrypted }: TableCount): void =>
+    note(`${table}: ${rows} rows read, ${reencrypted} re-encrypted\n`);
+  const countRows = async (
+    database: Database,
+    cipher: Cipher,
+    {
+      writes = false,
+      acceptsUnbound = false,
+      onProgress,
+    }: Partial<Pick<WalkOptions, "writes" | "acceptsUnbound" | "onProgress">> = {},
+  ): Promise<TableCount[]> =>
+    await walkEncrypted({ database, cipher, writes, acceptsUnbound, ...(onProgress && { onProgress }) });
+  const cipherOf = ({ encryption: { cipher } }: Database): Cipher => {
+    if (cipher === undefined) throw new StartError("LANGGRAPH_AES_KEY names no key to encrypt with.");
+    return cipher;
+  };
+  const answer = (status: Status, { json }: DatabaseFlags): void =>
+    write(json ? `${JSON.stringify(status)}\n` : statusText(status));
+
+  const encryption = new Command("encryption").description(
+    "Shows the keys of the encrypted rows, and rotates them to the newest key.",
+  );
+  encryption.addHelpText("after", EXAMPLES);
+
+  answering(encryption.command("status"))
+    .description("Counts the encrypted rows by key. Reads all data.")
+    .action(async (flags: DatabaseFlags) => {
+      const status = await withDatabase(flags, async (database) => {
+        const { cipher } = database.encryption;
+        const acceptsUnbound = await hasUnboundValues(database);
+        const counts = await countRows(database, cipher ?? newCipher(), { acceptsUnbound });
+        return statusOf(counts, await listEncryptionKeys(database), cipher);
+      });
+      answer(status, flags);
+    });
+
+  answering(encryption.command("rotate"))
+    .description(
+      "Re-encrypts with the newest key all data that is unencrypted, or encrypted with an older key or by an earlier version. You may stop and repeat it.",
+    )
+    .action(async (flags: DatabaseFlags) => {
+      const { done, left } = await withDatabase(flags, async (database) => {
+        const cipher = cipherOf(database);
+        const acceptsUnbound = await assertEncryptionKeys(database, { acceptsUnbound: true });
+        const known = await listEncryptionKeys(database);
+        const counts = await countRows(database, cipher, {
+          writes: true,
+          acceptsUnbound,
+          onProgress: progress,
+        });
+        const done = statusOf(counts, known, cipher);
+        const left = statusOf(await countRows(database, cipher, { acceptsUnbound }), known, cipher);
+        if (acceptsUnbound && done.busy === 0 && left.unbound === 0) await noteBound(database, cipher);
+        return { done, left };
+      });
+      answer({ ...left, reencrypted: done.reencrypted, busy: done.busy }, flags);
+      if (done.busy > 0) throw new StartError(`${done.busy} rows changed during the rotation. Run it again.`);
+      if (left.unbound > 0)
+        throw new StartError(
+          `${left.unbound} rows are bound to no row: a server of an earlier version stored them meanwhile. Stop that server, and run this again.`,
+        );
+      const lacking = left.keys.filter(({ configured }) => !configured);
+      if (lacking.length > 0) {
+        const ids = lacking.map(({ id }) => id).join(", ");
+        const rows = lacking.reduce((total, key) => total + key.rows, 0);
+        throw new StartError(
+          `${rows} rows are encrypted with keys that are not configured (${ids}), and did not change. ` +
+            "Add the keys to LANGGRAPH_AES_KEY, after the first key, and run it again.",
+        );
+      }
+      if (left.unreadable > 0)
+        throw new StartError(
+          `${left.unreadable} rows can't be decrypted although their keys are configured: they were changed outside the server.`,
+        );
+      const needed = left.keys.filter(({ encrypts, rows }) => !encrypts && rows > 0);
+      if (needed.length > 0)
+        throw new StartError(
+          `${needed.map(({ id, rows }) => `${rows} rows need the key '${id}'`).join(", ")}: a server stored them meanwhile. ` +
+            "Put the newest key first on every server, and run it again.",
+        );
+    });
+
+  answering(encryption.command("forget"))
+    .description("Lets servers start without an older key that no row needs.")
+    .argument("<key>", "the key's id; put '--' before an id that starts with '-'", keyId)
+    .allowUnknownOption()
+    .action(async (id: string, flags: DatabaseFlags) => {
+      await withDatabase(flags, async (database) => {
+        const cipher = cipherOf(database);
+        await assertEncryptionKeys(database);
+        if (id === cipher.keyId)
+          throw new StartError(`The key '${id}' is the current encryption key. Put a newer key before it.`);
+        const known = await listEncryptionKeys(database);
+        if (!known.includes(id)) throw new StartError(`No start needs the key '${id}'.`);
+        await forgetEncryptionKey(database, id, async () => {
+          const { keys, unreadable } = statusOf(await countRows(database, cipher), known, cipher);
+          const rows = keys.find((key) => key.id === id)?.rows ?? 0;
+          if (rows > 0)
+            throw new StartError(
+              `${rows} rows are still encrypted with the key '${id}'; run 'rotate' first.`,
+            );
+          if (unreadable > 0)
+            throw new StartError(`${unreadable} rows can't be decrypted, and may need the key '${id}'.`);
+        });
+      });
+      if (flags.json) write(`${JSON.stringify({ forgotten: id })}\n`);
+      else note(`No start needs the key '${id}' any more. Remove it from LANGGRAPH_AES_KEY.\n`);
+    });
+  return encryption;
+};

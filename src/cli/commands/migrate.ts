@@ -5,11 +5,10 @@ import { hasCluster } from "../../platform/database/embedded/place.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { createLogger } from "../../platform/lib/logger.ts";
 import {
-  explainUnusable,
   findOwnDatabase,
   onDatabase,
-  openOwnDatabase,
-  reachOwnDatabase,
+  onOwnDatabase,
+  withReached,
   type DatabaseFlags,
 } from "../own-database.ts";
 import { NotDoneError } from "../run-command.ts";
@@ -27,7 +26,6 @@ Exit codes: 0 done, 1 not done, or pending with --check, 2 wrong usage.`;
 interface Flags extends DatabaseFlags {
   status?: true;
   check?: true;
-  json?: true;
 }
 
 const statusOf = async (
@@ -40,19 +38,16 @@ const statusOf = async (
     throw new StartError(
       `There is no embedded database in ${place.dataFolder} yet. The first start creates it.`,
     );
-  const reached = await reachOwnDatabase(place, logger);
-  const { connectionString } = reached;
-  const client = new pg.Client({ connectionString, application_name: "threadloom command" });
-  client.on("error", () => undefined);
-  try {
-    await client.connect();
-    return await readMigrationStatus(client, place.schema);
-  } catch (error) {
-    throw explainUnusable(error, connectionString);
-  } finally {
-    await client.end().catch(() => undefined);
-    await reached.close();
-  }
+  return await withReached(place, logger, async (connectionString) => {
+    const client = new pg.Client({ connectionString, application_name: "threadloom command" });
+    client.on("error", () => undefined);
+    try {
+      await client.connect();
+      return await readMigrationStatus(client, place.schema);
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  });
 };
 
 const show = async (flags: Flags, surroundings: CommandSurroundings): Promise<void> => {
@@ -79,10 +74,7 @@ export const createMigrate: CreateCommand = (surroundings) =>
     .addOption(new Option("--json", "answer as JSON, with --status or --check"))
     .addHelpText("after", EXAMPLES)
     .action(async (flags: Flags) => {
-      const { environment, write, note } = surroundings;
       if (flags.status || flags.check) return await show(flags, surroundings);
-      const logger = createLogger({ level: "info", destination: { write: note } });
-      const own = await openOwnDatabase(flags, environment, logger);
-      await own.close();
-      write("The tables are up to date.\n");
+      await onOwnDatabase(surroundings, "info")(flags, async () => undefined);
+      surroundings.write("The tables are up to date.\n");
     });

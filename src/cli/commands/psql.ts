@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { Command } from "commander";
 import { sqlState, StartError } from "../../platform/domain/errors.ts";
 import { createLogger } from "../../platform/lib/logger.ts";
-import { findOwnDatabase, onDatabase, reachOwnDatabase, type DatabaseFlags } from "../own-database.ts";
+import { findOwnDatabase, onDatabase, withReached, type DatabaseFlags } from "../own-database.ts";
 import { NotDoneError } from "../run-command.ts";
 import type { CreateCommand } from "./command.ts";
 
@@ -42,8 +42,7 @@ export const createPsql: CreateCommand = ({ environment, write, note, stopping }
     .action(async (argv: string[], { printUrl, ...flags }: Flags) => {
       const logger = createLogger({ level: "warn", destination: { write: note } });
       const place = await findOwnDatabase(flags, environment);
-      const { connectionString, close } = await reachOwnDatabase(place, logger);
-      try {
+      await withReached(place, logger, async (connectionString) => {
         if (printUrl) return write(`${connectionString}\n`);
         // psql handles Ctrl-C itself: it cancels a statement.
         stopping();
@@ -54,7 +53,5 @@ export const createPsql: CreateCommand = ({ environment, write, note, stopping }
         const search_path = { PGOPTIONS: `-c search_path=${place.schema},public` };
         const code = await runPsql([url, ...argv], { ...environment, ...search_path, ...secret });
         if (code !== 0) throw new NotDoneError();
-      } finally {
-        await close();
-      }
+      });
     });

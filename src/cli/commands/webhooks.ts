@@ -1,25 +1,98 @@
+import { Command, InvalidArgumentError, Option } from "commander";
 import { createAuthorize } from "../../access/authorize.ts";
-import { createLogger } from "../../platform/lib/logger.ts";
+import { THE_SERVER } from "../../access/caller.ts";
 import { createDeliveries } from "../../engine/outbox/deliveries.ts";
 import { createDeliveryRepository } from "../../protocols/webhooks/repository.ts";
-import { createWebhookService } from "../../protocols/webhooks/service.ts";
-import { openOwnDatabase } from "../own-database.ts";
-import { createWebhooksCommand } from "../webhooks/command.ts";
-import type { CreateCommand } from "./command.ts";
+import { DELIVERY_STATES, deliveryPath, type WebhookDelivery } from "../../protocols/webhooks/schemas.ts";
+import { createWebhookService, type WebhookService } from "../../protocols/webhooks/service.ts";
+import { answeringJson, limitArgument } from "../flags.ts";
+import { onDatabase, onOwnDatabase, type DatabaseFlags } from "../own-database.ts";
+import { printable } from "../printable.ts";
+import type { CommandSurroundings } from "./command.ts";
 
-export const createWebhooks: CreateCommand = ({ environment, write, note }) =>
-  createWebhooksCommand({
-    async withWebhooks(flags, work) {
-      const logger = createLogger({ level: "warn", destination: { write: note } });
-      const own = await openOwnDatabase(flags, environment, logger);
-      try {
-        const repository = createDeliveryRepository(own.database, createDeliveries(own.database));
-        // Running servers poll for due deliveries themselves.
-        return await work(createWebhookService(createAuthorize(), repository, () => undefined));
-      } finally {
-        await own.close();
-      }
-    },
-    write,
-    note,
-  });
+const runId = (text: string): string => {
+  const parsed = deliveryPath.safeParse({ run_id: text });
+  if (parsed.success) return parsed.data.run_id;
+  throw new InvalidArgumentError("It is the id of a run.");
+};
+
+const EXAMPLES = `
+Examples:
+  $ threadloom webhooks list --state failed
+  $ threadloom webhooks show 0199f3a0-0000-7000-8000-000000000000
+  $ threadloom webhooks replay 0199f3a0-0000-7000-8000-000000000000
+
+A delivery has the id of its run. A running server sends a replayed delivery within two seconds; otherwise the next
+server that starts sends it. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+
+const lineOf = (delivery: WebhookDelivery): string =>
+  [
+    delivery.run_id,
+    delivery.state.padEnd(9),
+    delivery.next_attempt_at ?? delivery.settled_at ?? "",
+    `failures=${delivery.failures}`,
+    printable(delivery.url),
+    ...(delivery.last_error === null ? [] : [delivery.last_error]),
+  ].join("  ");
+
+const textOf = (delivery: WebhookDelivery): string =>
+  Object.entries(delivery)
+    .map(([field, value]) => `${field.padEnd(16)}${printable(String(value ?? "-"))}\n`)
+    .join("");
+
+const answering = (command: Command): Command => answeringJson(onDatabase(command));
+
+export const createWebhooks = (
+  surroundings: Pick<CommandSurroundings, "environment" | "write" | "note">,
+  withDatabase = onOwnDatabase(surroundings),
+): Command => {
+  const { write, note } = surroundings;
+  const withWebhooks = <Result>(
+    flags: DatabaseFlags,
+    work: (webhooks: WebhookService) => Promise<Result>,
+  ): Promise<Result> =>
+    withDatabase(flags, (database) => {
+      const repository = createDeliveryRepository(database, createDeliveries(database));
+      // Running servers poll for due deliveries themselves.
+      return work(createWebhookService(createAuthorize(), repository, () => undefined));
+    });
+  const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
+  const webhooks = new Command("webhooks").description(
+    "Shows the deliveries of webhooks, and sends them again.",
+  );
+  webhooks.addHelpText("after", EXAMPLES);
+
+  answering(webhooks.command("list"))
+    .description("Lists deliveries, newest runs first.")
+    .addOption(new Option("--state <state>", "only those").choices(DELIVERY_STATES))
+    .option("--limit <number>", "the maximum number (default: 100)", limitArgument)
+    .action(async (flags: DatabaseFlags & { state?: (typeof DELIVERY_STATES)[number]; limit?: number }) => {
+      const search = { state: flags.state, limit: flags.limit ?? 100, offset: 0 };
+      const found = await withWebhooks(flags, (service) =>
+        service.search(THE_SERVER, { ...search, thread_id: undefined, sort_order: undefined }),
+      );
+      if (flags.json) return json(found.deliveries);
+      for (const delivery of found.deliveries) write(`${lineOf(delivery)}\n`);
+      if (found.deliveries.length === 0) note("There are none.\n");
+      if (found.next !== undefined) note("There are more. Use a larger --limit.\n");
+    });
+
+  answering(webhooks.command("show"))
+    .description("Shows one.")
+    .argument("<run>", "the id of its run", runId)
+    .action(async (id: string, flags: DatabaseFlags) => {
+      const delivery = await withWebhooks(flags, (service) => service.get(THE_SERVER, id));
+      if (flags.json) json(delivery);
+      else write(textOf(delivery));
+    });
+
+  answering(webhooks.command("replay"))
+    .description("Sends a delivery again with the same id, in any state.")
+    .argument("<run>", "the id of its run", runId)
+    .action(async (id: string, flags: DatabaseFlags) => {
+      const delivery = await withWebhooks(flags, (service) => service.replay(THE_SERVER, id));
+      if (flags.json) json(delivery);
+      else note(`The webhook of run ${delivery.run_id} will be sent again.\n`);
+    });
+  return webhooks;
+};

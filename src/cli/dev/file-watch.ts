@@ -3,7 +3,7 @@ import { watch, type FSWatcher } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-export interface FileWatchOptions {
+interface FileWatchOptions {
   /** Gets absolute paths. The next call waits for this one. */
   onChange(files: readonly string[]): Promise<void>;
   everyMs?: number;

@@ -2,7 +2,7 @@ import { assertMayListen, isExposed, type Config } from "../../platform/config/c
 import { StartError } from "../../platform/domain/errors.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 
-export interface Doors {
+interface Doors {
   hasStoredKeys: boolean;
   hasAuth: boolean;
 }

@@ -19,7 +19,7 @@ import { checkEncryption } from "./encryption.ts";
 const MAJOR_AT_LEAST = 15;
 const CONNECT_MS = 10_000;
 
-export interface DatabaseFindings {
+interface DatabaseFindings {
   checks: Check[];
   hasStoredKeys: boolean;
 }
@@ -161,7 +161,7 @@ const GIGABYTE = 1_000_000_000;
 const BYTES_AT_LEAST = 0.1 * GIGABYTE;
 const BYTES_WISHED = GIGABYTE;
 
-export const checkDisk = async (folder: string): Promise<Check> => {
+const checkDisk = async (folder: string): Promise<Check> => {
   const found = await statfs(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOENT" || dirname(folder) === folder) throw error;
     return undefined;

@@ -6,7 +6,7 @@ import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
 import type { ProjectKeys } from "../../platform/config/project-keys.ts";
 import { fail, info, ok, warn, type Check } from "./checks.ts";
 
-export interface CheckedProject {
+interface CheckedProject {
   project: GraphConfig | undefined;
   checks: Check[];
 }

@@ -4,12 +4,15 @@ import { StartError } from "../../platform/domain/errors.ts";
 import { graphConfigFileOf, type Environment } from "../../platform/config/resolve.ts";
 import { readImageProject, type ImageProject } from "./project.ts";
 
-export interface ImageCommandParts {
+interface ImageText {
   name: string;
   description: string;
   examples: string;
   text(project: ImageProject): string;
   remark?(project: ImageProject): string | undefined;
+}
+
+interface Surroundings {
   environment: Environment;
   write(text: string): void;
   note(text: string): void;
@@ -21,8 +24,10 @@ interface Flags {
   force?: true;
 }
 
-export const createImageCommand = (parts: ImageCommandParts): Command => {
-  const { name, description, examples, environment, write, note } = parts;
+export const createImageCommand = (
+  { environment, write, note }: Surroundings,
+  { name, description, examples, text: textOf, remark: remarkOn }: ImageText,
+): Command => {
   return new Command(name)
     .description(description)
     .option("--config <path>", "path of langgraph.json")
@@ -35,9 +40,9 @@ export const createImageCommand = (parts: ImageCommandParts): Command => {
         note(
           `These keys of langgraph.json have no effect on this image: ${project.meaningless.join(", ")}.\n`,
         );
-      const remark = parts.remark?.(project);
+      const remark = remarkOn?.(project);
       if (remark !== undefined) note(`${remark}\n`);
-      const text = parts.text(project);
+      const text = textOf(project);
       if (output === undefined) return write(text);
       await writeFile(output, text, { flag: force ? "w" : "wx" }).catch((error: NodeJS.ErrnoException) => {
         const why =

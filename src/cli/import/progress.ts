@@ -6,12 +6,12 @@ export interface Progress {
   seconds: number;
 }
 
-export interface ProgressOutput {
+interface ProgressOutput {
   write(text: string): void;
   terminal: boolean;
 }
 
-export interface ProgressLine {
+interface ProgressLine {
   show(progress: Progress): void;
   end(progress: Progress): void;
 }
@@ -44,7 +44,7 @@ export const progressText = ({ threads, threadsTotal, checkpoints, seconds }: Pr
   ].join(", ");
 };
 
-export const progressBar = ({ threads, threadsTotal }: Progress): string => {
+const progressBar = ({ threads, threadsTotal }: Progress): string => {
   const share = threadsTotal === 0 ? 1 : Math.min(threads / threadsTotal, 1);
   const full = Math.floor(share * BAR_CHARACTERS);
   return `[${"#".repeat(full)}${"-".repeat(BAR_CHARACTERS - full)}] ${String(Math.floor(share * 100)).padStart(3)} %`;

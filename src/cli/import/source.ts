@@ -37,7 +37,7 @@ export interface BlobPlace {
   version: string;
 }
 
-export interface SourceWrite extends SourceValue {
+interface SourceWrite extends SourceValue {
   checkpointNs: string;
   checkpointId: string;
   taskId: string;
@@ -131,7 +131,7 @@ const statementsOn = (table: (of: (typeof TABLES)[number]) => string) => ({
   ),
 });
 
-export interface SourceOptions {
+interface SourceOptions {
   connectionString: string;
   schema: string;
   name: string;

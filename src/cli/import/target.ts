@@ -10,13 +10,13 @@ import { mergeImported, storeImported } from "../../api/threads/imported.ts";
 /** The metadata key of the thread's original id. */
 export const IMPORTED_ID = "imported_thread_id";
 
-export interface Existing {
+interface Existing {
   /** An interrupted import may leave checkpoints without a record. */
   record: { importedId: string | null; graphId: string | null; busy: boolean } | undefined;
   checkpoints: Map<string, number>;
 }
 
-export interface FinishedThread {
+interface FinishedThread {
   key: string;
   sourceId: string;
   graphId: string | undefined;

@@ -14,7 +14,7 @@ export interface CopiedThread {
   checkpoints: number;
 }
 
-export interface ThreadCopyOptions {
+interface ThreadCopyOptions {
   source: Source;
   target: Target;
   checkpoints: CheckpointStorage | undefined;

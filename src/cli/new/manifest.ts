@@ -39,7 +39,7 @@ export const packageNameOf = (folder: string): string => {
   return taken.includes(name) ? `${name.replaceAll("_", "-")}-app` : name;
 };
 
-export interface ManifestFacts {
+interface ManifestFacts {
   name: string;
   template: Template;
   language: Language;

@@ -6,7 +6,7 @@ import { langgraphJson, packageJson, packageNameOf, pnpmSettings, yarnSettings }
 import { EXECUTE, scriptCommand, type PackageManager } from "./installing.ts";
 import { ENDINGS, templateFiles, type Language, type Template } from "./templates.ts";
 
-export interface ProjectWish {
+interface ProjectWish {
   folder: string;
   template: Template;
   language: Language;

@@ -23,7 +23,7 @@ export const onServer = (command: Command): Command =>
   );
 
 /** `data`: parsed JSON, or text. */
-export interface RemoteEvent {
+interface RemoteEvent {
   id: string | undefined;
   event: string;
   data: JsonValue;

@@ -8,14 +8,14 @@ const EVENT_COLUMN = 18;
 const failureIn = (event: string, data: JsonValue): string | undefined =>
   event === "error" ? (typeof data === "string" ? data : JSON.stringify(data)) : undefined;
 
-export interface TailSurroundings {
+interface TailSurroundings {
   write(text: string): void;
   readonly columns?: number | undefined;
   readonly unread: AbortSignal;
   stopping(): AbortSignal;
 }
 
-export interface TailOptions {
+interface TailOptions {
   path: string;
   json: boolean;
 }

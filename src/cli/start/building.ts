@@ -6,7 +6,7 @@ import type { Logger } from "../../platform/lib/logger.ts";
 const isMigrationFailure = (error: unknown): error is Error =>
   error instanceof Error && error.message.startsWith("Migration ");
 
-export interface BuildingOptions {
+interface BuildingOptions {
   /** No retry starts after this time; 0: one try. */
   forMs: number;
   signal: AbortSignal;

@@ -72,7 +72,7 @@ describe("an encrypted text", () => {
       messageOf(() => cipher.decrypt(encrypted, PLACE)),
       messageOf(() => openText(undefined, encrypted, PLACE)),
     ]) {
-      expect(text).toContain(`with the key '${cipherOf(OLD).keyId}', which this server was not given`);
+      expect(text).toContain(`with the key '${cipherOf(OLD).keyId}', which this server does not have`);
       expect(text).not.toContain(OLD);
     }
     expect(openText(undefined, "[1]", PLACE)).toBe("[1]");

@@ -1,16 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAuthenticate } from "../../../src/access/api-keys.ts";
-import { createAuthorize, type Authorize } from "../../../src/access/authorize.ts";
+import type { Authorize } from "../../../src/access/authorize.ts";
 import { grantVisibility } from "../../../src/access/visibility.ts";
-import { createWebhooksCommand } from "../../../src/cli/webhooks/command.ts";
+import { createWebhooks } from "../../../src/cli/commands/webhooks.ts";
 import { runCommand } from "../../../src/cli/run-command.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { createDeliveries } from "../../../src/engine/outbox/deliveries.ts";
 import { startOutboxRetention } from "../../../src/engine/outbox/retention.ts";
 import { pauseSeconds } from "../../../src/engine/outbox/schedule.ts";
-import { createDeliveryRepository } from "../../../src/protocols/webhooks/repository.ts";
 import type { WebhookDelivery } from "../../../src/protocols/webhooks/schemas.ts";
-import { createWebhookService } from "../../../src/protocols/webhooks/service.ts";
 import { saying } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
@@ -167,11 +165,8 @@ const command = async (...argv: string[]): Promise<{ code: number; written: stri
   const out = { written: "", stderr: "" };
   const write = (text: string): void => void (out.written += text);
   const note = (text: string): void => void (out.stderr += text);
-  const withWebhooks: Parameters<typeof createWebhooksCommand>[0]["withWebhooks"] = (_flags, work) => {
-    const repository = createDeliveryRepository(database, createDeliveries(database));
-    return work(createWebhookService(createAuthorize(), repository, () => undefined));
-  };
-  const code = await runCommand(createWebhooksCommand({ withWebhooks, write, note }), { argv, write, note });
+  const webhooks = createWebhooks({ environment: {}, write, note }, (_flags, work) => work(database));
+  const code = await runCommand(webhooks, { argv, write, note });
   return { code, ...out };
 };
 
