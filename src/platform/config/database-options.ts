@@ -1,25 +1,11 @@
 import { z } from "zod";
 import { DEFAULT_SCHEMA, isSchemaName } from "../database/schema.ts";
-import { flag, seconds, wholeNumber, type Option } from "./option.ts";
-
-export interface DatabaseConfig {
-  readonly databaseUrl: string | undefined;
-  /** Undefined: use `databaseUrl`. */
-  readonly databaseDirectUrl: string | undefined;
-  readonly databaseWaitSeconds: number;
-  /** Without the connections of the listener and the heartbeat. */
-  readonly databasePoolSize: number;
-  readonly databasePreparedStatements: boolean;
-  readonly databaseSchema: string;
-  readonly databaseListen: boolean;
-  readonly databaseAdvisoryLocks: boolean;
-  readonly databaseSessions: boolean;
-}
+import { flag, seconds, wholeNumber, type Options } from "./option.ts";
 
 export const isPostgresUrl = (value: string): boolean =>
   URL.canParse(value) && ["postgres:", "postgresql:"].includes(new URL(value).protocol);
 
-export const DATABASE_OPTIONS: { readonly [Key in keyof DatabaseConfig]: Option<DatabaseConfig[Key]> } = {
+export const DATABASE_OPTIONS = {
   databaseUrl: {
     environment: ["DATABASE_URL", "DATABASE_URI", "POSTGRES_URI"],
     secret: true,
@@ -42,6 +28,7 @@ export const DATABASE_OPTIONS: { readonly [Key in keyof DatabaseConfig]: Option<
     description:
       "Seconds that a start waits for an unreachable database. Errors such as a wrong password end the start at once.",
   },
+  /** Without the connections of the listener and the heartbeat. */
   databasePoolSize: {
     environment: ["DATABASE_POOL_SIZE", "LANGGRAPH_POSTGRES_POOL_MAX_SIZE"],
     default: "20",
@@ -81,7 +68,7 @@ export const DATABASE_OPTIONS: { readonly [Key in keyof DatabaseConfig]: Option<
     ...flag,
     description: "false: for a database whose pg_locks and pg_stat_activity do not list all sessions.",
   },
-};
+} satisfies Options;
 
 export const unusedDataWarning = (
   namesFolder: boolean,

@@ -1,28 +1,10 @@
 import { z } from "zod";
-import { byGraph, BYTES_PER_MEGABYTE, seconds, wholeNumber, type Option } from "./option.ts";
-
-export interface ExecutionConfig {
-  readonly jobsPerWorker: number;
-  readonly graphProcesses: number | "auto";
-  readonly graphProcessHeapMegabytes: number;
-  readonly graphProcessRuns: number;
-  readonly graphProcessResidentBytes: number;
-  readonly runTimeoutSeconds: number;
-  readonly runTimeoutSecondsByGraph: ReadonlyMap<string, number>;
-  readonly recursionLimitMax: number;
-  readonly shutdownGraceSeconds: number;
-  readonly eventRetentionSeconds: number;
-  readonly leaseSeconds: number;
-  readonly heartbeatSeconds: number;
-  readonly blockedLoopSeconds: number;
-  readonly sweepSeconds: number;
-  readonly maxAttempts: number;
-}
+import { byGraph, BYTES_PER_MEGABYTE, seconds, wholeNumber, type Options } from "./option.ts";
 
 /** More than a machine has cores; each takes about 100 MB. */
 const GRAPH_PROCESSES_AT_MOST = 64;
 
-export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Option<ExecutionConfig[Key]> } = {
+export const EXECUTION_OPTIONS = {
   jobsPerWorker: {
     environment: ["N_JOBS_PER_WORKER"],
     default: "10",
@@ -133,4 +115,4 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
     ...wholeNumber(1, 100),
     description: "Attempts of a run whose workers die. After the last, the run ends as an error.",
   },
-};
+} satisfies Options;

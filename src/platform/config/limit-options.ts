@@ -1,34 +1,15 @@
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
-import { byGraph, commaSeparated, list, megabytes, seconds, wholeNumber, type Option } from "./option.ts";
-
-/** 0 means no limit where it is allowed. */
-export interface LimitConfig {
-  readonly readsPerMinute: number;
-  readonly searchesPerMinute: number;
-  readonly writesPerMinute: number;
-  readonly runsPerMinute: number;
-  readonly streamsPerMinute: number;
-  readonly failedLoginsPerMinute: number;
-  /** The factor for callers with an API key: a key stands for an application with many users. */
-  readonly keyFactor: number;
-  readonly pendingRunsPerThread: number;
-  readonly pendingRunsPerCaller: number;
-  readonly runningRunsPerCaller: number;
-  readonly runningRunsByGraph: ReadonlyMap<string, number>;
-  readonly cronsPerCaller: number;
-  readonly streamsPerCaller: number;
-  readonly streamsAtMost: number;
-  readonly accessCheckSeconds: number;
-  readonly connectionsAtMost: number;
-  readonly listenBacklog: number;
-  readonly stateValueCharactersAtMost: number;
-  readonly eventCharactersAtMost: number;
-  readonly trustedProxies: readonly string[];
-  readonly headersTimeoutSeconds: number;
-  readonly requestTimeoutSeconds: number;
-  readonly keepAliveSeconds: number;
-}
+import {
+  byGraph,
+  commaSeparated,
+  list,
+  megabytes,
+  seconds,
+  wholeNumber,
+  type Option,
+  type Options,
+} from "./option.ts";
 
 const perMinute = (what: string, standard: string, name: string): Option<number> => ({
   environment: [name],
@@ -41,7 +22,7 @@ const RANGES = ["loopback", "linklocal", "uniquelocal"];
 const isProxy = (text: string): boolean =>
   RANGES.includes(text) || ipaddr.isValid(text) || ipaddr.isValidCIDR(text);
 
-export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitConfig[Key]> } = {
+export const LIMIT_OPTIONS = {
   readsPerMinute: perMinute("Read requests", "3000", "RATE_LIMIT_READS"),
   searchesPerMinute: perMinute("Searches, counts and histories", "600", "RATE_LIMIT_SEARCHES"),
   writesPerMinute: perMinute("Write requests", "1200", "RATE_LIMIT_WRITES"),
@@ -166,4 +147,4 @@ export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitC
     ...seconds(1, 3_600),
     description: "Seconds that an idle connection stays open between two requests.",
   },
-};
+} satisfies Options;

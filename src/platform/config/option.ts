@@ -24,6 +24,19 @@ export interface Option<Value> {
   schema: z.ZodType<Value, string | undefined>;
 }
 
+export type Options = Readonly<Record<string, Option<unknown>>>;
+
+type ReadOnly<Value> = Value extends readonly (infer Item)[]
+  ? readonly Item[]
+  : Value extends ReadonlyMap<infer Key, infer Item>
+    ? ReadonlyMap<Key, Item>
+    : Value;
+
+/** The values of a table of options. */
+export type ValuesOf<Table extends Options> = {
+  readonly [Name in keyof Table]: ReadOnly<z.output<Table[Name]["schema"]>>;
+};
+
 export const BYTES_PER_MEGABYTE = 1_000_000;
 
 export const wholeNumber = (from: number, to: number) => ({

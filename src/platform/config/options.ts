@@ -1,40 +1,22 @@
 import { z } from "zod";
 import { storableConfig } from "../domain/json-schemas.ts";
-import type { JsonObject } from "../lib/json.ts";
 import type { ProjectKeys } from "./project-keys.ts";
-import { WEBHOOK_OPTIONS, type WebhookOptions } from "./webhook-options.ts";
-import { DATABASE_OPTIONS, type DatabaseConfig } from "./database-options.ts";
-import { ENCRYPTION_OPTIONS, type EncryptionConfig } from "./encryption-options.ts";
-import { EXECUTION_OPTIONS, type ExecutionConfig } from "./execution-options.ts";
-import { LIMIT_OPTIONS, type LimitConfig } from "./limit-options.ts";
-import { BYTES_PER_MEGABYTE, commaSeparated, flag, oneOf, text, wholeNumber, type Option } from "./option.ts";
-
-export interface Config
-  extends DatabaseConfig, EncryptionConfig, ExecutionConfig, LimitConfig, WebhookOptions {
-  readonly graphConfigFile: string;
-  readonly projectKeys: ProjectKeys;
-  readonly assistantConfigs: Readonly<Record<string, JsonObject>>;
-  /** `kept`: uses only schemas that `threadloom schemas` stored, even if packages of types are missing. */
-  readonly sourceSchemas: boolean | "kept";
-  readonly host: string;
-  readonly port: number;
-  /** Unused with a `databaseUrl`. */
-  readonly dataFolder: string;
-  readonly role: "all" | "api" | "worker";
-  /** Empty, with no key in the database: everything is open. */
-  readonly apiKeys: readonly string[];
-  readonly apiKeysFile: string | undefined;
-  readonly unsafeNoAuth: boolean;
-  readonly noConsole: boolean;
-  readonly unsafeIgnoreAuth: boolean;
-  readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
-  readonly logContents: boolean;
-  readonly logFormat: "pretty" | "json";
-  readonly corsAllowOrigins: readonly string[];
-  readonly allowedHosts: readonly string[];
-  readonly bodyLimitBytes: number;
-  readonly bodyElementsAtMost: number;
-}
+import { WEBHOOK_OPTIONS } from "./webhook-options.ts";
+import { DATABASE_OPTIONS } from "./database-options.ts";
+import { ENCRYPTION_OPTIONS } from "./encryption-options.ts";
+import { EXECUTION_OPTIONS } from "./execution-options.ts";
+import { LIMIT_OPTIONS } from "./limit-options.ts";
+import {
+  BYTES_PER_MEGABYTE,
+  commaSeparated,
+  flag,
+  oneOf,
+  text,
+  wholeNumber,
+  type Option,
+  type Options,
+  type ValuesOf,
+} from "./option.ts";
 
 const isJson = (value: string): boolean => value.trimStart().startsWith("{");
 
@@ -43,10 +25,7 @@ const PYTHON_LEVELS = new Map([
   ["critical", "fatal"],
 ]);
 
-/** Several variables together make `projectKeys`. */
-export type OptionName = Exclude<keyof Config, "projectKeys">;
-
-export const OPTIONS: { readonly [Name in OptionName]: Option<Config[Name]> } = {
+const TABLE = {
   graphConfigFile: {
     flag: "config",
     shortFlag: "c",
@@ -238,4 +217,13 @@ export const OPTIONS: { readonly [Name in OptionName]: Option<Config[Name]> } = 
     ...oneOf(["pretty", "json"]),
     description: "pretty or json. Not set: pretty on a terminal and in threadloom dev, otherwise json.",
   },
-};
+} satisfies Options;
+
+export type OptionName = keyof typeof TABLE;
+
+export const OPTIONS: Readonly<Record<OptionName, Option<unknown>>> = TABLE;
+
+export interface Config extends ValuesOf<typeof TABLE> {
+  /** Of several variables. */
+  readonly projectKeys: ProjectKeys;
+}

@@ -1,16 +1,10 @@
 import { z } from "zod";
-import { list, wholeNumber, type Option } from "./option.ts";
-
-export interface WebhookOptions {
-  /** Empty: no signature. */
-  readonly webhookSecrets: readonly string[];
-  readonly webhookRetentionSeconds: number;
-}
+import { list, wholeNumber, type Options } from "./option.ts";
 
 /** Shorter secrets can be guessed. */
 const SECRET_LENGTH_AT_LEAST = 16;
 
-export const WEBHOOK_OPTIONS: { readonly [Key in keyof WebhookOptions]: Option<WebhookOptions[Key]> } = {
+export const WEBHOOK_OPTIONS = {
   webhookSecrets: {
     environment: ["WEBHOOK_SECRETS"],
     default: "",
@@ -30,4 +24,4 @@ export const WEBHOOK_OPTIONS: { readonly [Key in keyof WebhookOptions]: Option<W
     ...wholeNumber(0, 31_536_000),
     description: "Seconds for which a finished delivery can be shown and replayed.",
   },
-};
+} satisfies Options;
