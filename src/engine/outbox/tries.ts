@@ -18,7 +18,7 @@ export type SendResult =
 const RESULTS = ["delivered", "refused_status", "time_out", "unreachable", "not_made"] as const;
 type TryResult = (typeof RESULTS)[number];
 
-export type TryCounts = Record<TryResult, number>;
+type TryCounts = Record<TryResult, number>;
 
 export const LATE_ANSWER = "The receiver did not answer in time.";
 
