@@ -38,7 +38,7 @@ export interface Answer<Row> {
 }
 
 /**
- * Kysely (`queriesOver` in queries.ts) serves plain reads and writes; `query` serves hot statements and those with
+ * Kysely (`queriesOver` in queries.ts) serves plain reads and writes; `statement` serves hot statements and those with
  * CTEs. Both use the same connection and prepare each statement once.
  */
 export interface Records extends Queryable {

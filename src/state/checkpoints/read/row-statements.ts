@@ -201,8 +201,8 @@ export const readAncestors = async (
 /** No index by run: only later attempts ask, and the row is at the end of the primary key's range. */
 const LATEST_OF_RUN = statement(
   { threadId: "uuid", runId: "uuid" },
-  (sql) => `select checkpoint_id from threadloom.checkpoints
-  where thread_id = ${sql.threadId} and run_id = ${sql.runId} and checkpoint_ns = '' order by checkpoint_id desc limit 1`,
+  (sql) => `select checkpoint_id from threadloom.checkpoints where thread_id = ${sql.threadId}
+  and run_id = ${sql.runId} and checkpoint_ns = '' order by checkpoint_id desc limit 1`,
 );
 
 export const findLatestOfRun = async (
@@ -216,8 +216,8 @@ export const findLatestOfRun = async (
 
 const NEWEST = statement(
   { threadId: "uuid", checkpointNs: "text" },
-  (sql) => `select checkpoint_id from threadloom.checkpoints
-  where thread_id = ${sql.threadId} and checkpoint_ns = ${sql.checkpointNs} order by checkpoint_id desc limit 1`,
+  (sql) => `select checkpoint_id from threadloom.checkpoints where thread_id = ${sql.threadId}
+  and checkpoint_ns = ${sql.checkpointNs} order by checkpoint_id desc limit 1`,
 );
 
 /** Index: checkpoints_pkey. */

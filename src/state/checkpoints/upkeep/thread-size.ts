@@ -9,29 +9,23 @@ import { LINE } from "../rows/separators.ts";
 import type { ValueRecord } from "../rows/stored-value.ts";
 import type { ThreadStorage } from "../types.ts";
 
-const READ_RECORDS = statement(
-  { threadId: "uuid" },
-  (sql) => `select c.checkpoint_ns, c.checkpoint_id, c.record, array_to_string(c.segments, ',') as
-    segments, s.shape,
+const readOfThread = (select: string, condition = "true") =>
+  statement({ threadId: "uuid" }, (sql) => `${select} where thread_id = ${sql.threadId} and ${condition}`);
+const READ_RECORDS =
+  readOfThread(`select c.checkpoint_ns, c.checkpoint_id, c.record, array_to_string(c.segments, ',') as segments, s.shape,
     octet_length(c.record) + octet_length(coalesce(c.metadata_text, c.metadata::text)) as bytes
-  from threadloom.checkpoints c join threadloom.checkpoint_shapes s on s.hash = c.shape where c.thread_id = ${sql.threadId}`,
+  from threadloom.checkpoints c join threadloom.checkpoint_shapes s on s.hash = c.shape`);
+const READ_ELEMENT_SIZES = readOfThread(
+  "select list_id, position, count, octet_length(elements) as bytes from threadloom.checkpoint_elements",
+  "count > 0",
 );
-const READ_ELEMENT_SIZES = statement(
-  { threadId: "uuid" },
-  (sql) => `select list_id, position, count, octet_length(elements) as bytes
-  from threadloom.checkpoint_elements where thread_id = ${sql.threadId} and count > 0`,
+const READ_CONTENT_SIZES = readOfThread(
+  "select hash, octet_length(content) as bytes from threadloom.checkpoint_contents",
 );
-const READ_CONTENT_SIZES = statement(
-  { threadId: "uuid" },
-  (sql) => `select hash, octet_length(content) as bytes
-  from threadloom.checkpoint_contents where thread_id = ${sql.threadId}`,
-);
-const READ_WRITE_SIZES = statement(
-  { threadId: "uuid" },
-  (sql) => `select coalesce(sum(array_length(string_to_array(writes, E'\\n'), 1)), 0)::integer as count,
+const READ_WRITE_SIZES =
+  readOfThread(`select coalesce(sum(array_length(string_to_array(writes, E'\\n'), 1)), 0)::integer as count,
     coalesce(sum(octet_length(writes)), 0)::integer as bytes
-  from threadloom.checkpoint_writes where thread_id = ${sql.threadId}`,
-);
+  from threadloom.checkpoint_writes`);
 
 interface RecordRow {
   checkpoint_ns: string;
