@@ -1,23 +1,20 @@
 import { tmpdir } from "node:os";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { tableText } from "../../src/cli/printable.ts";
-import { apiOf, saying, type Api } from "../helpers/api.ts";
+import { saying, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { commandHere } from "../helpers/command-here.ts";
 import { startCommand, type StartedCommand } from "../helpers/command-process.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
+import { onServer } from "../helpers/servers.ts";
 
 const KEY = "0123456789abcdef0123456789abcdef";
 const MISSING = "0199f3a0-0000-7000-8000-000000000000";
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({}, (opened) => ({ server, api } = opened));
 
 const threadloom = (...argv: string[]) =>
   commandHere(argv, { cwd: tmpdir(), environment: { THREADLOOM_URL: server.url } });

@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
+import { onServer } from "../helpers/servers.ts";
 
 interface Line {
   level: number;
@@ -19,14 +20,10 @@ const LONG = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer({ sweepSeconds: 0.2 });
-  api = apiOf(server);
-});
+onServer({ sweepSeconds: 0.2 }, (opened) => ({ server, api } = opened));
 afterEach(async () => {
   await api.post("/runs/cancel", { status: "all" });
 });
-afterAll(() => server.close());
 
 const linesOf = (runId: string, from = server): Line[] =>
   from.lines

@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { apiOf, type Answer, type Refusal } from "../helpers/api.ts";
-import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { expect, it } from "vitest";
+import type { apiOf } from "../helpers/api.ts";
+import type { Answer, Refusal } from "../helpers/api.ts";
+import type { TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
+import { onServer } from "../helpers/servers.ts";
 
 const MEGABYTE = 1_000_000;
 
 let server: TestServer;
 let api: ReturnType<typeof apiOf>;
-beforeAll(async () => {
-  server = await startTestServer();
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({}, (opened) => ({ server, api } = opened));
 
 /** All pages of a search: the number of items on each, and the totals. */
 const pages = async <Found>(path: string, body: object, itemsOf: (answer: Found) => unknown[]) => {

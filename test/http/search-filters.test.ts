@@ -1,15 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { apiOf, type Refusal } from "../helpers/api.ts";
-import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { expect, it } from "vitest";
+import type { apiOf } from "../helpers/api.ts";
+import type { Refusal } from "../helpers/api.ts";
+import { onServer } from "../helpers/servers.ts";
 
-let server: TestServer;
 let api: ReturnType<typeof apiOf>;
-beforeAll(async () => {
-  server = await startTestServer();
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({}, (opened) => ({ api } = opened));
 
 const wide = { tags: Array.from({ length: 10_000 }, (_, index) => index) };
 let deep: Record<string, unknown> = {};

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { apiOf, type Api } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { Api } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 /** Lists of assistants and of crons share the code of cursors. */
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer({ role: "api" });
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({ role: "api" }, (opened) => ({ server, api } = opened));
 
 type Item = Record<string, string | null>;
 const cursorIn = (headers: Headers): string | undefined => headers.get("x-pagination-cursor") ?? undefined;

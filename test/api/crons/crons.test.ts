@@ -1,20 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import type { CronRecord } from "../../../src/api/crons/schemas.ts";
-import { apiOf, type Api, type Refusal } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import type { Api, Refusal } from "../../helpers/api.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 /** The records of crons; firing.test.ts tests their runs. */
 
-let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer({ role: "api" });
-  api = apiOf(server);
-});
-afterAll(async () => {
-  await server.close();
-});
+onServer({ role: "api" }, (opened) => ({ api } = opened));
 
 const RARELY = "0 0 1 1 *";
 

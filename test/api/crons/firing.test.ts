@@ -1,23 +1,18 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { CronRecord } from "../../../src/api/crons/schemas.ts";
 import type { RunRecord } from "../../../src/api/runs/schemas.ts";
 import { apiOf, saying, textsOf, type Api, type ThreadRecord } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 /** Due crons on servers that run them. Tests set the due time in the table, so they need not wait for a full minute. */
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  api = apiOf(server);
-});
-afterAll(async () => {
-  await server.close();
-});
+onServer({}, (opened) => ({ server, api } = opened));
 
 const RARELY = "0 0 1 1 *";
 

@@ -7,7 +7,7 @@ import { isAtGate, openGate } from "../../fixtures/gates.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { dataOf, openStream } from "../../helpers/server-sent-events.ts";
-import { onTwoServers } from "../../helpers/two-servers.ts";
+import { onTwoServers } from "../../helpers/servers.ts";
 
 const MISSING = "00000000-0000-4000-8000-000000000000";
 const LONG = { assistant_id: "sleep", input: { ...saying("begin"), milliseconds: 600_000 } };

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { apiOf, saying, textsOf, type Api, type Result } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { describe, expect, test } from "vitest";
+import { saying, textsOf, type Api, type Result } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { dataOf, namesOf, readStream } from "../../helpers/server-sent-events.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 const ASK = { assistant_id: "approval", input: saying("a refund") };
 const QUESTION = { question: "Send this draft?", options: ["approve", "reject"] };
@@ -9,11 +10,7 @@ const SENT = 'Sent: Dear customer, about your request "a refund": we take care o
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({}, (opened) => ({ server, api } = opened));
 
 const anAskingThread = async (): Promise<string> => {
   const threadId = await api.aThread();

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { RunRecord } from "../../../src/api/runs/schemas.ts";
-import { apiOf, saying, textsOf, type Api, type Refusal, type ThreadRecord } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { saying, textsOf, type Api, type Refusal, type ThreadRecord } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { namesOf, openStream } from "../../helpers/server-sent-events.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 const MISSING = "0197aaaa-0000-7000-8000-000000000000";
 const HELLO = { assistant_id: "two-step", input: saying("hello") };
@@ -12,11 +13,7 @@ const LATER = { ...HELLO, after_seconds: 3_600 };
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({}, (opened) => ({ server, api } = opened));
 
 const batch = (...runs: object[]) => api.post<RunRecord[]>("/runs/batch", runs);
 const refusedBatch = (...runs: object[]) => api.post<Refusal>("/runs/batch", runs);

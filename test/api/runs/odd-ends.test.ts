@@ -1,18 +1,15 @@
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { apiOf, type Api } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { describe, expect, test } from "vitest";
+import type { Api } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { dataOf, readStream } from "../../helpers/server-sent-events.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 const graphConfigFile = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer({ graphConfigFile });
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({ graphConfigFile }, (opened) => ({ server, api } = opened));
 
 const odd = (way: unknown) => ({ assistant_id: "odd", input: { way } });
 /** The part of a state that contains the error. */

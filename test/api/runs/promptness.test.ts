@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { apiOf, saying, type Api } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { expect, test } from "vitest";
+import { saying, type Api } from "../../helpers/api.ts";
 import { leastOf, millisecondsOf } from "../../helpers/conditions.ts";
 import { readStream } from "../../helpers/server-sent-events.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 /** A poll of the queue, or of a run's row, twice a second would cost at least this. */
 const POLL_MS = 500;
 
-let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({}, (opened) => ({ api } = opened));
 
 const RUN = { assistant_id: "two-step", input: saying("hello") };
 

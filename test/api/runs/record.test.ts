@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { apiOf, saying, type Api } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { expect, test } from "vitest";
+import { saying, type Api } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 /** The start, the end and the error in a run's record. */
 
@@ -9,11 +10,7 @@ const COUNT = { assistant_id: "counter", input: saying("hello") };
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer({ runTimeoutSeconds: 1 });
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({ runTimeoutSeconds: 1 }, (opened) => ({ server, api } = opened));
 
 const times = (...iso: (string | null)[]): number[] => iso.map((time) => Date.parse(time ?? ""));
 

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { apiOf, type Api, type Refusal } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { describe, expect, test } from "vitest";
+import type { Api, Refusal } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer({ recursionLimitMax: 4 });
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({ recursionLimitMax: 4 }, (opened) => ({ server, api } = opened));
 
 const config = (recursion_limit: number) => ({ config: { recursion_limit } });
 

@@ -5,7 +5,7 @@ import type { TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { namesOf, openStream, readStream } from "../../helpers/server-sent-events.ts";
-import { onTwoServers } from "../../helpers/two-servers.ts";
+import { onTwoServers } from "../../helpers/servers.ts";
 
 const LONG = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
 const TWO_STEP = { assistant_id: "two-step", input: saying("hello") };

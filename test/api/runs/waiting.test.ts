@@ -5,7 +5,7 @@ import { isAtGate, openGate } from "../../fixtures/gates.ts";
 import type { TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
-import { onTwoServers } from "../../helpers/two-servers.ts";
+import { onTwoServers } from "../../helpers/servers.ts";
 
 const FAILS = { assistant_id: "failing", input: { ...saying("go"), reason: "out of luck" } };
 

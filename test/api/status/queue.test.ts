@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import type { QueueRecord } from "../../../src/api/status/queue/schemas.ts";
-import { apiOf, saying, type Api } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { saying, type Api } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 /** `GET /queue`: the waiting runs by graph and by thread, and the workers. */
 
@@ -11,11 +12,7 @@ const SLEEP = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({}, (opened) => ({ server, api } = opened));
 beforeEach(async () => {
   await api.post("/runs/cancel", { status: "all" });
   await query(server, "delete from threadloom.threads where unfinished_runs = 0");

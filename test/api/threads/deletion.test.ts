@@ -1,18 +1,15 @@
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { RENEW } from "../../../src/engine/queue/sql/renew.ts";
-import { apiOf, type Api } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import type { Api } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer({ role: "api" });
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({ role: "api" }, (opened) => ({ server, api } = opened));
 
 describe("deleting several threads with running runs", () => {
   test("does not deadlock with the renewal of their leases, whatever the order of their ids", async () => {

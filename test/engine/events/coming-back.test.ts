@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { saying, type Api } from "../../helpers/api.ts";
 import type { TestServer } from "../../helpers/app.ts";
 import { namesOf, openStream, readStream } from "../../helpers/server-sent-events.ts";
-import { onTwoServers } from "../../helpers/two-servers.ts";
+import { onTwoServers } from "../../helpers/servers.ts";
 
 let server: TestServer;
 let replica: TestServer;

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { apiOf, type Api } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { expect, test } from "vitest";
+import type { Api } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
 import { openStream } from "../../helpers/server-sent-events.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer({ jobsPerWorker: 2 });
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({ jobsPerWorker: 2 }, (opened) => ({ server, api } = opened));
 
 const STREAMS = 40;
 

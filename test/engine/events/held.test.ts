@@ -1,10 +1,11 @@
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { apiOf, saying, type Api, type Refusal } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { expect, test } from "vitest";
+import { saying, type Api, type Refusal } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { openStream } from "../../helpers/server-sent-events.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 /** A reader of a run of which memory holds only a part. */
 
@@ -12,11 +13,7 @@ const LOCK = 4_712;
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({}, (opened) => ({ server, api } = opened));
 
 test("a reader who arrives between a run's failure and its end receives the error", async () => {
   await query(

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { apiOf, saying, textsOf, type Api, type Message } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { describe, expect, test } from "vitest";
+import { saying, textsOf, type Api, type Message } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { dataOf, namesOf, openStream, readStream, type SentEvent } from "../../helpers/server-sent-events.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({}, (opened) => ({ server, api } = opened));
 
 const streamed = async (
   assistant_id: string,

@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { apiOf, type Api } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { describe, expect, test } from "vitest";
+import type { Api } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { leastOf } from "../../helpers/conditions.ts";
 import { namesOf, openStream, readStream } from "../../helpers/server-sent-events.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 /** The first heartbeat comes after 5 s; headers that wait for the first write come with it. */
 const SOON_MS = 2_500;
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({}, (opened) => ({ server, api } = opened));
 
 describe("the headers of a stream", () => {
   test("arrive at once, even if the run waits and there is no event yet", async () => {

@@ -10,7 +10,7 @@ import {
   type EventStream,
   type SentEvent,
 } from "../../helpers/server-sent-events.ts";
-import { onTwoServers } from "../../helpers/two-servers.ts";
+import { onTwoServers } from "../../helpers/servers.ts";
 
 const TEN_STEPS = { assistant_id: "ten-steps", input: {}, stream_mode: ["values", "updates"] };
 /** Metadata, ten updates, ten values: an empty input adds no event of its own. */

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { isAlive } from "../../helpers/is-alive.ts";
 import { HOSTILE_GRAPHS } from "./graphs/config-file.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 /** Graphs that harm their process, and the runs that are affected. A lease is longer than each test may take. */
 
@@ -11,17 +12,16 @@ const WITHIN_MS = 120_000;
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer({
+onServer(
+  {
     graphConfigFile: HOSTILE_GRAPHS,
     graphProcesses: 2,
     graphProcessHeapMegabytes: 96,
     leaseSeconds: 300,
     blockedLoopSeconds: 5,
-  });
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+  },
+  (opened) => ({ server, api } = opened),
+);
 
 interface HostileInput {
   harm?: string;

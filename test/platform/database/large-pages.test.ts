@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { apiOf, type Api } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { beforeAll, expect, test } from "vitest";
+import type { Api } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 /**
  * The cost of one page of records is limited, whatever their size. Otherwise a few clients with large records could block the searches of
@@ -10,11 +11,7 @@ import { query } from "../../helpers/query.ts";
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({}, (opened) => ({ server, api } = opened));
 
 const RECORDS = 200;
 /** The maximum of one request: 20,000 elements. PostgreSQL writes each with 309 digits, so a record has 6 MB. */

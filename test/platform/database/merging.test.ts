@@ -1,19 +1,16 @@
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { apiOf, saying, type Api, type Refusal, type ThreadRecord } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { expect, test } from "vitest";
+import { saying, type Api, type Refusal, type ThreadRecord } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 /** Merged values of several requests have a limit, like the values of each request. */
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({}, (opened) => ({ server, api } = opened));
 
 /** The result of two requests with keys of 0.95 MB. */
 const ALMOST_FULL = "jsonb_build_object('before', repeat('x', 1900000))";

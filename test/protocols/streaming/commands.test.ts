@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { newId } from "../../../src/platform/lib/ids.ts";
-import { apiOf, saying, textsOf, type Api, type Message } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { saying, textsOf, type Api, type Message } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { command, openFrames, isInput, started, type CommandAnswer } from "./frames.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 /** Commands to a thread over HTTP: their results and their refusals. */
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer();
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({}, (opened) => ({ server, api } = opened));
 
 const send = async (threadId: string, method: string, params: object): Promise<CommandAnswer> => {
   const { status, answer } = await command(server.url, threadId, method, params);

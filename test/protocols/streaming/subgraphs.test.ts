@@ -1,9 +1,10 @@
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { newId } from "../../../src/platform/lib/ids.ts";
-import { apiOf, type Api } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import type { Api } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { closingFrames, command, EVERYTHING, isInput, isRoot, started, type FrameStream } from "./frames.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 /** The events of subgraphs over event streaming, and their receivers. */
 
@@ -11,11 +12,7 @@ const GRAPHS = fileURLToPath(new URL("graphs/langgraph.json", import.meta.url));
 
 let server: TestServer;
 let api: Api;
-beforeAll(async () => {
-  server = await startTestServer({ graphConfigFile: GRAPHS });
-  api = apiOf(server);
-});
-afterAll(() => server.close());
+onServer({ graphConfigFile: GRAPHS }, (opened) => ({ server, api } = opened));
 
 const open = closingFrames(() => server);
 const NESTED = { assistant_id: "nested", input: { text: "tea" } };

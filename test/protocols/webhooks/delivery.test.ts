@@ -1,10 +1,11 @@
 import { createHmac } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { apiOf, saying, type Api } from "../../helpers/api.ts";
-import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { saying, type Api } from "../../helpers/api.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { startReceiver, type Received, type Receiver } from "./receiver.ts";
+import { onServer } from "../../helpers/servers.ts";
 
 /** Runs with a webhook and a receiver. Tests set the due time in the table, so they need not wait for a retry. */
 
@@ -12,8 +13,8 @@ const SECRETS = ["whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=", "another 
 let server: TestServer;
 let api: Api;
 let receiver: Receiver;
-beforeAll(async () => {
-  server = await startTestServer({
+onServer(
+  {
     webhookSecrets: SECRETS,
     bodyLimitBytes: 16_000_000,
     projectKeys: {
@@ -26,12 +27,9 @@ beforeAll(async () => {
       },
     },
     environment: { LG_WEBHOOK_TOKEN: "the token", LG_WEBHOOK_ENV: "test" },
-  });
-  api = apiOf(server);
-});
-afterAll(async () => {
-  await server.close();
-});
+  },
+  (opened) => ({ server, api } = opened),
+);
 beforeEach(async () => {
   receiver = await startReceiver();
 });

@@ -1,6 +1,19 @@
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { apiOf, type Api } from "./api.ts";
-import { startTestServer, type TestServer } from "./app.ts";
+import { startTestServer, type TestServer, type TestServerOptions } from "./app.ts";
+
+/** Starts a server for a file of tests. */
+export const onServer = (
+  options: TestServerOptions,
+  use: (opened: { server: TestServer; api: Api }) => void,
+): void => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startTestServer(options);
+    use({ server, api: apiOf(server) });
+  });
+  afterAll(() => server.close());
+};
 
 export interface TwoServers {
   server: TestServer;
