@@ -3,6 +3,8 @@
  * checkpointer replaces an id if the clock is behind; see docs/decisions/047.
  */
 
+import type { AttemptSaver } from "../state/checkpoints/types.ts";
+
 /** The parts of LangGraph's loop (1.4.18) used here. Every new checkpoint is assigned to `checkpoint`. */
 interface Loop {
   checkpoint: { id: string };
@@ -10,10 +12,7 @@ interface Loop {
   config?: { configurable?: Record<string, unknown> };
 }
 
-/** See `AttemptSaver` of state/checkpoints/types.ts. */
-interface IdOrder {
-  idAfterAll(threadId: string, id: string): string;
-}
+type IdOrder = Pick<AttemptSaver, "idAfterAll">;
 
 interface LoopRunner {
   _runLoop(parameters: { loop: Loop }): Promise<unknown>;

@@ -19,7 +19,6 @@ export interface RunnableGraph {
   readonly streamTransformers?: unknown;
   readonly outputChannels: string | string[];
   readonly streamChannelsAsIs: string | string[];
-  readonly streamChannelsList: string[];
   /** The `StateGraph`; undefined in the functional API. */
   readonly builder?: unknown;
   checkpointer?: BaseCheckpointSaver | boolean;
@@ -63,7 +62,6 @@ export interface GraphRunOptions extends RunnableConfig {
   interruptBefore?: "*" | string[];
   interruptAfter?: "*" | string[];
   durability?: "exit" | "async" | "sync";
-  outputKeys?: string | string[];
   checkpointer?: BaseCheckpointSaver;
   store?: BaseStore;
 }

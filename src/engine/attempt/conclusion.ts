@@ -7,6 +7,7 @@ import { toWireJson } from "../../state/values/wire-json.ts";
 import type { RunChannel } from "../events/channel.ts";
 import { selectorOf, type RunOutcome } from "../queue/attempts.ts";
 import type { RunEnds } from "../queue/ending.ts";
+import type { FinalValues } from "../queue/final-values.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { AttemptResult, GraphResult } from "../executors/executor.ts";
 import { resultOfLost, WAITS_ALONE } from "./lost-run.ts";
@@ -25,7 +26,7 @@ export interface RunEnding {
 }
 
 export interface EndsOutbox {
-  toFinalValues(json: string | undefined, interrupts: string | undefined): NonNullable<RunOutcome["final"]>;
+  toFinalValues(json: string | undefined, interrupts: string | undefined): FinalValues;
   onRecorded(): void;
 }
 
@@ -37,19 +38,12 @@ export interface ConclusionParts extends OutcomesParts {
   faults: Faults;
 }
 
-interface Circumstances {
-  isMine: () => boolean;
-  /** This process created the run and started it at once. */
-  creatorIsHere: boolean;
-}
-
 /**
  * Longer than the locks of a migration or a backup. After this time an attempt whose statement always exceeds
  * the role's time-out is lost; the last attempt stores only an error.
  */
 const CANCELLED_FOR_MS = 60_000;
 
-/** Returns undefined if the run continues elsewhere. */
 export const createConclusion = (parts: ConclusionParts) => {
   const { queue, ends, outbox, processId, faults, logger } = parts;
   const outcomes = createOutcomes(parts);
@@ -84,13 +78,17 @@ export const createConclusion = (parts: ConclusionParts) => {
     });
   };
 
+  /**
+   * Returns undefined if the run continues elsewhere. `creatorIsHere`: this process created the run and started it at
+   * once.
+   */
   const conclude = async (
     run: ExecutedRunRow,
     channel: RunChannel,
     result: AttemptResult,
-    circumstances: Circumstances,
+    isMine: () => boolean,
+    creatorIsHere: boolean,
   ): Promise<RunEnding | undefined> => {
-    const { isMine, creatorIsHere } = circumstances;
     const selector = selectorOf(run);
     if (result.kind === "stopped") {
       const { reason } = result;
@@ -102,12 +100,8 @@ export const createConclusion = (parts: ConclusionParts) => {
       if (reason.kind === "shutdown") {
         const action = await persist(() => queue.handBack(selector), isMine);
         if (action === undefined) return undefined;
-        return await conclude(
-          run,
-          channel,
-          { kind: "stopped", reason: { kind: "cancel", action } },
-          circumstances,
-        );
+        const cancelled: AttemptResult = { kind: "stopped", reason: { kind: "cancel", action } };
+        return await conclude(run, channel, cancelled, isMine, creatorIsHere);
       }
       if (reason.kind === "cancel" && reason.action === "rollback") {
         const undo = async (): Promise<boolean> =>
@@ -138,7 +132,7 @@ export const createConclusion = (parts: ConclusionParts) => {
           );
         return undefined;
       }
-      return await conclude(run, channel, resultOfLost(kept, result.how), circumstances);
+      return await conclude(run, channel, resultOfLost(kept, result.how), isMine, creatorIsHere);
     }
     let outcome = await persist(() => outcomes.of(run, result), isMine);
     if (outcome.error !== null) channel.emit("error", () => toWireJson(outcome.error));

@@ -8,12 +8,9 @@ import { RunChannel } from "../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { PassedFaultError } from "../executors/process/described-error.ts";
 import { createConclusion, type ConclusionParts, type RunEnding } from "./conclusion.ts";
-import { selectorOf } from "../queue/attempts.ts";
+import { selectorOf, type AttemptSelector } from "../queue/attempts.ts";
 
-export interface Execution {
-  readonly runId: string;
-  readonly threadId: string;
-  readonly attempt: number;
+export interface Execution extends Readonly<AttemptSelector> {
   stop(reason: StopReason): void;
   wantValues(): void;
   /** Undefined if the run continues elsewhere. Never rejects. */
@@ -68,7 +65,7 @@ export const createExecutor = (parts: ExecutorParts) => {
             }
           : {}),
       });
-      return await conclude(run, channel, result, { isMine: () => false, creatorIsHere: false });
+      return await conclude(run, channel, result, () => false, false);
     },
 
     execute(
@@ -128,7 +125,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         let ending: RunEnding | undefined;
         let isLeft = false;
         try {
-          ending = await conclude(run, channel, result, { isMine: () => !lost, creatorIsHere });
+          ending = await conclude(run, channel, result, () => !lost, creatorIsHere);
         } catch (error) {
           if (error instanceof LeaseLostError) log.warn("the lease was lost; another attempt has the run");
           else {
@@ -149,9 +146,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         return ending;
       };
       return {
-        runId: run.run_id,
-        threadId: run.thread_id,
-        attempt: run.attempt,
+        ...selectorOf(run),
         stop,
         wantValues: () => attempt.wantValues(),
         ended: settle(),

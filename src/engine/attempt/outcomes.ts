@@ -34,11 +34,6 @@ const sentenceOf = ({ interrupt_ids: [id, ...others] }: ResumeRefusal): string =
     ? "The thread waits for no answer."
     : `Interrupt '${id}'${others.length === 0 ? "" : ` (and ${others.length} more)`} does not wait for an answer.`;
 
-interface TaskWithInterrupts {
-  id: string;
-  interrupts?: unknown[];
-}
-
 export const createOutcomes = ({
   database,
   graphs,
@@ -62,7 +57,7 @@ export const createOutcomes = ({
     run: ExecutedRunRow,
   ): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
     const state = await stateOf(run);
-    const waiting = (state.tasks as TaskWithInterrupts[]).filter(
+    const waiting = (state.tasks as { id: string; interrupts?: unknown[] }[]).filter(
       (task) => (task.interrupts?.length ?? 0) > 0,
     );
     return {

@@ -1,10 +1,11 @@
 import { LeaseLostError } from "../../platform/domain/errors.ts";
 import { createFollowedThreads } from "./followed-threads.ts";
 import { createHeldChannels } from "./held-channels.ts";
-import type { EventSource, RunAddress, RunEvent } from "./log.ts";
+import type { EventSource, RunEvent } from "./log.ts";
 import { RunChannel, type RunChannelOptions } from "./channel.ts";
 import { createReading, type HubOptions } from "./readers/run-reader.ts";
 import { readThread, type ThreadReader } from "./readers/thread-reader.ts";
+import type { RunSelector } from "../queue/attempts.ts";
 import { createRunWatchers } from "./run-watchers.ts";
 import type { BegunRun } from "./turns.ts";
 import type { Wire } from "./wires.ts";
@@ -36,7 +37,7 @@ const createLogging =
 
 const createAnnouncing =
   ({ announceReader, logger }: HubOptions) =>
-  (run: RunAddress): void => {
+  (run: RunSelector): void => {
     announceReader?.(run).catch((error: unknown) => {
       logger.debug({ err: error, run_id: run.runId }, "the reader of a run could not be announced");
     });

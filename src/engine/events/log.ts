@@ -2,6 +2,7 @@ import type { Database } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
 import { threadOffset, type Turn } from "./event-ids.ts";
+import type { RunSelector } from "../queue/attempts.ts";
 import { PROTOCOL_EVENT_PREFIX, type Wire } from "./wires.ts";
 import { LeaseLostError, sqlState, UNIQUE_VIOLATION } from "../../platform/domain/errors.ts";
 
@@ -15,18 +16,13 @@ export interface RunEvent {
   checkpoint?: string;
 }
 
-export interface RunAddress {
-  threadId: string;
-  runId: string;
-}
-
 /**
  * A run's phase for a reader of the log. `pending`: also claimed by the reading process. `ended`: also gone.
  * `-unlogged`: the log will never have all events of the newest attempt.
  */
 export type RunPhase = "pending" | "running" | "running-unlogged" | "ended" | "ended-unlogged";
 
-export interface EventSource extends RunAddress, Turn {}
+export interface EventSource extends RunSelector, Turn {}
 
 const OF_RUN = { threadId: "uuid", runId: "uuid" } as const;
 
@@ -114,7 +110,7 @@ type EventRow = Omit<RunEvent, "threadSeq" | "data"> & { threadSeq: number | nul
 
 const toEvent = (
   { seq, threadSeq, event, data }: EventRow,
-  address: RunAddress,
+  address: RunSelector,
   { encryption }: Database,
 ): RunEvent => ({
   seq,
@@ -174,7 +170,7 @@ export const createEventLog = (database: Database) => ({
    * no data. Index: run_events_pkey, as for all that follow.
    */
   async read(
-    address: RunAddress,
+    address: RunSelector,
     after: number,
     options: { events: number; bytes: number; largeToo: boolean; wire: Wire },
   ): Promise<RunEvent[] | "large"> {
@@ -184,29 +180,29 @@ export const createEventLog = (database: Database) => ({
       : rows.map((row) => toEvent(row, address, database));
   },
 
-  async named(address: RunAddress, event: string, limit: number): Promise<RunEvent[]> {
+  async named(address: RunSelector, event: string, limit: number): Promise<RunEvent[]> {
     const rows = await NAMED.query<EventRow>(database, { ...address, event, limit });
     return rows.map((row) => toEvent(row, address, database));
   },
 
   /** Whether all events after this id are kept; true beyond the last id. */
-  async hasAllAfter(address: RunAddress, seq: number): Promise<boolean> {
+  async hasAllAfter(address: RunSelector, seq: number): Promise<boolean> {
     const rows = await HAS_ALL_AFTER.query<{ whole: boolean | null }>(database, { ...address, seq });
     return rows[0]?.whole ?? false;
   },
 
-  async lastSeq(address: RunAddress): Promise<number> {
+  async lastSeq(address: RunSelector): Promise<number> {
     const rows = await LAST_SEQ.query<{ seq: number }>(database, address);
     return rows[0]?.seq ?? -1;
   },
 
-  async showing(address: RunAddress, checkpointId: string): Promise<number | undefined> {
+  async showing(address: RunSelector, checkpointId: string): Promise<number | undefined> {
     const rows = await SHOWING.query<{ seq: number }>(database, { ...address, checkpointId });
     return rows[0]?.seq;
   },
 
   /** The first event of the newest attempt with events; every stream begins with it. */
-  async opening(address: RunAddress): Promise<RunEvent | undefined> {
+  async opening(address: RunSelector): Promise<RunEvent | undefined> {
     const [row] = await OPENING.query<EventRow>(database, address);
     return row && toEvent(row, address, database);
   },

@@ -1,8 +1,8 @@
 import type { Database } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";
-import type { RunAddress } from "./log.ts";
+import type { RunSelector } from "../queue/attempts.ts";
 
-export interface BegunRun extends RunAddress {
+export interface BegunRun extends RunSelector {
   graphId: string;
   attempt: number;
   turn: number;

@@ -48,7 +48,7 @@ const endOfStopped = (reason: StopReason | undefined): GraphEnd | undefined =>
 
 /** The smallest footprint, and simple to debug; graphs share this process's event loop and memory. */
 export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<GraphResult> => {
-  const slicer = createTimeSlicer({ sliceMs: GRAPH_SLICE_MS });
+  const slicer = createTimeSlicer(GRAPH_SLICE_MS);
   return {
     suspectsAtOnce: 0,
     execute: (run, sink, options) => startAttempt(parts, slicer, run, sink, options),

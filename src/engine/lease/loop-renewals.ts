@@ -26,11 +26,6 @@ export interface HeartbeatOptions {
   logger: Logger;
 }
 
-interface Failure {
-  reason: string;
-  code: string | undefined;
-}
-
 /** `own`: the connection for renewals alone. `held`: the executions by run. */
 export const createLoopRenewals = (
   { queue, shared, leaseSeconds, onReadElsewhere, logger }: HeartbeatOptions,
@@ -72,7 +67,7 @@ export const createLoopRenewals = (
   };
 
   let standingIn: Promise<void> | undefined;
-  const standIn = (failure: Failure): void => {
+  const standIn = (failure: { reason: string; code: string | undefined }): void => {
     standingIn ??= retryPassing(() => renewOver(boundedShared), {
       forMs: heartbeatMs,
       isWanted: () => !closed,

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { EndedRun, RunRow, RunStatus, ThreadStatus } from "../../platform/database/tables.ts";
+import type { FinalValues } from "./final-values.ts";
 
 export interface RunSelector {
   threadId: string;
@@ -29,11 +30,8 @@ export interface RunOutcome {
   threadStatus: Exclude<ThreadStatus, "busy"> | "unchanged";
   /** `{task_id: [{id, value}]}` as JSON text. */
   interrupts: string;
-  /**
-   * The run's last values, stored for its webhook (sql/ended.ts). Null: no values, or `omitted` because they
-   * are too large.
-   */
-  final?: { values: Buffer | null; omitted: boolean } | undefined;
+  /** Stored for the run's webhook (sql/ended.ts). */
+  final?: FinalValues | undefined;
   /** The event log misses events of the attempt. This matters only if another process reads the run. */
   unlogged?: boolean;
 }

@@ -4,7 +4,7 @@ const BYTES_AT_MOST = 4_000_000;
 const LINE_BREAK = Buffer.from("\n");
 const TOO_LARGE = Buffer.from("null");
 
-interface FinalValues {
+export interface FinalValues {
   /** UTF-8 JSON of the values; on a second line the interrupts at which the run stopped. Null: neither. */
   values: Buffer | null;
   omitted: boolean;

@@ -1,9 +1,5 @@
 import type { Signals } from "../../platform/database/signals.ts";
-
-interface AskedFor {
-  threadId: string;
-  runId: string;
-}
+import type { RunSelector } from "../queue/attempts.ts";
 
 /**
  * A signal at the end of every run would cost each process a statement per 10 ms, for waiters that are rare.
@@ -13,7 +9,7 @@ export const createWaitersElsewhere = (signals: Pick<Signals, "send">) => {
   /** Of the current and the previous second: another process may still ask for these runs. */
   let justEnded: readonly [Set<string>, Set<string>] = [new Set(), new Set()];
   return {
-    asked({ threadId, runId }: AskedFor, isHere: boolean): void {
+    asked({ threadId, runId }: RunSelector, isHere: boolean): void {
       if (isHere) awaited.add(runId);
       else if (justEnded.some((ended) => ended.has(runId))) signals.send({ kind: "ended", threadId, runId });
     },

@@ -1,14 +1,8 @@
-interface TimeSlicerOptions {
-  sliceMs: number;
-  /** Default: the next slice begins in the next turn of the event loop. */
-  restMs?: (workedMs: number) => number;
-}
-
 /**
  * Work that uses one slicer runs one piece at a time, so slices do not add up in one turn of the event loop. An
- * ordinary request needs about fifteen turns.
+ * ordinary request needs about fifteen turns. `restMs`: by default the next slice begins in the next turn.
  */
-export const createTimeSlicer = ({ sliceMs, restMs = () => 0 }: TimeSlicerOptions) => {
+export const createTimeSlicer = (sliceMs: number, restMs: (workedMs: number) => number = () => 0) => {
   const waiting: Array<() => void> = [];
   let beganAt: number | undefined;
   let resting = false;

@@ -28,12 +28,6 @@ import { PostgresStore } from "../../api/store/postgres-store.ts";
 import { createStoreRepository } from "../../api/store/repository.ts";
 import { openItems } from "../../api/store/semantic-search.ts";
 
-interface Blaming {
-  current: AsyncLocalStorage<CurrentExecution>;
-  logger: Logger;
-  logsContents: boolean;
-}
-
 /** The main process reads the log from this pipe, apart from what graphs print. */
 const LOG_DESCRIPTOR = 4;
 const WATCH = new URL("./main-process-watch.js", import.meta.url);
@@ -60,7 +54,11 @@ for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal
  * Logs whose code ends this process, by the async context of `process.exit`, timers and callbacks. Unknown for a full
  * heap, a signal, or an endless loop.
  */
-const blameWhoEnds = ({ current, logger, logsContents }: Blaming): void => {
+const blameWhoEnds = (
+  current: AsyncLocalStorage<CurrentExecution>,
+  logger: Logger,
+  logsContents: boolean,
+): void => {
   /** LangGraph knows the node, but not the run while a factory builds a graph. */
   const originHere = () => {
     const { id: _id, ...run } = current.getStore() ?? {};
@@ -108,7 +106,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
     contents: setup.logContents,
     destination: openTerminal(LOG_DESCRIPTOR),
   });
-  blameWhoEnds({ current, logger, logsContents: setup.logContents });
+  blameWhoEnds(current, logger, setup.logContents);
   Reflect.set(globalThis, SDK_LOGGER, createSdkLogger(logger));
   Object.assign(console, createLogConsole(logger));
 

@@ -10,7 +10,7 @@ const hold = (milliseconds: number): void => {
 
 describe("sliced work", () => {
   test("continues at once while its slice is young", async () => {
-    const yieldPoint = createYieldPoint(createTimeSlicer({ sliceMs: 60_000 }));
+    const yieldPoint = createYieldPoint(createTimeSlicer(60_000));
     let turned = false;
     setImmediate(() => (turned = true));
     for (let round = 0; round < 100; round += 1) await yieldPoint();
@@ -18,7 +18,7 @@ describe("sliced work", () => {
   });
 
   test("pauses when its slice is over", async () => {
-    const yieldPoint = createYieldPoint(createTimeSlicer({ sliceMs: 5 }));
+    const yieldPoint = createYieldPoint(createTimeSlicer(5));
     let turns = 0;
     let over = false;
     const others = (async () => {
@@ -34,7 +34,7 @@ describe("sliced work", () => {
   });
 
   test("of many callers is done one slice at a time, with pauses in which other work has many turns", async () => {
-    const slicer = createTimeSlicer({ sliceMs: 5, restMs: () => 5 });
+    const slicer = createTimeSlicer(5, () => 5);
     let inOneTurn = 0;
     let most = 0;
     let turns = 0;
@@ -65,7 +65,7 @@ describe("sliced work", () => {
   });
 
   test("ends with the signal's reason while it waits, and does not delay the others", async () => {
-    const slicer = createTimeSlicer({ sliceMs: 1 });
+    const slicer = createTimeSlicer(1);
     const gone = new AbortController();
     const leaving = createYieldPoint(slicer, gone.signal);
     const staying = createYieldPoint(slicer);

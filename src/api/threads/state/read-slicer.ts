@@ -11,7 +11,4 @@ const REST_SHARE = 0.3;
 const REST_AT_LEAST_MS = 3;
 
 export const createReadSlicer = (): TimeSlicer =>
-  createTimeSlicer({
-    sliceMs: SLICE_MS,
-    restMs: (workedMs) => Math.max(REST_AT_LEAST_MS, workedMs * REST_SHARE),
-  });
+  createTimeSlicer(SLICE_MS, (workedMs) => Math.max(REST_AT_LEAST_MS, workedMs * REST_SHARE));

@@ -7,13 +7,6 @@ export interface ModelCall {
   end: { error?: unknown } | undefined;
 }
 
-interface GivenChunk {
-  chunk?: { message?: unknown };
-}
-interface GivenOutput {
-  generations?: { message?: unknown }[][];
-}
-
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 /**
@@ -36,12 +29,12 @@ class ModelCallsHandler extends BaseCallbackHandler {
     _tags?: string[],
     fields?: unknown,
   ): void {
-    const message = (fields as GivenChunk | undefined)?.chunk?.message;
+    const message = (fields as { chunk?: { message?: unknown } } | undefined)?.chunk?.message;
     this.calls.gave(runId, isObject(message) ? message : undefined);
   }
 
   override handleLLMEnd(output: unknown, runId: string): void {
-    const message = (output as GivenOutput).generations?.[0]?.[0]?.message;
+    const message = (output as { generations?: { message?: unknown }[][] }).generations?.[0]?.[0]?.message;
     this.calls.ended(runId, {}, isObject(message) ? message : undefined);
   }
 

@@ -2,19 +2,20 @@ import { retryPassing } from "../../../platform/database/passing-faults.ts";
 import { ThreadloomError } from "../../../platform/domain/errors.ts";
 import type { Gate } from "../../../platform/lib/gate.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
-import type { EventLog, RunAddress, RunEvent, RunPhase } from "../log.ts";
+import type { EventLog, RunEvent, RunPhase } from "../log.ts";
+import type { RunSelector } from "../../queue/attempts.ts";
 import { isOfWire, type Wire } from "../wires.ts";
 import type { RunReader } from "./channel-reader.ts";
 
 export interface LogReaderOptions {
   eventLog: EventLog;
-  run: RunAddress;
+  run: RunSelector;
   after: number | undefined;
   wire: Wire;
   /** Events are logged without a request. */
   resumable: boolean;
   cameBeforeEnd: boolean;
-  phaseOf: (run: RunAddress) => Promise<RunPhase>;
+  phaseOf: (run: RunSelector) => Promise<RunPhase>;
   watch(wake: () => void): () => void;
   askForEvents(): void;
   /** Whether the executing process signalled that events can't be logged. */

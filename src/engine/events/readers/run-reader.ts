@@ -5,16 +5,15 @@ import type { Logger } from "../../../platform/lib/logger.ts";
 import type { Signals } from "../../../platform/database/signals.ts";
 import type { RunChannel } from "../channel.ts";
 import type { HeldChannels } from "../held-channels.ts";
-import type { EventLog, EventSource, RunAddress, RunPhase } from "../log.ts";
+import type { EventLog, EventSource, RunPhase } from "../log.ts";
+import type { RunSelector } from "../../queue/attempts.ts";
 import type { RunWatchers } from "../run-watchers.ts";
 import type { Turns } from "../turns.ts";
 import type { Wire } from "../wires.ts";
 import { readChannel, type RunReader } from "./channel-reader.ts";
 import { readLog } from "./log-reader.ts";
 
-export interface ReadOptions {
-  threadId: string;
-  runId: string;
+export interface ReadOptions extends RunSelector {
   /** Id of the reader's last event; -1: all kept events; undefined: only new events. */
   after: number | undefined;
   resumable: boolean;
@@ -32,11 +31,11 @@ export interface HubOptions {
   turns: Turns;
   signals: Signals;
   processId: string;
-  phaseOf: (run: RunAddress) => Promise<RunPhase>;
+  phaseOf: (run: RunSelector) => Promise<RunPhase>;
   /** For readers without signals. */
   noteUnlogged: (source: EventSource) => Promise<void>;
   /** For processes that signals do not reach: makes the run's events logged, or known to be missing. */
-  announceReader?: (run: RunAddress) => Promise<unknown>;
+  announceReader?: (run: RunSelector) => Promise<unknown>;
   faults: Faults;
   logger: Logger;
 }

@@ -29,20 +29,15 @@ export interface QueueItem {
   shapes: NewShape[];
 }
 
-/** What a batch may refer to beside its own rows. */
-interface BatchSurroundings {
-  threadLists: ThreadLists;
-  committed: ThreadElements;
-  encryption: Encryption;
-}
-
 /**
  * One row per key, since a statement can't write a row twice. Each try rebuilds the rows, because lists may have been
  * moved.
  */
 export const toBatch = (
   items: readonly QueueItem[],
-  { threadLists, committed, encryption }: BatchSurroundings,
+  threadLists: ThreadLists,
+  committed: ThreadElements,
+  encryption: Encryption,
 ): Batch => {
   const checkpoints = new Map<string, QueuedCheckpoint>();
   const tasks = new Map<string, QueuedWrites>();

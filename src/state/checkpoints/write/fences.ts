@@ -4,16 +4,12 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import { statement, type Parameter } from "../../../platform/database/statement.ts";
 import type { BatchParameter } from "./write-parameters.ts";
 
-export type Fence = AttemptFence | IdleThreadFence | UnchangedThreadFence;
+export type Fence = AttemptFence | { kind: "idle-thread" } | UnchangedThreadFence;
 
 interface AttemptFence {
   kind: "attempt";
   runId: string;
   attempt: number;
-}
-
-interface IdleThreadFence {
-  kind: "idle-thread";
 }
 
 /** A prune or a rollback may have freed parts of the state that the writer read. */

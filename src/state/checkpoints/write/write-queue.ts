@@ -162,7 +162,7 @@ export class WriteQueue {
           return await writeBatch(
             database,
             { threadId, fence, asynchronous, ...(this.last && { last: this.last }) },
-            toBatch(items, { threadLists, committed: elements, encryption: database.encryption }),
+            toBatch(items, threadLists, elements, database.encryption),
           );
         } catch (error) {
           if (sqlState(error) !== UNIQUE_VIOLATION || performance.now() > giveUpAt) throw error;
