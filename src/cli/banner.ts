@@ -87,7 +87,9 @@ export const bannerText = (facts: BannerFacts): string => {
       : `embedded PostgreSQL in ${embeddedFolder}`;
   const here = callable(address);
   const shown = here === address ? address : `${address} (every address of this machine; from here: ${here})`;
-  const entries = ways.map((way) => (way === "auth" ? "what auth of langgraph.json asks for" : "an API key"));
+  const entries = ways.map((way) =>
+    way === "auth" ? "the credentials of auth in langgraph.json" : "an API key",
+  );
   const access = entries.length === 0 ? "open: there are no API keys" : `with ${entries.join(", or ")}`;
   const rows = [
     ["Address", `${shown}${config.role === "all" ? "" : ` (role: ${config.role})`}`],

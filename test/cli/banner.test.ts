@@ -40,11 +40,11 @@ test("the banner contains neither a database's password nor an API key", () => {
 test("users of an Auth module are not asked for API keys", () => {
   const signIn = { noun: "token", header: "Authorization", prefix: "Bearer " };
   const text = banner({}, { ways: ["auth"], signIn });
-  expect(text).toContain("Access    with what auth of langgraph.json asks for\n");
+  expect(text).toContain("Access    with the credentials of auth in langgraph.json\n");
   expect(text).toContain('-H "authorization: Bearer $TOKEN"');
   expect(text).not.toMatch(/api.key/i);
   expect(banner({}, { ways: ["API keys", "auth"], signIn })).toContain(
-    "Access    with an API key, or what auth of langgraph.json asks for\n",
+    "Access    with an API key, or the credentials of auth in langgraph.json\n",
   );
   const odd = banner({}, { ways: ["auth"], signIn: { ...signIn, header: 'x"; rm -rf /', prefix: "" } });
   expect(odd).not.toContain("rm -rf");

@@ -137,7 +137,7 @@ test.each([
       routine: "parserOpenTable",
     }),
     "DatabaseError",
-    "A database refused what the run wanted; the server's log says why.",
+    "A database refused the run's statement; the server's log says why.",
   ],
   [
     "the fault of the storage not at all",

@@ -18,16 +18,14 @@ const jsonOf = (user: unknown): JsonObject => {
   try {
     text = JSON.stringify(user);
   } catch (cause) {
-    throw new NoIdentityError("what authentication answered is no JSON", { cause });
+    throw new NoIdentityError("the returned user is no JSON", { cause });
   }
   if (text.length > CHARACTERS_AT_MOST) {
-    throw new NoIdentityError(
-      `what authentication answered has more than ${CHARACTERS_AT_MOST} characters of JSON`,
-    );
+    throw new NoIdentityError(`the returned user has more than ${CHARACTERS_AT_MOST} characters of JSON`);
   }
   const storable = storableObject.safeParse(JSON.parse(text));
   if (storable.success) return storable.data;
-  throw new NoIdentityError(`what authentication answered ${storable.error.issues[0]?.message ?? ""}`);
+  throw new NoIdentityError(`the returned user ${storable.error.issues[0]?.message ?? ""}`);
 };
 
 /**
@@ -48,7 +46,7 @@ export const userOf = (answer: unknown): UserCaller => {
   }
   const isList = Array.isArray(permissions) && permissions.every((one) => typeof one === "string");
   if (permissions !== null && !isList) {
-    throw new NoIdentityError("'permissions' of what authentication answered are no list of texts");
+    throw new NoIdentityError("'permissions' of the returned user are no list of texts");
   }
   const user = jsonOf({
     ...said,

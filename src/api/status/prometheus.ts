@@ -69,7 +69,7 @@ export const toPrometheus = (metrics: Metrics): string => {
     write("webhooks", "gauge", help, webhooks.num_failed, '{state="failed"}');
     write("webhooks_oldest_seconds", "gauge", oldest, webhooks.oldest_seconds);
   }
-  const tries = "Tries to deliver webhooks since the start, by what they came to.";
+  const tries = "Tries to deliver webhooks since the start, by result.";
   for (const [result, value] of Object.entries(metrics.webhook_tries ?? {}))
     write("webhook_tries_total", "counter", tries, value, `{result="${result}"}`);
   if (event_streaming !== undefined) {

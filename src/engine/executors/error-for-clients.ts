@@ -19,6 +19,6 @@ export const errorForClients = (error: unknown): { error: string; message: strin
     : isFromDatabase(error)
       ? {
           error: "DatabaseError",
-          message: "A database refused what the run wanted; the server's log says why.",
+          message: "A database refused the run's statement; the server's log says why.",
         }
       : shown(error);

@@ -107,7 +107,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
     const field = issue?.path.join(".") || "the file";
     const sentences = [`${field}: ${issue?.message ?? "unknown error"}`, ...review.unknown];
     const isGiven = Object.keys(given).some((key) => `${field}.`.startsWith(`${key}.`));
-    const source = isGiven ? `${path} with what the environment says of it` : path;
+    const source = isGiven ? `${path} with the keys that the environment sets` : path;
     throw new GraphLoadError(`${source} is not valid: ${sentences.join("; ").replace(/[.?]$/, "")}.`);
   }
   if (review.misspeltAuth !== undefined) {

@@ -119,7 +119,7 @@ export const assertEncryptionKeys = async (
       cipher.decrypt(proof, placeOf(keyId), unboundPlaceOf(keyId));
     } catch (error) {
       throw new StartError(
-        `Refusing to start: the key '${keyId}' of LANGGRAPH_AES_KEY does not open what it should have encrypted.`,
+        `Refusing to start: the key '${keyId}' of LANGGRAPH_AES_KEY does not decrypt the values that it should have encrypted.`,
         { cause: error },
       );
     }
@@ -127,7 +127,7 @@ export const assertEncryptionKeys = async (
   const isUnbound = areUnbound(cipher, noted);
   if (isUnbound && !acceptsUnbound) {
     throw new StartError(
-      "Refusing to start: an earlier version has encrypted what this database holds. Stop all servers of that version and run " +
+      "Refusing to start: an earlier version encrypted the values in this database. Stop all servers of that version and run " +
         "'npx threadloom encryption rotate' once, with the same keys.",
     );
   }

@@ -208,7 +208,7 @@ export class EncryptionError extends Error implements WithoutContents {
 export class StateLostError extends Error implements WithoutContents {
   readonly hidesContents = true;
   constructor(threadId: string) {
-    super(`The database has lost what was last stored of the state of thread ${threadId}.`);
+    super(`The database has lost the last stored state of thread ${threadId}.`);
     this.name = "StateLostError";
   }
 }

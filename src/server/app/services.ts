@@ -61,7 +61,7 @@ export const createServices = async (
     const revised = await assistants.system.ensure(THE_SERVER, graphs.ids, defaults);
     if (revised.length === 0) return;
     const text =
-      "the assistants of these graphs have a new version, since what the deployment says of them was changed";
+      "the assistants of these graphs have a new version, because their defaults in the deployment changed";
     logger.info({ graphs: revised }, text);
   };
   await ensureSystemAssistants(foundation.entries);

@@ -99,7 +99,7 @@ test("a run whose events the database refuses ends in its first attempt with an 
   });
   expect(result.__error__).toEqual({
     error: "DatabaseError",
-    message: "A database refused what the run wanted; the server's log says why.",
+    message: "A database refused the run's statement; the server's log says why.",
   });
   expect(
     await query(server, "select status, attempt from threadloom.runs where thread_id = $1", [threadId]),

@@ -59,7 +59,7 @@ describe("keys of langgraph.json in environment variables", () => {
   test.each([
     [
       { MOUNT_PREFIX: "agents" },
-      "with what the environment says of it is not valid: http.mount_prefix: must be a path",
+      "with the keys that the environment sets is not valid: http.mount_prefix: must be a path",
     ],
     [{ MOUNT_PREFIX: "/agents/" }, "http.mount_prefix: must be a path"],
     [{ LANGGRAPH_HTTP: '{"middleware_order": "x"}' }, 'http.middleware_order: must be "middleware_first"'],

@@ -33,7 +33,7 @@ export class ThreadAppeared extends Error {}
 const batchTooLarge = () =>
   invalid(
     `The runs of this batch would hold more than ${TAKEN_OVER_AT_MOST} characters of 'config', 'context' and 'metadata' ` +
-      "in all, with what they take over from their assistants and threads: send fewer at a time.",
+      "in all, with the parts inherited from their assistants and threads: send fewer at a time.",
   );
 
 /** One statement serves requests with the same filter; nearly always there is one filter. */
