@@ -130,7 +130,3 @@ export const createAuthenticateUsers =
     if (keyed instanceof Promise) return keyed.then((caller) => caller ?? authenticateUser(request));
     return keyed ?? authenticateUser(request);
   };
-
-/** Checks configured keys only. */
-export const createAuthenticate = (apiKeys: readonly string[]): ((request: AccessRequest) => Caller) =>
-  createApiKeys({ configured: apiKeys }).authenticate as (request: AccessRequest) => Caller;

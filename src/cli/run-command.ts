@@ -38,10 +38,6 @@ interface RunOptions {
   write: (text: string) => void;
 }
 
-/** @returns the exit code */
-export const runCommand = (command: Command, options: RunOptions): Promise<number> =>
-  run(command, `threadloom ${command.name()}`, options);
-
 /** Rewrites `help keys create` to `keys create --help`, so that commander refuses unknown names. */
 const asked = (program: Command, argv: readonly string[]): readonly string[] => {
   const [first, name, inner] = argv;
@@ -58,14 +54,18 @@ export const runProgram = async (program: Command, options: RunOptions): Promise
   const isCommand = program.commands.some((command) => command.name() === first);
   const name = isCommand ? `${program.name()} ${first}` : program.name();
   const argv = options.argv.length === 0 ? [first] : asked(program, options.argv);
-  const code = await run(program, name, { ...options, argv });
+  const code = await runCommand(program, { ...options, argv }, name);
   if (code !== EXIT_CODES.done && first.startsWith("-"))
     options.note(`Options follow their command: ${program.name()} start ${first}\n`);
   return code;
 };
 
-/** Only bugs print a stack. */
-const run = async (command: Command, name: string, { argv, note, write }: RunOptions): Promise<number> => {
+/** Only bugs print a stack. @returns the exit code */
+export const runCommand = async (
+  command: Command,
+  { argv, note, write }: RunOptions,
+  name = `threadloom ${command.name()}`,
+): Promise<number> => {
   // Error texts repeat arguments, which may hold control characters.
   const named = (text: string): void => note(`${name}: ${printableLines(text)}`);
   // By default commander ends the process.

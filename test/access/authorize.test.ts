@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { createAuthenticate } from "../../src/access/api-keys.ts";
 import { createAuthorize } from "../../src/access/authorize.ts";
 import { ANONYMOUS, KEY_SCOPES, THE_SERVER } from "../../src/access/caller.ts";
+import { createAuthenticate } from "../helpers/access.ts";
 
 const SOURCE = fileURLToPath(new URL("../../src/", import.meta.url));
 const files = readdirSync(SOURCE, { recursive: true, encoding: "utf8" }).filter((file) =>

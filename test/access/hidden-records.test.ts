@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createAuthenticate } from "../../src/access/api-keys.ts";
 import type { Authorize } from "../../src/access/authorize.ts";
 import { grantVisibility } from "../../src/access/visibility.ts";
 import { newId } from "../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { ROUTES } from "./route-table.ts";
+import { createAuthenticate } from "../helpers/access.ts";
 
 /** Each route is called by one user for the records of another. A new route is covered by its line in the table. */
 

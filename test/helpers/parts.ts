@@ -5,7 +5,6 @@ import { Writable } from "node:stream";
 import supertest from "supertest";
 import { createAssistantRoutes } from "../../src/api/assistants/routes.ts";
 import { createAssistantService } from "../../src/api/assistants/service.ts";
-import { createAuthenticate } from "../../src/access/api-keys.ts";
 import { createAuthorize } from "../../src/access/authorize.ts";
 import { THE_SERVER } from "../../src/access/caller.ts";
 import { openDatabase } from "../../src/platform/database/database.ts";
@@ -21,6 +20,7 @@ import { createStatusRepository } from "../../src/api/status/repository.ts";
 import { createStatusRoutes } from "../../src/api/status/routes.ts";
 import { createStatusService } from "../../src/api/status/service.ts";
 import { freshDatabase } from "./database.ts";
+import { createAuthenticate } from "./access.ts";
 
 export const FIXTURE_GRAPHS = fileURLToPath(new URL("../fixtures/langgraph.json", import.meta.url));
 

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createAuthenticate } from "../../../src/access/api-keys.ts";
 import type { Authorize } from "../../../src/access/authorize.ts";
 import { grantVisibility } from "../../../src/access/visibility.ts";
 import { createWebhooks } from "../../../src/cli/commands/webhooks.ts";
@@ -17,6 +16,7 @@ import { listeningLogger } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
 import { startReceiver, type Receiver } from "./receiver.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";
+import { createAuthenticate } from "../../helpers/access.ts";
 
 /** The deliveries that callers see, and the command line's work, on a server where callers see only their own. */
 
