@@ -32,43 +32,13 @@ const NONCES_DRAWN = 256;
 /** The places in which a text may have been encrypted. */
 export type Places = readonly [string, ...string[]];
 
-export interface Cipher {
-  /** Of the key that encrypts. */
-  readonly keyId: string;
-  readonly keyIds: readonly string[];
-  readonly metadataKeys: ReadonlySet<string>;
-  /**
-   * `place` names row and column. The text decrypts only there, so a writer to the database can't move content between
-   * rows.
-   */
-  encrypt(text: string, place: string): string;
-  /** Equal texts of a place get equal ciphertexts, which the database can compare. */
-  encryptAlike(text: string, place: string): string;
-  /**
-   * Returns an unencrypted text as it is. Throws an `EncryptionError` if the key is missing or the text was changed.
-   */
-  decrypt(text: string, ...places: Places): string;
-  /** Judges by the form. */
-  canDecrypt(text: string): boolean;
-  /** Judges by form and length. */
-  lacksKeyOf(text: string): boolean;
-  /** Undefined if no key has encrypted the text in one of these places, whatever it looks like. */
-  decryptIfEncrypted(text: string, ...places: Places): string | undefined;
-  /** Called once, when `decryptIfEncrypted` meets a text that names a known key and does not decrypt. */
-  onDamaged(listener: (error: EncryptionError) => void): void;
-  /** 32 hexadecimal digits. Reveals nothing but equality. */
-  digest(text: string): string;
-  /** Under each key. */
-  digests(text: string): string[];
-}
-
 export const isEncrypted = (text: string): boolean => text.startsWith(ENCRYPTED_PREFIX);
 
 /** The first key encrypts; all keys decrypt. */
 export const createCipher = (
   keys: readonly [EncryptionKey, ...EncryptionKey[]],
   metadataKeys: Iterable<string> = [],
-): Cipher => {
+) => {
   const ring = new Map(keys.map((key) => [key.id, key]));
   const [current] = keys;
   const derived = new Map<string, KeyObject>();
@@ -125,11 +95,16 @@ export const createCipher = (
 
   let logDamaged: ((error: EncryptionError) => void) | undefined;
 
-  const cipher: Cipher = {
+  const cipher = {
+    /** Of the key that encrypts. */
     keyId: current.id,
-    keyIds: [...ring.keys()],
-    metadataKeys: new Set(metadataKeys),
-    encrypt(text, place) {
+    keyIds: [...ring.keys()] as readonly string[],
+    metadataKeys: new Set(metadataKeys) as ReadonlySet<string>,
+    /**
+     * `place` names row and column. The text decrypts only there, so a writer to the database can't move content between
+     * rows.
+     */
+    encrypt(text: string, place: string): string {
       if (++encryptedWithSalt > ENCRYPTED_WITH_ONE_SALT) {
         salt = randomBytes(SALT_BYTES);
         aesKey = derive(current, salt);
@@ -137,14 +112,18 @@ export const createCipher = (
       }
       return encryptWith(text, place, aesKey, salt, nextNonce());
     },
-    encryptAlike(text, place) {
+    /** Equal texts of a place get equal ciphertexts, which the database can compare. */
+    encryptAlike(text: string, place: string): string {
       const parts = JSON.stringify([place, text]);
       const hash = createHmac("sha256", current.digesting).update("alike").update(parts).digest();
       const alikeSalt = hash.subarray(0, SALT_BYTES);
       const nonce = hash.subarray(SALT_BYTES, SALT_BYTES + NONCE_BYTES);
       return encryptWith(text, place, derive(current, alikeSalt), alikeSalt, nonce);
     },
-    decrypt(text, ...places) {
+    /**
+     * Returns an unencrypted text as it is. Throws an `EncryptionError` if the key is missing or the text was changed.
+     */
+    decrypt(text: string, ...places: Places): string {
       if (!isEncrypted(text)) return text;
       const id = text.slice(ENCRYPTED_PREFIX.length, HEAD_CHARACTERS - 1);
       const key = ring.get(id);
@@ -160,15 +139,18 @@ export const createCipher = (
       }
       throw new EncryptionError(`A stored value was changed or moved (${kindOf(places[0])}).`, { cause });
     },
-    canDecrypt(text) {
+    /** Judges by the form. */
+    canDecrypt(text: string): boolean {
       const id = ENCRYPTED.exec(text)?.[1];
       return id !== undefined && ring.has(id);
     },
-    lacksKeyOf(text) {
+    /** Judges by form and length. */
+    lacksKeyOf(text: string): boolean {
       const [, id, encrypted = ""] = ENCRYPTED.exec(text) ?? [];
       return id !== undefined && !ring.has(id) && encrypted.length >= ENCRYPTED_CHARACTERS_AT_LEAST;
     },
-    decryptIfEncrypted(text, ...places) {
+    /** Undefined if no key has encrypted the text in one of these places, whatever it looks like. */
+    decryptIfEncrypted(text: string, ...places: Places): string | undefined {
       if (!cipher.canDecrypt(text)) return undefined;
       try {
         return cipher.decrypt(text, ...places);
@@ -179,14 +161,19 @@ export const createCipher = (
         return undefined;
       }
     },
-    onDamaged(listener) {
+    /** Called once, when `decryptIfEncrypted` meets a text that names a known key and does not decrypt. */
+    onDamaged(listener: (error: EncryptionError) => void): void {
       logDamaged = listener;
     },
-    digest: (text) => digestBy(current, text),
-    digests: (text) => keys.map((key) => digestBy(key, text)),
+    /** 32 hexadecimal digits. Reveals nothing but equality. */
+    digest: (text: string): string => digestBy(current, text),
+    /** Under each key. */
+    digests: (text: string): string[] => keys.map((key) => digestBy(key, text)),
   };
   return cipher;
 };
+
+export type Cipher = ReturnType<typeof createCipher>;
 
 const kindOf = (place: string): string => place.split(" ", 1)[0] ?? "";
 

@@ -38,34 +38,6 @@ import { startSweeps } from "./sweeps.ts";
 
 const RUNS_NAMED = 10;
 
-/** Several servers can live in one process. */
-export interface Server {
-  readonly app: FastifyInstance;
-  /** For the log; empty: the server is open. */
-  readonly access: readonly string[];
-  readonly hasConsole: boolean;
-  readonly graphs: readonly string[];
-  /** Undefined for a factory, which would have to build the graph. */
-  inputSchemaOf(graphId: string): Promise<JsonObject | undefined>;
-  /** At most ten ids, for the log: one of these runs may end the process. */
-  runsInHand(): readonly string[];
-  /**
-   * Answers requests at once. Resolves when a graph process has loaded the graphs, or after a time limit. `readsAhead`:
-   * reads schemas before the first request.
-   */
-  listen(options?: { readsAhead?: boolean; signal?: AbortSignal }): Promise<{ address: string }>;
-  /**
-   * Running runs keep their code. If the new code is invalid, throws and changes nothing.
-   * @param isWhole the environment or the loader's settings have changed
-   */
-  renew(options: { isWhole: boolean }): Promise<void>;
-  /**
-   * Closes every part, then rejects with the collected errors. `failed`: a run may have caused the end, so unfinished
-   * runs count as lost attempts.
-   */
-  close(options?: { failed?: boolean }): Promise<RunsLeft>;
-}
-
 export const apiRoutes = (
   config: Pick<Config, "bodyElementsAtMost">,
   services: Services,
@@ -142,7 +114,7 @@ const createServerApp = (
   });
 };
 
-const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): Promise<Server> => {
+const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) => {
   let phase: "starting" | "ready" | "closing" = "starting";
   const own: OwnAddresses = {};
   const ownServer = openOwnServer(config, own, lifecycle);
@@ -174,16 +146,26 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
 
   return {
     app,
-    get access() {
+    /** For the log; empty: the server is open. */
+    get access(): readonly string[] {
       return access.ways;
     },
     hasConsole: app.hasRoute({ method: "GET", url: "/console/*" }) && isConsoleOffered(foundation),
     graphs: graphs.ids,
-    async inputSchemaOf(graphId) {
+    /** Undefined for a factory, which would have to build the graph. */
+    async inputSchemaOf(graphId: string): Promise<JsonObject | undefined> {
       return graphs.isFactory(graphId) ? undefined : await graphs.declaredInput(graphId);
     },
-    runsInHand: () => worker.runIds.slice(0, RUNS_NAMED),
-    async listen({ readsAhead = false, signal } = {}) {
+    /** At most ten ids, for the log: one of these runs may end the process. */
+    runsInHand: (): readonly string[] => worker.runIds.slice(0, RUNS_NAMED),
+    /**
+     * Answers requests at once. Resolves when a graph process has loaded the graphs, or after a time limit. `readsAhead`:
+     * reads schemas before the first request.
+     */
+    async listen({
+      readsAhead = false,
+      signal,
+    }: { readsAhead?: boolean; signal?: AbortSignal } = {}): Promise<{ address: string }> {
       await app.listen({ host: config.host, port: config.port, backlog: config.listenBacklog });
       const addresses = addressesOf(app.server.address() as AddressInfo);
       own.address = addresses.called;
@@ -194,7 +176,11 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
       if (readsAhead && isReady() && config.role !== "worker") graphs.readAhead();
       return { address: `${addresses.listening}${foundation.http.mountPrefix}` };
     },
-    async renew(how) {
+    /**
+     * Running runs keep their code. If the new code is invalid, throws and changes nothing.
+     * @param how `isWhole`: the environment or the loader's settings have changed
+     */
+    async renew(how: { isWhole: boolean }): Promise<void> {
       const before = [...graphs.ids];
       // The graph process loads the new code first, because a faulty graph may harm its process.
       await execution.graphProcesses?.renew(how);
@@ -205,7 +191,11 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
       for (const id of before.filter((graphId) => !graphs.has(graphId)))
         await services.assistants.records.remove(THE_SERVER, systemAssistantId(id), { withThreads: false });
     },
-    async close(options) {
+    /**
+     * Closes every part, then rejects with the collected errors. `failed`: a run may have caused the end, so unfinished
+     * runs count as lost attempts.
+     */
+    async close(options?: { failed?: boolean }): Promise<RunsLeft> {
       phase = "closing";
       await lifecycle.close(options);
       return left;
@@ -213,8 +203,8 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   };
 };
 
-/** The composition root. `close` takes the parts down in reverse order, and so does a failed start. */
-export const createServer = async (config: Config, parts: ServerParts): Promise<Server> => {
+/** The composition root. Several servers can live in one process. `close` takes the parts down in reverse order, and so does a failed start. */
+export const createServer = async (config: Config, parts: ServerParts) => {
   const lifecycle = createLifecycle();
   try {
     return await build(config, parts, lifecycle);
@@ -225,3 +215,5 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     throw error;
   }
 };
+
+export type Server = Awaited<ReturnType<typeof createServer>>;

@@ -4,26 +4,10 @@ import { CallerGoneError } from "../../platform/domain/errors.ts";
 import { adoptHead, asResponse, bodyOf, flushSoon, toApiResponse } from "./responses.ts";
 import type { WebRequest } from "./requests.ts";
 
-/**
- * One request through the application and the API. The application runs first; if it calls `api()`, Fastify continues,
- * `onSend` gives the API's response to the application, and the application's response is sent:
- *
- *     application ──▶ api() ──▶ hooks and handler of the route ──▶ onSend ──▶ application ──▶ sent
- *          └── answers by itself ──▶ sent
- */
-export interface Exchange {
-  api(given: Request): Promise<Response>;
-  /** The body for the API; undefined: Node's own request. */
-  readonly body: Readable | undefined;
-  run(): Promise<void>;
-  /** Replaces the API's payload by the application's, once. */
-  onSend(payload: unknown): Promise<unknown>;
-}
-
 interface ExchangeParts {
   web: WebRequest;
   reply: FastifyReply;
-  ask(api: Exchange["api"]): Promise<unknown>;
+  ask(api: (given: Request) => Promise<Response>): Promise<unknown>;
   /** The API has a route: a 404 of an application without `api` goes on to it. */
   passesOn404: boolean;
   /** Throws if that is impossible. */
@@ -47,7 +31,14 @@ const aPromised = <Value>(): Promised<Value> => {
 /** Per response. More would be a leak. */
 const LISTENERS_AT_MOST = 20;
 
-export const createExchange = (parts: ExchangeParts): Exchange => {
+/**
+ * One request through the application and the API. The application runs first; if it calls `api()`, Fastify continues,
+ * `onSend` gives the API's response to the application, and the application's response is sent:
+ *
+ *     application ──▶ api() ──▶ hooks and handler of the route ──▶ onSend ──▶ application ──▶ sent
+ *          └── answers by itself ──▶ sent
+ */
+export const createExchange = (parts: ExchangeParts) => {
   const { web, reply, ask, passesOn404, proceed, answer, fail } = parts;
   const toApplication = aPromised<Response>();
   const fromApplication = aPromised<Response>();
@@ -73,15 +64,16 @@ export const createExchange = (parts: ExchangeParts): Exchange => {
   });
 
   return {
-    get body() {
+    /** The body for the API; undefined: Node's own request. */
+    get body(): Readable | undefined {
       return body;
     },
-    async api(given) {
+    async api(given: Request): Promise<Response> {
       if (isAsked || isAnswered) throw new Error("the API can be asked once for each request");
       goOn(given);
       return await toApplication.promise;
     },
-    async run() {
+    async run(): Promise<void> {
       try {
         const response = asResponse(await ask(this.api));
         if (isAsked) return fromApplication.resolve(response);
@@ -98,7 +90,8 @@ export const createExchange = (parts: ExchangeParts): Exchange => {
         fail(error);
       }
     },
-    async onSend(payload) {
+    /** Replaces the API's payload by the application's, once. */
+    async onSend(payload: unknown): Promise<unknown> {
       if (!isAsked || isAnswered) return payload;
       isAnswered = true;
       if (isPassedOn) {
@@ -122,6 +115,8 @@ export const createExchange = (parts: ExchangeParts): Exchange => {
     },
   };
 };
+
+export type Exchange = ReturnType<typeof createExchange>;
 
 const isStream = (payload: unknown): boolean =>
   typeof payload === "object" && payload !== null && "pipe" in payload;
