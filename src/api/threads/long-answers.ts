@@ -32,11 +32,9 @@ export interface LongAnswers {
 }
 
 export const createLongAnswers = (slicer: TimeSlicer, patience = PATIENCE): LongAnswers => {
-  const gate = createGate({
-    places: AT_ONCE,
-    waitMs: PATIENCE_MS,
-    full: () => unavailable("Too many long answers are being sent at the moment."),
-  });
+  const gate = createGate(AT_ONCE, PATIENCE_MS, () =>
+    unavailable("Too many long answers are being sent at the moment."),
+  );
 
   const enter = async (response: ServerResponse, signal: AbortSignal): Promise<void> => {
     const leave = await gate.enter(signal);

@@ -10,14 +10,6 @@ import { LANE } from "./sql/lanes.ts";
  * names graphs without a worker.
  */
 
-interface HostingOptions {
-  database: Database;
-  processId: string;
-  /** Undefined if this process executes no runs. */
-  graphIds: readonly string[] | undefined;
-  logger: Logger;
-}
-
 /** Runs are counted up to 10,000. */
 export interface UnhostedRuns {
   graph_id: string;
@@ -61,9 +53,14 @@ from graphs g where g.graph_id is not null and not g.graph_id in (${HOSTED_GRAPH
 
 /**
  * Publishes the hosted graphs of this process until closed, and warns of pending runs that no worker hosts.
+ * `graphIds`: undefined if this process executes no runs.
  */
-export const openHosting = async (options: HostingOptions) => {
-  const { database, processId, graphIds, logger } = options;
+export const openHosting = async (
+  database: Database,
+  processId: string,
+  graphIds: readonly string[] | undefined,
+  logger: Logger,
+) => {
   const sendSignOfLife = async (): Promise<void> => {
     if (graphIds !== undefined) await SIGN_OF_LIFE.query(database, { processId, graphIds });
   };

@@ -30,21 +30,7 @@ const ALWAYS: ts.CompilerOptions = {
   tsBuildInfoFile: undefined,
 };
 
-interface Project {
-  program: ts.Program;
-  /** Including extended ones. */
-  configFiles: string[];
-  /** False if a file of the project imports a missing module. */
-  isComplete: boolean;
-}
-
-interface ProjectOptions {
-  options: ts.CompilerOptions;
-  declarations: string[];
-  configFiles: string[];
-}
-
-const readOptions = (folder: string): ProjectOptions => {
+const readOptions = (folder: string) => {
   const configFile = ts.findConfigFile(folder, ts.sys.fileExists);
   if (configFile === undefined) return { options: DEFAULTS, declarations: [], configFiles: [] };
   const source = ts.readJsonConfigFile(configFile, ts.sys.readFile);
@@ -86,10 +72,10 @@ export const typedFile = (file: string): string => {
 };
 
 /**
- * Uses the nearest tsconfig.json, upward.
+ * Uses the nearest tsconfig.json, upward. `isComplete`: false if a file of the project imports a missing module.
  * @param files absolute paths
  */
-export const openProject = (folder: string, files: readonly string[]): Project => {
+export const openProject = (folder: string, files: readonly string[]) => {
   const { options: given, declarations, configFiles } = readOptions(folder);
   const options = completed(given);
   let isComplete = true;

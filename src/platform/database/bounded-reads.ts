@@ -82,11 +82,9 @@ interface Transaction {
 export const createBoundedReads = (
   transaction: <T>(work: (transaction: Transaction) => Promise<T>, opening: string) => Promise<T>,
 ): BoundedReads => {
-  const gate = createGate({
-    places: AT_ONCE,
-    waitMs: PATIENCE_MS,
-    full: () => unavailable("Too many searches are being made at the moment."),
-  });
+  const gate = createGate(AT_ONCE, PATIENCE_MS, () =>
+    unavailable("Too many searches are being made at the moment."),
+  );
   const boundedReads: BoundedReads["boundedReads"] = async (work, signal) => {
     const leave = await gate.enter(signal);
     try {

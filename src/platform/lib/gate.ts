@@ -1,11 +1,5 @@
-interface GateOptions {
-  places: number;
-  waitMs: number;
-  full: () => Error;
-}
-
 /** Admits a limited number of callers at a time. The others wait in order of arrival. */
-export const createGate = ({ places, waitMs, full }: GateOptions) => {
+export const createGate = (places: number, waitMs: number, full: () => Error) => {
   let free = places;
   const waiting = new Set<() => void>();
 

@@ -32,11 +32,11 @@ const byDns = (): ResolveName => {
 };
 
 const bySystem = (): ResolveName => {
-  const gate = createGate({
-    places: SYSTEM_AT_ONCE,
-    waitMs: SYSTEM_PATIENCE_MS,
-    full: () => new Error("too many names are being looked up"),
-  });
+  const gate = createGate(
+    SYSTEM_AT_ONCE,
+    SYSTEM_PATIENCE_MS,
+    () => new Error("too many names are being looked up"),
+  );
   return async (name) => {
     const leave = await gate.enter();
     try {

@@ -111,7 +111,7 @@ export const openExecution = async (
   };
   const worker = createWorker(workerOptions);
   const graphIds = config.role === "api" ? undefined : graphs.ids;
-  const hosting = lifecycle.closing(await openHosting({ database, processId, graphIds, logger }));
+  const hosting = lifecycle.closing(await openHosting(database, processId, graphIds, logger));
   lifecycle.closing(startRecovery(workerOptions, config.sweepSeconds));
   return { runRepository, everyThread, ends, queue, eventLog, hub, endings, worker, hosting, graphProcesses };
 };

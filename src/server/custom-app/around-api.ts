@@ -11,7 +11,7 @@ import { tooLarge } from "../../platform/domain/errors.ts";
 import { createExchange, type Exchange } from "./exchange.ts";
 import type { AppAuth } from "./environment.ts";
 import type { CustomApp } from "./loading.ts";
-import { adoptHeaders, pathFor, toWebRequest, type WebRequest } from "./requests.ts";
+import { adoptHeaders, toWebRequest, type WebRequest } from "./requests.ts";
 import { adoptHead, bodyOf } from "./responses.ts";
 
 /** Web requests can't have these methods. */
@@ -47,17 +47,6 @@ export const putAroundApi = (
   /** Probes bypass the application. */
   const concerns = (request: FastifyRequest): boolean =>
     !isOutside(request) && opennessOf(request) !== "probe" && !OTHER_METHODS.has(request.method);
-
-  const webRequestOf = (request: FastifyRequest, reply: FastifyReply): WebRequest | undefined => {
-    const path = pathFor(request);
-    if (path === undefined) return undefined;
-    return toWebRequest(request.raw, {
-      path,
-      signal: callerGone(reply.raw),
-      bytesAtMost,
-      keepsBody: !request.is404,
-    });
-  };
 
   /** The application can refuse a WebSocket, but not handle it. */
   const askForSocket = async (
@@ -113,7 +102,7 @@ export const putAroundApi = (
         const onFault = (error: unknown): void => done(error as Error);
         let web: WebRequest | undefined;
         try {
-          web = webRequestOf(request, reply);
+          web = toWebRequest(request, callerGone(reply.raw), bytesAtMost);
         } catch (error) {
           return onFault(error);
         }

@@ -29,7 +29,7 @@ const partOf = (value: string): string | undefined =>
  * Undefined if a URL can't express it. API paths are normalized to their route: a guard of `/threads/*` must also match
  * `/thre%61ds/…` and a trailing slash.
  */
-export const pathFor = ({ url, is404, routeOptions, params }: FastifyRequest): string | undefined => {
+const pathFor = ({ url, is404, routeOptions, params }: FastifyRequest): string | undefined => {
   const at = url.indexOf("?");
   const path = at === -1 ? url : url.slice(0, at);
   const query = at === -1 ? "" : url.slice(at);
@@ -51,16 +51,18 @@ const headersOf = ({ headers }: IncomingMessage): Headers => {
   return copy;
 };
 
-interface WebRequestOptions {
-  path: string;
-  signal: AbortSignal;
-  bytesAtMost: number;
-  keepsBody: boolean;
-}
-
-/** Reads the body only as fast as the application does, and keeps it for the API. Throws `tooLarge`. */
-export const toWebRequest = (raw: IncomingMessage, options: WebRequestOptions): WebRequest => {
-  const { path, signal, bytesAtMost, keepsBody } = options;
+/**
+ * Reads the body only as fast as the application does, and keeps it for the API. Undefined if a URL can't express the
+ * path. Throws `tooLarge`.
+ */
+export const toWebRequest = (
+  fastifyRequest: FastifyRequest,
+  signal: AbortSignal,
+  bytesAtMost: number,
+): WebRequest | undefined => {
+  const { raw, is404 } = fastifyRequest;
+  const path = pathFor(fastifyRequest);
+  if (path === undefined) return undefined;
   const { method = "GET", headers } = raw;
   const host = hostOf(headers.host ?? "");
   const isSecure = "encrypted" in raw.socket;
@@ -101,7 +103,7 @@ export const toWebRequest = (raw: IncomingMessage, options: WebRequestOptions): 
           release();
           return controller.error(tooLarge(bytesAtMost));
         }
-        if (keepsBody) kept.push(value);
+        if (!is404) kept.push(value);
         controller.enqueue(value);
       },
     },

@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 
 const hosting = (graphIds: string[] | undefined, processId = newId()) =>
-  openHosting({ database: opened.database, processId, graphIds, logger: listeningLogger().logger });
+  openHosting(opened.database, processId, graphIds, listeningLogger().logger);
 const aWorker = async (graphIds: string[], secondsAgo: number): Promise<string> => {
   const workerId = newId();
   await opened.database.query(

@@ -58,11 +58,9 @@ export const createReading = (
   watchers: RunWatchers,
   isStopped: () => boolean,
 ) => {
-  const largeEvents = createGate({
-    places: LARGE_EVENTS_AT_ONCE,
-    waitMs: LARGE_EVENT_PATIENCE_MS,
-    full: () => unavailable("Too many large events are being sent at the moment."),
-  });
+  const largeEvents = createGate(LARGE_EVENTS_AT_ONCE, LARGE_EVENT_PATIENCE_MS, () =>
+    unavailable("Too many large events are being sent at the moment."),
+  );
 
   const channelReader = (channel: RunChannel, after: number, wire: Wire, withOpening: boolean): RunReader =>
     readChannel({ channel, after, wire, withOpening, hasEnded: () => channels.hasEnded(channel) });
