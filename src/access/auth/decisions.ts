@@ -15,7 +15,7 @@ export class HandlerError extends Error implements CausedByProject {
   override readonly name = "HandlerError";
 }
 
-export interface Decision<Value> {
+interface Decision<Value> {
   /** The requested value with the handler's changes. */
   value: Value;
   /** Undefined: nothing is hidden. */

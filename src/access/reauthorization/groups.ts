@@ -69,7 +69,7 @@ const nameOf = ({ url, headers }: AccessRequest, caller: Caller): string => {
 };
 
 /** All groups with members. */
-export interface Groups extends Iterable<Group> {
+interface Groups extends Iterable<Group> {
   readonly size: number;
   /** Creates the group if it does not exist. */
   of(request: AccessRequest, caller: Caller): Group;

@@ -1,10 +1,10 @@
 /** A queue with one item of each owner, and `atOnce` items in all, at a time. */
-export interface Queue<Item> {
+interface Queue<Item> {
   add(item: Item): void;
   clear(): void;
 }
 
-export interface QueueOptions<Item> {
+interface QueueOptions<Item> {
   ownerOf(item: Item): string;
   /** Resolves when the next item may start; never rejects. */
   work(item: Item): Promise<void>;

@@ -25,7 +25,7 @@ interface RoundsOptions {
 }
 
 /** Checks groups of users periodically. */
-export interface Rounds {
+interface Rounds {
   /** Starts the rounds of a group with its first member. They end with its last member. */
   begin(group: Group): void;
   /** Ends groups without a decision for two intervals, and logs if rounds are late. Call it regularly. */
