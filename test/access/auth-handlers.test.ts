@@ -179,6 +179,15 @@ describe("auth.cache", () => {
     now = 11_001;
     expect([known.find(keyOf("a")), known.find(keyOf("c"))?.identity]).toEqual([undefined, "c"]);
   });
+
+  test.each([0.0005, 2.01, 16.1])("keeps entries for %d seconds", (ttlSeconds) => {
+    let now = 1_000;
+    const known = createKnownCallers({ ...CACHE, ttlSeconds }, () => now);
+    known.add("a", userOf("a"));
+    expect(known.find("a")?.identity).toBe("a");
+    now += ttlSeconds * 1_000 + 2;
+    expect(known.find("a")).toBeUndefined();
+  });
 });
 
 describe("a handler of an event", () => {

@@ -25,7 +25,8 @@ export const createKnownCallers = (
 ): KnownCallers => {
   const known = new LRUCache<string, UserCaller>({
     max: maxSize,
-    ttl: ttlSeconds * 1_000,
+    // The library refuses fractions.
+    ttl: Math.ceil(ttlSeconds * 1_000),
     ttlResolution: 0,
     perf: { now },
   });
