@@ -53,7 +53,7 @@ const fire = async (key: string, { cron_id, next_run_date }: CronRecord): Promis
   });
 };
 const logged = ({ cron_id }: CronRecord): string[] =>
-  server.lines.filter((line) => line.includes(cron_id) && line.includes("as many runs wait"));
+  server.lines.filter((line) => line.includes(cron_id) && line.includes("too many runs wait"));
 
 test("a cron whose thread is full runs nothing, which is logged once, and runs again when there is room", async () => {
   const { thread_id: threadId } = await ask<{ thread_id: string }>("a", "POST", "/threads", {});
@@ -100,7 +100,7 @@ test("a cron runs nothing while its creator has reached the limit of waiting run
 test("runs of crons count for the caller's limit of runs per minute", async () => {
   const cron = await aCron("d", "/runs/crons");
   const isRefused = (): boolean =>
-    server.lines.some((line) => line.includes(cron.cron_id) && line.includes("as many runs in a minute"));
+    server.lines.some((line) => line.includes(cron.cron_id) && line.includes("no run left in this minute"));
   let due = 0;
   // The limit allows another run every twelve seconds.
   while (!isRefused() && due < 1_000) {
