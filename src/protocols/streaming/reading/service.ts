@@ -61,8 +61,9 @@ export const createReadingService = (
       const since = request.since ?? lastEventId;
       // After a failure `untilSeen` asks again.
       const isSeen = readAccess.hidesNothing || (await readAccess.exists().catch(() => false));
-      // Before the answer, because the client may then start a run.
+      // Before the answer: then the client may start a run, whose events and end are new to this connection.
       const unfollow = isSeen ? hub.followThread(threadId, "protocol") : () => undefined;
+      const opening = isSeen ? await openingOf(threadId, since).catch(() => undefined) : undefined;
       const reader = readSubscription({
         threadId,
         filter: createFilter(request, userAgent),
@@ -71,7 +72,7 @@ export const createReadingService = (
         audiences,
         hasFlushed,
         untilSeen: async (signal) => (isSeen ? undefined : await arrivals.untilExists(readAccess, signal)),
-        open: () => openingOf(threadId, since),
+        open: async () => opening ?? (await openingOf(threadId, since)),
         isStillSeen: () => readAccess.stillExists(),
         onClose() {
           unfollow();
