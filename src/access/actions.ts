@@ -1,7 +1,6 @@
 /**
- * The events of LangGraph's `Auth`. Runs belong to threads: reading, joining or streaming a run is `read` of its
- * thread, cancelling `update`, deleting `delete`, and creating `create_run` plus `read` of the assistant. Creating a
- * cron needs all that creating a run needs.
+ * The events of LangGraph's `Auth`. Reading, joining or streaming a run is `read` of its thread, cancelling `update`,
+ * deleting `delete`, and creating `create_run` plus `read` of the assistant, also for crons.
  *
  * Read filters also apply to `update`, `create` with `do_nothing` and `create_run`, because they return stored data.
  */

@@ -4,7 +4,6 @@ import { ANONYMOUS, KEY_SCOPES, type Caller } from "./caller.ts";
 import type { ApiKeyCache, KeyCaller } from "./keys/api-key-cache.ts";
 import { hashOf, idOf, looksLikeKey } from "./keys/key-text.ts";
 
-/** The parts of a request that decide about access. */
 export interface AccessRequest {
   method: string;
   url: string;
@@ -17,17 +16,13 @@ export interface AccessRequest {
   callerGone?: () => AbortSignal;
 }
 
-/**
- * Authenticates a request. Throws `unauthenticated` or `forbidden`. Configured keys are compared synchronously, which
- * saves a tick per request.
- */
+/** Throws `unauthenticated` or `forbidden`. Compares configured keys synchronously, which saves a tick per request. */
 export type Authenticate = (request: AccessRequest) => Caller | Promise<Caller>;
 
-/** Prefix of a subprotocol that carries a key. */
 export const KEY_PROTOCOL = "x-api-key.";
 
 /**
- * Browsers cannot set headers of a WebSocket. Their key comes as a subprotocol (percent-encoded after `x-api-key.`) or
+ * Browsers cannot set headers of a WebSocket, so the key comes as a subprotocol (percent-encoded after `x-api-key.`) or
  * as `api_key` in the query. Other requests may not use the query, because proxies log addresses.
  */
 const keyOfWebSocket = ({ url, headers }: AccessRequest): string | undefined => {
@@ -53,13 +48,12 @@ const presentedKey = (request: AccessRequest): string | undefined => {
   return bearer?.[1] ?? keyOfWebSocket(request);
 };
 
-/** API keys from the configuration and from the table. */
 export interface ApiKeys {
   /** Whether callers need a key. Changes when the first key is created. */
   readonly areAsked: boolean;
   /** Undefined if the request has no key or an unknown one. */
   callerOf(request: AccessRequest): KeyCaller | undefined | Promise<KeyCaller | undefined>;
-  /** Whether the caller's key is still valid. Configured keys stay valid as long as the server runs. */
+  /** Configured keys stay valid as long as the server runs. */
   hold(caller: KeyCaller): boolean;
   authenticate: Authenticate;
 }
@@ -67,15 +61,15 @@ export interface ApiKeys {
 interface ApiKeysOptions {
   /** `API_KEYS`. */
   configured: readonly string[];
-  /** Undefined: no table. */
+  /** Undefined: there is no table of keys. */
   stored?: Pick<ApiKeyCache, "find" | "holds" | "isInUse">;
   /** Requires a key even if none exists, because strangers can reach the server. */
   neverOpen?: boolean;
 }
 
 /**
- * Compares SHA-256 digests in constant time, and always all configured keys, so timing reveals neither length nor
- * position. Without any key the server is open.
+ * Compares all configured keys by SHA-256 digest in constant time, so timing reveals neither length nor position.
+ * Without any key the server is open.
  */
 export const createApiKeys = ({ configured, stored, neverOpen = false }: ApiKeysOptions): ApiKeys => {
   const known = configured.map((key) => {
@@ -118,10 +112,7 @@ export const createApiKeys = ({ configured, stored, neverOpen = false }: ApiKeys
   };
 };
 
-/**
- * Combines the project's `Auth` with API keys: a known key is the operator's, all other requests go to
- * `authenticateUser`.
- */
+/** A known API key belongs to the operator. All other requests go to `authenticateUser`, the project's `Auth`. */
 export const createAuthenticateUsers =
   (keys: Pick<ApiKeys, "callerOf">, authenticateUser: Authenticate): Authenticate =>
   (request) => {

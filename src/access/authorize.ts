@@ -10,9 +10,8 @@ import type { ValueOf } from "./values.ts";
 import { grantVisibility, type Condition, type Permission } from "./visibility.ts";
 
 /**
- * Decides what a caller may do with a resource. Each service method calls this once per action before it uses a
- * repository. Store `permission.value` instead of `value`, because handlers may change it. Rejects with
- * `unauthenticated`, `forbidden` or a `HandlerRefusal`.
+ * Each service method calls this once per action before it uses a repository, and stores `permission.value`, because
+ * handlers may change the value. Rejects with `unauthenticated`, `forbidden` or a `HandlerRefusal`.
  */
 export type Authorize = <R extends Resource, A extends Actions[R]>(
   caller: Caller,
@@ -26,17 +25,14 @@ interface AuthorizeOptions {
   keys?: Pick<ApiKeys, "areAsked" | "hold">;
   /** Of the project's `Auth`. Undefined: every caller may do everything. */
   decisions?: Decisions | undefined;
-  /** Assistants of the graphs themselves, which every caller may read. */
+  /** The default assistants of the graphs, which every caller may read. */
   systemAssistantIds?: readonly string[];
   logger?: Pick<Logger, "warn"> | undefined;
 }
 
 export type AssertKnown = (caller: Caller) => void;
 
-/**
- * Throws if an accepted caller lost its access: its key was revoked, or an open server got its first key. Reads memory
- * only.
- */
+/** Throws if a caller's key was revoked, or if an open server got its first key. Reads memory only. */
 export const createAssertKnown =
   ({ keys, decisions }: Pick<AuthorizeOptions, "keys" | "decisions">): AssertKnown =>
   (caller) => {
@@ -49,10 +45,7 @@ export const createAssertKnown =
 
 const isReading = (action: string): boolean => action === "read" || action === "search";
 
-/**
- * The only source of visibility. API keys see everything that their scopes allow; the project's handlers decide for
- * users. Streams and sockets call this repeatedly, so it checks the caller again.
- */
+/** The only source of visibility. Streams and sockets call this repeatedly, so it checks the caller again. */
 export const createAuthorize = ({
   keys,
   decisions,

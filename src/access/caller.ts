@@ -5,7 +5,7 @@ export const KEY_SCOPES = ["read", "run", "admin"] as const;
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
 /**
- * The authenticated caller of a request. Streams keep it for later checks.
+ * Streams keep the caller of their request for later checks.
  *
  * - `anonymous`: a server without access control, or an open route.
  * - `key`: an API key; `id` does not reveal it.

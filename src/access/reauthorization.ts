@@ -10,7 +10,6 @@ import {
 import { createRounds } from "./reauthorization/rounds.ts";
 import type { Caller } from "./caller.ts";
 
-/** The access of an open connection. */
 export interface HeldAccess {
   /** Aborts when access is lost, with the error of a refused request as its reason. */
   readonly signal: AbortSignal;
@@ -20,8 +19,8 @@ export interface HeldAccess {
 }
 
 /**
- * Checks open connections (streams, WebSockets, waiting requests) repeatedly: keys are revoked, tokens expire, and
- * threads change owners.
+ * Checks open connections (streams, WebSockets, waiting requests) repeatedly, because keys are revoked, tokens expire,
+ * and threads change owners.
  */
 export interface Reauthorization {
   hold(request: AccessRequest, caller: Caller, ask: Reauthorize): HeldAccess;
@@ -38,7 +37,7 @@ interface ReauthorizationOptions {
 }
 
 const POLL_EVERY_MS = 1_000;
-/** Connections that end earlier, as most do, cost only a timer. */
+/** Most connections end earlier, and cost only a timer. */
 const SHORT_MS = 500;
 
 export const createReauthorization = (options: ReauthorizationOptions): Reauthorization => {

@@ -164,7 +164,7 @@ const assistant = z.looseObject(fields);
 const labels = z.array(z.string());
 const item = z.looseObject({ namespace: labels, key: z.string() });
 
-/** Validates values after a handler, where they are stored or searched for. Services validate the details. */
+/** Validates values after a handler if they are stored or searched for. Services validate the details. */
 export const RETURNED: Partial<Record<AuthEvent, z.ZodType>> = {
   "threads:create": thread,
   "threads:update": thread,

@@ -4,7 +4,7 @@ import type { Actions, Resource } from "./actions.ts";
 import type { ValueOf } from "./values.ts";
 
 /**
- * Builds SQL that is true for visible records. `metadata`: SQL of a record's metadata. `parameter`: adds a value and
+ * Builds SQL that is true for visible records. `metadata`: SQL of a record's metadata; `parameter`: adds a value and
  * returns its placeholder.
  */
 export type Condition = (metadata: string, parameter: (value: unknown) => string) => string;
@@ -15,27 +15,22 @@ export type Within = (condition: string, parameter: (value: unknown) => string) 
 class GrantedVisibility<R extends Resource, Value> {
   readonly #condition: Condition | undefined;
 
-  /** `value`: the requested value with the handler's changes. */
   constructor(
     readonly resource: R,
     readonly value: Value,
     condition: Condition | undefined,
-    /** The user, for graphs built to read a state. */
     readonly user: JsonObject | undefined,
   ) {
     this.#condition = condition;
   }
 
-  /** Without a condition, all records are visible. */
   get hidesNothing(): boolean {
     return this.#condition === undefined;
   }
 
   /**
-   * The condition for `metadata`, in parentheses, or `true`.
-   *
-   * `within`: wraps the condition for metadata of another table (`exists (select … and ${condition})`). Not called if
-   * everything is visible, so the statement skips that table.
+   * The condition for `metadata`, in parentheses, or `true`. `within` wraps the condition for metadata of another
+   * table; it is not called if everything is visible.
    */
   on(metadata: string, within: Within = (condition) => condition): Fragment {
     const condition = this.#condition;
@@ -45,12 +40,11 @@ class GrantedVisibility<R extends Resource, Value> {
 }
 
 /**
- * The records that a caller may see and change. Only authorize.ts creates one: the class is not exported, the private
- * field prevents imitation, and test/access/authorize.test.ts checks the importers of `grantVisibility`.
+ * Only authorize.ts can create one: the class is not exported, and a test checks the importers of `grantVisibility`.
  */
 export type Visibility<R extends Resource = Resource, Value = unknown> = GrantedVisibility<R, Value>;
 
-/** A visibility for one action. Store its `value` instead of the requested one. */
+/** Store its `value` instead of the requested one. */
 export type Permission<R extends Resource, A extends Actions[R]> = Visibility<R, ValueOf<R, A>>;
 
 interface GrantVisibility {
@@ -63,7 +57,7 @@ interface GrantVisibility {
   ): Visibility<R, Value>;
 }
 
-/** Only for authorize.ts. Without a condition everything is visible. */
+/** Only for authorize.ts. */
 export const grantVisibility: GrantVisibility = <R extends Resource, Value>(
   resource: R,
   condition?: Condition,

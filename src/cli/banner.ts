@@ -38,7 +38,7 @@ const HEADER_NAME = /^[\w-]+$/;
 
 /** Every key of an input is optional. */
 const exampleInput = (schema: JsonObject | undefined): JsonObject => {
-  // Most graphs have messages. The answer of others explains the error.
+  // Most graphs have messages. Other graphs answer with an error that explains the input.
   if (schema === undefined || !isJsonObject(schema.properties)) return { messages: MESSAGES };
   const properties = Object.entries(schema.properties).flatMap(([key, property]) =>
     isJsonObject(property) ? [{ key, property }] : [],

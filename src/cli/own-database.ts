@@ -1,4 +1,4 @@
-/** The database of this deployment, for commands. Servers may run or not. */
+/** The database of this deployment, for commands. Servers may run beside a command. */
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { databaseName } from "./banner.ts";
@@ -104,7 +104,6 @@ export const reachOwnDatabase = async (
     : { connectionString: url, close: () => Promise.resolve() };
 };
 
-/** Turns connection errors into one sentence. */
 export const explainUnusable = (error: unknown, connectionString: string): unknown => {
   if (!isUnusable(error)) return error;
   const reason = unusableReason(error);
@@ -138,7 +137,6 @@ export const withReached = async <Result>(
   }
 };
 
-/** Runs the work of a command on a database. */
 export type WithDatabase = <Result>(
   flags: DatabaseFlags,
   work: (database: Database) => Promise<Result>,

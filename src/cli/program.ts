@@ -115,7 +115,7 @@ Examples:
 const wantedOf = ([first, second]: readonly string[]): string | undefined =>
   first === "help" ? second : first;
 
-/** Loads only the wanted command. The others have just names. */
+/** Loads only the wanted command; the others have just names. */
 export const createProgram = async (
   argv: readonly string[],
   surroundings: CommandSurroundings,

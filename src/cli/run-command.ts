@@ -33,7 +33,6 @@ export const writingTo = (
 
 interface RunOptions {
   argv: readonly string[];
-  /** For people. */
   note: (text: string) => void;
   write: (text: string) => void;
 }

@@ -16,10 +16,7 @@ const CLASS_LENGTH_AT_MOST = 100;
 
 const since = (from: Date, to: Date): number => Math.max(0, to.getTime() - from.getTime());
 
-/**
- * `queue_ms`: from when the run was due until its first attempt, or its end. `execMs`: of the last attempt,
- * including the storing of its end; undefined if executed elsewhere. Costs 4 microseconds.
- */
+/** `queue_ms`: from the due time to the first attempt, or to the end. `execMs`: see RunEnding. */
 const writeEndedLine = (logger: Logger, { run, status, error }: RunEnd, execMs: number | undefined): void => {
   const { run_id, thread_id, graph_id, assistant_id, attempt, available_at, started_at } = run;
   logger.info(
@@ -39,9 +36,8 @@ const writeEndedLine = (logger: Logger, { run, status, error }: RunEnd, execMs: 
 };
 
 /**
- * Announces committed ends: to waiters here, to other processes by a signal, and in one log line. The
- * statement that ends a run stores whatever must not be lost (engine/queue/sql/ended.ts). `outbox`: notified of ends without an
- * attempt; attempts notify the outbox themselves.
+ * Announces committed ends to waiters here, to other processes by a signal, and in one log line. `outbox`:
+ * notified only of ends without an attempt, because attempts notify it themselves.
  */
 export const createEndings = (
   signals: Signals,

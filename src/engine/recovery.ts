@@ -9,7 +9,7 @@ const LATE_ROUNDS = 2.5;
 
 /**
  * Detects a killed holder after half the lease (5 s), a hung or unreachable one after the whole lease (10 s),
- * plus at most one sweep (2 s). Every worker process sweeps; the statements skip locked rows.
+ * plus at most one sweep (2 s).
  */
 export const startRecovery = (
   parts: Pick<WorkerOptions, "queue" | "executor" | "endings" | "signals" | "leaseSeconds" | "logger">,
@@ -22,9 +22,8 @@ export const startRecovery = (
   let failed = false;
   let sparedUntil = -Infinity;
   const sweep = async (): Promise<void> => {
-    // After an outage or a stall of this process every lease is old, but its holder may live. Holders get one
-    // round to renew; after an outage half a lease, longer than a heartbeat interval, because the next round
-    // may follow soon.
+    // After an outage or a stall of this process every lease is old, so holders get one round to renew. After
+    // an outage they get half a lease, because the next round may follow soon.
     const now = performance.now();
     if (now - sweptAt > sweepSeconds * 1_000 * LATE_ROUNDS) {
       await queue.assertWritable();

@@ -7,7 +7,7 @@ const SERVER_OWNED =
 export const withoutServerOwned = (configurable: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(configurable).filter(([key]) => !SERVER_OWNED.test(key)));
 
-/** Only the server describes the user. */
+/** Only the server may describe the user. */
 const AUTH_FIELD = /^langgraph_auth_/;
 
 /** Returns the same object if there is nothing to remove. */
@@ -42,7 +42,7 @@ interface Given {
   ids: Record<string, string>;
 }
 
-/** Copies context into configurable and back, to serve graphs of both generations. */
+/** Copies context into configurable and back: older graphs read configurable, newer graphs read context. */
 export const toGraphConfiguration = ({
   configurable,
   headers,
@@ -57,8 +57,8 @@ export const toGraphConfiguration = ({
 };
 
 /**
- * LangChain copies metadata and tags one by one for each call of a model or tool. 1,100 keys (10 KB) blocked the event
- * loop for over a minute, 2,000 tags for ten seconds; 100 cost a few milliseconds.
+ * LangChain copies metadata and tags one by one for each call of a model or tool. 1,100 keys blocked the event loop for
+ * over a minute; 100 cost a few milliseconds.
  */
 const METADATA_KEYS_AT_MOST = 100;
 const TAGS_AT_MOST = 100;

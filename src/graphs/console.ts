@@ -16,7 +16,7 @@ const WARNING_OF_NODE = /^\(node:\d+\) /;
 
 type Severity = "info" | (typeof SEVERITIES)[keyof typeof SEVERITIES];
 
-/** One log line per call: printed directly, a caller's text could forge log lines. */
+/** Writes one log line per call, because text of a caller could otherwise forge log lines. */
 export const createLogConsole = (logger: Logger): Console => {
   const consoleOf = (severity: Severity): Console => {
     const stream = new Writable({

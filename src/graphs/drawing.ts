@@ -25,7 +25,7 @@ export interface GraphDrawing {
 /** @param xray `true` opens all subgraphs, a number that many levels */
 export async function drawGraph(graph: RunnableGraph, xray: boolean | number): Promise<GraphDrawing> {
   const drawable = await graph.getGraphAsync({ xray: xray === 0 ? false : xray });
-  // Node data may hold anything. JSON drops what clients can't get.
+  // Node data may hold values that are no JSON.
   const { nodes, edges } = JSON.parse(JSON.stringify(drawable.toJSON())) as GraphDrawing;
   return {
     nodes: nodes.map(({ id, type, data }) => {

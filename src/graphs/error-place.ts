@@ -39,7 +39,7 @@ const COMPILED = /^(?<file>.+?):(?<line>\d+):(?<column>\d+): ERROR: /;
 const LINKED = /^(?<file>(?:file:)?[^\s:][^:]*):(?<line>\d+)$/;
 const MISSING_PACKAGE = /^Cannot find (?:package|module) '(?<name>[^']+)' imported from (?<file>.+)$/m;
 
-/** Finds the line of the import, because Node names only the file. */
+/** Node names only the file, so this finds the line of the import. */
 const importOf = async (message: string): Promise<SourcePlace[]> => {
   const { name = "", file = "" } = MISSING_PACKAGE.exec(message)?.groups ?? {};
   if (file === "" || !isTheirs(pathOf(file))) return [];

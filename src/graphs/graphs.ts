@@ -29,9 +29,9 @@ export interface Graphs {
   readonly ids: readonly string[];
   has(id: string): boolean;
   description(id: string): string | undefined;
-  /** A factory builds the graph for each use from the configuration. Other graphs ignore the configuration. */
+  /** A factory builds the graph from the configuration for each use. Other graphs ignore the configuration. */
   isFactory(id: string): boolean;
-  /** Classes of the graph's own LangGraph copy: its arguments must be instances of them. */
+  /** Classes of the graph's own LangGraph copy. The graph's arguments must be instances of them. */
   classesOf(id: string): ValueClasses;
   /** Calls a factory each time; its errors pass through. With `bindings` the result is a copy for this call. */
   resolve(
@@ -41,8 +41,8 @@ export interface Graphs {
     accessContext?: AccessContext,
   ): Promise<RunnableGraph>;
   /**
-   * Shared: do not change the result. Graphs declared by types wait briefly for their source, and are `provisional`
-   * until it is read. Throws `invalid` if a factory fails for this config.
+   * Returns a shared object, `provisional` until the source of a graph declared by types is read. Throws `invalid` if a
+   * factory fails for this config.
    */
   schemas(id: string, config?: GraphConfiguration): Promise<GraphSchemas>;
   /** Takes seconds, in another process. */
@@ -166,7 +166,7 @@ export async function loadGraphs({
     const given = { ...config, configurable: config.configurable ?? {} };
     const made: unknown = await factory?.(given, runtimeFor(accessContext, given, all.store));
     const compiled = await compiledGraph(made);
-    // Callers see this message, so it has no path.
+    // The message has no path, because callers see it.
     if (!compiled)
       throw new NoGraphError(`The factory of graph '${id}' returned ${kindOf(made)}, not a graph.`);
     return boundCopy(compiled, all);
@@ -202,7 +202,7 @@ export async function loadGraphs({
       const graph = await resolveToDescribe(id, config);
       const fromSource = isDeclaredByTypes(graph) ? await sourceOf(id) : NOTHING;
       const schemas = marked(graphSchemas(id, graph, fromSource?.get("")), fromSource);
-      // A factory may build another shape for another config.
+      // A factory may build another shape for another config, so its schemas are not cached.
       if (find(id).graph && fromSource !== undefined) schemasById.set(id, schemas);
       return schemas;
     },

@@ -1,6 +1,6 @@
 /**
- * LangGraph derives checkpoint ids from its process's clock, and the newest id is the thread's state. An ordering
- * checkpointer replaces an id if the clock is behind; see docs/decisions/047.
+ * The newest checkpoint id is the thread's state, but LangGraph derives ids from its process's clock. An ordering
+ * checkpointer replaces an id if the clock is behind (docs/decisions/047).
  */
 
 import type { AttemptSaver } from "../state/checkpoints/types.ts";
@@ -22,7 +22,7 @@ interface LoopRunner {
 const GROWS_IDS = Symbol.for("threadloom.grows-ids");
 
 /**
- * Patches the common class, the only way to reach subgraphs. `_runLoop` is not public: if it is missing, the
+ * Patches the common class, because nothing else reaches subgraphs. If `_runLoop`, which is not public, is missing, the
  * checkpointer refuses a checkpoint older than its parent.
  */
 export const growIds = (graph: object): void => {
@@ -45,7 +45,7 @@ const ownerOfLoop = (graph: object): LoopRunner | undefined => {
 const ordersIds = (checkpointer: unknown): checkpointer is IdOrder =>
   typeof checkpointer === "object" && checkpointer !== null && "idAfterAll" in checkpointer;
 
-/** Task ids derive from the checkpoint's id, so it must be right at once. */
+/** Replaces the id at once, because task ids derive from it. */
 const orderIds = (loop: Loop): void => {
   const { checkpointer } = loop;
   const threadId = loop.config?.configurable?.thread_id;

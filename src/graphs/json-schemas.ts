@@ -60,10 +60,7 @@ export const isDeclaredByTypes = (graph: RunnableGraph): boolean =>
 
 const NO_SOURCE: SourceSchemas = { state: {}, input: {}, output: {}, context: {} };
 
-/**
- * Zod (3 and 4) and `StateSchema` declare schemas. For `Annotation.Root` the channels give the keys, and the source or
- * else default values give the types.
- */
+/** For `Annotation.Root` the channels give the keys, and the source or else default values give the types. */
 export function graphSchemas(graphId: string, graph: RunnableGraph, source = NO_SOURCE): GraphSchemas {
   const builder = builderOf(graph);
   const state = builder._schemaRuntimeDefinition;
@@ -129,7 +126,7 @@ function objectSchema(
   direction: Direction,
   types: Properties,
 ): JsonObject {
-  // Channels name the keys. A context has only fields or types, the functional API only types.
+  // Channels name the keys. A context has only fields or types, and the functional API only types.
   const keys = [Object.keys(channels), [...fields.keys()], Object.keys(types)]
     .map((names) => names.filter((name) => !name.startsWith("__")))
     .find((names) => names.length > 0);
@@ -175,7 +172,7 @@ function convert(schema: unknown, direction: Direction): JsonObject {
   return standard?.jsonSchema?.[io]({ target: "draft-07" }) ?? {};
 }
 
-/** Zod 3 adds "not anything" to optional values. `required` of the object says the same. */
+/** Zod 3 adds "not anything" to optional values. The object's `required` already says this. */
 function withoutNothing(schema: JsonObject): JsonObject {
   const [first, second, ...more] = Array.isArray(schema.anyOf) ? schema.anyOf : [];
   if (!isObject(first) || !isObject(first.not) || !isObject(second) || more.length > 0) return schema;
@@ -193,7 +190,7 @@ function typedSchema(key: string, types: Properties, ofChannel: () => JsonObject
 const propertyPointer = (key: string): string =>
   `#/properties/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 
-/** Rebases references, which start at the root of the whole document. */
+/** References start at the root of the whole document. */
 function relocated(value: JsonValue | undefined, base: string): JsonValue | undefined {
   if (Array.isArray(value)) return value.map((item) => relocated(item, base) ?? null);
   if (typeof value !== "object" || value === null) return value;
@@ -206,7 +203,7 @@ function relocated(value: JsonValue | undefined, base: string): JsonValue | unde
   );
 }
 
-/** The type of the default value. */
+/** Derives the type from the default value. */
 function channelSchema(channel: Record<string, unknown>, direction: Direction): JsonObject {
   // A reducer may accept other types than it returns.
   if (direction === "update" && typeof channel.operator === "function") return {};

@@ -1,10 +1,7 @@
-/**
- * Loads LangGraph ahead of the loader for TypeScript, where this server runs from its source: through the loader, its
- * files take 0.6 s of CPU more. The package holds JavaScript, and does not load that for itself.
- */
+/** Loading LangGraph through the TypeScript loader takes 0.6 s more CPU. The published package needs no loader. */
 import { existsSync } from "node:fs";
 import { URL } from "node:url";
 
 if (existsSync(new URL("./graphs.ts", import.meta.url)))
-  // Where it is missing, what needs it says so.
+  // If LangGraph is missing, its importers report that.
   await import("@langchain/langgraph").catch(() => undefined);

@@ -54,8 +54,8 @@ const once = <Value>(find: (key: string) => Value): ((key: string) => Value) => 
 type Classes = Promise<ValueClasses>;
 
 /**
- * The classes that a graph's file resolves to may differ from this server's. A bundled copy can't be found and gets
- * compatible classes. Caches, because each search took as long as loading a graph.
+ * A graph's file may resolve to other classes than this server's; a bundled copy gets compatible classes. Cached,
+ * because each search took as long as loading a graph.
  */
 export const createCopyFinder = () => {
   const requiredClasses = once((entry): Classes => {
@@ -68,8 +68,8 @@ export const createCopyFinder = () => {
   const importedEntry = once((folder) => found(() => resolve(LANGGRAPH, folder)));
 
   /**
-   * The copy from `require`. Node loads a package separately for `require` and `import`, with different classes; the
-   * graph shows which one it uses.
+   * The copy from `require`. Node loads a package separately for `require` and `import`, and the graph shows which
+   * classes it uses.
    */
   const required = (file: string, graph: object | undefined): Classes | undefined => {
     const require = createRequire(file);

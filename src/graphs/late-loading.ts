@@ -9,7 +9,7 @@ interface LoadingWatch {
   lateMs?: number | undefined;
 }
 
-/** A top-level `await` may never end, so the log names the graph. Rejects with the signal's reason. */
+/** Logs the graph's name, because a top-level `await` may never end. Rejects with the signal's reason. */
 export const watchLoading = async <Loaded>(
   { id, file }: GraphEntry,
   loading: Promise<Loaded>,

@@ -1,6 +1,6 @@
 /**
- * LangGraph streams what a chat model passes to `handleLLMNewToken`. Some models never call it, so their chunks are
- * passed here; see docs/decisions/069.
+ * LangGraph streams the tokens that a chat model passes to `handleLLMNewToken`. Some models never call it, so this file
+ * passes their chunks (docs/decisions/069).
  */
 
 interface Message {
@@ -46,7 +46,7 @@ const CALLS = ["generate", "_streamIterator"] as const;
 type BaseModel = Model & Record<(typeof CALLS)[number], (...args: unknown[]) => unknown>;
 
 /**
- * Callback handlers of runs that stream messages hold the streamed ids here. From the symbol registry: two copies of
+ * The streamed ids, in callback handlers of runs that stream messages. From the symbol registry, because two copies of
  * this package may share one LangChain.
  */
 export const STREAMED_MESSAGES = Symbol.for("threadloom.streamed-messages");
@@ -55,7 +55,6 @@ interface StreamingHandler {
   readonly [STREAMED_MESSAGES]: Set<string>;
 }
 
-/** Marks replaced functions. */
 const GIVES_CHUNKS = Symbol.for("threadloom.gives-chunks");
 
 const isStreaming = (handler: object): handler is StreamingHandler => STREAMED_MESSAGES in handler;
@@ -67,8 +66,8 @@ const hasContent = ({ message = {} }: Chunk): boolean => {
 };
 
 /**
- * Passes each chunk to the callback when the next one is requested, as models do. Chunks wait until one with content
- * passes without the model's own call; a model that calls is left alone.
+ * Passes each chunk when the next one is requested, as models do. Holds chunks until one has content, and passes none
+ * if the model calls the callback itself.
  */
 const chunksOf = (
   stream: (manager: CallManager) => AsyncIterable<Chunk, unknown>,
@@ -97,7 +96,7 @@ const chunksOf = (
         chunk,
       });
   };
-  /** A model may forward messages that another model has streamed already. */
+  /** A model may forward messages that another model has already streamed. */
   const isPassedOn = ({ message }: Chunk): boolean => message?.id != null && streamed.has(message.id);
   const decide = async (): Promise<void> => {
     if (caller !== "unknown" || !held.some(hasContent)) return;
@@ -142,7 +141,8 @@ const watch = (model: Model, base: Model): void => {
       handler[STREAMED_MESSAGES],
     );
   };
-  // On the instance: a subclass that calls `super` passes its chunks once. Not enumerable, so it is not copied.
+  // Set on the instance, so that a subclass that calls `super` passes its chunks once. Not enumerable, so it is not
+  // copied.
   Reflect.defineProperty(model, "_streamResponseChunks", {
     configurable: true,
     writable: true,

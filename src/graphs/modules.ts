@@ -13,7 +13,7 @@ const TYPESCRIPT_LOADER = Symbol.for("threadloom.typescript-loader");
 
 /**
  * Without `"type": "module"` TypeScript modules become CommonJS, in which Node finds no named exports. `default` has
- * them all.
+ * all exports.
  */
 const exportsOf = (module: Record<string, unknown>): Record<string, unknown> => {
   const whole = module["default"];
@@ -22,10 +22,8 @@ const exportsOf = (module: Record<string, unknown>): Record<string, unknown> => 
 };
 
 /**
- * If this code runs as TypeScript, a loader (tsx, the test runner) is active, and a second one would transform
- * everything twice. Otherwise this function registers tsx for the whole process if a file needs tsx. `tsImport` and
- * namespaces would load second copies of packages (measured: 300 to 600 ms). With `traceModules`, each `edition`
- * reloads the project's files.
+ * Registers tsx for the whole process if a file needs it and no loader is active: `tsImport` and namespaces load second
+ * copies of packages (300 to 600 ms). With `traceModules`, each `edition` reloads the project's files.
  */
 export async function createModuleLoader(entries: readonly GraphEntry[], edition?: number) {
   const loaderIsActive = TYPESCRIPT.test(import.meta.url) || Reflect.has(globalThis, TYPESCRIPT_LOADER);

@@ -4,7 +4,6 @@ import { logOrigin } from "./log-origin.ts";
 /** All copies of the SDK read these keys of `globalThis` for `new Client()` without an `apiUrl`. */
 const SDK_FETCH = Symbol.for("langgraph_api:fetch");
 const SDK_URL = Symbol.for("langgraph_api:url");
-/** The servers of this process. */
 const SERVERS = Symbol.for("threadloom.own-servers");
 
 interface OwnServer {
@@ -37,7 +36,7 @@ const ownFetch =
       throw new Error("This server does not listen yet. Call it later, or give the Client an 'apiUrl'.");
     const asked = new URL(input instanceof Request ? input.url : input);
     const target = new URL(address);
-    // A client created before the server listens lacks the prefix.
+    // A client that was created before the server listens lacks the prefix.
     const prefix = target.pathname.replace(/\/$/, "");
     target.pathname = asked.pathname.startsWith(`${prefix}/`) ? asked.pathname : prefix + asked.pathname;
     target.search = asked.search;

@@ -1,6 +1,6 @@
 /**
- * Filters pending writes that a graph's reducers refuse. LangGraph stores writes before reducing them and applies them
- * at each read. A reducer that throws would make the thread unreadable forever, so reads leave such writes out.
+ * LangGraph stores pending writes before reducing them, and applies them at each read. Reads leave out writes that a
+ * reducer refuses, because the thread would otherwise be unreadable forever.
  */
 
 import type {
@@ -13,19 +13,18 @@ import { sqlState, StateStorageError } from "../platform/domain/errors.ts";
 import { makesSnapshots, type RunnableGraph } from "./runnable-graph.ts";
 
 interface JudgedWrites {
-  /** The accepted writes. */
   writes: CheckpointPendingWrite[];
   refused: ReadonlyMap<string, unknown>;
 }
 
-/** Task id of a command's writes: updates, and `goto`. */
+/** LangGraph's task id for the writes of a command (updates and `goto`). */
 const COMMAND = "00000000-0000-0000-0000-000000000000";
 /** The `StateGraph` node that reads the input. */
 const INPUT = "__start__";
 const ERROR = "__error__";
-/** Writes about a task. No reducer sees them. */
+/** Notes about a task, which no reducer sees. */
 const NOTES: ReadonlySet<string> = new Set([ERROR, "__interrupt__", "__scheduled__", "__resume__"]);
-/** Each try applies all writes to the whole state. Tasks still undecided after these tries are refused. */
+/** Each try applies all writes to the whole state. After these tries, undecided tasks are refused. */
 const TRIES_AT_MOST = 16;
 
 const isNote = ([, channel]: CheckpointPendingWrite): boolean => NOTES.has(channel);
@@ -33,7 +32,6 @@ const isNote = ([, channel]: CheckpointPendingWrite): boolean => NOTES.has(chann
 /** Reads the root checkpoint again each time, because applying writes changes it. */
 type Read = () => Promise<CheckpointTuple>;
 
-/** Usually there is nothing to check: an idle thread has no pending writes, an interrupted one only notes. */
 const judge = async (
   graph: RunnableGraph,
   all: CheckpointPendingWrite[],
@@ -49,7 +47,7 @@ const judge = async (
       await graph._prepareStateSnapshot({ config: saved.config, saved, applyPendingWrites: true });
       return undefined;
     } catch (error) {
-      // Reading earlier checkpoints may fail, too. Those errors are not a reducer's.
+      // Errors of the database while reading earlier checkpoints are not a reducer's.
       if (isPassing(error) || sqlState(error) !== undefined || error instanceof StateStorageError)
         throw error;
       return error ?? new Error("The graph does not say why.");
@@ -84,7 +82,7 @@ const byTask = (writes: readonly CheckpointPendingWrite[]): Map<string, Checkpoi
   return tasks;
 };
 
-/** The checkpoint for the next run or state update. A refused input is dropped: it would fail the next run, too. */
+/** The checkpoint for the next run or state update. Drops a refused input, because it would fail the next run, too. */
 export const withoutRefused = async (
   graph: RunnableGraph,
   tuple: CheckpointTuple,
@@ -114,7 +112,6 @@ const isInputRefused = async (
   return due.tasks.some(({ id, name }) => name === INPUT && refused.has(id));
 };
 
-/** Tasks with refused writes show their error. */
 export const withErrors = async (
   graph: RunnableGraph,
   tuple: CheckpointTuple,
@@ -134,10 +131,7 @@ const describe = (error: unknown): { name: string; message: string } =>
     ? { name: error.name, message: error.message }
     : { name: "Error", message: String(error) };
 
-/**
- * Stores the errors of refused writes with their tasks, as LangGraph does for tasks that throw: history shows only
- * stored errors.
- */
+/** Stores the errors of refused writes, because history shows only stored errors. */
 export const noteRefused = async (
   graph: RunnableGraph,
   saver: BaseCheckpointSaver & { filter: unknown },

@@ -1,7 +1,7 @@
 import type { Graphs } from "./graphs.ts";
 
 export interface ReloadingGraphs extends Graphs {
-  /** An error keeps the current graphs. `ids` is changed in place, for parts that were built with it. */
+  /** An error keeps the current graphs. Changes `ids` in place, because other parts hold the list. */
   reload(): Promise<void>;
 }
 

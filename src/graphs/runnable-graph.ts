@@ -5,7 +5,7 @@ import type { BaseCheckpointSaver, BaseStore, CheckpointListOptions } from "@lan
 import { growIds } from "./growing-ids.ts";
 
 /**
- * The parts of LangGraph's `Pregel` used here. Never checked with `instanceof`: the project may have another copy of
+ * The used parts of LangGraph's `Pregel`. Never check it with `instanceof`: the project may have another copy of
  * LangGraph.
  */
 export interface RunnableGraph {
@@ -66,7 +66,6 @@ export interface GraphRunOptions extends RunnableConfig {
   store?: BaseStore;
 }
 
-/** LangGraph's drawing. */
 interface DrawableGraph {
   readonly nodes: Record<string, { metadata?: Record<string, unknown> }>;
   toJSON(): { nodes: Record<string, unknown>[]; edges: Record<string, unknown>[] };
@@ -120,7 +119,7 @@ const isCompiled = (value: unknown): value is RunnableGraph =>
   typeof value.stream === "function";
 
 /**
- * Accepts a compiled graph, a builder, an agent of `createAgent`, or a promise of one; undefined for anything else.
+ * Undefined unless given a compiled graph, a builder, an agent of `createAgent`, or a promise of one.
  * @throws errors of compiling and of the promise
  */
 export async function compiledGraph(exported: unknown): Promise<RunnableGraph | undefined> {
@@ -142,8 +141,8 @@ const withoutPrototype = (nodes: RunnableGraph["nodes"]): RunnableGraph["nodes"]
 type PregelFields = RunnableGraph & { autoValidate?: boolean; triggerToNodes?: Record<string, string[]> };
 
 /**
- * A copy, because two servers in one process share the user's object. Built with the graph's own constructor, as
- * `Pregel.withConfig` does: a clone by prototype would lack private methods. Measured: 3 to 5 microseconds.
+ * A copy, because two servers in one process share the user's object. Uses the constructor (3 to 5 µs), because a clone
+ * by prototype would lack private methods.
  */
 export function boundCopy(
   graph: RunnableGraph,
@@ -165,7 +164,7 @@ export function boundCopy(
   return copy;
 }
 
-/** Merges bound callbacks: LangGraph before 1.1 replaces them by the run's. `graph`: a copy for this run. */
+/** Merges bound callbacks, because LangGraph before 1.1 replaces them by the run's. `graph`: a copy for this run. */
 export const withBoundCallbacks = (graph: RunnableGraph, options: GraphRunOptions): GraphRunOptions => {
   const bound = graph.config?.callbacks;
   if (!Array.isArray(options.callbacks) || !Array.isArray(bound)) return options;

@@ -1,7 +1,6 @@
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 
-/** All TypeScript extensions; a loader is loaded only if such a file is imported. */
 export const TYPESCRIPT = /\.[cm]?tsx?$/;
 
 /** esbuild's messages for imports that only execution resolves. */
@@ -9,7 +8,7 @@ const NOT_FOLLOWED = ["unsupported-dynamic-import", "unsupported-require-call", 
 
 const isInPackages = (path: string): boolean => path.split(sep).includes("node_modules");
 
-/** Links out of node_modules are workspace folders, so they don't count. */
+/** Links out of node_modules are workspace folders, so they do not count. */
 const installedIn = async (folder: string, scope = ""): Promise<string[]> => {
   const entries = await readdir(join(folder, scope)).catch(() => []);
   const names = entries.map(async (entry): Promise<string[]> => {
@@ -23,7 +22,6 @@ const installedIn = async (folder: string, scope = ""): Promise<string[]> => {
   return (await Promise.all(names)).flat();
 };
 
-/** From node_modules here and above. */
 const installedAbove = async (folder: string): Promise<string[]> => {
   const names = await installedIn(join(folder, "node_modules"));
   const parent = dirname(folder);
@@ -31,9 +29,8 @@ const installedAbove = async (folder: string): Promise<string[]> => {
 };
 
 /**
- * Whether JavaScript files import TypeScript, also through other files and linked workspace packages. Must be known
- * before the import: Node caches a refusal forever. Imports that esbuild can't follow count as `true`: that costs
- * memory, `false` could cost the graph.
+ * Whether JavaScript files import TypeScript, also through linked workspace packages. Imports that esbuild can't follow
+ * count as `true`, which costs only memory: Node caches a refused import forever.
  */
 export const reachesTypeScript = async (files: readonly string[]): Promise<boolean> => {
   if (files.length === 0) return false;

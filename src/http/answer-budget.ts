@@ -21,9 +21,8 @@ const isRead = ({ method, routeOptions }: FastifyRequest): boolean =>
   method === "GET" || method === "HEAD" || routeOptions.config.isRead === true;
 
 /**
- * Bounds the memory of whole answers that clients have not read yet. Reads are refused if there is no room. Writes are
- * always answered, because clients would repeat them. Streams and long lists are bounded elsewhere. `callerLimits`
- * undefined: callers are not distinguished.
+ * Bounds the memory of whole answers that clients have not read yet; undefined `callerLimits`: callers are not
+ * distinguished. Refuses only reads, because clients would repeat refused writes.
  */
 export const boundAnswers = (
   app: FastifyInstance,
@@ -47,7 +46,7 @@ export const boundAnswers = (
     },
   );
   app.addHook("onSend", (request, reply, payload, done) => {
-    // A lower bound of the bytes.
+    // Characters are a lower bound of the bytes.
     if (typeof payload !== "string" || payload.length < LARGE_ANSWER_BYTES || request.method === "HEAD")
       return done(null, payload);
     const { raw } = reply;

@@ -55,7 +55,6 @@ export interface AppOptions {
   cors: CorsOptions;
   /** Undefined: requests from any site are accepted. */
   siteCheck?: SiteCheck;
-  /** Bounds large answers. */
   responseBudget: ResponseBudget;
   /** For the OpenAPI document. */
   security?: ApiSecurity | undefined;
@@ -66,7 +65,7 @@ export interface AppOptions {
   around?: AroundApi | undefined;
   /** Whether webhooks may not name routes of this API. */
   refusesOwnWebhooks?: boolean;
-  /** Resolves when commands over WebSockets are answered. A stopping server waits for it briefly. */
+  /** A stopping server waits briefly for this. */
   socketsSettled?: () => Promise<void>;
 }
 
@@ -79,7 +78,6 @@ type Done = (error?: Error) => void;
 /** `isOpen`: no authentication. Default: as the API's route declares. */
 type CallerHook = (request: FastifyRequest, reply: FastifyReply, done: Done, isOpen?: boolean) => void;
 
-/** Authenticates each request once, and refuses requests while the server stops. */
 const callerHook = (
   app: FastifyInstance,
   authenticate: Authenticate,
@@ -120,7 +118,7 @@ const callerHook = (
   };
 };
 
-/** Authenticates before an application around the API is called, if that needs the caller. */
+/** Authenticates first if the application around the API needs the caller. */
 const callerHookBefore =
   (around: AroundApi, authenticate: CallerHook): CallerHook =>
   (request, reply, done) => {
@@ -136,19 +134,18 @@ const callerHookBefore =
     authenticate(request, reply, passBy, false);
   };
 
-/** Builds the HTTP application without listening. */
 export const createApp = async (options: AppOptions): Promise<FastifyInstance> => {
   const { rules } = options;
   const mountPrefix = rules?.mountPrefix ?? "";
   const answerError = createAnswerError();
   const { connectionLimits, trustedProxies = [] } = options;
   const app: FastifyInstance = Fastify({
-    // Fastify's own info lines would repeat the line that main prints.
+    // Fastify's info lines would repeat the line that main prints.
     loggerInstance: options.logger.child(
       {},
       { level: options.logger.level === "info" ? "warn" : options.logger.level },
     ) as FastifyBaseLogger,
-    // A line per request costs as much as answering the request; a proxy usually logs requests.
+    // Logging a request costs as much as answering it, and a proxy usually logs requests.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: options.bodyLimits.bytes,
     http: serverOptionsOf(connectionLimits),
@@ -172,7 +169,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   const openAnswers = trackOpenAnswers(app);
   limitConnections(app, openAnswers, connectionLimits);
   app.setValidatorCompiler(validatorCompiler);
-  // Services build answers from the same types, so response schemas are documentation only.
+  // Response schemas are documentation only, because services build answers from the same types.
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer));
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(answerUnknownRoute);

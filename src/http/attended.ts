@@ -1,6 +1,5 @@
 import type { ServerResponse } from "node:http";
 
-/** Time-outs for clients that read an answer. */
 export interface TakersPatience {
   /** A client that takes no piece for this time is disconnected. */
   stalledMs: number;
@@ -11,17 +10,14 @@ export interface TakersPatience {
 /** The whole answer stays in memory until then. 16 MB in ten minutes are 220 kbit/s. */
 export const WHOLE_ANSWER_PATIENCE: TakersPatience = { stalledMs: 60_000, takenWithinMs: 600_000 };
 
-/**
- * Small enough for slow connections: 256 KiB a minute are 35 kbit/s. Large enough for fast ones: a socket takes 16 MiB
- * in 64 turns.
- */
+/** Slow connections pass: 256 KiB a minute are 35 kbit/s. A fast socket takes 16 MiB in 64 turns. */
 const PIECE_CHARACTERS = 256 * 1024;
 /** A blocked event loop delays the timer and the pieces alike, so one late check proves nothing. */
 const CHECKS_AT_MOST = 4;
 
 /**
- * Yields an answer in smaller pieces, to be piped to the response, and disconnects a client that stops reading. The
- * last pieces are still in flight when the generator ends, so the timers run until the response closes.
+ * Yields smaller pieces and disconnects a client that stops reading. The timers run until the response closes, because
+ * the last pieces are in flight when the generator ends.
  */
 export async function* attended(
   response: ServerResponse,
@@ -47,7 +43,7 @@ export async function* attended(
       isOffered = true;
       yield part;
     }
-    // While the server makes the next piece, the client is not to blame.
+    // The client is not late while the server makes the next piece.
     isOffered = false;
   }
   checks = 0;

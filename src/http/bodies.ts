@@ -14,7 +14,6 @@ declare module "fastify" {
 
 type CountsCallers = Pick<CallerLimits, "counted">;
 
-/** Limits of request bodies. */
 export interface BodyLimits {
   /** Bytes of one body on routes for graph values and store items (`largeBody`). */
   bytes: number;
@@ -33,13 +32,12 @@ const SHARE_RETRY_SECONDS = 5;
 
 const JSON_TYPE = "application/json";
 
-/** In characters. A parser's message quotes the body. */
+/** In characters, because a parser's message quotes the body. */
 const COMPLAINT_AT_MOST = 200;
 
 /**
- * Refuses values that parse but cannot be stored: numbers beyond the range (1e400 becomes Infinity), and the key
- * `__proto__`, which becomes the prototype at the next `Object.assign`. Recursive, because the nesting is already
- * bounded.
+ * Refuses values that cannot be stored: numbers out of range (1e400 becomes Infinity), and the key `__proto__`, which
+ * becomes the prototype at the next `Object.assign`.
  */
 const assertStorable = (value: unknown): void => {
   if (typeof value === "number") {
@@ -70,7 +68,6 @@ export const parseBody = (text: string, elementsAtMost: number): unknown => {
   return value;
 };
 
-/** Nothing of the body was stored. */
 const refusalOf = (growth: Exclude<BodyGrowth, "taken">): Error =>
   growth === "share spent"
     ? tooMany(
@@ -79,7 +76,7 @@ const refusalOf = (growth: Exclude<BodyGrowth, "taken">): Error =>
       )
     : unavailable("This server is taking in as much data as it can; nothing was stored.");
 
-/** Reads a body as it arrives, and stops at the first byte or element over the limit. */
+/** Stops at the first byte or element over the limit. */
 const readText = (
   request: FastifyRequest,
   payload: IncomingMessage,
@@ -123,7 +120,6 @@ const readText = (
   payload.on("data", onData).on("end", onEnd).on("error", onError);
 };
 
-/** Parses every body as JSON, within the limits of its route and the shared budget. */
 const parseAsJson = (
   app: FastifyInstance,
   { bytes, elements }: BodyLimits,
@@ -164,9 +160,8 @@ const parseAsJson = (
 };
 
 /**
- * Parses bodies as JSON whatever their content type: Studio and proxies send `text/plain`, and POSTs without a body
- * send any type or none. Returns the shared budget for input that arrives otherwise, such as over WebSockets.
- * `callerLimits` undefined: callers have no shares.
+ * Parses bodies as JSON whatever their content type, because Studio and proxies send `text/plain`. Returns the shared
+ * budget for other input, such as WebSockets.
  */
 export const acceptBodies = (
   app: FastifyInstance,

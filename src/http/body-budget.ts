@@ -1,21 +1,17 @@
 import type { CountedCaller } from "./limits/counted-callers.ts";
 
 /**
- * Bounds the memory of all bodies that a process receives at the same time.
- *
- * Bytes count from arrival until the body is processed; announced bytes are free, so an announcement blocks no other
- * caller. Small bodies have a separate budget, so large ones cannot block messages. Each caller has a share of both:
- * one user's four unfinished bodies of 16 MB blocked all others.
+ * Bounds the memory of all bodies that a process receives at the same time. Small bodies have a separate budget, and
+ * each caller a share of both: one user's four unfinished bodies of 16 MB blocked all others.
  */
 export interface BodyBudget {
   /** `caller` undefined: no share. */
   open(caller?: CountedCaller): BodyCharge;
 }
 
-/** Whether the bytes were taken, or which budget is spent: the caller's share or all of it. */
+/** `share spent`: the caller's share; `budget spent`: the budget of all callers. */
 export type BodyGrowth = "taken" | "share spent" | "budget spent";
 
-/** The bytes of one request. */
 export interface BodyCharge {
   /** Takes all of the bytes or none. */
   grow(bytes: number): BodyGrowth;
@@ -33,7 +29,7 @@ interface Taken {
 
 /**
  * `bytes`: for all large bodies, and as much again for all small ones. `share`: for a caller in each of the two,
- * multiplied by its `times`; at least the largest body, which could never be sent otherwise.
+ * multiplied by its `times`.
  */
 export const createBodyBudget = (bytes: number, share = bytes): BodyBudget => {
   const taken: Taken = { small: 0, large: 0 };

@@ -1,9 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { CallerGoneError } from "../platform/domain/errors.ts";
 
-/**
- * One listener per response, because authentication, the custom application and each part of a long answer call this.
- */
+/** One listener per response: authentication, the custom application and each part of a long answer call this. */
 const known = new WeakMap<ServerResponse, AbortSignal>();
 
 /**

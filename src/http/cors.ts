@@ -49,13 +49,13 @@ const takesCredentials = ({ origins, rules }: CorsOptions): boolean =>
   rules?.credentials === true && !origins.any;
 
 /**
- * Adds CORS headers to every answer: without them on refusals, a page only learns "failed to fetch". Requested headers
- * are reflected unless langgraph.json lists them, because front ends send their own (`x-supabase-access-token`).
+ * Refusals need these headers, too: a page cannot read them otherwise. Reflects requested headers unless langgraph.json
+ * lists them, because front ends send their own.
  */
 export const allowOrigins = async (app: FastifyInstance, options: CorsOptions): Promise<void> => {
   const { origins, rules = USUAL_RULES } = options;
-  // Before the plugin, which answers preflights. Chrome asks whether a public page may call a private address, as
-  // Studio does.
+  // Before the plugin, which answers preflights. Chrome asks whether a public page, such as Studio, may call a private
+  // address.
   app.addHook("onRequest", (request, reply, done) => {
     if (request.headers["access-control-request-private-network"] !== undefined) {
       reply.header("access-control-allow-private-network", "true");
@@ -66,7 +66,7 @@ export const allowOrigins = async (app: FastifyInstance, options: CorsOptions): 
     origin: origins.any
       ? ANY
       : (origin, done) => {
-          // The first key may have been created since.
+          // The server may have got its first key meanwhile.
           if (origins.any) return done(null, ANY);
           return done(null, origin !== undefined && origins.allows(origin) ? origin : []);
         },

@@ -1,8 +1,7 @@
 /* global window, document, location, sessionStorage, URL, fetch */
 /**
- * Runs in the page `/docs` before Swagger UI: asks for the credential of `docsSignIn` (see openapi.ts) and sends it
- * with every request to this server. It is kept for the tab's session. Users may enter a whole header such as `Bearer
- * …` instead; a valid cookie avoids the question.
+ * Before Swagger UI starts, asks for the credential of `docsSignIn` (openapi.ts) and keeps it for the tab's session. A
+ * valid cookie avoids the question.
  */
 (() => {
   const { noun, header, prefix } = window.docsSignIn;
@@ -11,7 +10,7 @@
   const startInterface = window.onload;
 
   /**
-   * Credentials with their own scheme. An API key may contain a space, so `Basic …` counts only for `Authorization`.
+   * Credentials that name their scheme. An API key may contain a space, so `Basic …` counts only for `Authorization`.
    */
   const NAMES_ITS_SCHEME = header === "Authorization" ? /^[\w-]+ +\S/ : /^Bearer /i;
   const credentialsOf = (key) =>

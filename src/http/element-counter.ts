@@ -3,15 +3,14 @@ const COMMA = 44;
 const BACKSLASH = 92;
 
 /**
- * Counts the elements of a JSON text while it arrives, by commas outside strings. A body of 16 MB of commas is refused
- * after half a megabyte, before it is joined and decoded. `assertBearable` bounds nesting later.
+ * Counts elements by commas outside strings. A body of 16 MB of commas is refused after half a megabyte, before it is
+ * joined and decoded.
  */
 export const createElementCounter = () => {
   let elements = 0;
   let isInString = false;
   let isEscaped = false;
 
-  /** Returns the position after the string's end, or the end of the chunk. */
   const skipString = (chunk: Uint8Array, from: number): number => {
     let index = from;
     for (; index < chunk.length; index += 1) {
@@ -27,7 +26,6 @@ export const createElementCounter = () => {
   };
 
   return {
-    /** Returns the number of elements so far. */
     add(chunk: Uint8Array): number {
       let index = isInString ? skipString(chunk, 0) : 0;
       while (index < chunk.length) {

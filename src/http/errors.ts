@@ -39,7 +39,7 @@ const UNSTORABLE: Record<string, string> = {
   "54000": "holds a value that is too large to be stored",
 };
 
-/** 22P02 means half a surrogate pair only where `jsonb` was parsed; elsewhere it is a bug of this server. */
+/** 22P02 means half a surrogate pair only if `jsonb` was parsed. Any other 22P02 is a bug of this server. */
 const unstorableOf = (error: unknown): string | undefined => {
   const state = sqlState(error);
   if (state === undefined) return undefined;
@@ -49,7 +49,6 @@ const unstorableOf = (error: unknown): string | undefined => {
   return ownField(UNSTORABLE, state);
 };
 
-/** The answer to a refused request. */
 export interface Refusal {
   status: number;
   detail: string;
@@ -86,14 +85,13 @@ export const refusalOf = (error: unknown): Refusal | undefined => {
   return undefined;
 };
 
-/** An outage refuses all requests alike, health checks included. */
+/** An outage refuses all requests alike, including health checks. */
 const LOG_EVERY_MS = 10_000;
 /** There are about a dozen different sentences. */
 const LOGGED_AT_MOST = 100;
 
 /**
- * Logs each temporary refusal once in ten seconds, with the number of suppressed ones. Logging each with its stack
- * wrote 91 KB in 17 seconds of an outage, for a single caller.
+ * Logs each temporary refusal once in ten seconds. Otherwise a single caller wrote 91 KB in 17 seconds of an outage.
  */
 const createRefusalLog = () => {
   const known = new Map<string, { at: number; suppressed: number }>();
@@ -107,7 +105,7 @@ const createRefusalLog = () => {
     if (known.size >= LOGGED_AT_MOST) known.clear();
     known.set(detail, { at: now, suppressed: 0 });
     const since = before === undefined || before.suppressed === 0 ? {} : { others_since: before.suppressed };
-    // The stack of this server's own refusals, such as during startup, says nothing.
+    // This server's own refusals, such as during startup, have no useful stack.
     const own = error instanceof ThreadloomError && error.cause === undefined;
     const logged = error instanceof HandlerRefusal ? ofGraph(error) : error;
     request.log.warn(
@@ -120,8 +118,8 @@ const createRefusalLog = () => {
 export type AnswerError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void;
 
 /**
- * Answers every error as `{"detail": "<one clear sentence>"}`. Faults of this server are logged with their cause, which
- * the caller does not see.
+ * Answers every error as `{"detail": "<one clear sentence>"}`. Logs the cause of the server's own faults, and hides it
+ * from the caller.
  */
 export const createAnswerError = (): AnswerError => {
   const logRefusal = createRefusalLog();

@@ -3,7 +3,6 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { HeaderChoice } from "../graphs/project/headers.ts";
 import { KEY_PROTOCOL } from "../access/api-keys.ts";
 
-/** Chosen headers by lower-case name. */
 export type ChosenHeaders = Record<string, string>;
 export type ChooseHeaders = (headers: IncomingHttpHeaders) => ChosenHeaders | undefined;
 
@@ -11,8 +10,7 @@ export type ChooseHeaders = (headers: IncomingHttpHeaders) => ChosenHeaders | un
 export const USUAL_CONFIGURABLE: HeaderChoice = { includes: ["x-*", "user-agent"], excludes: [] };
 
 /**
- * Headers with identities or secrets, chosen only by their full name. A pattern (`x-*`, `*`) must not write secrets
- * into the database or the log.
+ * These headers hold identities or secrets. A pattern (`x-*`, `*`) must not write them into the database or the log.
  */
 const SECRETS: ReadonlySet<string> = new Set([
   "authorization",
@@ -38,8 +36,7 @@ const matcherOf = (patterns: readonly string[]): ((name: string) => boolean) => 
 };
 
 /**
- * Matches the parts of a pattern between its wildcards. A regular expression with several `.*` takes time polynomial in
- * the length of a name, and clients choose the names.
+ * A regular expression with several `.*` takes time polynomial in the length of a name, and clients choose the names.
  */
 const fits = (name: string, parts: readonly string[]): boolean => {
   const first = parts[0] ?? "";
@@ -56,10 +53,7 @@ const fits = (name: string, parts: readonly string[]): boolean => {
   return true;
 };
 
-/**
- * Returns a function that picks headers, or undefined if none can match. `usual`: used if `choice` has no `includes`.
- * Excludes win.
- */
+/** Undefined if no header can match. `usual`: used if `choice` has no `includes`; excludes win. */
 export const headerChooser = (
   choice: HeaderChoice | undefined,
   usual: HeaderChoice | undefined,
@@ -89,7 +83,6 @@ export const headerChooser = (
       const value = headers[name];
       const text = Array.isArray(value) ? value.join(", ") : value;
       if (text === undefined || text.length > VALUE_AT_MOST) continue;
-      // Never choose a subprotocol that is an API key.
       if (name === PROTOCOLS && text.includes(KEY_PROTOCOL)) continue;
       chosen ??= [];
       chosen.push([name, text]);
@@ -98,7 +91,6 @@ export const headerChooser = (
   };
 };
 
-/** Adds `request.configurableHeaders()` for the routes that create runs. */
 export const offerConfigurableHeaders = (app: FastifyInstance, choice: HeaderChoice | undefined): void => {
   const choose = headerChooser(choice, USUAL_CONFIGURABLE);
   app.decorateRequest("configurableHeaders", function configurableHeaders(this: FastifyRequest) {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Reauthorization } from "../access/reauthorization.ts";
 
-/** Adds `request.holdAccess()`. `reauthorization` undefined: access is never lost. */
+/** `reauthorization` undefined: access is never lost. */
 export const holdAccess = (
   app: FastifyInstance,
   reauthorization: Pick<Reauthorization, "hold"> | undefined,

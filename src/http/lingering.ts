@@ -5,7 +5,6 @@ import { Readable } from "node:stream";
 const LINGER_BYTES = 256 * 1024 * 1024;
 const LINGER_MS = 30_000;
 
-/** Discards the rest of a body until it ends, the client leaves, or a limit is reached. */
 const readAway = async (body: IncomingMessage): Promise<void> => {
   if (body.complete || body.destroyed) return;
   await new Promise<void>((resolve) => {
@@ -25,8 +24,8 @@ const readAway = async (body: IncomingMessage): Promise<void> => {
 };
 
 /**
- * Sends an answer at once, but ends it only after the client's body. Closing a connection with unread bytes resets it,
- * and the client loses the answer. The caller must set the content length.
+ * Ends the answer only after the client's body: closing a connection with unread bytes resets it, and the client loses
+ * the answer. The caller must set the content length.
  */
 export const whileClientSends = (text: string, body: IncomingMessage): Readable =>
   Readable.from(

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { isProbePath } from "./open-routes.ts";
 import { pathOfTarget } from "./request-target.ts";
 
-/** Stands for every path outside the prefix: no route can have this path. */
+/** Stands for every path outside the prefix, because no route can have this path. */
 const OUTSIDE = "//outside";
 
 /** Stands for an invalid path. The router cannot decode it and answers 400 before any hook. */
@@ -12,7 +12,6 @@ const UNREADABLE = "/%";
 /** Paths in `Location` headers. Both SDKs prepend their base address, so the prefix appears twice. */
 const NAMED_BY_LOCATION = /^\/(?:threads|runs)\//;
 
-/** The path after the prefix; undefined if the path is not below it. */
 const behind = (prefix: string, url: string): string | undefined => {
   if (!url.startsWith(prefix)) return undefined;
   const rest = url.slice(prefix.length);
@@ -21,8 +20,7 @@ const behind = (prefix: string, url: string): string | undefined => {
 };
 
 /**
- * Normalizes the path of a request and removes the prefix, for Fastify's `rewriteUrl`. Everything after it ignores the
- * prefix.
+ * For Fastify's `rewriteUrl`: normalizes a path and removes the prefix, so the rest of the server ignores the prefix.
  */
 export const createRewriteUrl = (prefix: string): ((request: IncomingMessage) => string) => {
   if (prefix === "") return (request) => pathOfTarget(request) ?? UNREADABLE;
@@ -39,10 +37,9 @@ export const createRewriteUrl = (prefix: string): ((request: IncomingMessage) =>
   };
 };
 
-/** Whether a request's path is outside the prefix. */
 export const isOutside = ({ url }: { url: string }): boolean => url === OUTSIDE;
 
-/** Makes the prefix available to routes that send addresses. */
+/** For routes that send addresses. */
 export const nameMountPrefix = (app: FastifyInstance, prefix: string): void => {
   app.decorate("mountPrefix", prefix);
 };

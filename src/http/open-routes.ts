@@ -1,10 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 
-/** Why a route needs no authentication. */
 export type Openness =
-  /** Health probes have no key and learn nothing. An application around the API is not called for them. */
+  /** Health probes have no key and learn nothing. They bypass an application around the API. */
   | "probe"
-  /** Browsers send no key with what they load by address, and all callers get the same content. */
+  /** Browsers load pages and their files without a key. All callers get the same content. */
   | "page"
   /** For clients that have not signed in: versions and abilities, but no stored data. */
   | "greeting"
@@ -12,8 +11,7 @@ export type Openness =
   | "preflight";
 
 /**
- * All routes that need neither key nor user, by method and pattern. The matched route counts, never the spelling of the
- * request. `/docs/json` is not open: the page asks for a key.
+ * All routes that need neither key nor user, by method and pattern. `/docs/json` is not open: the page asks for a key.
  */
 export const OPEN_ROUTES: ReadonlyMap<string, Openness> = new Map([
   ["GET /ok", "probe"],
@@ -41,7 +39,7 @@ declare module "fastify" {
 const withoutSlash = (path: string): string =>
   path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
 
-/** Marks open routes. Register before all routes, including those of plugins. */
+/** Register before all routes, including those of plugins. */
 export const markOpenRoutes = (app: FastifyInstance): void => {
   app.addHook("onRoute", (route) => {
     const path = withoutSlash(route.url);
@@ -60,6 +58,6 @@ export const opennessOf = ({
 }: Pick<FastifyRequest, "is404" | "routeOptions">): Openness | undefined =>
   is404 ? undefined : routeOptions.config.openness;
 
-/** Whether a path is a probe's, before it is routed. */
+/** For a path that is not routed yet. */
 export const isProbePath = (url: string): boolean =>
   OPEN_ROUTES.get(`GET ${withoutSlash(url.split("?", 1)[0] ?? "")}`) === "probe";

@@ -8,8 +8,8 @@ import { serverVersion } from "../platform/lib/package-versions.ts";
 import { API_KEY, signInOf, type ApiSecurity } from "./sign-in.ts";
 
 /**
- * Nothing from other hosts. The plugin's own policy allows a validator on the internet and upgrades requests to https,
- * which leaves the page empty over plain http.
+ * Allows nothing from other hosts. The plugin's policy allows an external validator, and its upgrade to https leaves
+ * the page empty over plain http.
  */
 const PAGE_POLICY =
   "default-src 'self'; base-uri 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; " +
@@ -22,13 +22,12 @@ interface Operation {
   responses?: Record<string, { description?: string; content?: unknown }>;
 }
 
-/** The parts of the document that this file changes. */
 interface Document {
   paths?: Record<string, Record<string, Operation>>;
   components?: { schemas?: Record<string, unknown> };
 }
 
-/** The plugin adds each schema as input and as output; this keeps those that paths refer to. */
+/** The plugin adds each schema as input and as output. Keeps only schemas that paths refer to. */
 const withoutUnusedSchemas = (document: Document): Document => {
   const schemas: Record<string, unknown> = { ...document.components?.schemas };
   for (let before = -1; before !== Object.keys(schemas).length;) {
@@ -88,8 +87,8 @@ const anyOf = (schemes: Record<string, unknown>): Record<string, unknown>[] =>
   Object.keys(schemes).map((name) => ({ [name]: [] }));
 
 /**
- * Serves `/docs` and `/openapi.json`, generated from the zod schemas. The page works without internet and needs no API
- * key; the document needs one, which docs-key.js asks for. Register before the routes.
+ * Serves `/docs`, which needs neither internet nor API key, and `/openapi.json`, which needs a key (docs-key.js asks
+ * for it). Register before the routes.
  */
 export const describeApi = async (
   app: FastifyInstance,
@@ -129,7 +128,7 @@ export const describeApi = async (
     uiConfig: { docExpansion: "list", defaultModelsExpandDepth: 0 },
   });
   app.get("/", { schema: { hide: true } }, (_request, reply) => reply.redirect(`${mountPrefix}/docs`));
-  // Cached: generating the 300 KB blocked the event loop for 5 ms per request.
+  // Generating the 300 KB blocked the event loop for 5 ms per request.
   let text: string | undefined;
   app.get("/openapi.json", { schema: { hide: true } }, (_request, reply) => {
     text ??= JSON.stringify(app.swagger());

@@ -9,14 +9,13 @@ const ANY = "*";
 const LOOPBACK_ORIGIN =
   /^https?:\/\/(?:localhost|[\w-]+(?:\.[\w-]+)*\.localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
 
-/** The origins whose pages may call the API. */
 export interface AllowedOrigins {
   /** All origins are allowed. */
   readonly any: boolean;
   allows(origin: string): boolean;
 }
 
-/** With keys, any page may call. Without keys, only pages of this machine may. */
+/** With keys, any page may call the API. Without keys, only pages of this machine may. */
 const usualOrigins = (hasKeys: () => boolean): AllowedOrigins => {
   const [withKeys, without] = [allowedOrigins([ANY]), allowedOrigins([LOOPBACK])];
   const now = (): AllowedOrigins => (hasKeys() ? withKeys : without);
@@ -37,7 +36,6 @@ export interface OriginsOptions {
   hasKeys: () => boolean;
 }
 
-/** The allowed origins: from the environment, else from langgraph.json, else the defaults. */
 export const originsOf = ({ named, rules, hasKeys }: OriginsOptions): AllowedOrigins =>
   named.length > 0
     ? allowedOrigins(named)
@@ -82,7 +80,7 @@ export const isLoopbackName = (name: string): boolean =>
   (isIP(name) === 4 && name.startsWith("127."));
 
 /**
- * True for addresses, and for names without a dot, which public DNS does not serve: no attacker can point them
+ * True for addresses, and for names without a dot. Public DNS does not serve such names, so no attacker can point them
  * elsewhere.
  */
 export const isUnforgeableName = (name: string): boolean => isIP(name) !== 0 || /^[a-z0-9_-]+$/.test(name);

@@ -5,8 +5,8 @@ import { forbidden } from "../platform/domain/errors.ts";
 export const OWN_WEBHOOK_HEADER = "threadloom-own-webhook";
 
 /**
- * Refuses webhooks to routes of the API. If a proxy checks access, the server's own requests bypass it, and callers
- * choose their paths. Routes of the project's own application stay allowed.
+ * The server's own requests bypass a proxy that checks access, and callers choose their paths. Routes of the project's
+ * own application stay allowed.
  */
 export const refuseOwnWebhooks = (app: FastifyInstance): void => {
   app.addHook("onRequest", (request, _reply, done) => {

@@ -1,14 +1,13 @@
-/** One page of a search. */
 export interface Page<Item> {
   items: Item[];
   /** The number of all matches; undefined for pages after a cursor. */
   total: number | undefined;
   offset: number;
-  /** Where the next page begins; undefined on the last page, and for orders without cursors. */
+  /** The next page begins here. Undefined on the last page, and for orders without cursors. */
   cursor?: string | undefined;
 }
 
-/** The `total` of a page. `found`: the number of matches, if an item of the page carries it. */
+/** `found`: the number of matches, if an item of the page carries it. */
 export const totalOf = async (
   { cursor, offset }: { cursor?: string | undefined; offset: number },
   found: number | undefined,

@@ -10,8 +10,8 @@ const VALUE_AT_MOST = 500;
 const PATH_AT_MOST = 500;
 
 /**
- * Logs a line per request with the headers that `http.logging_headers` of langgraph.json chooses. Without that option
- * it logs nothing, because a line costs as much as an answer. The query is omitted: it may hold a key.
+ * Logs nothing without `http.logging_headers`, because a line costs as much as an answer. Omits the query, which may
+ * hold a key.
  */
 export const logRequests = (app: FastifyInstance, logger: Logger, choice: HeaderChoice | undefined): void => {
   const choose = headerChooser(choice, undefined);

@@ -4,10 +4,8 @@ import type { IncomingMessage } from "node:http";
 const ABSOLUTE = /^https?:\/\/([^/?@\\]+)(?:$|(?=[/?]))(.*)$/i;
 
 /**
- * Returns path and query of a request in one form, because readers disagree about the other forms of RFC 9112, 3.2: the
- * router finds `/threads` in `http://a/threads`, a comparison of texts does not. An absolute address is reduced to its
- * path and sets `Host`, as the RFC demands; `OPTIONS *` becomes `/`. All else is undefined, also a fragment, which the
- * router would read as a query.
+ * Returns path and query in one form, because readers disagree about the forms of RFC 9112, 3.2; an absolute address
+ * also sets `Host`. Undefined for a fragment, which the router would read as a query.
  */
 export const pathOfTarget = ({ method, url = "/", headers }: IncomingMessage): string | undefined => {
   if (url.includes("#")) return undefined;

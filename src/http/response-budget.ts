@@ -4,27 +4,24 @@ import { unavailable } from "../platform/domain/errors.ts";
 import type { CountedCaller } from "./limits/counted-callers.ts";
 
 /**
- * Bounds the memory of large answers. Each answer counts from before it is made until its client has read it. A budget
- * that counted only finished answers let 120 callers make 14 MB each.
+ * Bounds the memory of large answers, from before an answer is made until its client has read it. A budget that counted
+ * only finished answers let 120 callers make 14 MB each.
  */
 export interface ResponseBudget {
   /**
-   * Sets the caller of a response. `caller` is called only if the response is large. Responses without a caller have no
-   * limit of their own, and wait in one queue.
+   * `caller` is called only if the response is large. Responses without a caller have no limit of their own, and wait
+   * in one queue.
    */
   belongsTo(response: ServerResponse, caller: () => CountedCaller | undefined): void;
   /**
-   * Waits for room to make an answer of about `bytes`, and holds the room until the response closes. Callers take turns
-   * and have at most half of the room each; a caller's own requests keep their order. Returns at once if the response
-   * already has room.
-   *
-   * `isRefusable`: rejects with `unavailable` after half a minute, and clients repeat the request. Writes must not be
-   * repeated, so they wait as long as the caller does. Rejects with a `CallerGoneError` when the caller leaves.
+   * Waits for room for an answer of about `bytes`, and holds it until the response closes; callers take turns, each
+   * with at most half of the room. Rejects with `CallerGoneError`, or if `isRefusable` with `unavailable` after half a
+   * minute.
    */
   reserve(response: ServerResponse, bytes: number, options: { isRefusable: boolean }): Promise<void>;
   /**
-   * Replaces the reservation by the size of the finished answer. Returns false and counts nothing if there is no
-   * reservation, no room, and `isRefusable`.
+   * Replaces the reservation by the size of the finished answer. Returns false and counts nothing if a refusable answer
+   * has no reservation and no room.
    */
   send(response: ServerResponse, bytes: number, options: { isRefusable: boolean }): boolean;
 }
@@ -68,7 +65,7 @@ export const createResponseBudget = ({
   let taken = 0;
   const held = new WeakMap<ServerResponse, number>();
   const callers = new WeakMap<ServerResponse, () => CountedCaller | undefined>();
-  /** Bytes by caller. A caller without bytes has no entry. */
+  /** Holds only callers with bytes taken. */
   const takenBy = new Map<string, number>();
   /** By caller in the order of their turns, then in the order of requests. */
   const waiting = new Map<string, Set<Place>>();
@@ -86,7 +83,6 @@ export const createResponseBudget = ({
     return own === 0 || own + bytes <= share;
   };
 
-  /** The next place, skipping callers that have spent their shares. */
   const first = (): Place | undefined => {
     for (const places of waiting.values())
       for (const place of places) {
@@ -107,7 +103,7 @@ export const createResponseBudget = ({
       const { name } = next.owner;
       forget(next);
       const others = waiting.get(name);
-      // Move the caller to the end of the turns.
+      // The caller's next turn comes after those of all others.
       if (others !== undefined && waiting.delete(name)) waiting.set(name, others);
       next.letIn();
     }
@@ -121,14 +117,14 @@ export const createResponseBudget = ({
   };
 
   const hold = (response: ServerResponse, bytes: number): void => {
-    // The `close` event of the response has fired, so these bytes would never be released.
+    // The response has already fired `close`, so these bytes would never be released.
     if (response.destroyed || response.closed) return;
     const { name } = ownerOf(response);
     const before = held.get(response);
     held.set(response, bytes);
     take(name, bytes - (before ?? 0));
     if (before !== undefined) return letIn();
-    // With those of the stream, a large answer has more than ten listeners, which Node would report as a leak.
+    // A large answer has more than ten listeners with those of the stream. Node would report them as a leak.
     response.setMaxListeners(LISTENERS_AT_MOST);
     response.once("close", () => {
       take(name, -(held.get(response) ?? 0));

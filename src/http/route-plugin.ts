@@ -4,22 +4,21 @@ import type { HeldAccess } from "../access/reauthorization.ts";
 import type { Reauthorize } from "../access/reauthorization/groups.ts";
 import type { Caller } from "../access/caller.ts";
 
-/** A room's `routes.ts` returns this Fastify plugin, whose handlers get their types from the zod schemas. */
+/** A room's `routes.ts` returns this Fastify plugin. Its handlers get their types from the zod schemas. */
 export type RoutePlugin = FastifyPluginAsyncZod;
 
 declare module "fastify" {
   interface FastifyContextConfig {
     /** The route accepts values of graphs or of the store, which may be large. */
     largeBody?: boolean;
-    /** The route changes nothing, although its method is not GET: its answer may be refused. */
+    /** The route changes nothing although its method is not GET, so its answer may be refused. */
     isRead?: boolean;
-    /** The route accepts WebSockets. */
     webSocket?: boolean;
   }
   interface FastifyRequest {
     /** Set before any handler is called (app.ts). */
     caller: Caller;
-    /** For open streams: checks repeatedly whether the caller may continue. The route releases it. */
+    /** For open streams: checks repeatedly whether the caller may continue. The route must release it. */
     holdAccess(ask: Reauthorize): HeldAccess;
     /** For long handlers: drops the body and returns its bytes to the budget. */
     releaseBody(): void;

@@ -1,4 +1,3 @@
-/** How clients authenticate, in OpenAPI's terms. */
 export interface ApiSecurity {
   securitySchemes?: Record<string, unknown> | undefined;
   security?: Record<string, unknown>[] | undefined;
@@ -6,7 +5,6 @@ export interface ApiSecurity {
 
 export const API_KEY = { apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" } } as const;
 
-/** The credential that a page asks its user for. */
 export interface SignIn {
   noun: string;
   header: string;

@@ -4,17 +4,14 @@ import type { Logger } from "../platform/lib/logger.ts";
 import { isLoopbackName, isUnforgeableName, nameOfHost, type AllowedOrigins } from "./origins.ts";
 
 /**
- * Protects a server without API keys from web pages in a browser that can reach it:
+ * Protects a server without API keys from web pages in a browser that can reach the server:
  *
- * - A page may POST `text/plain` without a preflight. CORS only hides the answer; the run is created. So a request that
- * names a foreign page (Origin, Sec-Fetch-Site) is refused.
- * - A page may point its own name at this machine (DNS rebinding) and read everything as the same origin. So a request
- * under a foreign name (Host) is refused.
- *
- * Other clients send no Origin and may use any loopback name.
+ * - A page may POST `text/plain` without a preflight, and CORS hides only the answer. So requests that name a foreign
+ * page (Origin, Sec-Fetch-Site) are refused.
+ * - A page may point its own name at this machine (DNS rebinding). So requests under a foreign name (Host) are refused.
  */
 export interface SiteCheck {
-  /** Throws `forbidden` for a request from a foreign page or under a foreign name. */
+  /** Throws `forbidden`. */
   assertFromHere(request: SiteRequest): void;
 }
 
@@ -31,7 +28,7 @@ export interface SiteCheckOptions {
   host: string;
   /** Configured names; `.example.com` allows all names below it, `*` any name. */
   allowedHosts: readonly string[];
-  /** Whether callers need a key now: then any site may call. */
+  /** Whether callers need a key now. If they do, any site may call. */
   hasKeys: () => boolean;
   logger: Logger;
 }
@@ -61,7 +58,7 @@ export const createSiteCheck = ({
   const suffixes = [...names].filter((name) => name.startsWith("."));
   const isLocal = isLoopbackName(nameOfHost(host));
 
-  /** On loopback only its own names: an attacker may have made up any other name. */
+  /** A server on loopback has only loopback names: an attacker may have made up any other name. */
   const isOwnName = (name: string): boolean =>
     isLoopbackName(name) ||
     names.has(name) ||

@@ -8,11 +8,11 @@ const WHOLE_WITHIN_MS = 60_000;
 const CONTROL_FRAME_BYTES = 6;
 
 /**
- * Charges received but unprocessed bytes of a WebSocket to the body budget. 1,000 sockets with an unfinished message of
- * 16 MB each would take 16 GB.
+ * Charges received but unprocessed bytes to the body budget. Otherwise 1,000 sockets with an unfinished message of 16
+ * MB would take 16 GB.
  */
 export interface SocketIntake extends BodyCharge {
-  /** Starts counting. Disconnects a client that exceeds the budget or does not finish a message. */
+  /** Disconnects a client that exceeds the budget or does not finish a message. */
   watch(socket: WebSocket, connection: Duplex): void;
 }
 
@@ -35,7 +35,7 @@ export const createSocketIntake = (charge: BodyCharge): SocketIntake => {
       charge.release();
     },
     watch(socket, connection) {
-      // Runs before ws parses the piece.
+      // Runs before ws parses the piece, which may complete a message.
       connection.prependListener("data", (piece: Buffer) => {
         unfinished += piece.length;
         timer ??= setTimeout(() => socket.terminate(), WHOLE_WITHIN_MS);

@@ -2,14 +2,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import type { OpenAnswers } from "./open-answers.ts";
 
-/** Time for accepted requests when the server stops. Requests that do not wait for a run take milliseconds. */
+/** Accepted requests get this time when the server stops. Requests that do not wait for a run take milliseconds. */
 const ANSWERING_MS = 1_000;
 const POLL_EVERY_MS = 10;
 
 /**
- * Delays closing until accepted requests are answered. A disconnected client does not know whether its run was stored,
- * and SDKs up to 1.12 repeat every request. Answers that have begun (streams, waits for a run) are not awaited: clients
- * can read them elsewhere. Register before hooks that close connections.
+ * Delays closing until accepted requests are answered, because SDKs up to 1.12 repeat a request whose connection ends.
+ * Does not wait for begun answers (streams); register before hooks that close connections.
  */
 export const answerBeforeClosing = (app: FastifyInstance, open: OpenAnswers): void => {
   const isSomeUnanswered = (): boolean =>

@@ -48,7 +48,7 @@ const complaintOf = (issue: z.core.$ZodRawIssue): string | undefined => {
 
 const depthOf = (issues: z.core.$ZodIssue[]): number => issues[0]?.path.length ?? 0;
 
-/** The branch of a union that matched deepest is probably the intended one. */
+/** The user probably meant the branch of a union that matched deepest. */
 const meant = (issue: z.core.$ZodIssue): z.core.$ZodIssue => {
   if (issue.code !== "invalid_union" || issue.message !== "Invalid input") return issue;
   let closest: z.core.$ZodIssue[] = [];
@@ -67,10 +67,7 @@ const sentenceOf = (part: string, error: z.ZodError): string => {
   return field === "" ? `${part}: ${message}.` : `'${field}': ${message}.`;
 };
 
-/**
- * Builds the error by validating again with messages: zod takes nearly twice as long with them, so valid requests go
- * without.
- */
+/** Validates again with messages. Zod takes nearly twice as long with messages, so valid requests go without. */
 const complaintAbout = (schema: z.ZodType, given: unknown, part: string, error: z.ZodError): Error =>
   invalid(sentenceOf(part, schema.safeParse(given, { error: complaintOf }).error ?? error));
 
@@ -85,7 +82,7 @@ export const validated = <Schema extends z.ZodType>(
   throw complaintAbout(schema, given, part, result.error);
 };
 
-/** Validates with the zod schemas of the routes. Throws `invalid` with one sentence that names the field. */
+/** Throws `invalid` with one sentence that names the field. */
 export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
   const part = ownField(PARTS, httpPart ?? "body") ?? "The request";
   return (data: unknown) => {

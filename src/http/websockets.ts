@@ -15,8 +15,8 @@ const isForWebSocket = ({ headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === "websocket";
 
 /**
- * Serves an upgrade to another protocol as a plain request. With a listener for WebSockets, Node passes all upgrades
- * on, also `Upgrade: h2c`, which Java's client sends with every request.
+ * A listener for WebSockets gets all upgrades from Node, also `Upgrade: h2c`, which Java's client sends with every
+ * request.
  */
 const serveAsPlain = (server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void => {
   const lines = [`${request.method} ${request.url} HTTP/1.1`];
@@ -28,19 +28,18 @@ const serveAsPlain = (server: Server, request: IncomingMessage, socket: Duplex, 
   server.emit("connection", socket);
 };
 
-/** Chooses a protocol that is not a key if there is one, because the answer repeats the choice. */
+/** Prefers a protocol that is not a key, because the answer repeats the choice. */
 const chooseProtocol = (protocols: Set<string>): string | false => {
   const [first = false] = protocols;
   return [...protocols].find((name) => !name.startsWith(KEY_PROTOCOL)) ?? first;
 };
 
-/** Time for a socket to become a WebSocket. */
+/** Time limit for a socket to become a WebSocket. */
 const HANDSHAKE_MS = 10_000;
 
-/** Time for received commands when the server stops; they take milliseconds. */
+/** Received commands get this time when the server stops. They take milliseconds. */
 const SETTLING_MS = 1_000;
 
-/** Resolves when the work ends, fails or exceeds the time. */
 const within = async (ms: number, work: Promise<void>): Promise<void> =>
   await new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
@@ -62,17 +61,17 @@ export interface WebSocketOptions {
   settled: () => Promise<void>;
 }
 
-/** For refusals of unreadable paths, which no hook sees: nothing else ends the socket. */
+/** No hook sees refusals of unreadable paths, so nothing else ends the socket. */
 export const endRefusedSocket = ({ raw }: FastifyRequest, reply: FastifyReply): void => {
   if (isForWebSocket(raw)) reply.raw.once("finish", () => raw.socket.destroySoon());
 };
 
-/** Lets routes have WebSockets (`wsHandler`). Register before them. */
+/** Register before the routes that use `wsHandler`. */
 export const acceptWebSockets = async (
   app: FastifyInstance,
   { bytesAtMost, budget, callerLimits, settled }: WebSocketOptions,
 ): Promise<void> => {
-  // Never listens: it passes upgrades for WebSockets on to the plugin.
+  // This server never listens. It only passes upgrades for WebSockets on to the plugin.
   const upgrades = createServer();
   /** Closes the sockets of refused requests, which nothing else closes. */
   const refusals = new WeakMap<IncomingMessage, () => void>();
@@ -84,7 +83,7 @@ export const acceptWebSockets = async (
   });
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (!isForWebSocket(request)) {
-      // Node has lost track of the unanswered request before, and the two answers would block each other forever.
+      // Node has lost track of an unanswered earlier request, and the two answers would block each other forever.
       if (answers.get(socket)?.closed === false) return socket.destroy();
       return serveAsPlain(app.server, request, socket, head);
     }
@@ -108,7 +107,7 @@ export const acceptWebSockets = async (
     preClose(done) {
       // A client that is disconnected without an answer does not know whether its run was stored, and starts it again.
       void within(SETTLING_MS, settled()).then(() => {
-        // Not by a closing handshake: clients take that for the end of a run's events.
+        // No closing handshake: clients would take it for the end of a run's events.
         for (const socket of app.websocketServer.clients) socket.terminate();
         app.websocketServer.close();
         done();

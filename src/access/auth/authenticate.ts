@@ -22,10 +22,7 @@ interface UserAuthenticationOptions {
 /** The hosted service's identity for Studio, which the SDK's `isStudioUser` recognizes. */
 const STUDIO_USER = userOf({ identity: "langgraph-studio-user", kind: "StudioUser" });
 
-/**
- * A web `Request` without the body, which is not read yet. The signal is lazy: an eager one raised the cost from 6 to
- * 34 µs.
- */
+/** A web `Request` without a body. Its signal is lazy, because an eager one raised the cost from 6 to 34 µs. */
 const webRequest = (
   { method, url, headers }: AccessRequest,
   signal: (() => AbortSignal) | undefined,

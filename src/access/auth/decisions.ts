@@ -22,7 +22,6 @@ interface Decision<Value> {
   filter: ReadFilter | undefined;
 }
 
-/** Validates a handler's value like input of a client. */
 const checked = <Value>(event: AuthEvent, value: Value): Value => {
   const schema = RETURNED[event];
   if (schema === undefined) return value;
@@ -59,7 +58,6 @@ interface DecisionOptions {
   encryptedKeys?: ReadonlySet<string> | undefined;
 }
 
-/** Calls the project's handlers to decide about users. */
 export const createDecisions = (
   handlers: Pick<AuthHandlers, "handlerOf">,
   { handlerSeconds = HANDLER_SECONDS, encryptedKeys }: DecisionOptions = {},
@@ -97,7 +95,7 @@ export const createDecisions = (
     const encrypted = resource === "store" ? undefined : encryptedKeys;
     const filter = decisionOf(event, await ask(handler, argument), encrypted);
     settle();
-    // Read from the argument, because the handler may have assigned another object.
+    // The handler may have assigned another object to `argument.value`.
     return { value: checked(event, argument.value), filter };
   };
 };

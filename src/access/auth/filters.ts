@@ -7,13 +7,11 @@ import { isPlainObject } from "./plain-objects.ts";
 const DEPTH_AT_MOST = 8;
 const TERMS_AT_MOST = 200;
 
-/** A condition on the metadata of a record. */
 type Filter =
   /** Metadata contains these keys with these scalar values, or with lists that contain them (`$contains`). */
   | { kind: "has"; values: Record<string, unknown> }
   /** A list or an object: containment alone would also match larger ones. */
   | { kind: "equals"; key: string; value: unknown }
-  /** All or one of the conditions. */
   | { kind: "all" | "any"; of: readonly Filter[] };
 
 /** A handler returned an invalid filter. The error is logged and grants nothing. */
@@ -37,7 +35,6 @@ const isOperators = (value: Record<string, unknown>): boolean =>
 /** `Object.fromEntries` treats `__proto__` like any other key. */
 const entry = (key: string, value: unknown): Record<string, unknown> => Object.fromEntries([[key, value]]);
 
-/** Throws `FilterError` for invalid or too large filters. */
 const createReader = () => {
   let terms = 0;
 
@@ -110,7 +107,6 @@ const toSql = (filter: Filter, metadata: string, parameter: Parameter): string =
   }
 };
 
-/** The first of these keys at any depth of a filter. */
 const namedIn = (value: unknown, keys: ReadonlySet<string>): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined;
   for (const [key, inner] of Object.entries(value)) {
@@ -132,10 +128,10 @@ export interface ReadFilter {
 }
 
 /**
- * Converts a filter of a handler to a condition on `jsonb`: `{key: value}`, `{key: {$eq: value}}`, `{key: {$contains:
- * value | [values]}}`, with `$or` and `$and`. Falsy values count like all others, and an empty filter matches
- * everything. `encryptedKeys`: metadata keys that the database cannot compare. Throws `FilterError` with a sentence for
- * the log.
+ * Converts a filter of a handler to a condition on `jsonb`; an empty filter matches everything. Throws `FilterError`
+ * with a sentence for the log.
+ *
+ * Shapes: `{key: value}`, `{key: {$eq: value}}`, `{key: {$contains: value | [values]}}`, `$or` and `$and`.
  */
 export const readFilter = (answer: unknown, encryptedKeys: ReadonlySet<string> = NO_KEYS): ReadFilter => {
   const filter = createReader()(answer, 1);

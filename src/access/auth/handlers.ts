@@ -10,16 +10,14 @@ interface HandlerArgument {
   user: Record<string, unknown>;
 }
 
-/** The functions of the project's `Auth`. */
 export interface AuthHandlers {
   authenticate(request: Request): unknown;
   /** The most specific handler of the event. Undefined: the event is allowed. */
   handlerOf(event: AuthEvent): ((argument: HandlerArgument) => unknown) | undefined;
-  /** Events without a handler. */
   readonly uncovered: readonly AuthEvent[];
 }
 
-/** The field in which the SDK's `Auth` stores its functions. */
+/** The field of the SDK's `Auth` that stores its functions. */
 const CACHE = "~handlerCache";
 
 type Handler = (argument: HandlerArgument) => unknown;
@@ -37,8 +35,8 @@ const namesFor = (event: AuthEvent): string[] => {
 const KNOWN = new Set(EVENTS.flatMap(namesFor));
 
 /**
- * Reads the project's exported `Auth`, recognized by its functions because another copy of the SDK may have created it.
- * Returns the predicate of an error sentence if it is no `Auth`.
+ * Recognizes an `Auth` by its functions, because another copy of the SDK may have created it. Returns the predicate of
+ * an error sentence for anything else.
  */
 export const readHandlers = (exported: unknown): AuthHandlers | string => {
   if (!isObject(exported) || !isObject(exported[CACHE])) {

@@ -10,7 +10,6 @@ export interface CallerCacheOptions {
   maxSize: number;
 }
 
-/** Recently authenticated callers, by a digest of their headers. */
 interface KnownCallers {
   /** Undefined if the request has none of the headers. */
   keyOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined;

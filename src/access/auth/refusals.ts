@@ -28,7 +28,7 @@ const headersOf = (given: unknown): Record<string, string> => {
 
 /**
  * Recognizes the SDK's `HTTPException` by its fields, because handlers may use another copy of the class. Undefined for
- * other errors, and for statuses that would grant access.
+ * other errors and for statuses that grant access.
  */
 export const refusalIn = (thrown: unknown): HandlerRefusal | undefined => {
   if (!isObject(thrown) || !("headers" in thrown)) return undefined;
@@ -43,8 +43,8 @@ export const refusalIn = (thrown: unknown): HandlerRefusal | undefined => {
 const PASSING = [408, 425, 429];
 
 /**
- * `authenticate` threw an error other than `HTTPException`, such as a library's "token expired". It may also be an
- * unreachable identity provider, so open connections survive one such error (reauthorization/rounds.ts).
+ * `authenticate` threw another error than `HTTPException`, such as a library's "token expired". Open connections
+ * survive one such error, because the identity provider may be unreachable.
  */
 export class UnexplainedRefusal extends ThreadloomError implements CausedByProject {
   readonly causedByProject = true;
@@ -53,7 +53,7 @@ export class UnexplainedRefusal extends ThreadloomError implements CausedByProje
   }
 }
 
-/** Whether the refusal concerns the caller, rather than being temporary. */
+/** Whether the refusal concerns the caller. Temporary refusals do not. */
 export const isLossOfAccess = (error: unknown): boolean => {
   if (error instanceof UnexplainedRefusal) return false;
   if (error instanceof HandlerRefusal) return error.status < 500 && !PASSING.includes(error.status);

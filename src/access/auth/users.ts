@@ -28,10 +28,7 @@ const jsonOf = (user: unknown): JsonObject => {
   throw new NoIdentityError(`the returned user ${storable.error.issues[0]?.message ?? ""}`);
 };
 
-/**
- * Converts the answer of an `authenticate` handler, an identity or an object with one, to a user. Throws
- * `NoIdentityError` with a sentence for the log.
- */
+/** Accepts an identity, or an object with an `identity`. Throws `NoIdentityError` with a sentence for the log. */
 export const userOf = (answer: unknown): UserCaller => {
   const given: unknown = typeof answer === "string" ? { identity: answer } : answer;
   if (typeof given !== "object" || given === null || Array.isArray(given)) {

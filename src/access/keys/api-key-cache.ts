@@ -8,11 +8,11 @@ import type { KeyRepository, UsableKey } from "./repository.ts";
 import { isScope } from "./scopes.ts";
 
 /**
- * Holds all keys of the table in memory, so requests and guessed keys cost no statement. Reads changes every
- * `READ_EVERY_MS` and trusts the cache for `TRUSTED_MS`: new and revoked keys take effect within that time.
+ * Holds all keys of the table in memory, so requests and guessed keys cost no statement. New and revoked keys take
+ * effect within `TRUSTED_MS`.
  */
 export interface ApiKeyCache {
-  /** Whether the table holds a key, even a revoked one: revoking the last key does not open a server. */
+  /** Whether the table holds a key. A revoked key counts: revoking the last key must not open a server. */
   readonly isInUse: boolean;
   /** A promise only if the cache is stale. Rejects with `unavailable`. */
   find(hash: Buffer): KeyCaller | undefined | Promise<KeyCaller | undefined>;
@@ -32,7 +32,7 @@ interface ApiKeyCacheOptions {
 const READ_EVERY_MS = 400;
 /** Guarantees "refused within a second", even after a blocked event loop or a database outage. */
 const TRUSTED_MS = 900;
-/** For storing the last use: one statement a minute. */
+/** The last use of keys is stored with one statement a minute. */
 const NOTE_EVERY_MS = 60_000;
 
 interface Entry {
@@ -73,7 +73,6 @@ export const openApiKeyCache = async ({ repository, logger }: ApiKeyCacheOptions
     }
     readAtMs = begunAtMs;
   };
-  /** Shares one reading between callers. */
   const read = (): Promise<void> =>
     (reading ??= readOnce().finally(() => {
       reading = undefined;

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 
 /**
- * A key is `tl_`, 43 characters of base62 (256 random bits) and a checksum of 6, so a double click selects it all.
- * Prefix and checksum let secret scanners find leaked keys, and `keys revoke` distinguish keys from names.
+ * A key is `tl_`, 43 characters of base62 (256 random bits) and 6 of checksum, so a double click selects it all. Secret
+ * scanners need prefix and checksum, and `keys revoke` tells keys from names.
  */
 
 const PREFIX = "tl_";
@@ -35,7 +35,7 @@ const checksumOf = (secret: string): string =>
     CHECKSUM_CHARACTERS,
   );
 
-/** Only the key's hash is stored, so show the key now. */
+/** Show the key at once: only its hash is stored. */
 export const makeKey = (): string => {
   const secret = toText(randomBytes(KEY_BYTES), SECRET_CHARACTERS);
   return `${PREFIX}${secret}${checksumOf(secret)}`;
@@ -54,5 +54,4 @@ export const isKeyText = (text: string): boolean => {
  */
 export const hashOf = (key: string): Buffer => createHash("sha256").update(key).digest();
 
-/** The id of a key in lists and logs. */
 export const idOf = (hash: Buffer): string => hash.toString("hex").slice(0, ID_DIGITS);

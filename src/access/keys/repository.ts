@@ -3,7 +3,7 @@ import { statement } from "../../platform/database/statement.ts";
 import type { ApiKeyRow } from "../../platform/database/tables.ts";
 import type { KeyScope } from "../caller.ts";
 
-/** The public fields of a key; the key itself is not stored. */
+/** The key itself is not stored. */
 export type KeyRecord = Omit<ApiKeyRow, "key_hash"> & {
   /** By the database's clock. */
   status: "active" | "expired" | "revoked";
@@ -18,12 +18,12 @@ interface NewKey {
   expiresInSeconds: number | undefined;
 }
 
-/** An unrevoked key. Servers compare `hash` with the hash of a caller's key. */
+/** An unrevoked key. */
 export interface UsableKey {
   id: string;
   /** SHA-256, hexadecimal. */
   hash: string;
-  /** May hold scopes of newer versions. */
+  /** May hold scopes that only newer versions know. */
   scopes: string[];
   /** Null: never expires. Negative: expired. */
   expiresInSeconds: number | null;
@@ -33,14 +33,14 @@ export interface KeysAsStored {
   version: number;
   /** Null if nothing changed since the given version. */
   usable: UsableKey[] | null;
-  /** Whether the table holds a key, even a revoked one. Null as above. */
+  /** Whether the table holds a key, even a revoked one. Null if nothing changed. */
   any: boolean | null;
 }
 
 /** Without this bound, a dead connection would block the reads of keys. */
 const ANSWER_MS = 2_000;
 
-/** Unrevoked keys: servers hold all of them, at a few hundred bytes each. */
+/** Limit of unrevoked keys, because each server holds them in memory (a few hundred bytes each). */
 export const KEYS_AT_MOST = 10_000;
 
 const STATUS = `case when revoked_at is not null then 'revoked' when expires_at <= now() then 'expired' else 'active' end`;
@@ -103,7 +103,7 @@ const RECORD_USE = statement(
     and (key.last_used_at is null or key.last_used_at < used.at - make_interval(secs => ${sql.everySeconds}))`,
 );
 
-/** All times are the database's, because the clocks of processes differ. */
+/** Uses the database's clock, because the clocks of processes differ. */
 export const createKeyRepository = (database: Pick<Database, "query">) => ({
   /** Undefined if there are too many keys. Rejects with `UNIQUE_VIOLATION` if the name is taken. */
   async insert(key: NewKey): Promise<KeyRecord | undefined> {

@@ -2,9 +2,10 @@ import type { Actions, Resource } from "../actions.ts";
 import { KEY_SCOPES, type KeyScope } from "../caller.ts";
 
 /**
- * The least scope for each action; each scope includes the ones before it. `read`: stored data. `run`: threads, runs
- * and the store. `admin`: changes for other users (assistants), work that outlives the key (crons), and deleting
- * threads. Deleting store items is `run`, because overwriting them destroys as much.
+ * The least scope for each action; each scope includes the ones before it. `admin` covers changes for other users
+ * (assistants), work that outlives the key (crons), and deleting threads.
+ *
+ * `run` may delete store items, because overwriting them destroys as much.
  */
 const NEEDED: { readonly [R in Resource]: { readonly [Action in Actions[R]]: KeyScope } } = {
   assistants: { create: "admin", read: "read", update: "admin", delete: "admin", search: "read" },

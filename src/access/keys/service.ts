@@ -9,12 +9,12 @@ import type { KeyScope } from "../caller.ts";
 import { hashOf, idOf, isKeyText, makeKey } from "./key-text.ts";
 import { KEYS_AT_MOST, type KeyRecord, type KeyRepository } from "./repository.ts";
 
-/** An operator's commands for keys. They check no caller: access to the database is enough. */
+/** An operator's commands for keys. They check no caller, because the operator has access to the database. */
 export interface KeyService {
   /** Returns `key` only once. Rejects with `invalid`, or with `conflict` if an unrevoked key has the name. */
   create(wish: KeyWish): Promise<{ key: string; record: KeyRecord }>;
   list(options: { withRevoked: boolean }): Promise<KeyRecord[]>;
-  /** `reference`: an id, a name or a key. Rejects with `not_found`, or `conflict` if the key is already revoked. */
+  /** `reference`: an id, a name or a key. Rejects with `not_found`, or `conflict` if already revoked. */
   revoke(reference: string): Promise<KeyRecord>;
   /**
    * Deletes all keys, which opens a server without other access control. Rejects with `conflict` unless all are
@@ -31,9 +31,9 @@ interface KeyWish {
 }
 
 const NAME_CHARACTERS_AT_MOST = 100;
-/** Could be mistaken for a key's id. */
+/** A name must not look like a key's id. */
 const LIKE_AN_ID = /^[0-9a-f]{12}$/;
-/** Below the end of PostgreSQL's timestamps. */
+/** Keeps the expiry below the end of PostgreSQL's timestamps. */
 const EXPIRY_SECONDS_AT_MOST = 100 * 365 * 86_400;
 
 const assertName = (name: string): void => {
@@ -69,7 +69,7 @@ export const createKeyService = (repository: Omit<KeyRepository, "readSince" | "
   },
   list: (options) => repository.list(options),
   async revoke(reference) {
-    // For a leaked key, whose id may be unknown. The error does not repeat it.
+    // A leaked key may be given, because its id may be unknown. The error does not repeat the key.
     const isKey = isKeyText(reference);
     const found = await repository.find(isKey ? idOf(hashOf(reference)) : reference);
     if (found === undefined) throw apiKeyNotFound(isKey ? "that is given" : `'${reference}'`);

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { AccessRequest } from "../api-keys.ts";
 import { callerName, type Caller } from "../caller.ts";
 
-/** Shares one answer per round between connections of a caller with the same subject. */
+/** Connections of a caller with the same subject share one answer per round. */
 export type Once = <Answer>(subject: string, ask: () => Promise<Answer>) => Promise<Answer>;
 
 export const createOnce = (): Once => {
@@ -17,14 +17,13 @@ export const createOnce = (): Once => {
 /** Checks a connection with the caller's current state. Rejects if a request would be refused. */
 export type Reauthorize = (caller: Caller, once: Once) => Promise<unknown>;
 
-/** An open connection. */
 export interface Member {
   ask: Reauthorize;
   caller: Caller;
   lose(error: unknown): void;
 }
 
-/** Connections of one caller with the same credentials, which share one call of `authenticate`. */
+/** Connections of one caller with the same credentials. They share one call of `authenticate`. */
 export interface Group {
   name: string;
   /** The request of the first connection, for the credentials. */
@@ -56,8 +55,7 @@ const OF_EACH_REQUEST = new Set([
 ]);
 
 /**
- * A digest, because credentials are secrets. `authenticate` may read any header, so a client that varies one has many
- * groups, which take turns (queue.ts).
+ * A digest, because credentials are secrets. A client that varies headers has many groups, which take turns (queue.ts).
  */
 const nameOf = ({ url, headers }: AccessRequest, caller: Caller): string => {
   if (caller.kind !== "user") return callerName(caller) ?? caller.kind;
@@ -68,7 +66,6 @@ const nameOf = ({ url, headers }: AccessRequest, caller: Caller): string => {
     .digest("base64");
 };
 
-/** All groups with members. */
 interface Groups extends Iterable<Group> {
   readonly size: number;
   /** Creates the group if it does not exist. */

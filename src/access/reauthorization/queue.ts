@@ -1,4 +1,4 @@
-/** A queue with one item of each owner, and `atOnce` items in all, at a time. */
+/** A queue that works on one item of each owner, and `atOnce` items in all, at a time. */
 interface Queue<Item> {
   add(item: Item): void;
   clear(): void;
@@ -11,9 +11,9 @@ interface QueueOptions<Item> {
   atOnce: number;
 }
 
-/** Owners take turns, so neither many items nor a hanging one of an owner delays other owners. */
+/** Owners take turns, so an owner's many or hanging items delay no other. */
 export const createQueue = <Item>({ ownerOf, work, atOnce }: QueueOptions<Item>): Queue<Item> => {
-  /** The owner whose turn is next comes first. */
+  /** In the order of the owners' turns. */
   const waiting = new Map<string, Item[]>();
   const busy = new Map<string, Item[]>();
 

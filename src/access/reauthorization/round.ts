@@ -7,13 +7,10 @@ import { createOnce, loseAll, type Group, type Member } from "./groups.ts";
 /** Bounded, because checks share the database pool with requests. */
 const QUESTIONS_AT_ONCE = 10;
 
-/**
- * Authenticates the caller of a group again and checks each connection; refused ones lose access. Rejects with the
- * first error that is no refusal.
- */
+/** Connections that are refused lose access. Rejects with the first error that is no refusal. */
 export const askAbout = async (group: Group, authenticate: Authenticate): Promise<void> => {
   try {
-    // Bypass the cache.
+    // The cached caller may be out of date.
     const caller = await authenticate({ ...group.request, afresh: true });
     if (callerName(caller) !== callerName(group.caller)) {
       throw unauthenticated("The request could not be authenticated.");

@@ -6,11 +6,10 @@ import { loseAll, type Group } from "./groups.ts";
 import { createQueue } from "./queue.ts";
 import { askAbout } from "./round.ts";
 
-/** Part of the interval by which a round may come early, so that rounds spread after a restart or an outage. */
+/** A round may come early by this part of the interval, so that rounds spread after a restart or an outage. */
 const JITTER = 0.25;
-/** Bounded, because rounds share the database pool with requests. */
 const ROUNDS_AT_ONCE = 8;
-/** Tolerates short outages of the database or the identity provider, then ends the connections. */
+/** Failed rounds before connections end: tolerates short outages of the database or the identity provider. */
 const FAILURES_AT_MOST = 3;
 const RETRY_PART = 0.25;
 /** In intervals: how long a due round may stay without a decision. */
@@ -19,16 +18,14 @@ const LOG_EVERY_MS = 10_000;
 
 interface RoundsOptions {
   authenticate: Authenticate;
-  /** Maximum time between two rounds of a group. */
   everyMs: number;
   logger: Pick<Logger, "warn">;
 }
 
-/** Checks groups of users periodically. */
 interface Rounds {
-  /** Starts the rounds of a group with its first member. They end with its last member. */
+  /** Starts the rounds of a group with its first member. The rounds end with its last member. */
   begin(group: Group): void;
-  /** Ends groups without a decision for two intervals, and logs if rounds are late. Call it regularly. */
+  /** Ends groups without a decision for two intervals, and logs late rounds. Must be called regularly. */
   endWhatIsOverdue(groups: Iterable<Group>): void;
   close(): void;
 }

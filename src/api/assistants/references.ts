@@ -10,14 +10,12 @@ export const createReferences = (
   repository: Pick<AssistantRepository, "find">,
   graphs: Pick<Graphs, "ids" | "has">,
 ) => ({
-  /** Throws `assistantNotFound`. */
   async find(visibility: Visibility<"assistants">, reference: string): Promise<AssistantRow> {
     const row = await repository.find(visibility, assistantIdOf(reference));
     if (row === undefined) throw assistantNotFound(reference);
     return row;
   },
 
-  /** Throws `graphNotFound`. */
   assertDeployed(graphId: string): void {
     if (!graphs.has(graphId)) throw graphNotFound(graphId);
   },

@@ -15,7 +15,7 @@ export interface NewAssistant {
 
 const DEFAULT_NAME = "Untitled";
 
-/** Raw for its CTE: one statement creates both. */
+/** Raw SQL for the CTE, which also creates the first version. */
 const CREATE = statement(
   ASSISTANT_PARAMETERS,
   (sql) => `with assistant as (
@@ -29,7 +29,6 @@ first_version as (
 select ${COLUMNS.join(", ")} from assistant`,
 );
 
-/** A hidden assistant is treated as missing. */
 export const createAssistantRepository = (database: Database) => {
   const kysely = queriesOver(database);
   const { encryption } = database;
@@ -65,7 +64,7 @@ export const createAssistantRepository = (database: Database) => {
       return row && encryption.decrypted("assistants", row);
     },
 
-    /** Includes all versions. False if it is missing. */
+    /** Also deletes all versions. */
     async remove(visibility: Visibility<"assistants">, assistantId: string): Promise<boolean> {
       const { numDeletedRows } = await kysely
         .deleteFrom("assistants")
@@ -76,7 +75,7 @@ export const createAssistantRepository = (database: Database) => {
     },
 
     /**
-     * Pages continue after an id, not an offset, because the caller may have deleted found threads. Index:
+     * A page begins after an id instead of an offset, because the caller may have deleted found threads. Index:
      * threads_by_metadata.
      */
     async threadsOf(

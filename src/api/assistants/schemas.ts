@@ -106,7 +106,7 @@ export const assistantCountBody = bodyOf(filter);
 
 export const assistantVersionsBody = bodyOf({ metadata: filter.metadata, ...page });
 
-/** The contract has the version in both; clients send the body. */
+/** The published contract has `version` in both; clients send the body. */
 export const latestQuery = z.object({
   version: queryInteger(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
 });
@@ -118,7 +118,6 @@ export const deleteQuery = z.object({
   ),
 });
 
-/** `true` draws all subgraphs, a number so many levels. */
 const xray = z
   .string()
   .optional()

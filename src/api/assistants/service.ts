@@ -28,7 +28,7 @@ export interface AssistantServiceOptions {
   recursionLimitMax?: number;
 }
 
-/** A hidden assistant is treated as missing. Methods with a reference (see references.ts) throw `not_found`. */
+/** A hidden assistant is treated as missing. Methods with a reference (references.ts) then throw `not_found`. */
 export const createAssistantService = (options: AssistantServiceOptions) => {
   const { database, authorize, graphs, deleteThreads, recursionLimitMax = Infinity } = options;
   const repository = createAssistantRepository(database);

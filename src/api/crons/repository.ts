@@ -30,7 +30,7 @@ export type CronFields = Omit<
   "cron_id" | "assistant_id" | "thread_id" | "user_id" | "created_at" | "updated_at"
 >;
 export interface CronUser {
-  /** Null if a key created the cron. */
+  /** Null if an API key created the cron. */
   auth_user: JsonObject | null;
   /** Limits count the runs under this name. */
   caller: string | null;
@@ -41,7 +41,7 @@ export type NewCron = CronFields &
   CronUser;
 
 export interface Surroundings {
-  /** The clocks of processes differ. */
+  /** The database's time, because the clocks of processes differ. */
   now: Date;
   assistantExists: boolean;
   threadExists: boolean;
@@ -73,7 +73,6 @@ const COUNT_OF_CALLER = statement(
     select from threadloom.crons where caller = ${sql.caller} limit ${sql.limit}) counted`,
 );
 
-/** A hidden cron is treated as missing. */
 export const createCronRepository = (database: Database) => ({
   /** Indexes: assistants_pkey, threads_pkey. */
   async surroundings(
@@ -142,7 +141,7 @@ export const createCronRepository = (database: Database) => ({
     return row && transaction.encryption.decrypted("crons", row);
   },
 
-  /** The caller holds the lock. `user`: undefined keeps the former. */
+  /** The caller holds the lock. Without `user`, the former user stays. */
   async update(
     transaction: Records,
     visibility: Visibility<"crons">,
@@ -165,7 +164,7 @@ export const createCronRepository = (database: Database) => ({
     return transaction.encryption.decrypted("crons", row);
   },
 
-  /** False if it is missing. */
+  /** False if the cron is missing. */
   async remove(visibility: Visibility<"crons">, cronId: string): Promise<boolean> {
     const { numDeletedRows } = await queriesOver(database)
       .deleteFrom("crons")

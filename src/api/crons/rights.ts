@@ -20,7 +20,7 @@ export const payloadOf = (body: { [Field in (typeof RUN_FIELDS)[number]]?: unkno
     RUN_FIELDS.flatMap((field) => (body[field] === undefined ? [] : [[field, body[field]]])),
   ) as JsonObject;
 
-/** Undefined for a key. */
+/** Undefined for an API key. */
 export const userIdOf = (caller: Caller): string | undefined =>
   caller.kind === "user" ? caller.identity : undefined;
 
@@ -30,8 +30,8 @@ const askedOf = ({ metadata, payload }: Pick<CronRow, "metadata" | "payload">): 
 ];
 
 /**
- * A user who changes or enables runs becomes their user: otherwise they would act and count as the cron's creator. A
- * key is the operator's access and takes no user's place.
+ * A user who changes or enables the runs becomes their user; otherwise they would act and count as the creator's. An
+ * API key belongs to the operator and replaces no user.
  */
 export const takesOver = (
   caller: Caller,
@@ -65,7 +65,7 @@ export const createCronRights = (authorize: Authorize) => ({
   ): Promise<Visibility<"crons">> =>
     await authorize(caller, "crons", "search", { assistant_id, thread_id, metadata, limit, offset }),
 
-  /** Returns the metadata of the runs, which a handler may have extended. */
+  /** Returns the runs' metadata, which a handler may have extended. */
   runs: async (
     caller: Caller,
     { assistantId, threadId, metadata, payload }: AskedRuns,

@@ -2,12 +2,13 @@ import { Cron } from "croner";
 import { invalid } from "../../platform/domain/errors.ts";
 
 export interface Schedule {
-  /** A full minute; undefined if there is none. */
+  /** A full minute; undefined if the schedule is never due again. */
   next(after: Date): Date | undefined;
 }
 
 /** `@reboot` and intervals are not calendar times. */
 const NAMES = new Set(["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"]);
+/** Six fields are refused: some servers read the seconds first, others last. */
 const FIELDS = 5;
 const IN_WORDS =
   "must have five fields (minute, hour, day of month, month, day of week) or be one of " +
@@ -27,9 +28,8 @@ const isTimezone = (timezone: string): boolean => {
 };
 
 /**
- * In UTC without a time zone. Six fields are refused, because some servers read the seconds first and others last. A
- * local time that a clock change skips moves to the next valid one; one that occurs twice counts once. Throws
- * `invalid`.
+ * Without a time zone, the schedule is in UTC; throws `invalid`. A skipped local time moves to the next valid one; a
+ * repeated one counts once.
  */
 export const readSchedule = (schedule: string, timezone: string | null): Schedule => {
   const text = schedule.trim();

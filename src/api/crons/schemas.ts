@@ -62,7 +62,7 @@ const onRunCompleted = optional(z.enum(["delete", "keep"])).describe(
 const YEAR_1_MS = -62_135_596_800_000;
 const END_OF_9999_MS = 253_402_300_799_999;
 
-/** Python sends a time without an offset if its caller gave none; that is UTC, as in the hosted service. */
+/** Python's SDK sends a time without an offset if its caller gave none. Such a time is UTC. */
 const moment = z.iso
   .datetime({ offset: true, local: true, error: "must be an ISO 8601 time" })
   .transform((text) => new Date(/(z|[+-]\d\d(:?\d\d)?)$/i.test(text) ? text : `${text}Z`))
@@ -114,7 +114,7 @@ export const threadCronCreateBody = z.object(creationFields).meta({ id: "ThreadC
 export type CronCreate = z.output<typeof threadCronCreateBody> &
   Partial<Pick<z.output<typeof cronCreateBody>, "on_run_completed">>;
 
-/** Missing fields stay. */
+/** Omitted fields stay unchanged. */
 export const cronPatchBody = bodyOf({
   schedule: optional(schedule),
   timezone,

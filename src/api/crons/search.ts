@@ -21,7 +21,6 @@ export interface CronPage {
   rows: CronRowNow[];
   /** Undefined for an empty page. */
   total: number | undefined;
-  /** The next page's cursor. */
   cursor: string | undefined;
 }
 
@@ -47,8 +46,8 @@ const matching = (
 };
 
 /**
- * Indexes: crons_by_assistant, crons_by_thread, crons_by_creation. Metadata have none, which each firing would update:
- * there are thousands of crons at most.
+ * Metadata have no index, because each firing would update it. Indexes: crons_by_assistant, crons_by_thread,
+ * crons_by_creation.
  */
 export const createCronSearcher = (database: Database) => ({
   /** A page that would grow too large ends early. Rejects like `boundedRead`. */

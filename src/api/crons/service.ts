@@ -66,10 +66,7 @@ const nextOf = (now: Date, timing: Timing, before?: Timing): Date | null => {
   return timing.end_time !== null && next >= timing.end_time ? null : next;
 };
 
-/**
- * Another user may have recreated the thread or the assistant under its id. Such a cron can be disabled but not
- * changed.
- */
+/** Another user may have recreated the thread or assistant. Such a cron can be disabled but not changed. */
 const assertGoesOn = (
   cron: Pick<CronRow, "assistant_id" | "thread_id">,
   { assistantExists, threadExists }: Surroundings,
@@ -83,7 +80,7 @@ const runsAs = ({ encryption }: Database, caller: Caller): CronUser => ({
   caller: countedAs(encryption, caller),
 });
 
-/** Concurrent creations are not counted. */
+/** Does not count creations at the same time. */
 const assertRoom = async (
   { repository, cronsPerCaller, keyFactor }: CronServiceParts,
   { caller }: CronUser,
@@ -143,7 +140,7 @@ export const createCronService = (parts: CronServiceParts) => {
               error: null,
             })
             .catch((error: unknown) => {
-              // The thread was deleted at this moment.
+              // The thread was deleted after the check.
               if (sqlState(error) === FOREIGN_KEY_VIOLATION) throw threadNotFound(threadId ?? "");
               throw error;
             });
@@ -164,8 +161,8 @@ export const createCronService = (parts: CronServiceParts) => {
     },
 
     /**
-     * The caller may become the runs' user (`takesOver`). Throws `cronNotFound`, `invalid`, and `threadNotFound` or
-     * `assistantNotFound` if an enabled cron's thread or assistant is hidden now.
+     * The caller may become the runs' user (`takesOver`). Throws `cronNotFound`, `invalid`, and for an enabled cron
+     * `threadNotFound` and `assistantNotFound`.
      */
     async patch(caller: Caller, cronId: string, body: CronPatch): Promise<CronRecord> {
       const visibility = await may.update(caller, cronId, body);
@@ -213,7 +210,7 @@ export const createCronService = (parts: CronServiceParts) => {
       return toCron(row);
     },
 
-    /** Throws `cronNotFound`. Its runs stay. */
+    /** The cron's runs stay. Throws `cronNotFound`. */
     async remove(caller: Caller, cronId: string): Promise<void> {
       const removed = await repository.remove(
         await authorize(caller, "crons", "delete", { cron_id: cronId }),
@@ -222,7 +219,6 @@ export const createCronService = (parts: CronServiceParts) => {
       if (!removed) throw cronNotFound(cronId);
     },
 
-    /** A page that would grow too large ends early; `total` counts all. */
     async search(caller: Caller, search: CronSearch, signal?: AbortSignal): Promise<Page<CronExtract>> {
       const visibility = await may.search(caller, search);
       const fields = search.select === undefined || search.select.length === 0 ? CRON_FIELDS : search.select;

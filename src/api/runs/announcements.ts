@@ -6,10 +6,8 @@ import type { RunEnd } from "../../engine/queue/attempts.ts";
 
 type RunKey = Pick<RunRow, "thread_id" | "run_id">;
 
-/** Announces changes of runs to this process and the others. */
 export interface Announcements {
   stop(run: RunKey, action: CancelAction): void;
-  /** A pending run ended. */
   ended(end: RunEnd): void;
   available(run: RunKey, afterSeconds: number): void;
 }
@@ -34,7 +32,7 @@ export const createAnnouncements = (worker: Worker, signals: Signals, endings: E
 
   available(run, afterSeconds) {
     const waitMs = afterSeconds * 1_000;
-    // Node would fire a longer timer at once. The worker's poll finds the run.
+    // Node would fire a longer timer at once. Instead, the worker's poll finds the run.
     if (waitMs > LONGEST_TIMER_MS) return;
     if (afterSeconds > 0) setTimeout(() => worker.wake(), waitMs).unref();
     else {

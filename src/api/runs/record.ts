@@ -5,7 +5,7 @@ import type { RunSummaryRow } from "./records/search.ts";
 
 export const isTerminal = (status: RunRow["status"]): boolean => status !== "pending" && status !== "running";
 
-/** Clients read the word before the colon; `taken` is the hosted service's. */
+/** Clients read the word before the colon; `taken` comes from the hosted service. */
 const CANCEL_REASONS: Readonly<Record<CancelReason, string>> = {
   requested: "requested: a request cancelled the run",
   taken: "taken: another run has taken over the input of this one",
@@ -13,7 +13,7 @@ const CANCEL_REASONS: Readonly<Record<CancelReason, string>> = {
   disconnected: "disconnected: its client left before the end",
 };
 
-/** Such a run reached another end before it could stop. */
+/** Null if the run reached another end before it could stop. */
 const cancelReasonOf = ({ status, cancel_reason: reason }: ShownRow<RunSummaryRow>): string | null =>
   status === "interrupted" && reason != null ? CANCEL_REASONS[reason] : null;
 

@@ -127,8 +127,8 @@ const THREAD_OF = statement(
 );
 
 /**
- * A hidden run is treated as missing. engine/queue/sql has all writes of `runs`. Raw, because most statements run for
- * each run or each second of waiting.
+ * A hidden run is treated as missing. Raw SQL, because most statements run for each run or each second;
+ * engine/queue/sql has all writes of `runs`.
  */
 export const createRunRepository = (database: Database) => ({
   ...createSurroundings(database),

@@ -22,7 +22,7 @@ import {
 } from "../../platform/domain/json-schemas.ts";
 import { storableFilter } from "../../platform/domain/search-filter.ts";
 
-/** Each is compared with the name of each event. */
+/** Each namespace is compared with the name of each event. */
 const NAMESPACES_AT_MOST = 100;
 
 /** `*` means all nodes. */
@@ -139,7 +139,6 @@ const summaryFields = {
 export const runRecord = z.object({ ...summaryFields, kwargs: jsonObject }).meta({ id: "Run" });
 export type RunRecord = z.output<typeof runRecord>;
 
-/** Omits `kwargs`. */
 const runSummary = z.object(summaryFields);
 export const runExtract = runSummary.partial().meta({ id: "RunExtract" });
 export type RunSummary = z.output<typeof runSummary>;

@@ -1,6 +1,5 @@
 import type { Metrics } from "./schemas.ts";
 
-/** The text format of Prometheus. */
 export const toPrometheus = (metrics: Metrics): string => {
   const {
     process,

@@ -17,22 +17,21 @@ const COUNT_WEBHOOKS = `select pending.count::int as pending, failed.count::int 
     from threadloom.webhook_deliveries where state = 'pending') pending,
   (select count(*) from threadloom.webhook_deliveries where state = 'failed') failed`;
 
-/** Index: threads_by_expiry. The count reads rows. */
+/** The count reads rows. Index: threads_by_expiry. */
 const COUNTED_AT_MOST = 10_000;
 const COUNT_EXPIRED = `select count(*)::int as expired,
   coalesce(greatest(0, extract(epoch from now() - min(expires_at))), 0)::float8 as late_seconds
   from (select expires_at from threadloom.threads where expires_bin <= now() and expires_at <= now() and unfinished_runs = 0
     order by expires_bin limit ${COUNTED_AT_MOST}) counted`;
 
-/** Over all deployments that share the tables. */
+/** All counts cover all deployments that share the tables. */
 export interface ExpiredCounts {
-  /** At most 10,000 are counted. */
+  /** At most 10,000. */
   expired: number;
   /** Since the first of them expired; else 0. */
   late_seconds: number;
 }
 
-/** Over all deployments that share the tables. */
 export interface WebhookCounts {
   pending: number;
   failed: number;
@@ -40,7 +39,6 @@ export interface WebhookCounts {
   oldest_seconds: number;
 }
 
-/** Over all deployments that share the tables. */
 export interface CronCounts {
   scheduled: number;
   due: number;
@@ -48,12 +46,12 @@ export interface CronCounts {
   late_seconds: number;
 }
 
-/** `on` in a standby. An empty update would wait for locks of the table. */
+/** An empty update would wait for locks of the table. */
 const IS_WRITABLE = "select current_setting('transaction_read_only') = 'off' as writable";
 
 /**
- * Makes PostgreSQL write a temporary file of a megabyte, which fails on a full disk. Needs no right, write-ahead log or
- * table; takes 10 ms. A written row could find room in an existing page.
+ * Writes a temporary file of a megabyte (10 ms), which fails on a full disk. A test row could find room in an existing
+ * page.
  */
 const WRITE_BESIDE_TABLES = `with written as materialized (select repeat('x', 8000) as line from generate_series(1, 128))
   select max(length(line)) from written`;

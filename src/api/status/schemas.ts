@@ -59,15 +59,15 @@ export interface Metrics {
         num_running: number;
         /** No living worker hosts their graph. */
         num_unhosted: number;
-        /** They may have ended their processes and wait to be executed alone. */
+        /** They may have ended their processes. */
         num_suspects: number;
       }
     | undefined;
-  /** As `queue`; counts at most 10,000. `late_seconds`: since the first of them expired. */
+  /** As `queue`; see `ExpiredCounts`. */
   threads: { num_expired: number; late_seconds: number } | undefined;
-  /** As `queue`. `late_seconds`: since the first unfired cron was due. */
+  /** As `queue`; see `CronCounts`. */
   crons: { num_scheduled: number; num_due: number; late_seconds: number } | undefined;
-  /** As `queue`. `oldest_seconds`: since the first run with an undelivered webhook ended. */
+  /** As `queue`; see `WebhookCounts`. */
   webhooks: { num_pending: number; num_failed: number; oldest_seconds: number } | undefined;
   /** By result; undefined if this process sends none. */
   webhook_tries: Readonly<Record<string, number>> | undefined;

@@ -11,21 +11,19 @@ import type { Metrics, ServerInfo } from "./schemas.ts";
 export interface StatusServiceOptions {
   database: Database;
   repository: StatusRepository;
-  /** Why this process should get no requests, as the end of a sentence ("is stopping"). */
+  /** Why this process should get no requests, as the end of a sentence. */
   readiness?: () => string | undefined;
   workers?: () => { max: number; active: number };
   eventStreaming?: () => Metrics["event_streaming"];
   webhookTries?: () => Metrics["webhook_tries"];
   limits?: () => Metrics["limits"];
   graphProcesses?: () => Metrics["graph_processes"];
-  /** Pending runs that no worker can execute. */
   listUnhosted?: () => Promise<{ graph_id: string; runs: number }[]>;
-  /** Pending runs that may have ended their processes. */
   countSuspects?: () => Promise<number>;
   flags?: Record<string, boolean>;
 }
 
-/** Studio refuses a lower version. Clients split it at its dots, so it is a number alone. */
+/** Studio refuses a lower version. Clients split the version at its dots. */
 const API_VERSION = "0.4.35";
 
 const NO_ROOM = "The database has no room left on its disk.";
@@ -33,7 +31,7 @@ const NO_ROOM = "The database has no room left on its disk.";
 /** A probe must end before a pool gives up waiting for a connection. */
 const DATABASE_CHECK_MS = 2_000;
 
-/** /ok needs no key, and the check takes the database 10 ms. */
+/** Anyone can call /ok, and the check costs the database 10 ms. */
 const ROOM_LASTS_MS = 5_000;
 
 const EVENT_LOOP_SAMPLE_MS = 10;
@@ -52,8 +50,7 @@ const NANOSECONDS = 1e9;
 const MICROSECONDS = 1e6;
 
 /**
- * Callers share the work in progress: otherwise each probe would hold one more connection while the database does not
- * answer.
+ * Callers share the work in progress. Otherwise each probe would hold a connection while the database does not answer.
  */
 const oneAtATime = <T>(work: () => Promise<T>): (() => Promise<T>) => {
   let underWay: Promise<T> | undefined;
@@ -105,7 +102,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
     metadata: {},
   };
 
-  /** The histogram holds the whole time between two samples. */
+  /** The histogram records the whole time between two samples, including the interval. */
   const delaySeconds = (nanoseconds: number): number =>
     Math.max(0, nanoseconds / NANOSECONDS - EVENT_LOOP_SAMPLE_MS / 1000) || 0;
 
@@ -113,7 +110,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
     info: (): ServerInfo => info,
 
     /**
-     * Throws `unavailable` if this process should get no requests, or if the checked database does not answer, takes no
+     * Throws `unavailable` if this process should get no requests, or the checked database does not answer, takes no
      * writes or has no room.
      */
     async assertHealthy({ checkDatabase }: { checkDatabase: boolean }): Promise<void> {

@@ -6,8 +6,8 @@ export interface ItemAddress {
 }
 
 /**
- * Bytes of UTF-8; a namespace has `BYTES_PER_LABEL` more per label. Together they are one btree entry, which PostgreSQL
- * limits to 2,704 bytes.
+ * Bytes of UTF-8, plus `BYTES_PER_LABEL` per label. Namespace and key form one btree entry, which PostgreSQL limits to
+ * 2,704 bytes.
  */
 const KEY_BYTES_AT_MOST = 1_000;
 const NAMESPACE_BYTES_AT_MOST = 1_500;
@@ -18,7 +18,7 @@ const RESERVED_ROOT = "langgraph";
 
 const isStorable = (text: string): boolean => storableText.safeParse(text).success;
 
-/** Why these labels can't be searched for, as the rest of a sentence; undefined if they can. */
+/** Why a search can't use these labels, as the end of a sentence; else undefined. */
 export const textComplaint = (labels: readonly unknown[]): string | undefined => {
   const index = labels.findIndex((label) => typeof label !== "string" || !isStorable(label));
   if (index === -1) return undefined;
@@ -37,7 +37,7 @@ export const labelsComplaint = (labels: readonly unknown[]): string | undefined 
   return dotted === -1 ? undefined : `label ${dotted + 1} contains a period`;
 };
 
-/** For storing. */
+/** The rules for storing an item. */
 export const namespaceComplaint = (namespace: readonly unknown[]): string | undefined => {
   if (namespace.length === 0) return "needs at least one label";
   const complaint = labelsComplaint(namespace);

@@ -58,8 +58,8 @@ const ofProvider = async (embed: string): Promise<EmbeddingModel> => {
 };
 
 /**
- * `store.index.embed` is an export of the project (a function of texts, LangChain's `Embeddings` of any copy of the
- * library, or a promise of one), or a provider's model. Throws `GraphLoadError`.
+ * `embed` names a provider's model or an export of the project: a function of texts, LangChain's `Embeddings`, or a
+ * promise of one. Throws `GraphLoadError`.
  */
 export const loadEmbedder = async ({ embed, module, dims }: StoreIndexConfig): Promise<Embedder> => {
   if (module === undefined) {

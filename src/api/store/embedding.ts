@@ -6,13 +6,13 @@ export interface EmbeddingModel {
   embedQuery(text: string): Promise<number[]>;
 }
 
-/** Vectors are pgvector's text. A fault of the model is `unavailable`. */
+/** Vectors are in pgvector's text form. Throws `unavailable` if the model fails. */
 export interface Embedder {
   documents(texts: readonly string[]): Promise<string[]>;
   query(text: string): Promise<string>;
 }
 
-/** Each text needs a vector, often for money. */
+/** Each text needs a vector, which often costs money. */
 const TEXTS_PER_ITEM_AT_MOST = 1_000;
 
 /** `[0]`, `[*]`, `{a,b}` or a name. */
@@ -47,9 +47,8 @@ const textOf = (value: unknown): string[] => {
 };
 
 /**
- * Distinct texts of a value at `paths`, without blank ones, which providers refuse. LangGraph's documented paths, of
- * which its JavaScript library knows half: `$`, `title`, `meta.title`, `list[0]`, `list[-1]`, `list[*].text`, `*.text`,
- * `{title,text}`. Throws `invalid` for too many texts.
+ * Distinct texts at LangGraph's documented paths: `$`, `title`, `meta.title`, `list[0]`, `list[-1]`, `list[*].text`,
+ * `*.text`, `{title,text}`. Omits blank texts, which providers refuse; throws `invalid` for too many texts.
  */
 export const textsOf = (value: unknown, paths: readonly string[]): string[] => {
   const texts = new Set(
@@ -66,7 +65,7 @@ export const textsOf = (value: unknown, paths: readonly string[]): string[] => {
 /** As many bytes of SHA-256 as a UUID has. */
 const HASH_BYTES = 16;
 
-/** Includes the model, since each model makes other vectors. */
+/** Includes the model, because each model makes other vectors. */
 export const hashOf = (embed: string, text: string): string =>
   createHash("sha256")
     .update(`${embed}\0${text}`)

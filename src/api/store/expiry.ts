@@ -4,7 +4,7 @@ import type { Logger } from "../../platform/lib/logger.ts";
 import { startPeriodic } from "../../platform/lib/periodic.ts";
 import type { StoreService } from "./service.ts";
 
-/** Frequent and small, to stay short beside live traffic. */
+/** Frequent, small sweeps stay short beside live traffic. */
 const SWEEP_MS = 10_000;
 const EXPIRED_PER_SWEEP = 5_000;
 /** Rarer sweeps gain nothing, because expired items are invisible. */

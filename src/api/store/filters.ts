@@ -5,8 +5,8 @@ export interface FilterCondition {
   field: string;
   operator: "$eq" | "$ne" | "$in" | "$nin" | "$gt" | "$gte" | "$lt" | "$lte";
   /**
-   * In a list, because SQL can't distinguish JSON's null from a missing value. An empty list stands for `undefined`, which
-   * equals an absent field.
+   * In a list, because SQL can't distinguish JSON's null from a missing value. An empty list stands for `undefined`,
+   * which equals an absent field.
    */
   operand: [] | [unknown];
 }
@@ -36,8 +36,8 @@ const operandOf = (field: string, operator: Operator, value: unknown): [] | [unk
 };
 
 /**
- * `{field: value}` or `{field: {"$gt": 1, "$lt": 5}}`; objects and lists are compared whole. Throws `invalid` for an
- * unknown operator, for which LangGraph's own store silently finds nothing.
+ * `{field: value}` or `{field: {"$gt": 1, "$lt": 5}}`; compares objects and lists whole. Throws `invalid` for an
+ * unknown operator, where LangGraph's own store finds nothing.
  */
 export const filterConditions = (filter: Record<string, unknown> | undefined): FilterCondition[] => {
   if (filter === undefined) return [];

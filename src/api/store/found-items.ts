@@ -11,7 +11,7 @@ export interface StoredItem extends Pick<
 export interface ItemExpiry {
   /** Minutes without a read or write. */
   ttlMinutes: number;
-  /** At the time of the read, which may move it. */
+  /** The expiry before this read, which may move it. */
   expiresAt: Date;
 }
 
@@ -22,7 +22,7 @@ export interface FoundItem extends StoredItem {
 
 export interface FoundRow extends Omit<FoundItem, "expiry"> {
   ordinal: number;
-  /** Both null or none. */
+  /** `ttl_minutes` and `expires_at` are both null or both set. */
   ttl_minutes: number | null;
   expires_at: Date | null;
 }

@@ -16,7 +16,7 @@ export interface SemanticIndex {
 
 export interface ItemsOptions {
   repository: StoreRepository;
-  /** Undefined if the database has no table for them. */
+  /** Undefined if the database has no table for vectors. */
   vectors?: VectorRepository | undefined;
   /** Undefined without semantic search. */
   index?: SemanticIndex | undefined;
@@ -38,8 +38,8 @@ export interface Items {
   /** Throws `unavailable` if the embedding model fails. */
   put(visibility: Visibility<"store">, items: readonly ItemToStore[]): Promise<void>;
   /**
-   * With a query: indexed items, the most similar first, with scores. Otherwise, or without semantic search: the last
-   * updated first. Throws `unavailable` if the embedding model fails.
+   * With a query and semantic search: indexed items with scores, the most similar first; throws `unavailable`.
+   * Otherwise: the last updated first.
    */
   search(visibility: Visibility<"store">, searches: readonly ItemQuery[]): Promise<FoundItem[][]>;
   /** For clients; see `StoreRepository`. */
@@ -50,10 +50,10 @@ export interface Items {
   ): Promise<{ items: FoundItem[]; isCut: boolean }>;
 }
 
-/** Calls the embedding model, a request to another server, only outside of transactions. */
+/** Calls the embedding model, which is on another server, only outside of transactions. */
 export const createItems = ({ repository, vectors, index, logger }: ItemsOptions): Items => {
   const logged = new Set<string>();
-  /** The hosted service and LangGraph's stores ignore it, too. */
+  /** The hosted service and LangGraph's stores also ignore these fields. */
   const logIgnored = (what: string): void => {
     if (!logged.has(what)) logger.warn(`${what}, which is ignored: 'store.index' is not configured`);
     logged.add(what);
@@ -105,7 +105,7 @@ export const createItems = ({ repository, vectors, index, logger }: ItemsOptions
       );
       const fresh = await vectorsOf(new Map([...texts].filter(([hash]) => unknown.has(hash))));
       if (await vectors.put(visibility, items, textsOfItems, fresh, embed)) return;
-      // Another writer has just replaced an item whose vectors were to be kept. With all vectors at hand, none can be
+      // Another writer has just replaced an item whose vectors this put wanted to keep. With all vectors, none can be
       // missing.
       await vectors.put(visibility, items, textsOfItems, await vectorsOf(texts), embed);
     },

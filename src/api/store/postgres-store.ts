@@ -42,9 +42,8 @@ const searchItemOf = (item: FoundItem): SearchItem =>
 const SEARCHED_BY_DEFAULT = 10;
 
 /**
- * LangGraph's store for nodes (`config.store`, `runtime.store`). As in LangGraph's own, the reads of a batch see the
- * state before it, and the last of several puts to one address wins. One invalid operation refuses the whole batch.
- * `stop()` closes nothing, because the server owns the database.
+ * LangGraph's store for nodes (`config.store`, `runtime.store`). `stop()` closes nothing, because the server owns the
+ * database.
  */
 export class PostgresStore extends BaseStore {
   readonly #options: PostgresStoreOptions;
@@ -55,9 +54,11 @@ export class PostgresStore extends BaseStore {
   }
 
   /**
-   * Operations of a kind share a statement. With semantic search, puts are a transaction with one request to the
-   * embedding model. Throws `InvalidNamespaceError` by LangGraph's rules, `invalid` for text that PostgreSQL can't
-   * store and for an unknown operator, `unavailable` if the model fails, TypeError for a value without JSON.
+   * Reads see the state before the batch, and the last put to an address wins, as in LangGraph's own stores. One
+   * invalid operation refuses the whole batch.
+   *
+   * Throws `InvalidNamespaceError` by LangGraph's rules, `invalid` for text that PostgreSQL can't store and for an
+   * unknown operator, `unavailable` if the embedding model fails, TypeError for a value without JSON.
    */
   override async batch<Operations extends Operation[]>(
     operations: Operations,

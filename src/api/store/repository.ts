@@ -42,14 +42,14 @@ export interface ItemSearch {
   near?: {
     /** In pgvector's text form. */
     vector: string;
-    /** Only vectors of one model can be compared. */
+    /** The model: only vectors of one model can be compared. */
     embeddedBy: string;
   };
 }
 
 export interface NamespaceMatch {
   matchType: "prefix" | "suffix";
-  /** Labels; `*` matches any one. */
+  /** Labels; `*` matches any label. */
   path: string[];
 }
 
@@ -63,41 +63,36 @@ export interface NamespaceSearch {
 
 /** The visibility's condition applies to the item: see `filterable`. */
 export interface StoreRepository {
-  /**
-   * In the order of the addresses. One statement, or two if values are large: the second is run after reserving.
-   */
+  /** In the order of the addresses. Large values need a reservation and a second read. */
   get(
     visibility: Visibility<"store">,
     reads: readonly ItemRead[],
     budget?: ReadBudget,
   ): Promise<(StoredItem | undefined)[]>;
-  /** The nearest first, or the last updated first. At most two statements, and one per vector. */
+  /** The nearest first, or the last updated first. */
   search(visibility: Visibility<"store">, searches: readonly ItemSearch[]): Promise<FoundItem[][]>;
   /**
-   * A bounded read (platform/database/bounded-reads.ts). A page that would grow too large ends early; `isCut`: more
-   * items match within the limit.
+   * A bounded read (platform/database/bounded-reads.ts). `isCut`: the page ended early, because it would grow too
+   * large.
    */
   searchPage(
     visibility: Visibility<"store">,
     search: ItemSearch,
     signal?: AbortSignal,
   ): Promise<{ items: FoundItem[]; isCut: boolean }>;
-  /**
-   * One statement. Addresses must be unique. Throws `forbidden` if the filter excludes an item or the one that it would
-   * replace.
-   */
+  /** Addresses must be unique. Throws `forbidden` if the filter excludes a new or a replaced item. */
   put(visibility: Visibility<"store">, items: readonly NewItem[]): Promise<void>;
   /** Missing items are no error. */
   delete(visibility: Visibility<"store">, addresses: readonly ItemAddress[]): Promise<void>;
   /** In byte order of their labels. */
   listNamespaces(visibility: Visibility<"store">, query: NamespaceSearch): Promise<string[][]>;
-  /** The same as a bounded read. */
+  /** `listNamespaces` as a bounded read. */
   listNamespacesFor(
     visibility: Visibility<"store">,
     query: NamespaceSearch,
     signal: AbortSignal | undefined,
   ): Promise<string[][]>;
-  /** The longest expired first; returns how many. */
+  /** Deletes the longest expired items first; returns their number. */
   deleteExpired(visibility: Visibility<"store">, limit: number): Promise<number>;
 }
 
@@ -117,7 +112,7 @@ const rangeOf = (
   upper: prefix.length === 0 ? null : [...prefix.slice(0, -1), `${prefix.at(-1)}\u0001`],
 });
 
-/** Labels that every match begins with. */
+/** The labels with which every found namespace begins. */
 const leadingLabels = (matches: readonly NamespaceMatch[]): string[] =>
   matches
     .filter(({ matchType }) => matchType === "prefix")
@@ -163,8 +158,8 @@ const wantedOf = ({ namespacePrefix, conditions, limit, offset, near }: ItemSear
 const placeOf = ({ upper }: ReturnType<typeof wantedOf>) => (upper === null ? "everywhere" : "inRange");
 
 /**
- * Every method takes a list, because LangGraph passes all operations of a tick at once. The list is one JSON parameter,
- * so one prepared statement serves any length.
+ * Methods take lists, because LangGraph passes all operations of a tick at once. A list is one JSON parameter, so one
+ * prepared statement serves any length.
  */
 export const createStoreRepository = (database: Queryable, reads: BoundedReads): StoreRepository => {
   const { encryption } = database;
@@ -245,7 +240,6 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
 
     async put(visibility, items) {
       if (items.length === 0) return;
-      // The values are JSON text already, and may be large.
       const rows = items.map(({ namespace, key, valueJson, ttlMinutes }) => {
         const address = JSON.stringify({ namespace, key, ttl_minutes: ttlMinutes ?? null });
         const value = encryption.stored("store_items", "value", valueJson, { namespace, key });

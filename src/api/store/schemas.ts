@@ -49,7 +49,7 @@ export const itemPutBody = z
   })
   .meta({ id: "StorePutRequest" });
 
-/** `namespace=a.b`, as the SDKs send it, or repeated. Labels have no periods, so both may be mixed. */
+/** `namespace=a.b`, as the SDKs send it, or repeated, or both: labels have no periods. */
 const queryNamespace = z
   .preprocess((value) => {
     const parts = value === undefined ? [] : Array.isArray(value) ? (value as unknown[]) : [value];

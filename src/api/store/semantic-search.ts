@@ -13,7 +13,7 @@ export interface OpenItemsOptions {
   repository: StoreRepository;
   /** Undefined without semantic search. */
   index: StoreIndexConfig | undefined;
-  /** By default true. */
+  /** True by default. */
   advisoryLocks?: boolean;
   logger: Logger;
 }
@@ -24,9 +24,8 @@ const OTHERS = statement(
 );
 
 /**
- * Without `index`, puts delete the vectors of a former configuration: a later semantic search must not find an item by
- * a text that it no longer has. Throws `GraphLoadError` if the model can't be loaded, `StartError` if the database
- * can't hold vectors.
+ * Without `index`, puts delete old vectors, so that a later semantic search finds no item by a former text. Throws
+ * `GraphLoadError` without the model, `StartError` if the database can't hold vectors.
  */
 export const openItems = async (options: OpenItemsOptions): Promise<Items> => {
   const { database, repository, index, logger } = options;

@@ -38,12 +38,11 @@ export interface StoreService {
   get(caller: Caller, request: ItemGet, budget: ReadBudget): Promise<ItemRecord | undefined>;
   delete(caller: Caller, request: ItemDelete): Promise<void>;
   /**
-   * The last updated first, or the most similar to `query`, which is ignored without semantic search. Throws `invalid`
-   * for an unknown operator, `unavailable` if the query can't be embedded.
+   * The last updated first, or the most similar to `query`. Throws `invalid` for an unknown operator, `unavailable` if
+   * the query can't be embedded.
    */
   search(caller: Caller, request: ItemSearchRequest, signal?: AbortSignal): Promise<ItemPage>;
   listNamespaces(caller: Caller, request: NamespacesRequest, signal?: AbortSignal): Promise<string[][]>;
-  /** Returns how many were removed. */
   deleteExpired(caller: Caller, limit: number): Promise<number>;
 }
 
@@ -73,7 +72,6 @@ const granted = <Value extends { namespace: string[]; key?: string }>({
   return value;
 };
 
-/** Graphs use the same items through `PostgresStore`. */
 export const createStoreService = ({
   repository,
   authorize,

@@ -1,6 +1,6 @@
 /**
- * Each statement takes its operations as one JSON parameter; raw for lateral joins, CTEs and locks by `ctid`. Puts and
- * deletes lock in the order of the primary key and refreshes never wait for a lock, so batches can't deadlock.
+ * Raw SQL for lateral joins, CTEs and locks by `ctid`. Puts and deletes lock in the order of the primary key, and
+ * refreshes never wait for a lock, so batches can't deadlock.
  */
 
 import { roomyPage } from "../../platform/database/bounded-reads.ts";
@@ -11,10 +11,10 @@ import { statement } from "../../platform/database/statement.ts";
 const addressesOf = (sql: { readonly operations: string }): string =>
   `jsonb_to_recordset(${sql.operations}) as wanted (namespace text[] collate "C", key text collate "C")`;
 
-/** Expired items are invisible before the sweep, too. */
+/** Expired items are invisible even before the sweep. */
 const ALIVE = "(item.expires_at is null or item.expires_at > now())";
 
-/** Filters of `Auth` apply to the fields of the value, `namespace` and `key`. Encrypted values have no fields. */
+/** Filters of `Auth` apply to the value's fields, to `namespace` and to `key`. Encrypted values have no fields. */
 export const filterable = (item: "item" | "wanted", isEncrypted: boolean): string => {
   const address = `jsonb_build_object('namespace', ${item}.namespace, 'key', ${item}.key)`;
   // A graph may store a list, to which `||` would append.
@@ -61,7 +61,7 @@ const MEETS_CONDITIONS = `
       when '$lte' then threadloom.store_number(item.value -> field) <= (operand ->> 0)::numeric
     end, false)))`;
 
-/** `everywhere` has no range: the condition `upper is null or …` would cost the other searches the index. */
+/** `everywhere` has its own statement: with `upper is null or …` the other searches could not use the index. */
 const search = (everywhere: boolean, sql: OnVisible): string => `
   select wanted.ordinal, found.*
   from jsonb_to_recordset(${sql.operations})
@@ -81,10 +81,10 @@ const search = (everywhere: boolean, sql: OnVisible): string => `
   order by wanted.ordinal, found.updated_at desc, found.namespace, found.key`;
 
 /**
- * Exact, by the nearest text of each item: an approximate index filters its nearest vectors later, so a namespace or a
- * filter could leave too few. One search at a time: for a list, PostgreSQL expects a hundred rows and compiles the
- * statement (JIT), 0.9 s of 1.1. `materialized` reads the query once, and `offset 0` keeps vectors out of sorts. A zero
- * vector has no distance (NaN) and counts as unrelated.
+ * - Exact: an approximate index filters its nearest vectors later, so a namespace or a filter could leave too few.
+ * - `limit 1`: for a list, PostgreSQL expects a hundred rows and compiles the statement (JIT), 0.9 s of 1.1 s.
+ * - `materialized` reads the query once, and `offset 0` keeps vectors out of sorts.
+ * - `NaN`: a zero vector has no distance and counts as unrelated.
  */
 const searchByMeaning = (everywhere: boolean, sql: OnVisible): string => `
   with wanted as materialized (
@@ -122,7 +122,6 @@ const searchByMeaning = (everywhere: boolean, sql: OnVisible): string => `
   join threadloom.store_items item on item.namespace = found.namespace and item.key = found.key
   order by wanted.ordinal, found.distance, found.namespace, found.key`;
 
-/** Items, or a page of them that ends early if it would grow too large. */
 const searches = (textOf: typeof search, everywhere: boolean) => ({
   items: statement(ON_VISIBLE, (sql) => textOf(everywhere, sql)),
   page: statement(ON_VISIBLE, (sql) => roomyPage(textOf(everywhere, sql), { columns: ["value"] })),
@@ -134,8 +133,8 @@ export const SEARCH_BY_MEANING = {
 };
 
 /**
- * Recreates an expired item. Returns one row per stored item: the filter of `Auth` must hold for the stored item
- * (`visible`) and the new one (`allowed`).
+ * Recreates an expired item. Returns one row per stored item: the filter of `Auth` must hold for the old (`visible`)
+ * and the new item (`allowed`).
  */
 export const PUT_ITEMS = statement(
   { ...ON_VISIBLE, allowed: "fragment" },
@@ -172,10 +171,10 @@ export const DELETE_ITEMS = statement(
 );
 
 /**
- * A locked item is being written, refreshed or removed, and needs no refresh. Rows are found by `ctid`: by the primary
- * key, outdated statistics made PostgreSQL lock the inner rows for each outer one, and 10,000 of 110,000 expired items
- * took minutes. A row that changed since the snapshot has another `ctid` and is left out, which is right for refreshes
- * and the sweep but would be wrong in DELETE.
+ * - `skip locked`: a locked item is being changed and needs no refresh.
+ * - `ctid`: by the primary key, outdated statistics made PostgreSQL lock the inner rows for each outer row. 10,000 of
+ * 110,000 expired items took minutes.
+ * - `ctid` misses rows that changed since the snapshot, so DELETE_ITEMS must not use it.
  */
 export const REFRESH_EXPIRY = statement(
   { operations: "jsonb" },
@@ -221,10 +220,10 @@ const matchesAll = (sql: { readonly conditions: string }): string => `
         place::integer + case when suffix then cardinality(item.namespace) - cardinality(path) else 0 end]))`;
 
 /**
- * Walks from one namespace to the next in the primary key, because `select distinct` with a depth reads all items. The
- * next one lies behind all with the same first labels if the depth cuts there, else it may be a child, the smallest of
- * which has one more, empty label. `lower`: first possible namespace; `upper`: end of the range; places follow `from`
- * up to `to`.
+ * Walks from namespace to namespace in the primary key, because `select distinct` with a depth reads all items. At the
+ * depth, the next namespace differs in the first labels; above it, the smallest child adds an empty label.
+ *
+ * `lower`: the first possible namespace. `upper`: the exclusive end. Returns the places after `from` up to `to`.
  */
 const listNamespaces = (
   sql: Readonly<Record<keyof typeof NAMESPACES, string>>,

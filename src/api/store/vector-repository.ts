@@ -4,7 +4,7 @@ import type { ItemAddress } from "./addresses.ts";
 import { createStoreRepository, type NewItem } from "./repository.ts";
 import { ADD_VECTORS, FORGET_OTHER_TEXTS, KNOWN_TEXTS } from "./vector-statements.ts";
 
-/** `hash`: hex. */
+/** `hash` is hexadecimal. */
 export interface TextOfItem extends ItemAddress {
   hash: string;
 }
@@ -12,9 +12,8 @@ export interface TextOfItem extends ItemAddress {
 export interface VectorRepository {
   knownTexts(visibility: Visibility<"store">, addresses: readonly ItemAddress[]): Promise<TextOfItem[]>;
   /**
-   * Stores items as `StoreRepository.put` does and makes `texts` their indexed texts; vectors of other texts are
-   * deleted. One transaction of up to three statements. Returns false and stores nothing if a text has a vector neither
-   * in the database nor in `vectors`.
+   * Stores items like `StoreRepository.put`, and makes `texts` their only indexed texts. Returns false and stores
+   * nothing if the database and `vectors` lack a text's vector.
    * @param vectors by hash, in pgvector's text form
    * @param embeddedBy the model
    */

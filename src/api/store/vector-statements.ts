@@ -1,9 +1,6 @@
 import { statement } from "../../platform/database/statement.ts";
 
-/**
- * Raw for the lists, CTEs and pgvector's type. The table of vector-table.ts exists only where semantic search was
- * configured.
- */
+/** Raw SQL for the lists, CTEs and pgvector's type. The table exists only where semantic search was configured. */
 
 const ADDRESS = `namespace text[] collate "C", key text collate "C"`;
 const SAME_ITEM = (one: string, other: string): string =>
@@ -17,10 +14,7 @@ export const KNOWN_TEXTS = statement(
   join threadloom.store_vectors vector on ${SAME_ITEM("vector", "wanted")}`,
 );
 
-/**
- * `texts`: all texts of these items. Deletes vectors of other texts and returns texts without a vector. The
- * transaction holds the items' locks.
- */
+/** `texts`: all texts of these items. Deletes vectors of other texts and returns texts without a vector. */
 export const FORGET_OTHER_TEXTS = statement(
   { addresses: "jsonb", texts: "jsonb" },
   (sql) => `

@@ -9,8 +9,8 @@ const INSUFFICIENT_PRIVILEGE = "42501";
 const CREATE_EXTENSION = "create extension if not exists vector";
 
 /**
- * One vector per distinct text of an item. `text_hash` covers text and model; it is short because the address may take
- * nearly all of an index entry.
+ * One vector per distinct text of an item. `text_hash` is short, because the address may take nearly all of an index
+ * entry.
  */
 const createTable = (dims: number): string => `
   create table if not exists threadloom.store_vectors (
@@ -52,9 +52,8 @@ export const hasVectorTable = async (database: Queryable): Promise<boolean> => {
 };
 
 /**
- * Not a migration, since migrations must run without pgvector. Several processes may call it at once. `advisoryLocks`:
- * see accelerators.ts. Throws StartError if pgvector is missing or may not be created, and if stored vectors have
- * another length.
+ * Not a migration, because migrations must run without pgvector. Throws StartError without pgvector, or if stored
+ * vectors have another length. `advisoryLocks`: see accelerators.ts.
  */
 export const prepareVectorTable = async (
   database: Database,
@@ -65,7 +64,7 @@ export const prepareVectorTable = async (
     database.transaction(async (transaction) => {
       if (advisoryLocks) await transaction.query(`select pg_advisory_xact_lock(${VECTOR_TABLE_LOCK})`);
       await ensureExtension(transaction);
-      // An existing table needs no owner's rights.
+      // An existing table needs no right to create one.
       if (!(await hasVectorTable(transaction))) await transaction.query(createTable(dims));
       const [column] = await transaction.query<{ dims: number }>(
         `select atttypmod as dims from pg_attribute

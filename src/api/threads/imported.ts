@@ -14,8 +14,7 @@ export interface ImportedThread {
   lastTime: string | null;
 }
 
-// The conversation's own times keep lists in order. Equal times would mean an untouched thread, hence the extra
-// millisecond.
+// The conversation's own times keep lists in order. Equal times would mean an untouched thread.
 const STORE = statement(
   {
     threadId: "uuid",
@@ -54,7 +53,6 @@ export const storeImported = async (queryable: Queryable, thread: ImportedThread
   });
 };
 
-/** Changes nothing while a run is on the thread. */
 export const mergeImported = async (
   queryable: Queryable,
   threadId: string,

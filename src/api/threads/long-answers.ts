@@ -19,8 +19,8 @@ const JSON_TYPE = "application/json; charset=utf-8";
 /** The next piece is made after the previous one was sent, which bounds memory. */
 export interface LongAnswers {
   /**
-   * Reserving takes a place among the long answers until the response ends; further reservations keep it. Rejects with
-   * `unavailable` after `PATIENCE_MS`.
+   * Reserving takes a place among the long answers until the response ends. Rejects with `unavailable` after
+   * `PATIENCE_MS`.
    */
   budget(reply: FastifyReply, signal: AbortSignal): ReadBudget;
   sendPieces(reply: FastifyReply, pieces: readonly string[]): FastifyReply;
@@ -81,7 +81,7 @@ export const createLongAnswers = (slicer: TimeSlicer, patience = PATIENCE): Long
   };
 };
 
-/** Pieces of a megabyte, or of one longer item. The second reserves. */
+/** Each piece except the last has at least a megabyte and needs a reservation. */
 async function* inPieces(
   items: AsyncIterable<string>,
   yieldPoint: () => Promise<void>,

@@ -2,13 +2,10 @@ import { sql } from "kysely";
 import type { Queryable } from "../../platform/database/database.ts";
 import type { ThreadField } from "./schemas.ts";
 
-/**
- * PostgreSQL writes the record's JSON: a page of ten is ten texts instead of 120 columns. The values live in a
- * checkpoint.
- */
+/** PostgreSQL writes the record's JSON: a page of ten is ten texts instead of 120 columns. */
 export interface ThreadRecordRow {
   thread_id: string;
-  /** The first run sets it in `metadata`; null if the metadata were not read. */
+  /** From `metadata.graph_id`; null if it is missing or was not read. */
   graph_id: string | null;
   /** Nothing has touched the thread since its creation, so it has no values. */
   untouched: boolean;
@@ -70,7 +67,7 @@ const TTL = `case when ttl_minutes is not null then
       case when expires_at is not null then concat(',"expires_at":"', ${wireTime("expires_at")}, '"') end, '}')
   end`;
 
-/** Over `threads` or `storedColumns`. */
+/** For a select from `threads` or from `storedColumns`. */
 export const recordColumns = (parts: LongParts): string => {
   const graphId = parts.read.includes("metadata") ? GRAPH_ID : "null";
   return `thread_id, ${graphId} as graph_id, ${UNTOUCHED} as untouched, ${recordText(parts)} as record, ${TTL} as ttl`;
@@ -84,7 +81,7 @@ export const RECORD_SELECTION = [
   sql.raw<string | null>(TTL).as("ttl"),
 ] as const;
 
-/** No content matches: `jsonb` has a space behind its colons, and texts escape their quotes. */
+/** Content never matches: `jsonb` has a space behind its colons, and texts escape their quotes. */
 const LONG_PART = /(?=,"(?:metadata|config|interrupts|error)":)/;
 const NAME_OF_PART = /^,"(metadata|config|interrupts|error)":/;
 
@@ -97,7 +94,6 @@ const openRecord = ({ encryption }: Queryable, { thread_id, record }: ThreadReco
     })
     .join("");
 
-/** Decrypts records, which are JSON texts. */
 export const openRecords = <Row extends ThreadRecordRow>(queryable: Queryable, rows: Row[]): Row[] =>
   queryable.encryption.isOn
     ? rows.map((row) => (row.record.includes("enc1:") ? { ...row, record: openRecord(queryable, row) } : row))

@@ -27,7 +27,7 @@ export interface NewThread {
 
 const RECORD_COLUMNS = recordColumns(EVERY_LONG_PART);
 
-/** Raw because it names `metadata` five times: Kysely would send up to 1 MB each time. */
+/** Raw SQL, because Kysely would send `metadata` (up to 1 MB) five times. */
 const PATCH = statement(
   {
     threadId: "uuid",
@@ -50,8 +50,7 @@ const PATCH = statement(
 );
 
 /**
- * Raw because it inserts what it selects. A copy of a busy thread has no run; the caller sets its status, which depends
- * on the graph.
+ * Raw SQL for `insert … select`. The caller sets the status of a busy thread's copy, because it depends on the graph.
  */
 const INSERT_COPY = statement(
   { threadId: "uuid", copyId: "uuid", metadata: "jsonb", visible: "fragment" },
@@ -104,7 +103,6 @@ const reencryptCopy = async (
   return row;
 };
 
-/** A hidden thread is treated as missing. */
 export const createThreadRepository = (database: Database) => {
   const kysely = queriesOver(database);
   const open = <Row extends ThreadRecordRow>(rows: Row[]) => openRecords(database, rows);
@@ -147,10 +145,7 @@ export const createThreadRepository = (database: Database) => {
   ): Promise<ThreadRecordRow | undefined> => open(await findOne(database, visibility, { threadId }))[0];
 
   return {
-    /**
-     * Undefined if the id is taken. One statement without a read before it: concurrent creators meet at the primary
-     * key.
-     */
+    /** Undefined if the id is taken. Concurrent creators meet at the primary key, so no read comes first. */
     async insert(
       permission: Permission<"threads", "create">,
       { threadId = newId(), ttl }: NewThread,
@@ -170,7 +165,7 @@ export const createThreadRepository = (database: Database) => {
 
     /**
      * Undefined if the thread is missing, its metadata would grow too large (platform/database/merging.ts), or
-     * `removable` hides it: a time to live removes the thread.
+     * `removable` hides it.
      */
     async patch(
       visibility: Permission<"threads", "update">,
@@ -190,7 +185,6 @@ export const createThreadRepository = (database: Database) => {
       return open(rows)[0];
     },
 
-    /** Undefined if the original is missing or `readable` hides it. */
     async insertCopy(
       transaction: Queryable,
       readable: Visibility<"threads">,

@@ -110,7 +110,7 @@ export const threadSearchBody = bodyOf({
   cursor,
   sort_by: optional(z.enum(["thread_id", "status", "created_at", "updated_at", "state_updated_at"])),
   sort_order: sortOrder,
-  // The SDK's list has `context`, though no thread has one: it is ignored.
+  // The SDK's list has `context`, which is ignored: no thread has one.
   select: optional(z.array(z.enum([...THREAD_FIELDS, "context"]))),
   extract: optional(z.record(storableText, storableText)),
 });

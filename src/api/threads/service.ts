@@ -26,7 +26,7 @@ export interface ThreadServiceOptions {
   logger: Logger;
   /** Undefined: new threads never expire. */
   defaultTtl?: ThreadTtl | undefined;
-  /** Receives deleted threads, so that their runs stop, and the runs that ended with them. */
+  /** Receives the deleted threads, whose runs must stop, and the runs that ended. */
   onThreadsDeleted?: (threadIds: readonly string[], ended: readonly RunEnd[]) => void;
 }
 

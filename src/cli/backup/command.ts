@@ -24,10 +24,7 @@ interface BackedUpDatabase {
   logger: Logger;
 }
 
-/**
- * Starts an embedded PostgreSQL that does not run, and stops it afterwards.
- * @throws StartError if the database can't be used
- */
+/** @throws StartError if the database can't be used */
 export const withBackedUp = async <Result>(
   flags: DatabaseFlags,
   { environment, note }: { environment: Environment; note(text: string): void },

@@ -1,6 +1,6 @@
 /**
- * A backup is gzip-compressed text: a JSON line (head); per table a JSON line, rows in COPY's text format, a line `\.`;
- * a last JSON line. COPY never writes a line break or a line `\.` within a row.
+ * A backup is gzip-compressed text: a JSON line (head); per table a JSON line, rows in COPY's text format and a line
+ * `\.`; a last JSON line. COPY never writes a line break or a line `\.` within a row.
  */
 import { z } from "zod";
 

@@ -70,7 +70,7 @@ const inspect = async (file: string): Promise<BackupHead> => {
   return head;
 };
 
-/** This version's migrations up to the backup's last one. Later ones run after the rows are inserted. */
+/** This version's migrations up to the backup's last one. Later migrations run after the rows are inserted. */
 const migrationsOf = async ({
   migrations,
   threadloom_version: version,
@@ -126,7 +126,7 @@ const inOrder = (names: readonly string[]): string[] => [
   ...names.filter((name) => !FIRST.includes(name)),
 ];
 
-/** In one statement: a role that may not create the schema again must not lose it. */
+/** One statement, because a role that may not create the schema again must not lose it. */
 const makeEmpty = async (client: pg.Client, schema: string): Promise<void> => {
   if ((await tablesIn(client, schema)).length === 0) return;
   await client.query(
@@ -192,8 +192,8 @@ const fill = async (client: pg.Client, options: RestoreOptions): Promise<number>
 };
 
 /**
- * Migrates to the backup's version, inserts all rows in one transaction, then runs later migrations. Throws StartError,
- * with nothing changed, for a non-empty database, an incomplete file, or an unknown version.
+ * Inserts all rows in one transaction at the backup's version, then runs later migrations. Throws StartError with
+ * nothing changed.
  */
 export const restoreBackup = async (options: RestoreOptions): Promise<{ head: BackupHead; rows: number }> => {
   const { connectionString, schema, file, force, logger } = options;

@@ -6,7 +6,10 @@ import { listenerName } from "../../platform/database/signals.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { SILENT_SECONDS } from "../../engine/queue/hosting.ts";
 
-/** A living server's lock. Its session's name is not enough: a pooler keeps named sessions after a server's death. */
+/**
+ * A living server's lock. A session's name proves nothing, because a pooler keeps named sessions after a server's
+ * death.
+ */
 const LIVES = statement(
   { name: "text" },
   (sql) => `select from pg_stat_activity a join pg_locks l on l.pid = a.pid

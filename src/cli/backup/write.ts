@@ -20,7 +20,7 @@ import {
   type BackupTable,
 } from "./format.ts";
 
-/** Without vectors: they are recreated from the store's items. */
+/** Leaves out vectors, which are recreated from the store's items. */
 const TABLES = statement(
   { schema: "text" },
   (sql) => `select c.relname::text as "table", array_agg(a.attname::text order by a.attnum) as columns
@@ -62,7 +62,10 @@ interface WriteOptions {
   onTable(table: string, rows: number): void;
 }
 
-/** A consistent snapshot beside running servers. Only the owner can read the file, which is renamed when complete. */
+/**
+ * Writes a consistent snapshot beside running servers. Only the owner can read the file, which is renamed when
+ * complete.
+ */
 export const writeBackup = async (options: WriteOptions): Promise<WrittenBackup> => {
   const { connectionString, schema, file, onTable } = options;
   const client = new pg.Client({ connectionString, application_name: "threadloom backup" });

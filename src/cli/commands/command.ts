@@ -16,5 +16,4 @@ export interface CommandSurroundings {
   stopping(): AbortSignal;
 }
 
-/** Each file of this folder makes one command. */
 export type CreateCommand = (surroundings: CommandSurroundings) => Command;

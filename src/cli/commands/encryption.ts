@@ -35,7 +35,7 @@ const keyId = (text: string): string => {
 const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
 interface Status {
-  /** The current encryption key comes first. */
+  /** The key that encrypts comes first. */
   keys: { id: string; encrypts: boolean; configured: boolean; rows: number }[];
   /** Rows with an unencrypted value that would be encrypted today. */
   plain: number;

@@ -37,7 +37,7 @@ interface Flags extends DatabaseFlags {
   dryRun: boolean;
 }
 
-/** A mistyped graph id would be found only when a thread runs. */
+/** Otherwise only a run would find a mistyped graph id. */
 const assertGraph = async (graphId: string, flags: Flags, environment: Environment): Promise<void> => {
   const file = graphConfigFileOf(environment, flags.config);
   const { path, entries } = await readGraphConfig(file, projectKeysIn(environment));

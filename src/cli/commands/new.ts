@@ -65,7 +65,7 @@ const installIn = async (
   const startedAt = Date.now();
   if (wheel === undefined) note(`Installing its packages with ${manager} …\n`);
   else wheel.start(`Installing its packages with ${manager}`);
-  // After the spinner has started, which would read Ctrl-C as a key and exit while the package manager goes on.
+  // After the start of the spinner, which would read Ctrl-C as a key and exit while the package manager continues.
   const signal = stopping();
   const failure = await install(manager, folder, signal);
   if (failure === undefined) {

@@ -28,7 +28,7 @@ const runs = z.array(runExtract);
 const took = ({ run_started_at: started, run_ended_at: ended }: Run): string =>
   started == null ? "-" : durationText(Date.parse(ended ?? new Date().toISOString()) - Date.parse(started));
 
-/** Only a search finds a run by its id alone. */
+/** No other route finds a run without its thread's id. */
 const findRun = async (server: RemoteServer, id: string): Promise<Run> => {
   const [run] = runs.parse(await server.post("/runs/search", { run_id: id }));
   if (run === undefined) throw new StartError(`There is no run '${id}', or this API key can't see it.`);
@@ -189,7 +189,7 @@ export const createRuns: CreateCommand = (surroundings) => {
       const ended = await endOf(server, id);
       if (ended === undefined) return;
       const text = endText(ended, id);
-      // The events of a run that ended earlier do not name its status.
+      // The event stream of an ended run does not name the run's status.
       if (FAILED.includes(ended.status ?? "")) throw new StartError(text);
       if (!isJson) note(`${text}\n`);
     });

@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from "node:util";
 import type { Config } from "../../platform/config/config.ts";
 import type { GraphConfig } from "../../graphs/project/langgraph-json.ts";
 
-/** Read at the same time. */
+/** Both files are read at the same time. */
 export interface Basis {
   readonly config: Config;
   readonly project: GraphConfig;
 }
 
-/** A reload renews the rest. */
+/** Leaves out the parts that a reload renews. A change of any other part needs a new server. */
 const withoutRenewed = ({ project, config }: Basis): unknown => {
   const { entries, environment: _environment, warning: _warning, ...others } = project;
   return { config, others, ids: others.auth === undefined ? undefined : entries.map(({ id }) => id) };

@@ -1,4 +1,4 @@
-/** Closing is short, because the runs continue at the next start. */
+/** A short grace period is enough, because the runs continue at the next start. */
 export const DEFAULTS = {
   WORKERS: "1",
   LOG_FORMAT: "pretty",

@@ -4,7 +4,7 @@ import { readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 interface FileWatchOptions {
-  /** Gets absolute paths. The next call waits for this one. */
+  /** Gets absolute paths. The next call waits for the promise of this one. */
   onChange(files: readonly string[]): Promise<void>;
   everyMs?: number;
 }
@@ -14,7 +14,7 @@ export interface FileWatch {
    * Replaces the watched files. A new one counts as changed if it was written after `since` (milliseconds since 1970).
    */
   set(files: Iterable<string>, since: number): Promise<void>;
-  /** Whether unwatched modules in the same folders count: a broken project may wait for a missing one. */
+  /** Whether unwatched modules in the same folders count, because a broken project may wait for a missing module. */
   countNeighbours(counts: boolean): void;
   close(): void;
 }
@@ -25,9 +25,9 @@ interface Known {
   digest: string;
 }
 
-/** Editors write in bursts: files are read after this much quiet, */
+/** Editors write in bursts, so files are read after this quiet time. */
 const SETTLE_MS = 25;
-/** but at the latest after this much time. */
+/** The longest wait for the end of a burst. */
 const BURST_MS = 250;
 /** Time for an editor to fill a file that it has emptied. */
 const EMPTY_POLLS = 8;
@@ -48,8 +48,8 @@ const digestOf = async (file: string): Promise<string> => {
 };
 
 /**
- * A scan compares contents. Watchers on folders trigger scans, and so does a timer: a folder may be recreated, and
- * mounts of containers send no events.
+ * Besides watchers on folders, a timer triggers scans: a folder may be recreated, and mounts of containers send no
+ * events.
  */
 export const createFileWatch = ({ onChange, everyMs = EVERY_MS }: FileWatchOptions): FileWatch => {
   const known = new Map<string, Known>();

@@ -6,7 +6,7 @@ import { openPage } from "./opening.ts";
 
 const ENTRY = new URL("./server-entry.js", import.meta.url);
 
-/** Asks for a restart, after a change that a running process can't apply. */
+/** Exit code that asks for a restart, after a change that a running process can't apply. */
 export const START_AGAIN = 75;
 
 export interface Ready {

@@ -9,7 +9,7 @@ const FILES_AT_MOST = 500;
 const pathsIn = (text: string): string[] =>
   [...text.matchAll(/'((?:\/|[A-Za-z]:\\)[^'\n]+)'/g)].map(([, path = ""]) => path);
 
-/** From Node's error. */
+/** From the text of Node's error. */
 const importersIn = (text: string): string[] =>
   [
     ...text.matchAll(
@@ -52,7 +52,7 @@ const foldersAbove = (folder: string): string[] =>
   dirname(folder) === folder ? [folder] : [folder, ...foldersAbove(dirname(folder))];
 
 /**
- * Absolute paths of missing files that may cause a "module not found" error: named paths, targets of aliases, packages.
+ * Absolute paths of missing files that may cause a "module not found" error.
  * @param tsconfig has the aliases (`paths`)
  */
 export const missingFiles = async (message: string, tsconfig: string | undefined): Promise<string[]> => {

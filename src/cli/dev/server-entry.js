@@ -1,4 +1,6 @@
-/** The program of the server of `threadloom dev`, which launch.ts starts. JavaScript, as graph-process-entry.js is. */
+/**
+ * Program of the server of `threadloom dev`, started by launch.ts. JavaScript for the reason in graph-process-entry.js.
+ */
 import process from "node:process";
 
 await import("../../graphs/langgraph-ahead.js");

@@ -1,6 +1,4 @@
-/**
- * The server of `threadloom dev`: `start` with reloading graphs. Uses environment, signals and exit, as serve.ts does.
- */
+/** `start` with reloading graphs. Uses environment, signals and exit, as serve.ts does. */
 import { dirname, relative, resolve } from "node:path";
 import { parseConfig } from "../../platform/config/config.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
@@ -107,7 +105,7 @@ class Renewing {
     for (const file of files) this.#graphFiles.add(file);
   }
 
-  /** A test load: would a restart succeed? */
+  /** Tests whether a restart would succeed. */
   async #assertLoadable({ auth, http }: GraphConfig): Promise<void> {
     const { createModuleLoader } = await import("../../graphs/modules.ts");
     this.surroundings.trace.forget();
@@ -124,7 +122,7 @@ class Renewing {
         description: undefined,
         subject,
       };
-      // Negative, because editions of the server's graphs are positive.
+      // Negative, because the server's graphs have positive editions.
       const loader = await createModuleLoader([entry], -this.#trials);
       await loader.load(entry);
     }
@@ -282,7 +280,7 @@ export const serveInDevelopment = async (flags: Flags): Promise<void> => {
   });
 };
 
-/** The previous server may have left the database running for this start, which failed. */
+/** The previous server may have left the database running for this start. */
 const stopDatabase = async (flags: Flags, given: Environment): Promise<void> => {
   const { dataFolder } = resolveOptions(["dataFolder"], flags, given);
   await stopAbandoned((await findPlace(resolve(dataFolder))).folder).catch(() => undefined);

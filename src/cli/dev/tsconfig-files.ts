@@ -12,7 +12,7 @@ export const tsconfigFilesOf = (file: string): string[] => {
   try {
     parseTsconfig(path, messages);
   } catch {
-    // A broken file: the cache has those read so far.
+    // The file is broken: the cache has the files that were read before the error.
   }
   const found = [...messages.keys()].flatMap((message) => {
     const { read, sought } = CHECKED.exec(message)?.groups ?? {};
@@ -40,7 +40,7 @@ const syntaxFault = async (file: string): Promise<string | undefined> => {
   }
 };
 
-/** Loaders ignore broken parts silently, and then `paths` do not work. */
+/** Loaders ignore broken files silently, and then `paths` do not work. */
 export const tsconfigFault = async (file: string | undefined): Promise<string | undefined> => {
   if (file === undefined) return undefined;
   for (const part of tsconfigFilesOf(file)) {

@@ -54,7 +54,7 @@ const checkClock = async (client: pg.Client): Promise<Check> => {
 interface RightsNeeded {
   schema: string;
   needsOwner: boolean;
-  /** The role of the embedded PostgreSQL is its superuser, and only this server reaches it. */
+  /** The role of the embedded PostgreSQL is a superuser, and only this server reaches it. */
   isEmbedded: boolean;
 }
 

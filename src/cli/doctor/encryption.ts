@@ -8,10 +8,7 @@ import { fail, ok, warn, type Check } from "./checks.ts";
 
 const COUNT_MS = 10_000;
 
-/**
- * Counted as `encryption status` does: callers' text that only looks encrypted does not count. Undefined after
- * COUNT_MS.
- */
+/** Text of callers that only looks encrypted does not count. Undefined after COUNT_MS. */
 const rowsByMissingKey = async (
   client: pg.Client,
   schema: string,

@@ -1,7 +1,4 @@
-/**
- * The program of the process in which `doctor` loads what belongs to the project. JavaScript, because it brings the loader for TypeScript along
- * where this server runs from its source.
- */
+/** Program of the process in which `doctor` loads the project. JavaScript for the reason in graph-process-entry.js. */
 import process from "node:process";
 
 // As in serve.ts.

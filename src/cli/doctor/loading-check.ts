@@ -1,4 +1,3 @@
-/** Loads one part of a project, reports the result, and exits. */
 import { loadHandlers } from "../../server/app/auth.ts";
 import { loadCustomApp } from "../../server/custom-app/loading.ts";
 import { loadGraphs } from "../../graphs/graphs.ts";

@@ -13,7 +13,6 @@ const bind = (host: string, port: number): Promise<string | undefined> =>
     probe.listen(port, host, () => probe.close(() => resolve(undefined)));
   });
 
-/** Undefined if there is none. */
 const threadloomAt = async (port: number): Promise<string | undefined> => {
   try {
     const response = await fetch(`http://127.0.0.1:${port}/info`, { signal: AbortSignal.timeout(ANSWER_MS) });

@@ -8,7 +8,7 @@ import { fail, ok, type Check } from "./checks.ts";
 
 const NAME = "Sessions";
 
-/** A pooler in transaction mode gives no whole sessions. */
+/** A pooler in transaction mode gives no session to a client. */
 export const checkSessions = async (config: Config): Promise<Check[]> => {
   const { databaseUrl, databaseDirectUrl, databasePreparedStatements: preparedStatements } = config;
   if (databaseUrl === undefined) return [];

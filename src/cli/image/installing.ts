@@ -10,9 +10,9 @@ export interface Installation {
   installAll: string;
   /** Copied beside package.json. */
   files: readonly string[];
-  /** Patches, local packages or a vendored Yarn need the whole project. */
+  /** Patches, local packages and a vendored Yarn need the whole project. */
   needsProject: boolean;
-  /** Tells which of several lock files is used. */
+  /** Names the used lock file if there are several. */
   chosen: string | undefined;
 }
 
@@ -51,7 +51,7 @@ export const lockFilesOf = async (folder: string): Promise<KnownLock[]> => {
   return found;
 };
 
-/** By package.json's `packageManager`, else the newest: older ones are usually left over. */
+/** The lock file of package.json's `packageManager`, else the newest: older ones are usually left over. */
 const chosenLockFile = async (
   folder: string,
   packageManager: string | undefined,

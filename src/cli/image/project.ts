@@ -13,16 +13,16 @@ export interface ImageProject {
   nodeVersion: string;
   dockerfileLines: readonly string[];
   envFile: string | undefined;
-  /** `needsProject`: e.g. at the root of a workspace. */
+  /** `needsProject`: for example at the root of a workspace. */
   installation: Installation;
-  /** TypeScript, a devDependency, reads schemas from source. The image leaves devDependencies out. */
+  /** TypeScript, a devDependency that the image leaves out, reads schemas from source. */
   readsTypesWithDevelopment: boolean;
-  /** Without effect on this image. */
+  /** Keys without effect on this image. */
   meaningless: readonly string[];
 }
 
 const USUAL_NODE = "24";
-/** May need any file. */
+/** These scripts may need any file. */
 const INSTALL_SCRIPTS = ["preinstall", "install", "postinstall", "prepare"];
 const LOCAL = /^(?:file|link|portal):(.+)$|^(\.{1,2}\/.+)$/;
 const MEANINGLESS =

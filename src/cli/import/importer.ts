@@ -35,7 +35,7 @@ const THREADS_PER_PAGE = 500;
 /** While one thread waits for a database, others are parsed. */
 export const THREADS_AT_A_TIME = 4;
 
-/** Skips stored rows, so an import may be killed and restarted. Throws if a database is unreachable. */
+/** Skips stored rows, so a killed import may be restarted. Throws if a database is unreachable. */
 export const importThreads = async (options: ImporterOptions): Promise<ImportReport> => {
   const { source, here, threadId, graphId, dryRun, onProgress, signal } = options;
   const startedAt = performance.now();
@@ -86,7 +86,7 @@ export const importThreads = async (options: ImporterOptions): Promise<ImportRep
     try {
       note(id, await copy(id));
     } catch (error) {
-      // An unreadable thread must not stop the others; an unreachable database does.
+      // An unreadable thread must not stop the others, but an unreachable database stops the import.
       if (isPassing(error) && !isCancelled(error)) throw error;
       report.failed.push({ threadId: id, reason: error instanceof Error ? error.message : String(error) });
     }
@@ -111,7 +111,7 @@ export const importThreads = async (options: ImporterOptions): Promise<ImportRep
   return report;
 };
 
-/** An async generator queues `next()` calls, so several workers may share it. */
+/** Several workers may share the generator, because it queues `next()` calls. */
 async function* pagesOf(source: Source): AsyncGenerator<string, undefined> {
   for (let after: string | undefined; ;) {
     const page = await source.threadIds(after, THREADS_PER_PAGE);

@@ -113,8 +113,8 @@ const timeOf = (text: string | null): string | null =>
   text === null || Number.isNaN(Date.parse(text)) ? null : new Date(text).toISOString();
 
 /**
- * JSON text `{task_id: [{id, value}]}`: interrupts of tasks without other writes. The next run finds other nodes that
- * are due.
+ * JSON text `{task_id: [{id, value}]}`: interrupts of tasks without other writes. The next run itself finds other due
+ * nodes.
  */
 const interruptsOf = (head: StoredCheckpoint | undefined): string => {
   const writes = head?.pendingWrites ?? [];

@@ -8,7 +8,7 @@ import { ownField } from "../../platform/lib/names.ts";
 
 export interface CopiedThread {
   key: string;
-  /** `corrected`: existed under another graph. `stopped`: incomplete, the next import continues. */
+  /** `corrected`: the thread existed under another graph. `stopped`: incomplete; the next import continues. */
   outcome: "copied" | "already" | "corrected" | "skipped" | "stopped";
   reason?: string;
   checkpoints: number;
@@ -25,7 +25,7 @@ interface ThreadCopyOptions {
 }
 
 /**
- * A page's size follows the bytes of the page before, because a long conversation is long in each of its checkpoints.
+ * A page's size follows the bytes of the previous page, because a long conversation is long in each of its checkpoints.
  */
 const PAGE_CHECKPOINTS_AT_MOST = 100;
 const PAGE_BYTES = 16 * 1024 * 1024;
@@ -52,7 +52,7 @@ export const createThreadCopy = (options: ThreadCopyOptions) => {
     const known = new Set(keys.map((of) => checkpointKey(of.checkpointNs, of.checkpointId)));
     const wentOn = record !== undefined && (record.busy || [...existing.keys()].some((of) => !known.has(of)));
     if (missing.length === 0 && record !== undefined) {
-      // A thread that ran here knows its graph better than the flags do.
+      // The graph of a thread that ran here is better known than the flags.
       const isOther = graphId !== undefined && record.graphId !== graphId && !wentOn;
       if (isOther && !dryRun) await target.assign(key, graphId);
       return { key, outcome: isOther ? "corrected" : "already", checkpoints: 0 };
@@ -60,7 +60,8 @@ export const createThreadCopy = (options: ThreadCopyOptions) => {
     if (wentOn) return skipped("it went on here and there since it was imported");
     if (dryRun || checkpoints === undefined) return { key, outcome: "copied", checkpoints: missing.length };
 
-    // A thread without a record is invisible and can't run. For others, a run that starts meanwhile wins.
+    // A thread without a record is invisible and can't run. Any other thread may get a run meanwhile, and that run
+    // wins.
     const saver = record === undefined ? checkpoints.saverForImport() : checkpoints.saverForIdleThread();
     const pages = createPages({ source, saver, sourceId, key, existing });
     let done = 0;
@@ -119,7 +120,7 @@ const createPages = ({ source, saver, sourceId, key, existing }: PageOptions) =>
     }
   };
 
-  /** Keeps values of the page before. Returns the bytes read. */
+  /** Keeps values of the previous page. Returns the bytes read. */
   const load = async (rows: readonly SourceCheckpoint[]): Promise<number> => {
     const wanted = new Map(rows.flatMap(placesOf).map((place) => [placeKey(place), place]));
     const kept = new Map([...loaded].filter(([place]) => wanted.has(place)));
@@ -134,8 +135,8 @@ const createPages = ({ source, saver, sourceId, key, existing }: PageOptions) =>
   };
 
   /**
-   * After an interruption: maps the parent's serialized values to the objects stored here, so that later versions share
-   * them.
+   * Continues an interrupted import: maps the parent's serialized values to the objects stored here, so that later
+   * versions share them.
    */
   const resumeFrom = async (checkpointNs: string, checkpointId: string): Promise<void> => {
     const tuple = await saver.getTuple(at(checkpointNs, checkpointId));

@@ -6,8 +6,8 @@ export class ImportError extends Error {
 }
 
 /**
- * Deserializes a thread's values, but creates each distinct element once: the checkpointer recognises stored elements
- * by identity.
+ * Deserializes a thread's values, but creates each distinct element once, because the checkpointer recognises stored
+ * elements by identity.
  */
 export class ThreadValues {
   private readonly serializer = new MemorySaver().serde;

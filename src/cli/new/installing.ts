@@ -20,7 +20,7 @@ const byLockFile = async (folder: string): Promise<PackageManager | undefined> =
 };
 
 /**
- * That of this process, else of the nearest lock file, else npm.
+ * The package manager of this process, else of the nearest lock file, else npm.
  * @param userAgent `npm_config_user_agent`, e.g. `pnpm/9.1.0 npm/? node/v22.0.0`
  */
 export const findPackageManager = async (

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { ENDINGS, TEMPLATE_HINTS, TEMPLATE_QUESTIONS, type Language, type Template } from "./templates.ts";
 
-/** The versions of this package's own tests. */
+/** This package's own tests use these versions. */
 const DEPENDENCIES: Readonly<Record<string, string>> = {
   "@langchain/core": "^1.2.13",
   "@langchain/langgraph": "^1.4.18",
@@ -13,7 +13,8 @@ const FOR_TYPESCRIPT: Readonly<Record<string, string>> = {
   typescript: "^5.9.3",
 };
 /**
- * Both work without install scripts. Scripts neither allowed nor denied cause warnings in npm 11 and errors in pnpm 11.
+ * A script neither allowed nor denied causes a warning in npm 11 and an error in pnpm 11. Both packages work without
+ * their scripts.
  */
 const WITHOUT_SCRIPTS = [
   "esbuild",

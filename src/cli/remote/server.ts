@@ -36,7 +36,7 @@ export interface RemoteServer {
   /** `next`: offset of the next page, undefined on the last. */
   search(path: string, body: JsonObject): Promise<{ items: JsonValue[]; next: number | undefined }>;
   delete(path: string): Promise<void>;
-  /** Kept events, then new ones until the stream ends. Reconnects. */
+  /** Yields kept events, then new ones until the stream ends; reconnects. */
   events(
     path: string,
     options: { from: string | undefined; signal: AbortSignal },

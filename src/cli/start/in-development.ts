@@ -20,7 +20,7 @@ export interface RunningServer {
   readonly config: Config;
   readonly project: GraphConfig;
   readonly logger: Logger;
-  /** Messages about graphs would be wrong soon. */
+  /** During shutdown, messages about graphs would soon be wrong. */
   isStopping(): boolean;
   /** The embedded database stays up for the next process. */
   stopForNext(exitCode: number): void;

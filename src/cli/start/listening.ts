@@ -21,7 +21,7 @@ export const explainListening = (error: unknown, { host, port }: Config): unknow
   return error;
 };
 
-/** First of all: otherwise a second server would start PostgreSQL and claim runs, only to give them back. */
+/** Must run first: otherwise a second server would start PostgreSQL and claim runs, only to give them back. */
 export const assertPortIsFree = (config: Config): Promise<void> =>
   new Promise((free, reject) => {
     const probe = createSocket();

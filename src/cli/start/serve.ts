@@ -1,6 +1,6 @@
 /**
- * `threadloom start`. Uses environment, signals and exit. Imports LangChain dynamically: after the environment is
- * complete, and beside the start of the embedded PostgreSQL, because both are slow.
+ * Uses environment, signals and exit. Imports LangChain dynamically: after the environment is complete, and beside the
+ * slow start of the embedded PostgreSQL.
  */
 import { ofGraph } from "../../platform/lib/contents.ts";
 import { constants } from "node:os";
@@ -27,15 +27,14 @@ import type { InDevelopment } from "./in-development.ts";
 import { assertPortIsFree, explainListening } from "./listening.ts";
 import { logWarnings } from "./warnings.ts";
 
-/** In the order of opening. */
 interface Opened {
   postgres?: EmbeddedPostgres;
   server?: Server;
 }
 
-/** npm repeats the terminal's Ctrl-C, which counts once. */
+/** npm repeats the terminal's Ctrl-C, which must count once. */
 const SAME_SIGNAL_MS = 1_000;
-/** Beyond the grace period of running runs. */
+/** Added to the grace period of running runs. */
 const CLOSE_SECONDS = 15;
 
 /** Variables that are set win. */
@@ -108,7 +107,7 @@ const open = async (
 
 interface Ending {
   exitCode: number;
-  /** See Server. */
+  /** See `close` of the server. */
   failed: boolean;
   /** A signal may reset this. */
   keepsDatabase: boolean;
@@ -128,7 +127,7 @@ const main = async (flags: Flags, development: InDevelopment | undefined): Promi
   loadEnvironment(await readGraphConfig(configFile, projectKeysIn(process.env)));
   const environment = { ...development?.defaults, ...process.env };
   const config = parseConfig(flags, environment, process.stdout.isTTY === true);
-  // Again: `env` may have set variables that change other keys.
+  // Read again, because `env` may have set variables that change other keys.
   const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
   // Graphs must not see the keys.
   for (const name of ["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]) delete process.env[name];

@@ -13,7 +13,6 @@ interface Circumstances {
   logger: Logger;
 }
 
-/** Logs one line per option that is wrong or without effect. */
 export const logWarnings = ({ project, config, environment, namesFolder, logger }: Circumstances): void => {
   const file = config.graphConfigFile;
   if (project.auth !== undefined && config.unsafeIgnoreAuth)

@@ -39,8 +39,8 @@ export interface ConclusionParts extends OutcomesParts {
 }
 
 /**
- * Longer than the locks of a migration or a backup. After this time an attempt whose statement always exceeds
- * the role's time-out is lost; the last attempt stores only an error.
+ * Longer than the locks of a migration or a backup. If the database cancels a statement for longer, the
+ * attempt is lost.
  */
 const CANCELLED_FOR_MS = 60_000;
 
@@ -71,7 +71,7 @@ export const createConclusion = (parts: ConclusionParts) => {
     }
   };
 
-  /** If this fails, the sweep does it. */
+  /** If this fails, the sweep advances the thread. */
   const letNextStart = async (threadId: string): Promise<void> => {
     await queue.advance(threadId).catch((error: unknown) => {
       logger.debug({ err: error, thread_id: threadId }, "the next run of a thread has to wait for the sweep");
@@ -153,7 +153,7 @@ export const createConclusion = (parts: ConclusionParts) => {
     faults.reached("before-finish");
     const lastCheckpoint = result.kind === "completed" ? result.lastUnsafe : undefined;
     const finished = await persist(async (isRetry) => {
-      // The creator of a run that was queued may wait on another process.
+      // The creator of a queued run may wait on another process.
       const removes = run.delete_thread && creatorIsHere;
       const ended = removes
         ? await ends.finishWithThread(selector, outcome, processId)

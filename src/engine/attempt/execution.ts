@@ -50,7 +50,7 @@ export const createExecutor = (parts: ExecutorParts) => {
   return {
     suspectsAtOnce: graphExecutor.suspectsAtOnce,
 
-    /** Ends a run that must not be tried again after it lost its holder. */
+    /** Ends a lost run that must not be tried again. */
     async concludeAbandoned(run: ExecutedRunRow, result: AttemptResult): Promise<RunEnding | undefined> {
       const channel = new RunChannel({
         threadId: run.thread_id,

@@ -52,7 +52,6 @@ export const createOutcomes = ({
     return await within(readWithinMs, read());
   };
 
-  /** Reads what the head checkpoint waits for. Called only where the stream does not contain it. */
   const readThreadState = async (
     run: ExecutedRunRow,
   ): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
@@ -66,7 +65,6 @@ export const createOutcomes = ({
     };
   };
 
-  /** The run ends even if its graph's factory throws or hangs. */
   const threadStateOf = async (
     run: ExecutedRunRow,
     threadStatus: RunOutcome["threadStatus"],
@@ -74,7 +72,7 @@ export const createOutcomes = ({
     try {
       return await readThreadState(run);
     } catch (error) {
-      // A factory with an unreachable database of its own must not keep the run from ending.
+      // A factory's own unreachable database must not keep the run from ending.
       if (database.isLoss(error)) throw error;
       logger.warn(
         { err: ofGraph(error), run_id: run.run_id },

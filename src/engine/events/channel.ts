@@ -4,17 +4,17 @@ import { isOfWire, isProtocolEvent, type Wire } from "./wires.ts";
 
 export interface RunChannelOptions extends EventSource {
   firstSeq: number;
-  /** May read kept events after the run is gone. */
+  /** This user may read kept events after the run is gone. */
   userId?: string | undefined;
   keep: boolean;
   /**
-   * For a resumable run: stores events before readers see them, so that a client can resume by id. After a
-   * failure readers are lost.
+   * For a resumable run: stores events before readers see them, so that a client can resume by id. A failure
+   * makes the readers `lost`.
    */
   log?: (events: RunEvent[]) => Promise<void>;
 }
 
-/** A reader further behind is dropped, and may resume from the event log if the run is resumable. */
+/** A reader further behind is `lost`. Its client may resume from the event log if the run is resumable. */
 const KEPT_BYTES = 8 * 1024 * 1024;
 /**
  * After this many bytes the graph pauses for the log and the sockets. Much less than KEPT_BYTES, or prompt
@@ -23,10 +23,7 @@ const KEPT_BYTES = 8 * 1024 * 1024;
 const PAUSE_BYTES = 1024 * 1024;
 const EVENT_OVERHEAD_BYTES = 120;
 
-/**
- * The events of one attempt in the memory of its process. Readers hold positions, so a slow reader blocks
- * nothing. KEPT_BYTES bounds what the channel keeps; a reader also holds the batch that it is sending.
- */
+/** The events of one attempt, in memory. Readers hold positions, so a slow reader blocks nothing. */
 export class RunChannel {
   readonly threadId: string;
   readonly runId: string;
@@ -35,7 +32,7 @@ export class RunChannel {
   readonly userId: string | undefined;
   readonly firstSeq: number;
   readonly #threadOffset: number | undefined;
-  /** Consecutive. The oldest kept event is at #head, because `shift` costs the array's length. */
+  /** Consecutive ids. The oldest kept event is at #head, because `shift` costs the array's length. */
   #events: RunEvent[] = [];
   #head = 0;
   /** The first event, always kept: every stream begins with it. */
@@ -49,7 +46,7 @@ export class RunChannel {
   #isLogEnded = false;
   #wakers = new Set<() => void>();
   #log: RunChannelOptions["log"];
-  /** The first event, if it must be logged but is no longer kept. */
+  /** The first event, if it must still be logged but is no longer in #events. */
   #unlogged: RunEvent | undefined;
   #logging: Promise<void> | undefined;
   #logFailure: unknown;
@@ -112,7 +109,7 @@ export class RunChannel {
     return this.#keep || this.#log !== undefined;
   }
 
-  /** Called when events get a reader, and when they are to be logged. */
+  /** Calls `listener` when events get a reader or a log. */
   onWanted(listener: () => void): void {
     this.#onWanted = listener;
   }
@@ -121,7 +118,7 @@ export class RunChannel {
     return this.#closed;
   }
 
-  /** Id of the last visible event; one less than the first id without events. */
+  /** Id of the last visible event; without events, one less than the first id. */
   get lastSeq(): number {
     return this.#visibleSeq - 1;
   }
@@ -138,10 +135,6 @@ export class RunChannel {
     return this.#keptBytes;
   }
 
-  /**
-   * `data` returns one line of JSON, and is called only if the event has a reader. `checkpoint`: see
-   * RunEvent.
-   */
   emit(event: string, data: () => string, checkpoint?: string): void {
     if (this.#closed) return;
     const seq = this.#nextSeq;
@@ -168,8 +161,8 @@ export class RunChannel {
   }
 
   /**
-   * Logs events for readers on other processes, from the oldest kept one. From then on readers here also wait
-   * for the log, unless it fails.
+   * Logs events for readers in other processes, from the oldest kept one. Readers here then wait for the log,
+   * too, unless it fails.
    */
   startLogging(log: (events: RunEvent[]) => Promise<void>): void {
     if (this.#log !== undefined || this.#isLogEnded || this.#closed) return;
@@ -180,12 +173,11 @@ export class RunChannel {
     this.#writeLog();
   }
 
-  /** The emitter should await `pause()` first. */
   get needsPause(): boolean {
     return this.#bytesSincePause > PAUSE_BYTES;
   }
 
-  /** Resolves after the log and a turn of the event loop. Never waits for a reader. */
+  /** Waits for the log and a turn of the event loop, never for a reader. */
   async pause(): Promise<void> {
     await new Promise(setImmediate);
     await this.#logging;
@@ -240,7 +232,7 @@ export class RunChannel {
 
   #show(upTo: number): void {
     this.#visibleSeq = upTo;
-    // Readers of either wire may be as far behind as with one wire.
+    // Readers of both wires share the channel, so it keeps twice as much.
     const bytes = this.#publishesProtocol ? 2 * KEPT_BYTES : KEPT_BYTES;
     while (this.#keptBytes > bytes) {
       const oldest = this.#events[this.#head];
@@ -255,10 +247,7 @@ export class RunChannel {
     this.#wake();
   }
 
-  /**
-   * Readers of a resumable run are dropped, and the run can't end until this is settled. Other runs continue
-   * in memory here.
-   */
+  /** Makes the readers of a resumable run `lost`. Other runs continue in memory. */
   #fail(error: unknown): void {
     this.#logFailure ??= error;
     if (!this.#isDurable) return this.#show(this.#nextSeq);
@@ -290,7 +279,7 @@ export class RunChannel {
       .catch((error: unknown) => this.#fail(error))
       .finally(() => {
         this.#logging = undefined;
-        // Emitted after the last batch was collected.
+        // Some events came after the last batch.
         if (this.#visibleSeq < this.#nextSeq) this.#writeLog();
       });
   }

@@ -16,7 +16,6 @@ interface CheckpointPayload {
   tasks?: { state?: PayloadConfig }[];
 }
 
-/** The server's keys of `configurable` that clients may see. */
 const SHOWN_OF_SERVER = [
   "thread_id",
   "run_id",
@@ -42,7 +41,6 @@ const checkpointOf = (config: PayloadConfig | undefined): unknown => {
 /** LangGraph's own keys, which hold functions, the saver and the store. */
 const isInternal = (key: string): boolean => key.startsWith("__");
 
-/** Without callbacks, LangGraph's internals and the attempt's number. */
 const shownConfig = (
   { configurable = {}, metadata = {}, ...config }: PayloadConfig,
   hidden: ReadonlySet<string>,
@@ -65,9 +63,8 @@ const shownConfig = (
 };
 
 /**
- * The hosted service sends `checkpoint` and `parent_checkpoint`, which name places, and LangGraph's configs,
- * which the SDK's types and tests read. `hidden`: keys of `configurable` to leave out, because readers are
- * not always the run's creator.
+ * Sends `checkpoint`, `parent_checkpoint` and LangGraph's configs, as the hosted service does. `hidden`: keys
+ * of `configurable` to omit, because a reader may not be the run's creator.
  */
 export const checkpointPayload = (payload: unknown, hidden: ReadonlySet<string>): unknown => {
   if (typeof payload !== "object" || payload === null) return payload;

@@ -14,7 +14,7 @@ export const firstSeqOf = (attempt: number): number => (attempt - 1) * SEQ_PER_A
  */
 const IDS_PER_TURN = 2 ** 27;
 
-/** An attempt and its turn in the thread: see engine/queue/README.md. */
+/** See engine/queue/README.md. */
 export interface Turn {
   attempt: number;
   /** 0: begun by a version without turns, so its events have no place in the thread's order. */

@@ -11,7 +11,7 @@ export interface AskedModes {
   stream_mode: readonly string[];
   stream_subgraphs: boolean;
   headers?: Readonly<Record<string, string>>;
-  /** A client may resume after its checkpoint. */
+  /** Clients may resume after a checkpoint that they have. */
   resumable?: boolean;
 }
 
@@ -23,15 +23,13 @@ export interface EventPublisher {
     callbacks?: BaseCallbackHandler[];
   };
   readonly throughEvents: boolean;
-  /** Without subgraphs LangGraph omits the namespace. */
+  /** Adds the namespace, which LangGraph omits without subgraphs. */
   wholeOf(chunk: unknown): StreamChunk;
   begin(graph: { streamTransformers?: unknown }): void;
   publish(chunk: StreamChunk): void;
   /** Whether other clients see which interrupts the run answers. */
   readonly publishesAnswers: boolean;
-  /** The run begins with answers to these interrupts. */
   answered(interruptIds: readonly string[]): void;
-  /** The graph stopped with these interrupts pending. */
   asked(interrupts: readonly unknown[]): void;
   /** Call after the last chunk. `why`: the failure as clients see it. */
   end(how: GraphEnd, why?: Failure): void;
@@ -39,7 +37,9 @@ export interface EventPublisher {
   settled(): Promise<void> | undefined;
 }
 
-/** Modes in which LangGraph includes subgraphs without a request for them, and without their namespace. */
+/**
+ * In these modes LangGraph also sends chunks of subgraphs that were not requested, without their namespace.
+ */
 const OF_ALL_GRAPHS = new Set(["messages", "custom", "tools"]);
 
 /** LangGraph before 1.0 names the root by an empty segment. */
@@ -48,14 +48,13 @@ const fromRoot = (chunk: StreamChunk): StreamChunk => {
   return first === "" && deeper.length === 0 ? [[], mode, payload] : chunk;
 };
 
-/** The chunk as LangGraph gives it without a request for subgraphs. */
 const withoutSubgraphs = (chunk: StreamChunk): StreamChunk | undefined => {
   const [namespace, mode, payload] = chunk;
   if (namespace.length === 0) return chunk;
   return OF_ALL_GRAPHS.has(mode) ? [[], mode, payload] : undefined;
 };
 
-/** LangGraph names the checkpoint before the event of its state. */
+/** LangGraph sends the checkpoint's id before the event with its state. */
 const createMarking = (emit: Emit) => {
   let named: string | undefined;
   return {
@@ -71,7 +70,7 @@ const createMarking = (emit: Emit) => {
   };
 };
 
-/** Publishes an attempt over the first wire as requested, also if the protocol wire needs further modes. */
+/** Publishes an attempt over the first wire as requested, even if the protocol wire needs more modes. */
 export const createEventPublisher = (
   asked: AskedModes,
   publishesProtocol: boolean,
@@ -103,7 +102,7 @@ export const createEventPublisher = (
         ]),
       ],
       subgraphs: asked.stream_subgraphs || isMore,
-      // With a `version` LangGraph streams the small envelopes of checkpoints, which are no stream mode.
+      // With `version`, LangGraph also streams the small envelopes of checkpoints.
       ...((protocol ?? marking) === undefined ? {} : { version: "v2" }),
       ...(callbacks.length === 0 ? {} : { callbacks }),
     },

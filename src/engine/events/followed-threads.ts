@@ -8,7 +8,7 @@ const FOLLOW_EVERY_MS = 5_000;
 const FOLLOWED_FOR_MS = 16_000;
 
 const createReceived = () => {
-  /** Expiry by this process's clock; the latest signal is last. */
+  /** Thread id -> expiry, by this process's clock. The latest signal is last. */
   const received = new Map<string, number>();
   return {
     note(threadId: string): void {
@@ -37,8 +37,8 @@ interface Follower {
 }
 
 /**
- * Threads with readers in any process. Runs that begin on them keep or log their events, and publish protocol
- * events if a reader wants them; other runs pay three map lookups.
+ * Threads with readers in any process. Runs that begin on these threads keep or log their events; other runs
+ * pay three map lookups.
  */
 export const createFollowedThreads = (signals: Signals, processId: string) => {
   const here = new Map<string, Set<Follower>>();

@@ -5,7 +5,7 @@ import type { RunChannel } from "./channel.ts";
 const LINGER_SECONDS = 30;
 const LINGERING_BYTES = 8 * 1024 * 1024;
 
-/** The channels of runs that execute here, and for a while of runs that ended here. */
+/** Channels of runs that execute here, or ended here a moment ago. */
 export const createHeldChannels = () => {
   const channels = new Map<string, RunChannel>();
   /** Closed because their run ended, not because this process stops. */
@@ -45,10 +45,7 @@ export const createHeldChannels = () => {
       lingering.delete(before);
     },
 
-    /**
-     * Keeps the channel for clients that resume. The oldest ones are dropped first, because the creator of a
-     * queued run may not have begun to read it.
-     */
+    /** Drops the oldest channels first, because the creator of a queued run may not have begun to read. */
     end(channel: RunChannel): void {
       ended.add(channel);
       channel.close();

@@ -10,7 +10,7 @@ import { createRunWatchers } from "./run-watchers.ts";
 import type { BegunRun } from "./turns.ts";
 import type { Wire } from "./wires.ts";
 
-/** Signals readers elsewhere that events are stored, or will be missing. */
+/** Signals readers in other processes that events are stored, or will be missing. */
 const createLogging =
   ({ eventLog, signals, noteUnlogged, faults, logger }: HubOptions) =>
   (source: EventSource) =>
@@ -43,7 +43,6 @@ const createAnnouncing =
     });
   };
 
-/** Runs that execute here are read from memory, other runs from the event log. */
 export const createHub = (options: HubOptions) => {
   const { turns, signals, processId, logger } = options;
   const channels = createHeldChannels();
@@ -91,13 +90,11 @@ export const createHub = (options: HubOptions) => {
       return channel;
     },
 
-    /** Called after the run's end is committed. */
+    /** Call after the run's end is committed. */
     end: channels.end,
-    /**
-     * Called by the executor when the run continues elsewhere: its readers here are `lost` and resume there.
-     */
+    /** For a run that continues elsewhere: its readers here are `lost` and resume there. */
     abandon: channels.abandon,
-    /** Also for a while after the end; with `userId`, only for runs of this user. */
+    /** True also for a while after the end. With `userId`: only for runs of this user. */
     holds: channels.holds,
 
     /** False if events were dropped for space or never serialized. */
@@ -110,14 +107,13 @@ export const createHub = (options: HubOptions) => {
     logFor,
     followThread: (threadId: string, wire: Wire): (() => void) =>
       followed.follow(threadId, wire, () => undefined),
-    /** Whether an attempt that begins now on this thread must publish protocol events. */
     wantsProtocol: (threadId: string): boolean => followed.isFollowedOverProtocol(threadId),
 
     /**
-     * Reads all runs of a thread, also later ones; the thread may not exist yet. `after`: the last `threadSeq`,
-     * 0 for all kept events. A reader of the protocol wire makes later runs, in any process, publish protocol
-     * events. `liveTurn`: the attempt with this turn is read from now on only, after its `metadata`. `endedRunId`:
-     * sends the end of this run in its turn, even if no events are readable.
+     * Reads all runs of a thread, including later ones; the thread may not exist yet. With the protocol wire,
+     * later runs in any process publish protocol events. `after`: the last `threadSeq`; 0: all kept events.
+     * `liveTurn`: of this attempt, reads only `metadata` and new events. `endedRunId`: sends this run's end
+     * in its turn, even without readable events.
      */
     readThread(
       threadId: string,

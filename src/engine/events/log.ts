@@ -17,8 +17,8 @@ export interface RunEvent {
 }
 
 /**
- * A run's phase for a reader of the log. `pending`: also claimed by the reading process. `ended`: also gone.
- * `-unlogged`: the log will never have all events of the newest attempt.
+ * `pending` includes runs claimed by the reading process; `ended` includes runs that are gone. `-unlogged`:
+ * the log will never have all events of the newest attempt.
  */
 export type RunPhase = "pending" | "running" | "running-unlogged" | "ended" | "ended-unlogged";
 
@@ -27,10 +27,9 @@ export interface EventSource extends RunSelector, Turn {}
 const OF_RUN = { threadId: "uuid", runId: "uuid" } as const;
 
 /**
- * Batches: 90,340 events/s at 50 per insert, 3,711 with one each. Fenced by a lock on the run's row. Data are
- * one text joined by line breaks, because an array escapes each quotation mark of the JSON. Locks the thread
- * before the run, as everywhere (src/engine/queue/README.md): the foreign key would lock it after the run, a
- * deadlock with deletions of the thread.
+ * Fenced by a lock on the run's row. Locks the thread first (engine/queue/README.md): the foreign key would
+ * lock it after the run, a deadlock with deletions. Data are one text with line breaks, because an array
+ * escapes each quotation mark. 90,340 events/s at 50 per insert, 3,711 with one each.
  */
 const APPEND = statement(
   {
@@ -57,8 +56,8 @@ returning seq`,
 const COLUMNS = `seq::float8 as seq, thread_seq::float8 as "threadSeq", event`;
 
 /**
- * PostgreSQL knows a value's length without reading it, so omitted data cost nothing. `largeToo`: send a first event
- * above the limit, too. `wire`: its events come with data; others count no bytes.
+ * PostgreSQL knows a value's length without reading the value, so omitted data cost nothing. `largeToo`: also
+ * return a first event above the limit. `wire`: only its events have data and count bytes.
  */
 const READ = statement(
   { ...OF_RUN, after: "bigint", events: "bigint", bytes: "integer", largeToo: "boolean", wire: "text" },
@@ -119,7 +118,7 @@ const toEvent = (
   data: encryption.decryptedValue("run_events", "data", data ?? "", { run_id: address.runId, seq }),
 });
 
-/** Longer than a failover; then the run is left to recovery. */
+/** Longer than a failover. Afterwards the run is left to recovery. */
 const RETRY_SECONDS = 30;
 
 const DELETE_EXPIRED = statement(
@@ -167,7 +166,7 @@ export const createEventLog = (database: Database) => ({
 
   /**
    * `"large"` if the first event alone exceeds `bytes` and `largeToo` is false. Events of the other wire have
-   * no data. Index: run_events_pkey, as for all that follow.
+   * no data. Index: run_events_pkey, also for the next methods.
    */
   async read(
     address: RunSelector,
@@ -201,7 +200,7 @@ export const createEventLog = (database: Database) => ({
     return rows[0]?.seq;
   },
 
-  /** The first event of the newest attempt with events; every stream begins with it. */
+  /** The first event of the newest attempt with events. */
   async opening(address: RunSelector): Promise<RunEvent | undefined> {
     const [row] = await OPENING.query<EventRow>(database, address);
     return row && toEvent(row, address, database);

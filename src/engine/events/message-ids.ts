@@ -23,9 +23,8 @@ const giveId = (value: unknown): void => {
 const giveIds = (value: unknown): void => (Array.isArray(value) ? value.forEach(giveId) : giveId(value));
 
 /**
- * Gives each message that a node returns an id of its own. LangGraph's mode `messages` gives all messages of
- * a node the same id (1.4.18), and the reducer then keeps only the last one. `awaitHandlers`: LangGraph's own
- * handler must run later.
+ * Gives each message that a node returns its own id. LangGraph's mode `messages` gives them all the same id
+ * (1.4.18), so the reducer keeps only the last one. `awaitHandlers`: LangGraph's own handler must run later.
  */
 class MessageIdsHandler extends BaseCallbackHandler {
   override name = "ThreadloomMessageIds";

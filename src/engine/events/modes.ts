@@ -4,7 +4,7 @@ import { checkpointPayload, debugPayload } from "./checkpoint-payloads.ts";
 
 export type StreamChunk = [namespace: string[], mode: string, payload: unknown];
 
-/** `data` is called only if the event has a reader. `checkpoint`: of the state in the event. */
+/** See AttemptEvents. */
 export type Emit = (event: string, data: () => string, checkpoint?: string) => void;
 
 /** LangGraph's modes of the same name. Unknown modes emit nothing, as in the hosted service. */

@@ -9,8 +9,8 @@ const SWEEP_MS = 10_000;
 const EVENTS_PER_BATCH = 5_000;
 
 /**
- * One batch per sweep removed 500/s, while 90,000/s can be written. Processes share the work: the statement
- * skips locked rows.
+ * One batch per sweep removed only 500 events/s, while 90,000/s can be written. Processes share the work: the
+ * statement skips locked rows.
  */
 export const sweepEvents = async (
   eventLog: Pick<EventLog, "deleteExpired">,
@@ -25,7 +25,7 @@ export const sweepEvents = async (
     removed += batch.removed;
     from = batch.last;
     if (batch.removed < EVENTS_PER_BATCH) break;
-    // Pauses for as long as the batch took, to leave the database to requests.
+    // Leaves the database to requests half of the time.
     await delay(performance.now() - startedAt, undefined, { signal }).catch(() => undefined);
   }
   return removed;

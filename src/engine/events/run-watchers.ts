@@ -1,6 +1,6 @@
 export const createRunWatchers = () => {
   const watchers = new Map<string, Set<() => void>>();
-  /** Watched runs without further news; forgotten with the last watcher. */
+  /** Watched runs whose events can't be logged; forgotten with the last watcher. */
   const hopeless = new Set<string>();
   const notify = (runId: string): void => {
     for (const wake of watchers.get(runId) ?? []) wake();

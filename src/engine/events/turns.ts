@@ -30,9 +30,8 @@ const HEADS = statement(
 );
 
 /**
- * Ended runs count only if logged, in memory here (`here`), or never begun. Reads all runs of the thread by
- * runs_by_thread, 8 ms for 10,000, so it is used only after a change of the head (0.1 ms). Also
- * run_events_pkey.
+ * Ended runs count only if logged, in memory here (`here`), or never begun. Reads all runs of the thread (8
+ * ms for 10,000), so it follows only a change of the head (0.1 ms). Indexes: runs_by_thread, run_events_pkey.
  */
 const NEXT = statement(
   { threadId: "uuid", from: "integer", here: "uuid[]" },
@@ -50,10 +49,7 @@ interface NextRow extends Pick<BegunRun, "turn" | "attempt" | "resumable"> {
 
 const HEADS_AT_ONCE = 1_000;
 
-/**
- * All idle streams of threads poll at the same moments (readers/thread-reader.ts), so their queries share a
- * statement.
- */
+/** See POLL_MS in readers/thread-reader.ts. */
 const createHeads = (database: Database): ((threadId: string) => Promise<ThreadHead | undefined>) => {
   let next: { threadIds: Set<string>; heads: Promise<Map<string, ThreadHead>> } | undefined;
 

@@ -4,7 +4,7 @@
  */
 export type Wire = "first" | "protocol";
 
-/** Prefix of the protocol wire's own events, before the protocol's method. */
+/** The protocol's method follows. */
 export const PROTOCOL_EVENT_PREFIX = "protocol:";
 
 /**

@@ -68,7 +68,6 @@ export const boundEvents = (sink: AttemptEvents, charactersAtMost: number): Atte
 
 const HIDDEN_TAG = "langsmith:hidden";
 
-/** Passes on chunks of the run's own stream, and inner events that LangGraph does not tag as hidden. */
 const readEvents = async (
   graph: RunnableGraph,
   input: unknown,
@@ -115,15 +114,14 @@ export const executeGraph = async (
 /** Checkpoints and writes before a graph first yields: most graphs end sooner. */
 const WRITES_WITHOUT_YIELD = 16;
 
-/** Decides when a graph pauses before its next step or checkpoint. */
 export const createPauses = (sink: AttemptEvents, slicer: TimeSlicer) => {
-  /** Events would be kept in memory meanwhile. */
+  /** The current pause: a graph that goes on would fill the memory with events. */
   let pausing: Promise<void> | undefined;
   let writesLeft = WRITES_WITHOUT_YIELD;
 
   const logged = async (): Promise<void> => {
-    // LangGraph passes chunks on by promises alone, so after a turn of the loop all were received unless the
-    // intake pauses.
+    // LangGraph passes chunks on by promises alone, so after a turn of the loop the intake has all chunks,
+    // unless it pauses.
     do {
       await new Promise(setImmediate);
       await pausing;
@@ -142,7 +140,7 @@ export const createPauses = (sink: AttemptEvents, slicer: TimeSlicer) => {
       writesLeft -= 1;
       return undefined;
     },
-    /** The log gets the events before the checkpoint that follows them. */
+    /** Events must be in the log before the checkpoint that follows them. */
     beforeWrite: (): Promise<void> | undefined => (sink.hasLog ? logged() : undefined),
   };
 };

@@ -51,7 +51,7 @@ export interface WatchedSink extends AttemptEvents {
 }
 
 export interface ExecutionOptions {
-  /** Gets a process of its own where graphs have processes. */
+  /** With graph processes, a suspect gets its own process. */
   isSuspect: boolean;
   publishesProtocol: boolean;
   onGraphEnded(): void;
@@ -61,13 +61,13 @@ export interface GraphExecution<Result = AttemptResult> {
   /** Never rejects. */
   readonly result: Promise<Result>;
   stop(reason: StopReason): void;
-  /** Otherwise the final values stay in the graph's process. */
+  /** Without this call the final values stay in the graph's process. */
   wantValues(): void;
 }
 
 export interface GraphExecutor<Result = AttemptResult> {
-  /** Suspects at a time, each in a process of its own; 0: suspects share this process. */
+  /** Suspects at a time, each in its own process; 0: suspects share this process. */
   readonly suspectsAtOnce: number;
-  /** Begins at once. Stores fenced checkpoints; leases and statuses are the caller's. */
+  /** Begins at once and stores fenced checkpoints. The caller manages leases and statuses. */
   execute(run: ClaimedRunRow, sink: WatchedSink, options: ExecutionOptions): GraphExecution<Result>;
 }

@@ -28,16 +28,15 @@ export interface InlineExecutorParts {
   checkpoints: CheckpointStorage;
   /** The pending interrupts of a thread: `{task_id: [{id, value}]}`. */
   interruptsOf(threadId: string): Promise<JsonObject>;
-  /** Upper bound for each run's `recursion_limit`. */
   recursionLimitMax: number;
   /** A run with a larger event that has a reader fails. */
   eventCharactersAtMost: number;
 }
 
 /**
- * LangGraph awaits only promises between two steps, so a graph without I/O starves timers and sockets. So
- * graphs yield after this time, about two steps of a simple graph. A request needs about 15 turns of the
- * loop, so such graphs delay it by about 8 ms.
+ * LangGraph awaits only promises between two steps, so a graph without I/O would starve timers and sockets.
+ * Graphs yield after this time (about two simple steps). A request needs about 15 turns of the loop, so they
+ * delay it by about 8 ms.
  */
 const GRAPH_SLICE_MS = 0.5;
 
@@ -46,7 +45,7 @@ const STOP_GRACE_MS = 500;
 const endOfStopped = (reason: StopReason | undefined): GraphEnd | undefined =>
   reason?.kind === "cancel" ? "interrupted" : reason?.kind === "timeout" ? "failed" : undefined;
 
-/** The smallest footprint, and simple to debug; graphs share this process's event loop and memory. */
+/** Graphs share this process's event loop and memory: the smallest footprint, and simple to debug. */
 export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<GraphResult> => {
   const slicer = createTimeSlicer(GRAPH_SLICE_MS);
   return {
@@ -81,7 +80,7 @@ const startAttempt = (
 
   const { pause, beforeNextStep, beforeWrite } = createPauses(sink, slicer);
 
-  /** Stores progress from before a failure or stop; a failed flush shows when the run is ended. */
+  /** A failed flush shows when the run is ended. */
   const keepProgress = async (): Promise<void> => {
     await saver?.flush().catch(() => undefined);
   };

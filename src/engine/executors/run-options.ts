@@ -97,8 +97,8 @@ export const runOptions = (
     ...(max_concurrency === undefined ? {} : { maxConcurrency: max_concurrency }),
     signal,
     ...publisher,
-    // LangGraph then awaits the checkpointer after each step, in subgraphs too. The checkpointer waits for
-    // the commit with `sync`; with `async` only where the graph must pause.
+    // With `sync`, LangGraph awaits the checkpointer after each step, also in subgraphs. For a run with
+    // `async`, the checkpointer waits for the commit only where the graph must pause.
     durability: kwargs.durability === "exit" ? "exit" : "sync",
     ...(kwargs.interrupt_before === undefined ? {} : { interruptBefore: kwargs.interrupt_before }),
     ...(kwargs.interrupt_after === undefined ? {} : { interruptAfter: kwargs.interrupt_after }),

@@ -26,7 +26,7 @@ export class RefusedResumeError extends Error {
   }
 }
 
-/** The ids of the pending interrupts that a resume answers: the named ones, or all. */
+/** The ids of the pending interrupts that `resume` answers. */
 export const answeredBy = (resume: unknown, interrupts: JsonObject): string[] => {
   const named = new Set(namedBy(resume));
   return (Object.values(interrupts).flat() as { id?: string }[]).flatMap(({ id }) =>
@@ -36,8 +36,7 @@ export const answeredBy = (resume: unknown, interrupts: JsonObject): string[] =>
 
 /**
  * LangGraph would ignore an answer to an interrupt that is not pending. Checked when the run begins: of two
- * concurrent answers the second run waits for the first, and its interrupt is answered by then. Throws
- * RefusedResumeError.
+ * concurrent answers, the second run waits for the first. Throws RefusedResumeError.
  */
 export const assertAnswersWhatWaits = async (
   graph: RunnableGraph,

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The program of the heartbeat thread. JavaScript with types in comments, because a thread needs tsx for
- * TypeScript: 23 MiB and 175 ms of CPU instead of 11 MiB and 50 ms. It imports only `pg` for the same reason.
+ * JavaScript, because a thread with TypeScript needs tsx: 23 MiB and 175 ms of CPU instead of 11 MiB and 50
+ * ms. Imports only `pg` for the same reason.
  */
 import { Buffer } from "node:buffer";
 import { writeSync } from "node:fs";
@@ -91,10 +91,7 @@ const beat = (setup, loop) => {
 
   let guardedSign = seenSign;
   let beatsWithoutSign = 0;
-  /**
-   * Counts beats instead of time: after a suspended laptop the thread may beat before a healthy loop had its
-   * turn.
-   */
+  /** Counts beats instead of time: after a laptop resumes, the thread may beat before a healthy loop runs. */
   const endIfBlocked = () => {
     const sign = Atomics.load(counters, SIGNS_OF_LIFE);
     beatsWithoutSign = sign === guardedSign ? beatsWithoutSign + 1 : 0;
@@ -103,7 +100,7 @@ const beat = (setup, loop) => {
     const runs = heldAttempts().map(({ runId }) => runId);
     if (runs.length === 0) return;
     const msg = `the event loop was blocked for ${blockedLoopMs / 1_000} seconds; the process is ended`;
-    // In the logger's format; the logger belongs to the loop.
+    // In the logger's format: the logger belongs to the loop.
     const line = { level: 60, time: Date.now(), runs: runs.slice(0, RUNS_NAMED), msg };
     try {
       writeSync(STANDARD_OUTPUT, `${JSON.stringify(line)}\n`);

@@ -14,7 +14,7 @@ export interface ThreadSetup {
   retriesMs: readonly number[];
   /** Without a heartbeat of the event loop for this time, leases are not renewed. */
   blockedLoopMs: number;
-  /** Then also end the process, so that its supervisor restarts it. */
+  /** After this time also end the process, so that its supervisor restarts it. */
   endsProcess: boolean;
   /** Shared memory of held-attempts.ts. */
   held: Int32Array;

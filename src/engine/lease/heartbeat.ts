@@ -13,11 +13,11 @@ const TIMEOUT_AT_LEAST_MS = 250;
 const THREAD_ENTRY = new URL("./heartbeat-thread-entry.js", import.meta.url);
 
 /**
- * A thread renews the leases, because user code can block the event loop for longer than a lease. The loop
- * renews when the thread does not; concurrent renewals do no harm. While the loop is blocked the thread goes
- * on for `blockedLoopSeconds` only, because an endless loop must not hold the other runs for ever. Both have
- * their own connection, because the pool may be busy for longer than a lease. The database may refuse a new
- * connection (53300), so the loop repeats failed renewals over the pool.
+ * A thread renews the leases, because user code can block the event loop for longer than a lease; the loop
+ * renews when the thread does not. For a blocked loop the thread renews only for `blockedLoopSeconds`,
+ * because an endless loop must not hold the other runs for ever. Both have their own connection, because the
+ * pool may be busy for longer than a lease. If the database refuses that connection (53300), the loop renews
+ * over the pool.
  */
 export const createHeartbeat = (options: HeartbeatOptions) => {
   const { connectionString, schema, preparedStatements, leaseSeconds, blockedLoopSeconds, logger } = options;
@@ -82,7 +82,6 @@ export const createHeartbeat = (options: HeartbeatOptions) => {
   timer.unref();
 
   return {
-    /** Starts the thread with the first execution. */
     begun(execution: Execution): void {
       held.set(execution.runId, execution);
       slots.set(execution, heldAttempts.add(execution));
@@ -106,5 +105,4 @@ export const createHeartbeat = (options: HeartbeatOptions) => {
   };
 };
 
-/** Renews the leases of this process's attempts; stops attempts that were lost or are to be cancelled. */
 export type Heartbeat = ReturnType<typeof createHeartbeat>;

@@ -10,7 +10,7 @@ import type { Execution } from "../attempt/execution.ts";
 export interface HeartbeatOptions {
   queue: Queue;
   connectionString: string;
-  /** The common pool, for renewals that fail on the own connection. */
+  /** The common pool, for renewals that fail on the heartbeat's own connection. */
   shared: Pick<Database, "query">;
   schema: string;
   preparedStatements: boolean;
@@ -18,7 +18,7 @@ export interface HeartbeatOptions {
   heartbeatSeconds: number;
   /** How long a blocked event loop keeps its leases; 0: no thread, the event loop alone renews. */
   blockedLoopSeconds: number;
-  /** Not while a debugger is attached, which may have stopped the loop. */
+  /** Not while a debugger is attached. */
   endsBlockedProcess?: boolean | undefined;
   /** Called at each renewal of a run that another process reads, in case the signal was lost. */
   onReadElsewhere(runId: string): void;
@@ -26,7 +26,7 @@ export interface HeartbeatOptions {
   logger: Logger;
 }
 
-/** `own`: the connection for renewals alone. `held`: the executions by run. */
+/** `own`: a connection only for renewals. */
 export const createLoopRenewals = (
   { queue, shared, leaseSeconds, onReadElsewhere, logger }: HeartbeatOptions,
   own: Queryable,
@@ -92,12 +92,8 @@ export const createLoopRenewals = (
 
   let renewing: Promise<void> | undefined;
   return {
-    /** Handles the rows of a renewal: lost, to be cancelled, read elsewhere. */
     react,
-    /**
-     * Repeats a failed renewal over the pool. One at a time, for at most one heartbeat, with a single
-     * connection.
-     */
+    /** Repeats a failed renewal over the pool. One at a time, for at most one heartbeat. */
     standIn,
     renew(): void {
       renewing ??= retryPassing(renewOverOwn, { forMs: heartbeatMs, isWanted: () => !closed })

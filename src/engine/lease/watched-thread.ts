@@ -14,7 +14,7 @@ import {
 const RESTART_MS = 30_000;
 /** Pauses after failed renewals; the last equals the time between two heartbeats. */
 const RETRIES = 6;
-/** After these heartbeats without one of the thread, the event loop renews. */
+/** The event loop renews if the thread misses this many heartbeats. */
 const MISSED_BEATS = 2;
 
 /** `onDeath`: the event loop has to renew. */
@@ -68,8 +68,7 @@ export const createWatchedThread = (
       return thread !== undefined && beats > 0 && now - beatAt <= MISSED_BEATS * heartbeatMs;
     },
     /**
-     * Restarts the count of missed beats: the thread may have given up on this loop, or stopped together with
-     * it.
+     * Restarts the count of missed beats: the thread may have given up on a blocked loop, or stopped with it.
      */
     forgive(now: number): void {
       beatAt = now;

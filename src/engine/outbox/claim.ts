@@ -6,7 +6,7 @@ import { statement } from "../../platform/database/statement.ts";
 export interface HeldDelivery {
   runId: string;
   receiver: string;
-  /** The name that the run counts for; empty: no name. */
+  /** The name that the run counts for; empty: no name and no limit. */
   caller: string;
   attempt: number;
   failures: number;
@@ -14,7 +14,7 @@ export interface HeldDelivery {
 
 export interface ClaimOptions {
   limit: number;
-  /** Concurrent deliveries of a process at most: to one receiver, of one user, of one API key. */
+  /** Maximum concurrent deliveries of a process: to one receiver, of one user, of one API key. */
   places: { receiver: number; user: number; key: number };
   underWay: readonly Pick<HeldDelivery, "receiver" | "caller">[];
   /** Also takes deliveries to this server's own routes. */
@@ -44,18 +44,16 @@ const PARAMETERS = {
 } as const;
 type Sql = Readonly<Record<keyof typeof PARAMETERS, string>>;
 
-/** Due now, and the receiver has room. */
 const due = (sql: Sql): string => `d.due_at <= now() and (d.receiver <> '' or ${sql.own})
     and d.receiver <> all(array(select receiver from busy where deliveries >= ${sql.placesOfReceiver}))`;
 const placesOf = (caller: string, sql: Sql): string =>
   `case when ${caller} like 'user:%' then ${sql.placesOfUser} when ${caller} = '' then 2147483647 else ${sql.placesOfKey} end`;
 
 /**
- * pending, due → pending, due again when the lease is over: the due time is the lease. The caller with the
- * fewest deliveries in progress is first. A caller with thousands due may precede all others, so the claim
- * also reads the first deliveries of some callers, from a random one on (`fromCaller`). Deliveries without a caller's
- * name have all places. An earlier try past `give_up_at` → failed: its process died before it stored a
- * result. Indexes: webhook_deliveries_due, webhook_deliveries_due_of_caller, webhook_deliveries_pkey.
+ * pending, due → pending, due again when the lease is over. An earlier try past `give_up_at` → failed: its
+ * process died before it stored a result. The claim also reads the first deliveries of some callers, from a
+ * random one on (`fromCaller`), because thousands of one caller may precede all others. Indexes:
+ * webhook_deliveries_due, webhook_deliveries_due_of_caller, webhook_deliveries_pkey.
  */
 const CLAIM = statement(
   PARAMETERS,

@@ -41,7 +41,6 @@ const DELIVERED = statement(
   last_status = ${sql.status}, last_error = null where ${isHeld(sql)}`,
 );
 
-/** `forGood`: the receiver refuses for good. */
 const FAILED = statement(
   { ...OF_ATTEMPT, status: "integer", reason: "text", pauseSeconds: "float8", forGood: "boolean" },
   (sql) => `update threadloom.webhook_deliveries set failures = failures + 1,

@@ -14,7 +14,6 @@ export interface DispatcherParts {
   deliveries: Pick<Deliveries, "claim" | "read" | "delivered" | "failed" | "handBack">;
   /** Rejects only on a bug; ends within SEND_SECONDS_AT_MOST, or soon after `signal` aborts. */
   send(delivery: SentDelivery, signal: AbortSignal): Promise<SendResult>;
-  /** Whether this process sends deliveries to its own routes. */
   own: boolean;
   faults: Faults;
   logger: Logger;
@@ -27,20 +26,17 @@ const LEASE_SECONDS = 60;
 const AT_ONCE = 16;
 /**
  * Bounds a hanging receiver, and all receivers of one user, because an address has many ports and a domain
- * many names. An API key stands for an application with many users.
+ * many names.
  */
 const PLACES = { receiver: AT_ONCE / 4, user: AT_ONCE / 4, key: AT_ONCE / 2 };
 /** No signal announces due deliveries or those that another process recorded. */
 const POLL_EVERY_MS = 2_000;
 /** A stopping server waits this long for deliveries in progress, then hands them back. */
 const CLOSE_MS = 2_000;
-/** After this time without the database the lease ends, and the receiver gets the delivery twice. */
+/** Time to store a result. Afterwards the lease ends, and the receiver gets the delivery twice. */
 const SETTLE_FOR_MS = 30_000;
 
-/**
- * Sends each delivery at least once: a process may die between sending and storing. Places are limited per
- * receiver, so a hanging receiver does not block others.
- */
+/** Sends each delivery at least once: a process may die between sending and storing. */
 export const createDispatcher = ({ deliveries, send, own, faults, logger }: DispatcherParts) => {
   const couldNotPoll = logFailure(logger, "webhooks could not be sent");
   const failing = createBackOff();
@@ -77,8 +73,8 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
     } catch (error) {
       if (isPassing(error)) throw error;
       logger.error({ err: error, run_id: held.runId }, "a webhook could not be sent");
-      // A failed try, with growing pauses and an end: a value that can't be decrypted now can't be in a
-      // minute.
+      // Counts as a failed try, with growing pauses and an end: a value that can't be decrypted now can't be
+      // in a minute.
       const reason =
         error instanceof EncryptionError
           ? error.message

@@ -12,8 +12,8 @@ const ASKED_BYTES_AT_MOST = 6_000_000;
 const IS_DELIVERABLE = `octet_length(r.kwargs::text) + octet_length(r.config::text) + octet_length(r.context::text) <= ${ASKED_BYTES_AT_MOST}`;
 
 /**
- * Includes the payload, because run and thread may be deleted a moment later. If a row exists against
- * expectation, the run still has to end. Index: runs_pkey.
+ * Includes the payload, because run and thread may be deleted a moment later. `on conflict`: the run has to
+ * end even if a row exists against expectation. Index: runs_pkey.
  */
 export const recordDeliveries: RecordEnds = (ended, { finalValues, valuesOmitted }) => `record_deliveries as (
   insert into threadloom.webhook_deliveries (run_id, thread_id, assistant_id, graph_id, url, receiver, caller, run_status,

@@ -7,7 +7,7 @@ const SWEEP_MS = 60_000;
 /** Rows may hold megabytes. */
 const PER_BATCH = 500;
 
-/** Removes old deliveries. Several processes share the work: the statement skips locked rows. */
+/** Several processes share the work: the statement skips locked rows. */
 export const startOutboxRetention = (
   deliveries: Pick<Deliveries, "removeSettled">,
   retentionSeconds: number,

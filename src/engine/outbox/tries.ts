@@ -34,7 +34,6 @@ const resultOf = (result: Exclude<SendResult, { kind: "stopped" }>): TryResult =
   return result.reason === LATE_ANSWER ? "time_out" : "unreachable";
 };
 
-/** Counts results, and logs when a receiver begins to fail and when it recovers. */
 export const createTries = (
   logger: Pick<Logger, "warn">,
   now: () => number = () => performance.now(),

@@ -6,7 +6,6 @@ export interface RunSelector {
   threadId: string;
   runId: string;
 }
-/** Parameters of statements, as `OF_ATTEMPT`. */
 export const OF_RUN = { threadId: "uuid", runId: "uuid" } as const;
 
 /** One execution of a run by the holder of its lease. `attempt` is the fencing token, see README.md. */
@@ -24,9 +23,7 @@ export const selectorOf = (run: Pick<RunRow, "thread_id" | "run_id" | "attempt">
 export interface RunOutcome {
   status: Exclude<RunStatus, "pending" | "running">;
   error: JsonObject | null;
-  /**
-   * The thread's status unless another run waits. `unchanged`: the old status, with its interrupts and error.
-   */
+  /** The thread's status if no other run waits. `unchanged`: keeps status, interrupts and error. */
   threadStatus: Exclude<ThreadStatus, "busy"> | "unchanged";
   /** `{task_id: [{id, value}]}` as JSON text. */
   interrupts: string;
@@ -43,6 +40,6 @@ export interface RunEnd {
   run: EndedRun;
   status: EndStatus;
   error: JsonObject | null;
-  /** The place of the end among the events of the thread, for a run that was rolled back before it began. */
+  /** Orders the end among the thread's events. Only for a run that was rolled back before it began. */
   turn?: number | undefined;
 }

@@ -32,7 +32,6 @@ const OF_A_RUN = [
 const complete: Exclude<keyof RunRow, (typeof OF_A_RUN)[number]> extends never ? true : false = true;
 void complete;
 
-/** Without columns that only a rollback needs. */
 export const RUN_COLUMNS = OF_A_RUN.map((column) => `r.${column}`).join(", ");
 
 export const SHOWN_COLUMNS = `${RUN_COLUMNS}, r.cancel_reason`;

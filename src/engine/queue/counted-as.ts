@@ -4,27 +4,27 @@ import type { Encryption } from "../../platform/database/database.ts";
 const KEY = "key:";
 const USER = "user:";
 
-/** Any other name is returned as it is. */
 export const countedName = (encryption: Encryption, name: string): string => {
   const kind = [KEY, USER].find((prefix) => name.startsWith(prefix));
   return kind === undefined ? name : kind + encryption.digest(name);
 };
 
 /**
- * A caller's kind and a digest, which counts the caller's runs. With an encryption key the digest can't be
- * tested against guessed names. Null: not counted.
+ * The name for which a caller's runs count: kind and digest. Null: not counted. With an encryption key, the
+ * digest can't be tested against guessed names.
  */
 export const countedAs = (encryption: Encryption, caller: Caller): string | null => {
   const name = callerName(caller);
   return name === undefined ? null : countedName(encryption, name);
 };
 
-/** So that log lines name a user consistently. */
+/** Gives a user the same name in all log lines. */
 export const userDigest = (encryption: Encryption, identity: string): string =>
   encryption.digest(USER + identity);
 
 /**
- * What `countedAs` may have returned for a user, with each key and without a key; empty for other callers.
+ * All names that `countedAs` may have returned for a user: with each key, and without a key. Empty for other
+ * callers.
  */
 export const userCountedAs = (encryption: Encryption, caller: Caller): string[] => {
   const name = callerName(caller);
@@ -32,5 +32,5 @@ export const userCountedAs = (encryption: Encryption, caller: Caller): string[] 
   return encryption.digests(name).map((digest) => USER + digest);
 };
 
-/** A user counts once; an API key stands for an application with many users. */
+/** An API key stands for an application with many users. */
 export const isUser = (counted: string): boolean => counted.startsWith(USER);

@@ -22,8 +22,8 @@ const cancelled = (action: CancelAction): Pick<RunEnd, "status" | "error"> => ({
 });
 
 /**
- * The only module that ends runs; each statement stores the deliveries of the end (sql/ended.ts).
- * engine/endings.ts notifies waiters after the commit. `recordEnds` undefined: nothing is stored.
+ * The only module that ends runs. Each statement also stores the deliveries of the end (sql/ended.ts), unless
+ * `recordEnds` is undefined.
  */
 export const createRunEnds = (
   database: Database,
@@ -70,7 +70,7 @@ export const createRunEnds = (
       lastCheckpoint?: { checkpointNs: string; checkpointId: string },
     ): Promise<{ waiting: number } | undefined> => finishRun(database, { attempt, outcome, lastCheckpoint }),
 
-    /** Returns false and changes nothing if the attempt no longer holds the run. */
+    /** False if the attempt no longer holds the run. */
     async rollBack(attempt: AttemptSelector): Promise<boolean> {
       const { threadId, runId } = attempt;
       return await database.transaction(async (transaction) => {
@@ -84,9 +84,9 @@ export const createRunEnds = (
     },
 
     /**
-     * Ends a threadless run; `outcome` undefined: rolled back. If a process other than `readerHere` reads the
-     * run, the outcome is stored for that reader and the sweep deletes the thread later. Returns undefined if
-     * the attempt no longer holds the run.
+     * Ends a threadless run; `outcome` undefined: rolls it back. If a process other than `readerHere` reads
+     * the run, the outcome stays for that reader until the sweep. Undefined if the attempt no longer holds
+     * the run.
      */
     async finishWithThread(
       attempt: AttemptSelector,
@@ -124,7 +124,7 @@ export const createRunEnds = (
       }
       const others = runs.filter((run) => !run.delete_thread);
       const ends = await withdraw(transaction, others, action, reason);
-      // A run that waited behind one of them may be the next.
+      // A run that waited behind one of these runs may be next.
       if (others.length > 0) await advance(transaction, await release(transaction, others));
       return [...withThread.map((run) => ({ run, ...cancelled(action) })), ...ends];
     },

@@ -1,16 +1,16 @@
-/** Bytes kept for a webhook; a receiver that needs more reads the thread. */
+/** Bytes kept for a webhook. A receiver reads larger values from the thread. */
 const BYTES_AT_MOST = 4_000_000;
 
 const LINE_BREAK = Buffer.from("\n");
 const TOO_LARGE = Buffer.from("null");
 
 export interface FinalValues {
-  /** UTF-8 JSON of the values; on a second line the interrupts at which the run stopped. Null: neither. */
+  /** UTF-8 JSON: the values on the first line, pending interrupts on the second. Null: neither. */
   values: Buffer | null;
   omitted: boolean;
 }
 
-/** Undefined if too large. `length` avoids encoding a huge text: a character takes one to three bytes. */
+/** Undefined if too large. `length` avoids encoding a huge text: a character takes at least one byte. */
 const bounded = (text: string, bytesAtMost: number): Buffer | undefined => {
   if (text.length > bytesAtMost) return undefined;
   const bytes = Buffer.from(text, "utf8");
@@ -26,7 +26,7 @@ export const toFinalValues = (json: string | undefined, interrupts?: string): Fi
   return { values: Buffer.concat([values ?? Buffer.alloc(0), LINE_BREAK, asked]), omitted };
 };
 
-/** `interrupts` is `null` in JSON if they were too large. */
+/** `interrupts` is the JSON text `null` if the interrupts were too large. */
 export const fromFinalValues = (
   stored: Buffer | null,
 ): { values: string | undefined; interrupts: string | undefined } => {

@@ -5,10 +5,7 @@ import type { Logger } from "../../platform/lib/logger.ts";
 import { startPeriodic } from "../../platform/lib/periodic.ts";
 import { LANE } from "./sql/lanes.ts";
 
-/*
- * During a deployment workers host different graphs. Each leaves runs of other graphs alone, and a warning
- * names graphs without a worker.
- */
+/* During a deployment, workers host different graphs. */
 
 /** Runs are counted up to 10,000. */
 export interface UnhostedRuns {
@@ -19,7 +16,7 @@ export interface UnhostedRuns {
 const SIGN_OF_LIFE_MS = 5_000;
 /** A short outage of the database does not count as a death. */
 export const SILENT_SECONDS = 15;
-/** A row of this age is deleted: its process could not delete it. */
+/** Older rows are deleted: their processes could not delete them. */
 const FORGOTTEN_SECONDS = 3_600;
 
 export const HOSTED_GRAPHS = `select unnest(w.graph_ids) from threadloom.workers w
@@ -40,7 +37,7 @@ const FORGET = statement(
 
 /** Without a bound the planner expects a full count and JIT-compiles the statement each time. */
 const COUNTED_AT_MOST = 10_000;
-/** One index lookup per graph (runs_claimable): counts only runs without a worker. */
+/** Index: runs_claimable, one lookup per graph. Counts only runs that no worker hosts. */
 const UNHOSTED = `with recursive graphs as (
   (select r.graph_id from threadloom.runs r where ${LANE} is not null order by r.graph_id limit 1)
   union all

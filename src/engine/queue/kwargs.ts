@@ -1,7 +1,6 @@
 import { ENCRYPTED_KWARGS } from "../../platform/encryption/column-kinds.ts";
 import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 
-/** A jump to a node, with an input of its own or without. */
 export type Goto = string | { node: string; input?: unknown };
 
 interface RunCommand {
@@ -16,10 +15,7 @@ interface CheckpointReference {
   checkpoint_map?: JsonObject | null;
 }
 
-/**
- * As stored in `runs.kwargs` and shown in `Run.kwargs`. Metadata, config and context have columns of their
- * own.
- */
+/** Stored in `runs.kwargs` and shown in `Run.kwargs`. Metadata, config and context have their own columns. */
 export interface RunKwargs {
   input?: unknown;
   command?: RunCommand;
@@ -32,12 +28,9 @@ export interface RunKwargs {
   on_disconnect?: "cancel" | "continue";
   feedback_keys?: string[];
   webhook?: string;
-  /** Refuse an answer to an interrupt that is not pending, instead of ignoring the answer. */
+  /** Refuses an answer to an interrupt that is not pending. */
   strict_resume?: boolean;
-  /**
-   * The request's headers, for the graph. Not in `config`, so threads, checkpoints and clients do not get
-   * them.
-   */
+  /** Not in `config`, so threads, checkpoints and clients do not get the headers. */
   headers?: Record<string, string>;
   /** Also publish events for event streaming. Internal: clients do not see this field. */
   event_streaming?: true;

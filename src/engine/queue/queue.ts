@@ -22,14 +22,12 @@ import { requeue } from "./sql/requeue.ts";
 
 interface QueueOptions {
   /**
-   * Lost attempts before a run is given up; before the last one a run is a suspect. Suspects that died
-   * together must not run together again, or innocent runs would use up their attempts, too.
+   * A run is given up after this many lost attempts; before its last attempt it is a suspect. Suspects must
+   * not run together, or innocent runs would use up their attempts.
    */
   maxAttempts: number;
   graphIds: readonly string[];
-  /**
-   * False: a lost worker is detected by its lease alone (platform/database/accelerators.ts). Default: true.
-   */
+  /** False: only the lease reveals a lost worker (platform/database/accelerators.ts). Default: true. */
   seesDeaths?: boolean;
   runningLimits?: RunningLimits | undefined;
 }
@@ -44,10 +42,10 @@ export const createQueue = (
   return {
     graphIds,
 
-    /** Every run waits for a claim, because only claims count running runs. */
+    /** True: every run waits for a claim, because only claims count running runs. */
     limitsRuns: limits !== undefined,
 
-    /** One run of each lane; one run where running runs are counted. */
+    /** Runs per claim: one of each lane, or one in all if running runs are limited. */
     claimedAtOnce: limits === undefined ? LANES_AT_MOST : 1,
 
     claim: (workerId: string, leaseSeconds: number, limit: number): Promise<ClaimedRunRow[]> =>
@@ -55,7 +53,7 @@ export const createQueue = (
         ? claim(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom })
         : claimWithin(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom, limits }),
 
-    /** `restSeconds`: since the run lost its process. Throws like `claim`. */
+    /** Throws like `claim`. */
     async claimSuspect(
       workerId: string,
       leaseSeconds: number,
@@ -77,7 +75,6 @@ export const createQueue = (
 
     putBehind: () => putBehind(database, graphIds),
 
-    /** Each call checks the next page of threads. */
     async advanceForgotten(): Promise<RunSelector[]> {
       const found = await advanceForgotten(database, checkedUpTo);
       ({ checkedUpTo } = found);

@@ -21,7 +21,7 @@ export const createAdoption = ({ queue, processId, logger }: WorkerOptions, inHa
       const checked = performance.now();
       try {
         for (const run of await queue.listUnknown(processId, inHand.runIds)) {
-          // The run may have become known, or its slot taken, during the query.
+          // The run may have become known during the query.
           if (inHand.has(run.run_id)) continue;
           if (inHand.hasBegun(run)) {
             // Executed here already, but its outcome could not be stored: only a new attempt may continue.

@@ -19,7 +19,7 @@ export const createClaims = (
   let stopped = false;
   let holders = 0;
   let wanted = false;
-  /** Runs are known to wait, so new runs queue up behind them instead of taking the next free slot. */
+  /** Runs are known to wait, so new runs do not take the next free slot. */
   let backlog = false;
   let polling: Promise<void> | undefined;
 
@@ -66,13 +66,12 @@ export const createClaims = (
     if (stopped || suspects.isFull || (inHand.freeSlots <= 0 && !suspects.hasOwnPlaces)) return;
     const isIdle = inHand.isIdle && underWay.size === 0 && !backlog;
     try {
-      // A reservation would make new runs wait each second. The process may exceed its slots by one run for
-      // once.
+      // Without a reservation, which would make new runs wait each second. The process may exceed its slots
+      // by one run.
       const run = await queue.claimSuspect(processId, leaseSeconds, suspects.restSeconds(isIdle));
       if (run !== undefined) inHand.begin(run, false);
     } catch (error) {
       adoption.claimFailed(error);
-      // The poll tries again in a second.
       logger.debug({ err: error }, "a run that lost its process could not be claimed");
     }
   };

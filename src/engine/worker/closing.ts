@@ -40,7 +40,7 @@ export const drain = async (
   clearTimeout(timer);
   stopAll();
   await drained;
-  // A run whose creation was under way may have started since; it is handed back, too.
+  // A run that was being created may have started since; it is handed back, too.
   while (!inHand.isIdle) {
     stopAll();
     await allEnded();

@@ -42,16 +42,15 @@ export const createRunsInHand = (
 ) => {
   const executions = new Map<string, Execution>();
   /**
-   * No attempt is executed twice, even if the table still assigns an ended one to this process: its outcome
+   * Prevents a second execution of an ended attempt that the table still assigns to this process: its outcome
    * could not be stored, or a response was late.
    */
   const begun = new LRUCache<string, true>({ max: REMEMBERED_AT_MOST });
   const remember = (run: ClaimedRunRow): void => void begun.set(attemptOf(run), true);
   let reserved = 0;
   /**
-   * Executions that store their outcome. They give up their slot, or every slot would be idle for three
-   * statements between two runs. At most `concurrency` count, so that a slow database does not fill the
-   * memory.
+   * Executions that store their outcome. They give up their slot, which would be idle for three statements.
+   * At most `concurrency` count, so that a slow database does not fill the memory.
    */
   let concluding = 0;
 
@@ -67,7 +66,6 @@ export const createRunsInHand = (
     get size(): number {
       return executions.size;
     },
-    /** Oldest first. */
     get runIds(): string[] {
       return [...executions.keys()];
     },
@@ -82,7 +80,6 @@ export const createRunsInHand = (
     release(slots: number): void {
       reserved -= slots;
     },
-    /** `creatorIsHere`: this process created the run and started it at once. */
     begin(run: ClaimedRunRow, creatorIsHere: boolean): Execution {
       faults.reached("after-claim");
       remember(run);

@@ -1,9 +1,9 @@
 import type { RunRow } from "../../platform/database/tables.ts";
 
 /**
- * A suspect is in its last attempt and may have killed its workers (memory, an endless loop, an exit). A
- * process executes one suspect at a time, begins it when idle, and begins nothing else for a while. With
- * graph processes, each suspect gets a process of its own at once. Times are fractions of a lease.
+ * A suspect is in its last attempt and may have killed its workers. A process executes one suspect at a time,
+ * begins it when idle, and begins nothing else for a while; with graph processes, each suspect gets its own
+ * process at once. Times are fractions of a lease.
  */
 const REST_LEASES = 0.5;
 const ALONE_LEASES = 0.5;
@@ -19,7 +19,7 @@ interface SuspectsOptions {
 
 export const createSuspects = ({ isSuspect, leaseSeconds, atOnce, onJoinable }: SuspectsOptions) => {
   const sharesProcess = atOnce === 0;
-  /** One; a second one only if the response to a claim was lost. */
+  /** Without graph processes one; a second one only if the response to a claim was lost. */
   const here = new Set<string>();
   let alone: NodeJS.Timeout | undefined;
 
@@ -40,7 +40,7 @@ export const createSuspects = ({ isSuspect, leaseSeconds, atOnce, onJoinable }: 
     get isAlone(): boolean {
       return alone !== undefined;
     },
-    /** Seconds since a suspect lost its process before an idle or a busy process may take it. */
+    /** Seconds after a suspect lost its process until an idle or a busy process may take it. */
     restSeconds: (isIdle: boolean): number =>
       sharesProcess ? (isIdle ? REST_LEASES : PATIENCE_LEASES) * leaseSeconds : 0,
     begun(run: RunRow): void {

@@ -2,11 +2,11 @@ import type { Signals } from "../../platform/database/signals.ts";
 import type { RunSelector } from "../queue/attempts.ts";
 
 /**
- * A signal at the end of every run would cost each process a statement per 10 ms, for waiters that are rare.
+ * Signals only awaited runs: a signal at the end of every run would cost each process a statement per 10 ms.
  */
 export const createWaitersElsewhere = (signals: Pick<Signals, "send">) => {
   const awaited = new Set<string>();
-  /** Of the current and the previous second: another process may still ask for these runs. */
+  /** Runs that ended in the current and the previous second: another process may still ask for them. */
   let justEnded: readonly [Set<string>, Set<string>] = [new Set(), new Set()];
   return {
     asked({ threadId, runId }: RunSelector, isHere: boolean): void {

@@ -50,7 +50,7 @@ export const createWorker = (options: WorkerOptions) => {
   };
 
   return {
-    /** Reserves a slot for a run that its creator claims with the insert; undefined if no slot is free. */
+    /** Undefined if no slot is free for a new run. */
     reserve() {
       if (queue.limitsRuns || !claims.leavesSlotsToNewRuns || inHand.freeSlots <= 0) return undefined;
       inHand.reserve(1);

@@ -10,7 +10,7 @@ export interface GraphDefaults {
 const objectOr = (value: JsonValue | undefined): JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
 
-/** Fields of `configs` (LANGGRAPH_CONFIG) win; there the dev server has `context` beside the config's fields. */
+/** Fields of `configs` (LANGGRAPH_CONFIG) win. There, as in the dev server, `context` is beside the config's fields. */
 export const assistantDefaults = (
   entries: readonly { id: string; defaults?: GraphDefaults | undefined }[],
   configs: Readonly<Record<string, JsonObject>>,

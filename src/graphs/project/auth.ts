@@ -6,7 +6,7 @@ import type { JsonObject } from "../../platform/lib/json.ts";
 export interface AuthConfig {
   file: string;
   exportName: string;
-  /** Admits callers that claim to be Studio without a check. Only an explicit `disable_studio_auth: false` sets it. */
+  /** Accepts callers that claim to be Studio without a check. Only an explicit `disable_studio_auth: false` sets it. */
   letsStudioIn: boolean;
   /** Describes authentication to clients. */
   openapi: { securitySchemes?: JsonObject | undefined; security?: JsonObject[] | undefined } | undefined;

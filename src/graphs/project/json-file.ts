@@ -60,7 +60,7 @@ const duplicateIn = (json: string): Duplicate | undefined => {
 };
 
 /**
- * Reads a JSON file, with or without a byte order mark.
+ * Accepts a byte order mark.
  * @param options.uniqueKeys refuses duplicate keys, of which `JSON.parse` silently keeps the last
  * @throws JsonFileError
  */

@@ -14,7 +14,7 @@ interface KeyReview {
 }
 
 const IMAGE = Symbol("image");
-/** `true`: honoured, or no warning needed. A text: the reason for no effect. Otherwise the keys below. */
+/** `true`: honoured, or no warning needed. A text: the reason why the key has no effect. An object: the keys below. */
 type Meaning = true | typeof IMAGE | string | Keys;
 export type Keys = { readonly [key: string]: Meaning };
 
@@ -48,7 +48,6 @@ const HTTP: Keys = {
   mount_prefix: true,
 };
 
-/** Every key of the file, except those of a graph. */
 export const LANGGRAPH_JSON_KEYS: Keys = {
   $schema: true,
   graphs: true,
@@ -70,7 +69,7 @@ export const LANGGRAPH_JSON_KEYS: Keys = {
     openapi: { securitySchemes: true, security: true },
     cache: { cache_keys: true, ttl_seconds: true, max_size: true },
   },
-  // The start is refused, see platform/config/config.ts.
+  // Refuses the start (platform/config/config.ts).
   encryption: { path: true },
   http: HTTP,
   webhooks: {
@@ -130,7 +129,7 @@ export const reviewKeys = (file: unknown): KeyReview => {
   return { withoutEffect, forImages, unknown, misspeltAuth: misspeltAuthIn(file), namesEncryption };
 };
 
-/** A file that a server loads, e.g. `auth.path`. */
+/** A value such as `auth.path`: a file that a server loads. */
 const MODULE = /\.([cm]?[jt]sx?|py)(:|$)/;
 const namesModule = (value: unknown): boolean =>
   typeof value === "string"
@@ -146,8 +145,8 @@ const isNearAuth = (key: string): boolean =>
   (key.length <= AUTH_LETTERS_AT_MOST && distance(key.toLowerCase(), "auth") <= AUTH_EDITS_AT_MOST);
 
 /**
- * Protects a server from being open by a typing error: a key near `auth` names a module, or `auth` names one under
- * another key than `path`.
+ * A typing error must not open a server: a key near `auth` names a module, or `auth` names a module under another key
+ * than `path`.
  */
 const misspeltAuthIn = (file: unknown): string | undefined => {
   if (!isObject(file)) return undefined;
@@ -164,7 +163,6 @@ const misspeltAuthIn = (file: unknown): string | undefined => {
 
 const KEYS_AT_MOST = 30;
 
-/** Undefined without such keys. */
 export const keyWarning = ({ withoutEffect, unknown }: KeyReview): string | undefined => {
   const reasons = new Map<string, string[]>();
   for (const [path, reason] of withoutEffect) reasons.set(reason, [...(reasons.get(reason) ?? []), path]);

@@ -28,7 +28,6 @@ export interface GraphEntry {
   defaults?: GraphDefaults | undefined;
 }
 
-/** The keys of `langgraph.json` that this server reads. */
 export interface GraphConfig {
   /** Absolute path of langgraph.json. */
   path: string;
@@ -92,9 +91,9 @@ const fileSchema = z.object({
 });
 
 /**
- * Paths in the file are relative to it. `given`: keys from the environment; they win, and with `graphs` the file may be
+ * Paths in the file are relative to it. `given`: keys from the environment, which win; with `graphs` the file may be
  * missing.
- * @throws GraphLoadError if the file is missing, is not JSON, or is invalid
+ * @throws GraphLoadError
  */
 export async function readGraphConfig(configPath: string, given: ProjectKeys = {}): Promise<GraphConfig> {
   const path = resolve(configPath);
@@ -188,7 +187,7 @@ const missingEnvironment = async (file: string | undefined): Promise<string[]> =
     ? []
     : [`env names ${file}, which is not there`];
 
-/** A missing env file counts as empty: it holds keys, so it is not in the repository. */
+/** A missing env file counts as empty, because repositories do not hold it. */
 async function readEnvironment(
   folder: string,
   env: string | Record<string, string | number | boolean> | undefined,

@@ -15,7 +15,7 @@ export interface ThreadExpiry {
   threadsPerSweep: number | undefined;
 }
 
-/** There always is a sweep, because threads may have their own TTL. An empty sweep costs one index lookup. */
+/** Sweeps always run, because threads may have their own TTL. An empty sweep costs one index lookup. */
 export const DEFAULT_THREAD_EXPIRY: ThreadExpiry = {
   defaultTtl: undefined,
   sweepIntervalMinutes: 1,

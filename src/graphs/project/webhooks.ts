@@ -17,9 +17,9 @@ export interface WebhookConfig {
   /** Undefined: any. */
   readonly allowedPorts: readonly number[] | undefined;
   readonly maxUrlLength: number;
-  /** Webhooks may call paths of this server, */
+  /** Whether webhooks may call paths of this server. */
   readonly allowsOwnRoutes: boolean;
-  /** but only routes of the project's application, not the API. */
+  /** Only routes of the project's application are allowed, not the API's. */
   readonly refusesApi: boolean;
   readonly allowsLoopback: boolean;
   readonly allowsPrivate: boolean;
@@ -93,8 +93,8 @@ export const webhookConfigOf = (
 };
 
 /**
- * For `--unsafe-no-auth`: the server's own requests bypass the proxy that checks access, and a webhook's body is valid
- * for many API routes. An explicit `disable_loopback: false` allows it.
+ * For `--unsafe-no-auth`: the server's own requests bypass the proxy that checks access. An explicit `disable_loopback:
+ * false` allows such webhooks.
  */
 export const webhooksBehind = (config: WebhookConfig, { hasApp }: { hasApp: boolean }): WebhookConfig =>
   config.allowsLoopback
@@ -110,7 +110,7 @@ export const webhooksWarning = ({ disabled, headers, allowedDomains }: WebhookCo
 const TEMPLATE = /\$\{\{\s*(.*?)\s*\}\}/g;
 
 /**
- * Fills in environment variables. Only those with the prefix: the file's author must not send other secrets by mistake.
+ * Fills in only variables with the prefix, so that the file's author does not send other secrets by mistake.
  * @throws StartError
  */
 export const webhookHeaders = (

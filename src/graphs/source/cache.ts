@@ -29,7 +29,7 @@ const keptSchema = z.object({
   ),
 });
 
-/** `threadloom schemas` writes there for an image. Undefined without node_modules. */
+/** `threadloom schemas` writes to this folder for an image. Undefined without node_modules. */
 export const cacheFolderOf = (folder: string): string | undefined => {
   const packages = join(folder, "node_modules");
   if (existsSync(packages)) return join(packages, ".cache", "threadloom");
@@ -39,7 +39,7 @@ export const cacheFolderOf = (folder: string): string | undefined => {
 const shortDigestOf = (text: string): string => digestOf(text).slice(0, DIGEST_CHARACTERS);
 
 /**
- * Lets a restarted server read no source. An extraction is valid while its source files are unchanged.
+ * An extraction is valid while its source files are unchanged.
  * @param folders all are read, the first is written; empty: nothing is kept
  */
 export const createExtractionCache = (folders: readonly string[]) => {

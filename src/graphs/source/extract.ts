@@ -18,8 +18,8 @@ const NESTED_AT_MOST = 8;
 const FAILURE_CHARACTERS = 500;
 
 /**
- * Reads schemas from TypeScript types without executing project code. Takes seconds of CPU and hundreds of megabytes,
- * so run it in its own process. Type errors are no obstacle.
+ * Executes no project code, and type errors are no obstacle. Takes seconds of CPU and hundreds of megabytes, so run it
+ * in its own process.
  */
 export const extract = ({ folder, entries }: ExtractionRequest): Extraction => {
   const files = entries.map(({ file }) => typedFile(file));

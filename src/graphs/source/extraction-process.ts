@@ -15,7 +15,7 @@ const STDERR_CHARACTERS = 2_000;
  */
 export const startExtraction = (entry: URL, request: ExtractionRequest) => {
   const child = fork(entry, [], {
-    // No secrets: keys of databases and models stay out of this process.
+    // Keys of databases and models must stay out of this process.
     env: {},
     cwd: fileURLToPath(new URL(".", entry)),
     execArgv: [`--max-old-space-size=${HEAP_MEGABYTES}`],
@@ -48,7 +48,7 @@ export type ExtractionProcess = ReturnType<typeof startExtraction>;
 const yieldCpu = ({ pid }: ChildProcess): void => {
   if (pid === undefined) return;
   try {
-    // Gets a tenth of the server's share of a busy core. The lowest priority took half a minute.
+    // Takes a tenth of the server's share of a busy core. With the lowest priority an extraction took half a minute.
     setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
     // The process has ended, or the system has no priorities.

@@ -25,6 +25,6 @@ export interface Extraction {
   /** Graphs on which TypeScript failed. */
   failures: [id: string, message: string][];
   origins: Origins;
-  /** False if an imported module is missing: it may appear without a change of the origins. */
+  /** False if an imported module is missing. The module may appear without a change of the origins. */
   isComplete: boolean;
 }

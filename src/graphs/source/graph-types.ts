@@ -50,11 +50,10 @@ export const createGraphTypes = (checker: ts.TypeChecker) => {
     const value = checker.getNonNullableType(checker.getAwaitedType(type) ?? type);
     const isObject = (value.flags & (ts.TypeFlags.Object | ts.TypeFlags.UnionOrIntersection)) !== 0;
     if (!isObject || checker.isArrayLikeType(value)) return undefined;
-    // A state declared by `channels` gives an input with any key, which says nothing.
+    // A state declared by `channels` gives an input with any key. Such an input says nothing.
     return checker.getPropertiesOfType(value).length > 0 ? value : undefined;
   };
 
-  /** A channel, or a function that makes one. */
   const channelValue = (channel: ts.Type): ts.Type | undefined =>
     propertyType(channel, "ValueType") ?? propertyType(returned(channel) ?? channel, "ValueType");
 
@@ -69,7 +68,6 @@ export const createGraphTypes = (checker: ts.TypeChecker) => {
   };
 
   return {
-    /** Undefined for other types. */
     of(exported: ts.Type): GraphTypes | undefined {
       const graph = compiledType(exported);
       if (graph === undefined) return undefined;

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 
 /**
- * Path and digest of each source file. Only the package.json stands for a package's hundreds of files: its version
- * changes with them.
+ * Path and digest of each source file. A package.json stands for all files of its package, because its version changes
+ * with them.
  */
 export type Origins = [file: string, digest: string][];
 

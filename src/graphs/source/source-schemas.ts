@@ -13,7 +13,6 @@ export interface SourceReaderOptions {
   /** The program that reads; undefined: only the cache is used. */
   entry: URL | undefined;
   configPath: string;
-  /** Keys that the environment sets. */
   projectKeys?: ProjectKeys | undefined;
   /** For writing. `node_modules/.cache` is read, too. */
   cacheFolder: string;
@@ -23,7 +22,7 @@ export interface SourceReaderOptions {
 
 /** A form waits this long. Earlier answers are marked `provisional`. */
 const PATIENCE_MS = 2_000;
-/** A failure is likely to repeat. */
+/** A repeated extraction is likely to fail again. */
 const RETRY_MS = 60_000;
 
 const NOTHING: GraphSourceSchemas = new Map();
@@ -113,7 +112,7 @@ export const createSourceReader = (options: SourceReaderOptions) => {
     get isReading(): boolean {
       return isReading;
     },
-    /** Undefined if not known yet, or after a failure; an empty map if the source says nothing. Never rejects. */
+    /** Undefined while unknown or after a failure; an empty map if the source says nothing. Never rejects. */
     async of(graphId: string): Promise<GraphSourceSchemas | undefined> {
       const graphs = await within(patienceMs, begin());
       return graphs && (graphs.get(graphId) ?? NOTHING);
@@ -127,7 +126,6 @@ export const createSourceReader = (options: SourceReaderOptions) => {
 
 export type SourceReader = ReturnType<typeof createSourceReader>;
 
-/** Undefined after the time. */
 const within = async <Value>(ms: number, value: Promise<Value>): Promise<Value | undefined> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolveLate) => {

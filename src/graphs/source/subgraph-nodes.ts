@@ -27,7 +27,6 @@ export const createSubgraphNodes = (
     return target.valueDeclaration ?? target.declarations?.[0];
   };
 
-  /** The `new StateGraph(…)` at the start of a method chain. */
   const rootOf = (start: ts.Node | undefined): ts.NewExpression | undefined => {
     let node = start;
     for (let steps = 0; node !== undefined && steps < STEPS_AT_MOST; steps += 1) {
@@ -116,7 +115,6 @@ const subgraphsOption = (options: ts.Expression): readonly ts.Expression[] => {
     : [];
 };
 
-/** An expression body, else the function's last `return`. */
 const returnedBy = (declaration: ts.SignatureDeclaration): ts.Node | undefined => {
   const body = "body" in declaration ? declaration.body : undefined;
   if (body === undefined || !ts.isBlock(body)) return body;

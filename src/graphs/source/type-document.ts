@@ -22,9 +22,7 @@ const PRIMITIVE =
 
 export class TypeDocument {
   #typesLeft = TYPES_AT_MOST;
-  /** Types in progress. */
   readonly #open = new Set<ts.Type>();
-  /** Names of recursive types. */
   readonly #names = new Map<ts.Type, string>();
   readonly #definitions = new Map<string, JsonObject>();
 
@@ -33,7 +31,7 @@ export class TypeDocument {
     private readonly facts: TypeFacts,
   ) {}
 
-  /** Once per document. */
+  /** Call it once per document. */
   make(type: ts.Type): JsonObject {
     const schema = this.#schemaOf(type, 0);
     return this.#definitions.size === 0

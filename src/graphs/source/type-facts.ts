@@ -72,7 +72,6 @@ export const createTypeFacts = (program: ts.Program) => {
       return type.isUnion() && type.types.some(({ flags }) => (flags & ts.TypeFlags.VoidLike) !== 0);
     },
 
-    /** From the doc comment. */
     descriptionOf(symbol: ts.Symbol): JsonObject {
       const text = ts.displayPartsToString(symbol.getDocumentationComment(checker)).trim();
       return text === "" ? {} : { description: text.slice(0, DESCRIPTION_CHARACTERS) };

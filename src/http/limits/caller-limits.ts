@@ -18,7 +18,7 @@ export interface CallerLimitOptions extends CountingOptions {
   streamsAtMost: number;
   /** Default: refusals are counted but not logged. */
   refusals?: Refusals;
-  /** Maps a caller's name to the name under which the database counts its runs. Default: the same name. */
+  /** Maps a caller's name to the name in the database that counts its runs. Default: the same name. */
   countedName?: (name: string) => string;
   now?: () => number;
 }
@@ -28,24 +28,18 @@ export interface Spent extends Balance {
   limit: number;
 }
 
-/** The limits of each caller in this process. */
 export interface CallerLimits {
   /** Undefined: not limited. */
   counted(request: CountedRequest): CountedCaller | undefined;
   /** Takes one token if there is one. Undefined: not limited. */
   spend(caller: CountedCaller, rate: RateClass): Spent | undefined;
-  /** Counts the refusal and returns its error. */
   refusalOf(caller: CountedCaller, spent: Spent, rate: RateClass): ThreadloomError;
-  /**
-   * Takes a run that no request asks for, such as a cron's. `counted`: the caller's name in the database. False if the
-   * caller has no run left.
-   */
+  /** Takes a run of a cron; false if the caller has none left. `counted`: the caller's name in the database. */
   takesRun(counted: string | null): boolean;
   /** Takes tokens even if none are left, for a request that was already accepted. */
   charge(caller: CountedCaller, rate: RateClass, amount: number): void;
   /** Counts an open stream until the returned function is called. Throws `tooMany`. */
   openStream(caller: CountedCaller | undefined): () => void;
-  /** Counts a connection that was closed because there were too many. */
   noteDroppedConnection(): void;
   /** Also counts refusals by limits of other files. */
   readonly refusals: Refusals;

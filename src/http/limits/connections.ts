@@ -2,7 +2,6 @@ import type { FastifyInstance } from "fastify";
 import type { ServerOptions, ServerResponse } from "node:http";
 import type { OpenAnswers } from "../open-answers.ts";
 
-/** How many connections a process accepts, and how slow each may be. */
 export interface ConnectionLimits {
   atMost: number;
   /** For the headers of a request, and for a new connection until they arrive. */
@@ -15,14 +14,10 @@ export interface ConnectionLimits {
   answerTakenMs?: number;
 }
 
-/**
- * Node checks for late clients at this interval. With Node's default of 30 s, 145 of 1,000 slow connections were still
- * open after 83 s.
- */
+/** With Node's default of 30 s, 145 of 1,000 slow connections were still open after 83 s. */
 const POLL_EVERY_MS = 2_000;
 const ANSWER_TAKEN_MS = 60_000;
 
-/** Options that Node's server needs when it is created. */
 export const serverOptionsOf = ({ headersMs, requestMs }: ConnectionLimits): ServerOptions => ({
   headersTimeout: headersMs,
   requestTimeout: requestMs,
@@ -30,8 +25,8 @@ export const serverOptionsOf = ({ headersMs, requestMs }: ConnectionLimits): Ser
 });
 
 /**
- * Limits the connections, and closes those of clients that do not read their answers: unread answers and later requests
- * stay in memory. Streams and large answers time out their readers themselves.
+ * Closes connections of clients that do not read: unread answers and later requests stay in memory. Streams and large
+ * answers have their own time-outs.
  */
 export const limitConnections = (
   app: FastifyInstance,

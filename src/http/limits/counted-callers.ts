@@ -19,7 +19,7 @@ export interface CountingOptions {
   countsAddresses: boolean;
 }
 
-/** Without a parser, because a server without keys calls this for each request. */
+/** Uses no parser, because a server without keys calls this for each request. */
 const isLoopback = (ip: string): boolean =>
   ip.startsWith("127.") || ip === "::1" || ip.startsWith("::ffff:127.");
 
@@ -38,10 +38,7 @@ const networkOf = (ip: string): string => {
 export const addressNameOf = (ip: string): string | undefined =>
   isLoopback(ip) ? undefined : `address:${networkOf(ip)}`;
 
-/**
- * Returns the counted caller of a request. Undefined means not limited: on loopback, or where a proxy's address would
- * stand for all callers.
- */
+/** Undefined means not limited: on loopback, or if the address of a proxy would stand for all callers. */
 export const createCounting =
   ({ keyFactor, countsAddresses }: CountingOptions) =>
   ({ caller, ip }: CountedRequest): CountedCaller | undefined => {

@@ -6,17 +6,15 @@ import { addressNameOf } from "./counted-callers.ts";
 import type { Refusals } from "./refusals.ts";
 import { createTokenBuckets } from "./token-buckets.ts";
 
-/** A request before authentication. */
 export interface LoginRequest {
   ip: string;
   headers: IncomingHttpHeaders;
 }
 
-/** Limits how often an address may send wrong credentials, or none. */
 export interface FailedLogins {
   /**
    * Throws `tooMany` before authentication if too many requests of this address have failed. Credentials that worked
-   * recently still pass, because many users may share one address with an attacker.
+   * recently pass, because an attacker may share the address.
    */
   assertMayTry(request: LoginRequest): void;
   succeeded(request: LoginRequest): void;
@@ -27,7 +25,6 @@ export interface FailedLogins {
 export interface FailedLoginOptions {
   /** Per address; 0 means no limit. */
   perMinute: number;
-  /** Whether addresses identify callers. */
   countsAddresses: boolean;
   refusals?: Pick<Refusals, "note">;
   now?: () => number;

@@ -6,7 +6,7 @@ import { isLong, rateClassOf, type RateClass } from "./rate-classes.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** The rate class, where it does not follow from the route. Null: not counted. */
+    /** The rate class, if it does not follow from the route. Null: not counted. */
     rate?: RateClass | null;
     /** May stay open as long as a run. Routes that send server-sent events need not set it. */
     waits?: boolean;
@@ -18,12 +18,9 @@ declare module "fastify" {
     spend(rate: RateClass): void;
     /** The request was counted before an application around the API was called. */
     isCounted: boolean;
-    /** Counts work of an accepted request. The request is never refused for it, but later ones may be. */
+    /** Counts work of an accepted request. Never refuses this request, but maybe later ones. */
     charge(rate: RateClass, amount: number): void;
-    /**
-     * Counts one more open stream, such as a subscription over a WebSocket, until the returned function is called.
-     * Throws `tooMany`.
-     */
+    /** For example a subscription over a WebSocket. The returned function ends the stream; throws `tooMany`. */
     openStream(): () => void;
   }
 }
@@ -57,8 +54,8 @@ const spend = (
 };
 
 /**
- * Limits requests that only an application around the API can answer: they never reach `limitRequests`. Register before
- * the application's hooks. Callers not yet authenticated count by address.
+ * These requests never reach `limitRequests`. Register before the application's hooks; callers not yet authenticated
+ * count by address.
  */
 export const limitOwnRoutes = (app: FastifyInstance, limits: CallerLimits | undefined): void => {
   if (limits === undefined) return;
@@ -77,8 +74,7 @@ export const limitOwnRoutes = (app: FastifyInstance, limits: CallerLimits | unde
 };
 
 /**
- * Refuses requests over a limit before their bodies are read. Register after authentication and before the routes.
- * `limits` undefined: no limits.
+ * Refuses before bodies are read; undefined `limits`: no limits. Register after authentication and before the routes.
  */
 export const limitRequests = (app: FastifyInstance, limits: CallerLimits | undefined): void => {
   app.decorateRequest("spend", function spend(rate) {

@@ -3,7 +3,6 @@ import { boundedText } from "../../platform/lib/log-fields.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { RATE_CLASSES } from "./rate-classes.ts";
 
-/** All limits at which callers are refused. */
 const LIMITS = [
   ...RATE_CLASSES,
   "open_streams",
@@ -17,7 +16,6 @@ export type Limit = (typeof LIMITS)[number];
 /** Refusals since the process started. */
 export type RefusedCounts = Record<Limit, number>;
 
-/** Counts refusals, and logs the refused callers. */
 export interface Refusals {
   /** `name`: kind and name, as in `CountedCaller` (`user:ann`). Undefined: an unknown caller. */
   note(limit: Limit, name?: string): void;
@@ -31,11 +29,11 @@ export interface RefusalOptions {
   now?: () => number;
 }
 
-/** Limits whose caller names come from the database, as digests. */
+/** The database gives digests as caller names of these limits. */
 const DIGESTED: ReadonlySet<Limit> = new Set(["pending_runs", "cron_runs"]);
 /** Per caller and limit. */
 const LOG_EVERY_MS = 60_000;
-/** Per minute, in all: a caller with thousands of addresses must not fill the log. */
+/** Per minute and for all callers, because a caller with thousands of addresses must not fill the log. */
 const LINES_AT_MOST = 60;
 const KNOWN_AT_MOST = 1_000;
 const NAME_AT_MOST = 200;
@@ -46,7 +44,6 @@ export const createRefusals = ({
   now = () => performance.now(),
 }: RefusalOptions = {}): Refusals => {
   const counts = Object.fromEntries(LIMITS.map((limit) => [limit, 0])) as RefusedCounts;
-  /** Logged callers. */
   const known = new LRUCache<string, { at: number; suppressed: number }>({ max: KNOWN_AT_MOST });
   let minuteBegan = Number.NEGATIVE_INFINITY;
   let lines = 0;

@@ -1,6 +1,5 @@
 import { LRUCache } from "lru-cache";
 
-/** The state of a caller's bucket. */
 export interface Balance {
   isRefused: boolean;
   remaining: number;
@@ -19,22 +18,19 @@ interface Bucket {
 export interface TokenBuckets {
   /** Takes one token if there is one. The bucket holds `perMinute` tokens. */
   take(key: string, perMinute: number): Balance;
-  /** Returns what `take` would, without taking a token or creating a bucket. */
+  /** Like `take`, but takes no token and creates no bucket. */
   peek(key: string, perMinute: number): Balance;
-  /** Takes tokens even if none are left. A debt must refill before the next `take` succeeds. */
+  /** Takes tokens even if none are left. The next `take` succeeds only after the debt has refilled. */
   charge(key: string, perMinute: number, amount: number): void;
 }
 
-/** Per class. The least recently used bucket is dropped, so its caller starts with a full one. */
+/** Per class. A caller whose bucket was dropped, the least recently used, starts with a full one. */
 const BUCKETS_AT_MOST = 10_000;
 /** Bounds the debt of one large request, such as a batch of a thousand runs. */
 const DEBT_MINUTES = 10;
 const MINUTE_MS = 60_000;
 
-/**
- * Token buckets that hold the tokens of one minute and refill steadily. Unlike a fixed window, they never allow twice
- * the limit at a window's end.
- */
+/** A bucket refills steadily. Unlike a fixed window, it never allows twice the limit at a window's end. */
 export const createTokenBuckets = ({
   bucketsAtMost = BUCKETS_AT_MOST,
   now = () => performance.now(),

@@ -7,15 +7,15 @@ import { resolveOptions, type Environment, type Flags, type Resolved } from "./r
 
 export type { Config };
 
-/** Judges the option, because refusals come before the server listens. */
+/** Checks the option, because refusals come before the server listens. */
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 
-/** Shorter keys can be guessed; see `openssl rand -hex 32`. */
+/** Characters. Shorter keys can be guessed. */
 const KEY_LENGTH_AT_LEAST = 16;
 
 /**
- * Refuses to start, because a project with its own encryption handlers would store everything unencrypted.
+ * A project with its own encryption handlers would store everything unencrypted.
  * @param where the place that names the handlers, e.g. "encryption of langgraph.json"
  */
 export const ownEncryption = (where: string): StartError =>
@@ -68,7 +68,7 @@ const assertRelations = (config: Config): void => {
 
 export const isExposed = ({ host, unsafeNoAuth }: Config): boolean => !isLoopback(host) && !unsafeNoAuth;
 
-/** Call it when the database is open, since API keys may be stored there. Throws StartError. */
+/** Call this after opening the database, which may store API keys. Throws StartError. */
 export const assertMayListen = (
   config: Config,
   { hasStoredKeys, hasAuth = false }: { hasStoredKeys: boolean; hasAuth?: boolean },
@@ -81,15 +81,12 @@ export const assertMayListen = (
   );
 };
 
-/**
- * Longer than slow code takes, and short for runs that share the process with an endless loop. Costs one of several
- * processes.
- */
+/** Slow code needs less. Other runs of the process wait this long. */
 const BLOCKED_GRAPH_PROCESS_SECONDS = 15;
-/** The server's own process ends with all its work, so slow code gets more time. */
+/** The end of the server's own process stops all its work, so slow code gets more time. */
 const BLOCKED_SERVER_SECONDS = 60;
 
-/** Grows with a longer lease, so that setting the lease alone is valid. */
+/** A lease of up to 60 s is valid without BLOCKED_LOOP_SECONDS. */
 const usualBlockedLoopSeconds = ({ graphProcesses, leaseSeconds }: Resolved): number =>
   graphProcesses === 0
     ? BLOCKED_SERVER_SECONDS
@@ -107,7 +104,7 @@ const keysIn = (path: string): string[] => {
 };
 
 /**
- * Frozen.
+ * Returns a frozen object.
  * @param terminal whether the log goes to a terminal
  * @throws StartError with one sentence that names the flag or the variable
  */

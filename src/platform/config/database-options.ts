@@ -28,7 +28,7 @@ export const DATABASE_OPTIONS = {
     description:
       "Seconds that a start waits for an unreachable database. Errors such as a wrong password end the start at once.",
   },
-  /** Without the connections of the listener and the heartbeat. */
+  /** Excludes the connections of the listener and the heartbeat. */
   databasePoolSize: {
     environment: ["DATABASE_POOL_SIZE", "LANGGRAPH_POSTGRES_POOL_MAX_SIZE"],
     default: "20",

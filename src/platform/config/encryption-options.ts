@@ -3,7 +3,7 @@ import type { EncryptionSetup } from "../encryption/setup.ts";
 import { parseKeys } from "../encryption/keys.ts";
 import { commaSeparated, list, type Options, type ValuesOf } from "./option.ts";
 
-/** In base64. */
+/** Base64. */
 const KEYS = {
   expected: "keys of 16, 24 or 32 bytes, or of 64 hexadecimal digits, separated by commas",
   schema: z.string().transform((text, context): readonly string[] => {
@@ -15,7 +15,7 @@ const KEYS = {
   secret: true,
 } as const;
 
-/** Keys by which the server searches, or that the hosted service keeps open. */
+/** The server searches by these keys, or the hosted service leaves them unencrypted. */
 const ALWAYS_OPEN =
   /^(langgraph_.*|graph_id|assistant_id|thread_id|run_id|cron_id|checkpoint_id|task_id|created_by|source|step|parents|run_attempt|owner|tenant_id)$/;
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { byGraph, BYTES_PER_MEGABYTE, seconds, wholeNumber, type Options } from "./option.ts";
 
-/** More than a machine has cores; each takes about 100 MB. */
+/** More than a machine has cores. Each process takes about 100 MB. */
 const GRAPH_PROCESSES_AT_MOST = 64;
 
 export const EXECUTION_OPTIONS = {
@@ -70,14 +70,14 @@ export const EXECUTION_OPTIONS = {
   },
   shutdownGraceSeconds: {
     environment: ["BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS"],
-    // Docker kills ten seconds after the stop signal, before the hosted service's default (180) is over.
+    // Docker kills a container 10 s after the stop signal. The hosted service's default is 180 s.
     default: "8",
     ...seconds(0, 3_600),
     description: "Seconds that runs have to finish on shutdown. Another worker continues the rest.",
   },
   eventRetentionSeconds: {
     environment: ["RESUMABLE_STREAM_TTL_SECONDS"],
-    // The hosted service keeps events 120 s in memory. Here they are on disk, and a laptop may sleep an hour.
+    // The hosted service keeps events in memory for 120 s. Here they are on disk.
     default: "3600",
     ...seconds(1, 2_592_000),
     description: "Seconds for which events of an ended run can be replayed.",
@@ -109,7 +109,7 @@ export const EXECUTION_OPTIONS = {
     description: "Seconds between two searches for runs of dead workers.",
   },
   maxAttempts: {
-    // BG_JOB_MAX_RETRIES of the hosted service counts attempts, too, despite its name.
+    // BG_JOB_MAX_RETRIES of the hosted service also counts attempts, despite its name.
     environment: ["MAX_ATTEMPTS", "BG_JOB_MAX_RETRIES"],
     default: "3",
     ...wholeNumber(1, 100),

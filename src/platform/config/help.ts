@@ -5,7 +5,7 @@ import { PROJECT_VARIABLES } from "./project-keys.ts";
 
 interface HelpOptions {
   listsEnvironment?: boolean;
-  /** A command's own defaults, by variable. */
+  /** A command's own defaults, by environment variable. */
   defaults?: Readonly<Record<string, string>>;
   own?: readonly (readonly [flags: string, description: string])[];
 }

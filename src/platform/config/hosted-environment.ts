@@ -1,4 +1,3 @@
-/** Variables without effect here, with the reason or the alternative. */
 const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   REDIS_URI: "there is no Redis",
   LANGGRAPH_CLOUD_LICENSE_KEY: "there is no license",

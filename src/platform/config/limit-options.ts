@@ -100,7 +100,7 @@ export const LIMIT_OPTIONS = {
   },
   listenBacklog: {
     environment: ["LISTEN_BACKLOG"],
-    default: "4096", // Linux's own bound since 5.4; with Node's 511 the kernel refused 304 to 444 of 2,000 at once
+    default: "4096", // Linux's bound since 5.4; with Node's 511 the kernel refused 304 to 444 of 2,000 connections
     ...wholeNumber(1, 65_535),
     description: "New connections that wait in the kernel. Linux holds at most net.core.somaxconn.",
   },
@@ -143,7 +143,7 @@ export const LIMIT_OPTIONS = {
   },
   keepAliveSeconds: {
     environment: ["KEEP_ALIVE_SECONDS"],
-    default: "72", // longer than the minute of load balancers, which would otherwise send into a closed connection
+    default: "72", // longer than a load balancer's 60 s, or it sends into a closed connection
     ...seconds(1, 3_600),
     description: "Seconds that an idle connection stays open between two requests.",
   },

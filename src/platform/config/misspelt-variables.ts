@@ -4,20 +4,19 @@ import { PROJECT_VARIABLES } from "./project-keys.ts";
 
 /** More edits mean another word. */
 const EDITS_AT_MOST = 2;
-/** Shorter names have neighbours with other meanings: HOST and HOME, PORT and SORT. */
+/** Shorter names resemble other names: HOST and HOME, PORT and SORT. */
 const LETTERS_AT_LEAST = 7;
 const LETTERS_AT_MOST = 60;
 /** An environment may have thousands of variables. */
 const VARIABLES_AT_MOST = 2_000;
 const NAMED_AT_MOST = 5;
 
-/** The synonymous names of each option. */
 const OWN: readonly (readonly string[])[] = [
   ...Object.values(OPTIONS).map(({ environment }) => environment),
   ...[...PROJECT_VARIABLES, "LANGGRAPH_AES_LEGACY_KEY"].map((name) => [name]),
 ];
 
-/** Names set variables that nearly match a variable of an unset option, without their values. */
+/** Names set variables that nearly match an unset option, without their values. */
 export const misspeltVariables = (
   environment: Readonly<Record<string, string | undefined>>,
 ): string | undefined => {

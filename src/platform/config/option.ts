@@ -2,25 +2,25 @@ import { z } from "zod";
 
 interface Translation {
   expected: string;
-  /** Undefined: the value belongs to another option. An unexpected value becomes a text that the option refuses. */
+  /** Returns undefined if the value belongs to another option. The option's schema refuses an invalid value. */
   translate(text: string): string | undefined;
 }
 
 export interface Option<Value> {
   flag?: string;
-  /** One letter, where `langgraphjs dev` has one. */
+  /** One letter, as in `langgraphjs dev`. */
   shortFlag?: string;
   switch?: boolean;
-  /** Environment variables; the first that is set counts. */
+  /** Environment variables. The first that is set counts. */
   environment: readonly string[];
   translations?: Readonly<Record<string, Translation>>;
   default?: string;
   /** The end of the sentence "PORT must be …". */
   expected: string;
-  /** Messages do not repeat the value. */
+  /** Messages omit the value. */
   secret?: boolean;
   description: string;
-  /** Undefined: not set, without a default. */
+  /** Takes undefined if the option is not set and has no default. */
   schema: z.ZodType<Value, string | undefined>;
 }
 
@@ -32,7 +32,6 @@ type ReadOnly<Value> = Value extends readonly (infer Item)[]
     ? ReadonlyMap<Key, Item>
     : Value;
 
-/** The values of a table of options. */
 export type ValuesOf<Table extends Options> = {
   readonly [Name in keyof Table]: ReadOnly<z.output<Table[Name]["schema"]>>;
 };
@@ -47,7 +46,7 @@ export const seconds = (from: number, to: number) => ({
   expected: `a number of seconds from ${from} to ${to}`,
   schema: z.string().pipe(z.coerce.number<string>().min(from).max(to)),
 });
-/** In bytes. */
+/** Converts to bytes. */
 export const megabytes = (from: number, to: number) => ({
   expected: `a number of megabytes from ${from} to ${to}`,
   schema: z
@@ -55,7 +54,6 @@ export const megabytes = (from: number, to: number) => ({
     .pipe(z.coerce.number<string>().min(from).max(to))
     .transform((number) => Math.round(number * BYTES_PER_MEGABYTE)),
 });
-/** `unit`: what the numbers count. */
 export const byGraph = (unit: "seconds" | "runs", example: string, from: number, to: number) => ({
   expected: `a list like ${example} of graph ids and ${unit === "runs" ? "whole " : ""}numbers of ${unit} from ${from} to ${to}`,
   schema: z.string().transform((textOfAll, context) => {

@@ -38,7 +38,7 @@ const TABLE = {
     description: "File that names the graphs.",
   },
   assistantConfigs: {
-    // The dev server puts this JSON into the variable that otherwise holds a path. No path begins with a brace.
+    // The dev server puts JSON into this variable, which otherwise holds a path.
     environment: ["LANGGRAPH_CONFIG"],
     translations: {
       LANGGRAPH_CONFIG: {
@@ -150,7 +150,7 @@ const TABLE = {
   ...WEBHOOK_OPTIONS,
   corsAllowOrigins: {
     environment: ["CORS_ALLOW_ORIGINS"],
-    default: "", // not set: langgraph.json decides, or whether there are keys; see originsOf
+    default: "", // empty: originsOf decides
     ...commaSeparated,
     description:
       "Origins whose pages may call the API, separated by commas. *: all. loopback: all on this machine. Not set: " +
@@ -191,7 +191,7 @@ const TABLE = {
     environment: ["LOG_LEVEL"],
     default: "info",
     ...oneOf(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
-    // The hosted service takes Python's names in capitals.
+    // The hosted service takes Python's names of levels in capitals.
     schema: z
       .string()
       .transform((level) => PYTHON_LEVELS.get(level.toLowerCase()) ?? level.toLowerCase())
@@ -224,6 +224,6 @@ export type OptionName = keyof typeof TABLE;
 export const OPTIONS: Readonly<Record<OptionName, Option<unknown>>> = TABLE;
 
 export interface Config extends ValuesOf<typeof TABLE> {
-  /** Of several variables. */
+  /** Read from several variables. */
   readonly projectKeys: ProjectKeys;
 }

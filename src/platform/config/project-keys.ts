@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
 import { ownField } from "../lib/names.ts";
 
 /**
- * These override langgraph.json, as in images of the hosted service. A key with a dot, as `http.cors`, replaces one
+ * These values override langgraph.json, as in images of the hosted service. A key with a dot (`http.cors`) replaces one
  * member of an object.
  */
 export type ProjectKeys = Readonly<Record<string, JsonValue>>;
@@ -36,13 +36,13 @@ const objectIn = (name: string, key: string, text: string): JsonObject => {
   throw new StartError(`${name} must be a JSON object, as '${key}' of langgraph.json.`);
 };
 
-/** A bare number is the older form of a thread's time to live: minutes. */
+/** A bare number is the older form of a thread's time to live, in minutes. */
 const valueIn = (name: string, key: string, text: string): JsonValue =>
   name === "LANGGRAPH_THREAD_TTL" && /^\s*[\d.]+\s*$/.test(text)
     ? { default_ttl: Number(text) }
     : objectIn(name, key, text);
 
-/** Throws StartError for other values than JSON objects. The file's schema checks their members. */
+/** Throws StartError if a value is not a JSON object. The schema of langgraph.json checks the members. */
 export const projectKeysIn = (environment: Readonly<Record<string, string | undefined>>): ProjectKeys => {
   const textOf = (name: string): string => ownField(environment, name) ?? "";
   const given = Object.entries(VARIABLES).filter(([name]) => textOf(name) !== "");

@@ -4,22 +4,20 @@ import { OPTIONS, type Config, type OptionName } from "./options.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Texts of a command line, by option. */
 export type Flags = { readonly [Name in OptionName]?: string | undefined };
 
-/** Commands name some options that `start` takes only from the environment, e.g. --database-url. */
+/** Some commands have flags for options that `start` takes only from the environment, e.g. --database-url. */
 const flagOf = ({ flag, environment }: Option<unknown>): string =>
   `--${flag ?? environment[0]?.toLowerCase().replaceAll("_", "-")}`;
 
 interface Given {
   text: string | undefined;
-  /** `text`, or its translation. */
   value: string | undefined;
   source: string;
   expected: string;
 }
 
-/** Flag before environment before default. An empty variable counts as not set. */
+/** A flag wins over the environment, and the environment over the default. An empty variable counts as not set. */
 const given = (option: Option<unknown>, flag: string | undefined, environment: Environment): Given => {
   const { expected, default: usual } = option;
   if (flag !== undefined) return { text: flag, value: flag, source: flagOf(option), expected };
@@ -33,7 +31,7 @@ const given = (option: Option<unknown>, flag: string | undefined, environment: E
   return { text: usual, value: usual, source: "", expected };
 };
 
-/** The default of two options depends on others; see parseConfig. */
+/** parseConfig sets the two defaults that depend on other options. */
 export type Resolved<Names extends OptionName = OptionName> = {
   readonly [Name in Names]:
     Config[Name] | (Name extends "logFormat" | "blockedLoopSeconds" ? undefined : never);
@@ -63,6 +61,6 @@ export const resolveOptions = <Name extends OptionName>(
   return Object.fromEntries(entries) as Resolved<Name>;
 };
 
-/** Needed before the other options, because langgraph.json may name a file with more environment variables. */
+/** Read before the other options, because langgraph.json may name a file with more environment variables. */
 export const graphConfigFileOf = (environment: Environment, flag?: string): string =>
   resolveOptions(["graphConfigFile"], { graphConfigFile: flag }, environment).graphConfigFile;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { list, wholeNumber, type Options } from "./option.ts";
 
-/** Shorter secrets can be guessed. */
+/** Characters. Shorter secrets can be guessed. */
 const SECRET_LENGTH_AT_LEAST = 16;
 
 export const WEBHOOK_OPTIONS = {

@@ -1,14 +1,13 @@
 import { sqlState } from "../domain/errors.ts";
 
 /**
- * Without these features the server is correct, but polls and waits for leases to end; distributed databases lack some
- * (docs/scaling.md). All processes of a deployment need the same switches: a process without its lock would count as
- * dead.
+ * Some distributed databases lack these features; the server then polls (docs/scaling.md). All processes need the same
+ * switches, because a process without its lock would count as dead.
  */
 export interface Accelerators {
-  /** Without: changes are seen within a second. */
+  /** False: processes see changes within a second. */
   listen: boolean;
-  /** Advisory locks: of a living process, and of a migration. */
+  /** Used by living processes and by migrations. */
   advisoryLocks: boolean;
   /** pg_stat_activity and pg_locks. */
   sessions: boolean;
@@ -24,18 +23,18 @@ export const acceleratorsOf = (
   sessions: config.databaseSessions,
 });
 
-/** By the lock of the listening connection. */
+/** A dead process loses the lock of its listening connection. */
 export const seesDeaths = ({ listen, advisoryLocks, sessions }: Accelerators): boolean =>
   listen && advisoryLocks && sessions;
 
-/** unique_violation; an existing schema, table or object; or a deadlock. */
+/** unique_violation; an existing schema, table or object; a deadlock. */
 const MADE_BY_OTHERS = new Set(["23505", "42P06", "42P07", "42710", "40P01"]);
 /** A failed migration wraps PostgreSQL's error. */
 const stateOf = (error: unknown): string | undefined =>
   sqlState(error) ?? (error instanceof Error ? sqlState(error.cause) : undefined);
 const RACES_AT_MOST = 20;
 
-/** Repeats a transaction that another starting process overtook. The next try finds the object. */
+/** Repeats a transaction if another starting process made the object first. The next try finds the object. */
 export const againIfOthersWereFirst = async <Result>(work: () => Promise<Result>): Promise<Result> => {
   for (let race = 1; ; race += 1) {
     try {

@@ -14,17 +14,14 @@ const UNANSWERED = "Query read timeout";
 export const isUnanswered = (error: unknown): boolean =>
   error instanceof Error && error.message === UNANSWERED;
 
-/** Sent, or queued in its connection. */
 interface Asked {
   left: number;
-  /** Undefined: answered or given up. */
   callback: Callback | undefined;
 }
 
 /**
- * Counts only the time in which the event loop ran: a block counts as one tick, and the next tick comes after the
- * sockets are read. One timer serves a connection, since a timer for each statement costs more than the rest of this
- * file.
+ * A blocked event loop counts as one tick, and the sockets are read before the next. A timer per statement would cost
+ * more than the rest of this file.
  */
 const createSweep = (tickMs: number) => {
   const asked = new Set<Asked>();
@@ -44,7 +41,7 @@ const createSweep = (tickMs: number) => {
   return {
     add(one: Asked): void {
       asked.add(one);
-      // The first tick may come at once.
+      // The running timer may fire at once.
       one.left += tickMs;
       timer ??= setTimeout(tick, tickMs).unref();
     },
@@ -56,8 +53,8 @@ const isBounded = (statement: unknown): statement is BoundedStatement =>
   typeof statement === "object" && statement !== null && "answerMs" in statement;
 
 /**
- * Fails each statement without an answer in time. The `query_timeout` of `pg` also fails statements whose answers a
- * blocked event loop has not read.
+ * Fails a statement without an answer in time. The `query_timeout` of `pg` also fails answers that a blocked event loop
+ * has not read.
  */
 export const boundAnswers = (client: pg.PoolClient, usualMs: number): void => {
   const query = client.query.bind(client) as (text: unknown, values: unknown, callback: Callback) => void;
@@ -78,7 +75,7 @@ export const boundAnswers = (client: pg.PoolClient, usualMs: number): void => {
     return new Promise((resolve, reject) => {
       ask(statement, values, (error, result) => (error ? reject(error) : resolve(result)));
     }).catch((error: unknown) => {
-      // As `pg` does: a stack of the socket's reader does not name the caller.
+      // As `pg` does: the stack of the socket's reader does not show the caller.
       if (error instanceof Error) Error.captureStackTrace(error);
       throw error;
     });

@@ -25,7 +25,7 @@ const connectOnce = async (connectionString: string): Promise<void> => {
     application_name: "threadloom probe",
     connectionTimeoutMillis: CONNECT_MS,
   });
-  // Without a listener a lost connection would end the process.
+  // Without a listener a lost connection ends the process.
   client.on("error", () => undefined);
   try {
     await client.connect();
@@ -34,10 +34,7 @@ const connectOnce = async (connectionString: string): Promise<void> => {
   }
 };
 
-/**
- * Server and database may start in any order. Throws the last error when the time is over, and lasting errors at once:
- * a wrong password, no such database.
- */
+/** Throws the last error after `seconds`, and lasting errors (a wrong password, a missing database) at once. */
 export const awaitDatabase = async (options: AwaitingOptions): Promise<void> => {
   const { connectionString, name, seconds, signal, logger } = options;
   const startedAt = performance.now();
@@ -62,7 +59,7 @@ export const awaitDatabase = async (options: AwaitingOptions): Promise<void> => 
       return true;
     },
   });
-  // Do not wait for a try under way.
+  // An abort does not wait for the current try.
   const over = new AbortController();
   const left = delay(LONGEST_MS, undefined, { signal: AbortSignal.any([signal, over.signal]), ref: false });
   try {

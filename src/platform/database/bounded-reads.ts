@@ -3,8 +3,8 @@ import { createGate } from "../lib/gate.ts";
 import { isCancelled } from "./passing-faults.ts";
 
 /**
- * Callers choose the cost of searches and counts. PostgreSQL ends each after a time limit, and few run at a time, so
- * that runs always find connections and processors.
+ * Callers choose the cost of searches and counts. A time limit and a bound on parallel reads leave connections and
+ * processors for runs.
  */
 export interface BoundedReads {
   /**
@@ -12,7 +12,7 @@ export interface BoundedReads {
    * abort before the start.
    */
   boundedRead<Row>(text: string, values?: unknown[], signal?: AbortSignal): Promise<Row[]>;
-  /** In one transaction, each statement with the time limit. */
+  /** Runs the reads in one transaction. Each statement has the time limit. */
   boundedReads<T>(work: (read: BoundedRead) => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
@@ -20,7 +20,7 @@ export type BoundedRead = <Row>(text: string, values?: unknown[]) => Promise<Row
 
 /** A search of 100,000 threads whose metadata all match takes 0.1 s with its count. */
 const BOUNDED_READ_MS = 2_000;
-/** Two serve five thousand indexed searches a second; four took the processors of a small database from the runs. */
+/** Two serve 5,000 indexed searches a second. Four slowed the runs on a small database. */
 const AT_ONCE = 2;
 const PATIENCE_MS = 5_000;
 
@@ -44,9 +44,8 @@ export interface PageWeight {
 }
 
 /**
- * Cuts a page by bytes; `page_rows` is the number of rows before the cut. The statement must return long columns as
- * stored, because PostgreSQL then passes references and reads them only until the page is full: 200 records of 6 MB
- * took longer than a search may, and now as long as three.
+ * Cuts a page by bytes; `page_rows` counts the rows before the cut. The statement must return long columns as stored,
+ * because PostgreSQL then reads values only until the page is full.
  */
 export const roomyPage = (
   statement: string,
@@ -63,8 +62,8 @@ export const roomyPage = (
 };
 
 /**
- * Plans for the values and allows scans of tables and bitmaps, which session-settings.ts forbids. Transaction-local,
- * since a pooler would refuse connection settings or leave them to its next client.
+ * Allows the scans that session-settings.ts forbids. Local to the transaction, because poolers refuse connection
+ * settings or leave them to the next client.
  */
 const OPENING = [
   "begin read only",

@@ -1,10 +1,10 @@
 import type { Logger } from "../lib/logger.ts";
 import type { Queryable } from "./database.ts";
 
-/** More than a round trip takes, and more than clocks with NTP differ. */
+/** Longer than a round trip, and than clocks with NTP differ. */
 export const CLOCKS_DIFFER_MS = 1_000;
 
-/** Milliseconds, less the round trip; negative: behind. */
+/** Milliseconds, less half a round trip. Negative: this clock is behind. */
 export const clockAhead = async (queryable: Pick<Queryable, "query">): Promise<number> => {
   const asked = Date.now();
   const [row] = await queryable.query<{ now: Date }>("select clock_timestamp() as now");

@@ -8,14 +8,13 @@ type Given<Values extends ValuesOf> = {
   readonly [Name in keyof Values]: RawBuilder<ReturnType<Values[Name]>>;
 };
 
-/** A value that comes with each call. */
 class Later {
   constructor(readonly valueOf: (source: never) => unknown) {}
 }
 
 /**
- * Building a query of Kysely takes 20 to 100 microseconds, as long as the rest of this process's work for the query. A
- * visibility that hides rows changes the text, so the query is then built for each call.
+ * Kysely takes 20 to 100 µs to build a query. A visibility that hides rows changes the text, so each call then builds
+ * the query.
  */
 export const compileOnce = <Hiding extends { readonly hidesNothing: boolean }, Values extends ValuesOf, Row>(
   values: Values,

@@ -26,21 +26,18 @@ export interface DatabaseOptions {
 export type { Encryption };
 
 export interface Queryable {
-  /** Encrypted `json` and `jsonb` are read as `EncryptedJson` until `encryption` decrypts the row. */
+  /** Queries return encrypted `json` and `jsonb` as `EncryptedJson`; `encryption` decrypts rows. */
   readonly encryption: Encryption;
   query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
-/** `rowCount`: the rows written, for statements that return none. */
+/** `rowCount`: written rows, for statements that return none. */
 export interface Answer<Row> {
   rows: Row[];
   rowCount: number | null;
 }
 
-/**
- * Kysely (`queriesOver` in queries.ts) serves plain reads and writes; `statement` serves hot statements and those with
- * CTEs. Both use the same connection and prepare each statement once.
- */
+/** Kysely (`queriesOver` in queries.ts) serves plain reads and writes; `statement` serves hot statements and CTEs. */
 export interface Records extends Queryable {
   readonly schema: string;
   execute<Row>(text: string, values: unknown[]): Promise<Answer<Row>>;
@@ -51,36 +48,33 @@ export interface Database extends Records, BoundedReads {
   readonly connectionString: string;
   /** `answerMs`: time limit for the answer, after which the connection is closed. */
   query<Row>(text: string, values?: unknown[], options?: { answerMs?: number }): Promise<Row[]>;
-  /** Rolls back if `work` throws. Never call user code inside. `opening` replaces `begin`. */
+  /** Rolls back if `work` throws; `opening` replaces `begin`. Never call user code in `work`. */
   transaction<T>(work: (transaction: Records) => Promise<T>, opening?: string): Promise<T>;
-  /** Whether this database threw the error and it may pass. Graphs may throw errors of their own databases. */
+  /** True: this database threw the error, and the fault may pass. Graphs may throw errors of their own databases. */
   isLoss(error: unknown): boolean;
-  /** The database may have crashed. Returns the unsubscribe function. */
+  /** A lost connection may mean a crash of the database. Returns the unsubscribe function. */
   onConnectionLost(listener: () => void): () => void;
   close(): Promise<void>;
 }
 
-/** Connections lost together have one cause. */
+/** Connections that are lost together have one cause. */
 const LOSS_LOGGED_EVERY_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-/**
- * A firewall dropped the connection, or the machine vanished. Not a `statement_timeout`, which poolers refuse as a
- * connection setting.
- */
+/** For a dropped connection or a vanished machine. Poolers refuse `statement_timeout` as a connection setting. */
 const ANSWER_TIMEOUT_MS = 15_000;
-/** Transactions delete and copy threads. The first statement has shown that the connection works. */
+/** Transactions delete and copy threads. Their first statement has shown that the connection works. */
 const LONG_ANSWER_TIMEOUT_MS = 60_000;
-/** Extra time for sending a large statement over a slow line. */
+/** Extra time for a large statement on a slow line. */
 const BYTES_PER_MS = 1_000;
 const LARGE_BYTES = 1_000_000;
 const READ_ONLY = "25006";
 
 const JSON_TYPES: ReadonlySet<number> = new Set([pg.types.builtins.JSON, pg.types.builtins.JSONB]);
 
-/** The system's default is two hours. */
+/** The default of the system is two hours. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** A new connection costs 2 ms of this process and plans every statement again. */
+/** A new connection costs this process 2 ms, and plans every statement again. */
 const IDLE_TIMEOUT_MS = 300_000;
 
 const bytesOf = (value: unknown): number => {
@@ -92,7 +86,7 @@ const bytesOf = (value: unknown): number => {
   return bytes;
 };
 
-/** Decryption needs the row's ids. */
+/** Encrypted values stay, because decryption needs the row's ids. */
 const TYPES_WITH_ENCRYPTED: pg.CustomTypesConfig = {
   getTypeParser: ((id: number, format?: "text" | "binary") =>
     JSON_TYPES.has(id) && format !== "binary"
@@ -108,7 +102,6 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   const encryption = createEncryption(cipher);
   const answerTimeoutMs = timeoutMs ?? ANSWER_TIMEOUT_MS;
   const longAnswerTimeoutMs = timeoutMs ?? LONG_ANSWER_TIMEOUT_MS;
-  // Logged once: a caller may have stored a thousand texts that look encrypted.
   cipher?.onDamaged((error) =>
     logger.warn(
       { reason: error.message },
@@ -125,7 +118,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     ...(cipher && { types: TYPES_WITH_ENCRYPTED }),
   });
-  // Without these listeners a terminated backend ends the process: an idle client emits on the pool, a client in a
+  // Without these listeners a terminated backend ends the process. An idle client emits on the pool, a client in a
   // transaction on itself.
   const lossListeners = new Set<() => void>();
   let lossLoggedAt = -Infinity;
@@ -134,7 +127,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     const now = performance.now();
     const level = now - lossLoggedAt < LOSS_LOGGED_EVERY_MS ? "debug" : "warn";
     if (level === "warn") lossLoggedAt = now;
-    // Log no error object: `pg` attaches the whole client with every prepared statement.
+    // Log no error object: `pg` attaches the client with every prepared statement.
     logger[level]({ reason: error.message, code: sqlState(error) }, "a database connection was lost");
     for (const listener of lossListeners) listener();
   };
@@ -152,7 +145,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   });
   const outages = createOutages(logger);
   const losses = new WeakSet<Error>();
-  /** The other connections have the same fault, and each would cost a run the same wait. */
+  /** The other connections probably have the same fault, and each would cost a run the same wait. */
   const renewIdle = (): void => {
     for (let left = pool.idleCount; left > 0 && !pool.ending; left -= 1)
       pool.connect().then(

@@ -7,15 +7,15 @@ import { isPassing } from "./passing-faults.ts";
 import { statement } from "./statement.ts";
 
 const PROOF = "threadloom";
-/** A proof in this place also says that all values are bound to their rows, which an earlier version did not do. */
+/** A proof in this place also says that all values are bound to their rows. */
 const placeOf = (keyId: string): string => `proof bound ${keyId}`;
 const unboundPlaceOf = (keyId: string): string => `proof ${keyId}`;
 
 const NOTED_EVERY_MS = 5_000;
-/** Much longer than the interval between notes. Data encrypted without a note can be lost with the key. */
+/** Much longer than NOTED_EVERY_MS. Data encrypted without a note can be lost with the key. */
 const ENCRYPTS_SECONDS = 60;
 
-/** The oldest first. */
+/** Oldest first. */
 export const listEncryptionKeys = async (database: Queryable): Promise<string[]> =>
   (
     await database.query<{ key_id: string }>(
@@ -46,8 +46,8 @@ const FORGET = statement(
 );
 
 /**
- * `assertUnneeded` searches all rows and throws if one needs the key. Throws StartError if a server encrypted with the
- * key since the search began.
+ * `assertUnneeded` throws if a row needs the key. Throws StartError if a server encrypted with the key since the search
+ * began.
  */
 export const forgetEncryptionKey = async (
   database: Database,
@@ -59,8 +59,8 @@ export const forgetEncryptionKey = async (
   await assertNoServerEncrypts(database, keyId, since);
   await assertUnneeded();
   await database.transaction(async (transaction) => {
-    // A starting server notes itself, then its key: this check sees the server, or the lock delays the key's note until
-    // after the deletion.
+    // A starting server notes itself before its key. Either this check sees the server, or the lock delays the note of
+    // the key.
     await transaction.query("lock table threadloom.encryption_keys in exclusive mode");
     await assertNoServerEncrypts(transaction, keyId, since);
     await FORGET.query(transaction, { keyId });
@@ -84,8 +84,8 @@ const opensIn = (cipher: Cipher, text: string, place: string): boolean => {
 };
 
 /**
- * An earlier version has encrypted here, and 'rotate' has not bound its values to rows. One bound proof covers all
- * keys: a new key is noted only when all values are bound.
+ * True: an earlier version encrypted values, and 'rotate' has not bound them to rows. One bound proof covers all keys,
+ * because it is written only when all values are bound.
  */
 export const areUnbound = (cipher: Cipher | undefined, noted: readonly NotedKey[]): boolean =>
   cipher !== undefined &&
@@ -96,8 +96,8 @@ export const hasUnboundValues = async (database: Queryable): Promise<boolean> =>
   areUnbound(database.encryption.cipher, await database.query<NotedKey>(NOTED));
 
 /**
- * Notes the key that encrypts. Throws StartError if a key is missing, or if values may have no row and `acceptsUnbound`
- * is false.
+ * Notes the encrypting key, and returns whether values are unbound. Throws StartError for a missing or wrong key, and
+ * for unbound values without `acceptsUnbound`.
  */
 export const assertEncryptionKeys = async (
   database: Queryable,
@@ -177,7 +177,7 @@ const NOTE_STOP = statement(
   (sql) => `update threadloom.encrypting_servers set until = now() where server_id = ${sql.serverId}`,
 );
 
-/** Prevents that the key is forgotten, and notes a forgotten key again. The server may encrypt once this resolves. */
+/** Keeps the key from being forgotten, and notes a forgotten key again. The server may encrypt after this resolves. */
 export const keepKeyNoted = async (
   database: Queryable,
   serverId: string,

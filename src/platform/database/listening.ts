@@ -21,7 +21,7 @@ const SHARE_LOCK = statement(
   (sql) => `select pg_advisory_lock_shared(hashtextextended(${sql.lock}, 0))`,
 );
 
-/** Reconnects when the connection is lost or does not answer. Rejects if the first connection fails. */
+/** Reconnects when the connection is lost or silent. Rejects if the first connection fails. */
 export const listenTo = async (channel: string, options: ListeningOptions) => {
   const { connectionString, applicationName, lock, onNotification, logger } = options;
   const reconnecting = createBackOff();

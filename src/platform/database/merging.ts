@@ -2,12 +2,12 @@ import { invalid } from "../domain/errors.ts";
 import { METADATA_ELEMENTS_AT_MOST } from "../domain/json-schemas.ts";
 
 /**
- * Twice the limit of one request. Each run and assistant version copies the JSON and each page of threads sends it: 16
- * runs with 0.9 MB of new keys each made 122 MB.
+ * Twice the limit of one request. Each run and assistant version copies the JSON: 16 runs with 0.9 MB of new keys each
+ * made 122 MB.
  */
 export const MERGED_BYTES_AT_MOST = 2_000_000;
 
-/** SQL. Checks the stored size first, since a number takes 12 bytes but up to 309 digits as text. */
+/** SQL. The text counts too, because a number of 12 stored bytes may have 309 digits. */
 export const hasRoomFor = (merged: string): string => `case
   when pg_column_size(${merged}) <= ${MERGED_BYTES_AT_MOST} then octet_length((${merged})::text) <= ${MERGED_BYTES_AT_MOST}
   else false end`;

@@ -15,7 +15,7 @@ interface MigrateOptions {
   schema: string;
   /** False: processes that start together retry. */
   advisoryLocks?: boolean;
-  /** Default: all of this version. Restoring a backup passes those of its version. */
+  /** Default: all of this version. A restore passes the migrations of the backup's version. */
   migrations?: readonly Migration[];
   logger: Logger;
 }
@@ -30,8 +30,7 @@ const MIGRATIONS_FOLDER = fileURLToPath(new URL("../../../migrations/", import.m
 const MIGRATION_LOCK = 7_448_120_262;
 const INSUFFICIENT_PRIVILEGE = "42501";
 /**
- * Every statement on a table queues behind a migration that waits for the table's lock. A search takes up to 2 seconds,
- * so several tries may be needed.
+ * Every statement on a table queues behind a migration that waits for the table's lock. A search takes up to 2 seconds.
  */
 const LOCK_TIMEOUT_MS = 1_000;
 const PAUSE_AT_MOST_MS = 10_000;
@@ -71,7 +70,7 @@ const ensureSchema = async (client: pg.Client, schema: string): Promise<void> =>
   }
 };
 
-/** Checksums by name; undefined without a table of migrations. */
+/** Checksums by name; undefined if the schema has no table of migrations. */
 export const readRan = async (
   client: pg.Client,
   schema: string,
@@ -124,7 +123,7 @@ const apply = async (
   { name, text, checksum }: Migration,
   schema: string,
 ): Promise<void> => {
-  // First: without advisory locks the key of this row makes other processes wait for the commit.
+  // Comes first: without advisory locks, the key of this row makes other processes wait for the commit.
   const { text: insert, values } = ADD.compile({ name, checksum });
   await client.query(inSchema(schema)(insert), values);
   try {
@@ -138,8 +137,8 @@ const isLockFailure = (error: unknown): boolean =>
   LOCK_STATES.has(sqlState(error) ?? (error instanceof Error ? sqlState(error.cause) : undefined) ?? "");
 
 /**
- * The transaction keeps the advisory lock between tries, or replicas would take turns at blocking the table. The
- * savepoint releases the table locks.
+ * The advisory lock stays between tries, or replicas would take turns at blocking the table. The savepoint releases the
+ * table locks.
  */
 const applyWhenUnlocked = async (
   client: pg.Client,
@@ -166,7 +165,7 @@ const applyWhenUnlocked = async (
 
 const migrateOnce = async (client: pg.Client, options: MigrateOptions): Promise<string | undefined> => {
   const { schema, logger, advisoryLocks = true, migrations = await readMigrations() } = options;
-  // The statements below need the owner of the tables.
+  // Checked first, because the statements below need the owner of the tables.
   const known = await readRan(client, schema);
   if (known !== undefined && nextOf(migrations, known, schema) === undefined) return undefined;
   if (advisoryLocks) await client.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
@@ -192,9 +191,8 @@ const migrateOnce = async (client: pg.Client, options: MigrateOptions): Promise<
 };
 
 /**
- * Each migration has its own transaction; an advisory lock makes replicas wait. Uses its own connection, since a
- * migration may exceed the time limits. Throws StartError if another version made the tables, or if the schema can't be
- * created.
+ * Runs each migration in its own transaction, on a connection without time limits. Throws StartError if another version
+ * made the tables, or if the user lacks a right.
  */
 export const migrate = async (connectionString: string, options: MigrateOptions): Promise<void> => {
   const { schema, logger } = options;

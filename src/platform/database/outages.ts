@@ -34,7 +34,7 @@ export const createOutages = (logger: Logger) => {
   };
 };
 
-/** Passing faults are logged by `createOutages`, and the work runs again. */
+/** `createOutages` logs passing faults, and the work runs again. */
 export const logFailure =
   (logger: Logger, message: string) =>
   (error: unknown): void =>

@@ -2,11 +2,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createBackOff } from "../lib/back-off.ts";
 import { sqlState } from "../domain/errors.ts";
 
-/* The one list of faults that may pass, and the one retry loop. */
+/* The only list of faults that may pass, and the only retry loop. */
 
 /**
- * query_canceled: a `statement_timeout` of the role or the database, or `pg_cancel_backend`. bounded-reads.ts sets its
- * own time limit and treats this state as a result.
+ * query_canceled, by a `statement_timeout` or `pg_cancel_backend`. For bounded-reads.ts this state means that a search
+ * took too long.
  */
 const CANCELLED_STATE = "57014";
 /** The transaction was rolled back, and a retry works. */
@@ -22,7 +22,7 @@ const REFUSED_STATES = new Set([
   "25006", // read_only_sql_transaction: a failover has made this server a standby
   "57P03", // cannot_connect_now: starting, stopping or recovering
 ]);
-/** Connections, memory or disk: for the operator to fix, not a fault of a run. */
+/** Connections, memory or disk. The operator must act; the run has no fault. */
 const RESOURCES_CLASS = "53";
 /**
  * PostgreSQL 15 reports a full disk at the start of a session as an internal error (write_item in its relcache.c).
@@ -40,7 +40,7 @@ const couldNotBeginSession = (error: unknown): boolean =>
 export const isOutOfRoom = (error: unknown): boolean =>
   NO_ROOM_STATES.has(sqlState(error) ?? "") || couldNotBeginSession(error);
 
-/** The statement may be committed or not. */
+/** The statement may or may not be committed. */
 const ENDED_STATES = new Set([
   "57P01", // admin_shutdown
   "57P02", // crash_shutdown
@@ -65,7 +65,7 @@ const NOT_CONNECTED_CODES = new Set([
   "ENOENT", // the socket file of a local server
   "ENOTFOUND",
 ]);
-/** While connecting, and later. */
+/** Occur while connecting, and later. */
 const CONNECTION_CODES = new Set(["ECONNABORTED", "ECONNRESET", "ENETRESET", "EPIPE", "ETIMEDOUT"]);
 
 /** `pg` reports these without a code. */
@@ -77,14 +77,14 @@ const LOST_MESSAGES =
 const isConnecting = (error: Error): boolean =>
   "syscall" in error && (error.syscall === "connect" || error.syscall === "getaddrinfo");
 
-/** A statement that always takes too long fails like this each time, so endless retries need another limit. */
+/** A statement that is always too slow fails like this each time, so retries need another limit. */
 export const isCancelled = (error: unknown): boolean => sqlState(error) === CANCELLED_STATE;
 
-/** Rolled back, with the database reachable. */
+/** The transaction was rolled back; the database is reachable. */
 export const isContention = (error: unknown): boolean => CONTENTION_STATES.has(sqlState(error) ?? "");
 
 const wasNotTaken = (error: Error): boolean => {
-  if (error instanceof AggregateError) return error.errors.some(isPassing); // one per tried address
+  if (error instanceof AggregateError) return error.errors.some(isPassing); // one error per tried address
   const state = sqlState(error);
   if (state === undefined) return NOT_CONNECTED_MESSAGES.test(error.message);
   return (
@@ -106,7 +106,7 @@ const wasLost = (error: Error): boolean => {
 export const isPassing = (error: unknown): boolean =>
   error instanceof Error && (wasNotTaken(error) || wasLost(error));
 
-/** Only the answer was lost. */
+/** The connection was lost after the statement was sent. */
 export const mayHaveBeenCommitted = (error: unknown): boolean =>
   error instanceof Error && !wasNotTaken(error) && wasLost(error);
 
@@ -125,11 +125,9 @@ export const unusableReason = (error: unknown): string => {
 };
 
 interface RetryOptions {
-  /** Default: no limit. */
   forMs?: number;
-  /** Called before each retry. */
   isWanted?: () => boolean;
-  /** Default: all that pass. */
+  /** Whether to retry. Default: after all passing faults. */
   after?: (error: unknown, isRetry: boolean) => boolean;
 }
 

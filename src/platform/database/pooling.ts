@@ -7,8 +7,8 @@ import { withProbe } from "./probe.ts";
 import { statement } from "./statement.ts";
 
 /**
- * A pooler in transaction mode gives each transaction any free connection: LISTEN fails, locks stay on connections of
- * others, and old poolers mix up prepared statements. Poolers do not report this.
+ * A pooler in transaction mode gives each transaction any free connection: LISTEN fails, locks stay on other
+ * connections, and old poolers mix up prepared statements.
  */
 interface DatabaseAddresses {
   connectionString: string;
@@ -28,12 +28,12 @@ const NO_PREPARED_STATEMENTS =
   "DATABASE_URL leads through a pooler that doesn't know prepared statements: set DATABASE_PREPARED_STATEMENTS=false, " +
   "or have the pooler know them (PgBouncer from 1.21 on does, with max_prepared_statements above 0).";
 
-/** PostgreSQL releases locks within milliseconds of a connection's end. Behind a pooler they stay. */
+/** PostgreSQL releases locks within milliseconds of a connection's end. Behind a pooler the locks stay. */
 const UNLOCKED_WITHIN_MS = 5_000;
 const RETRY_MS = 5;
 
 const LOCK = statement({ key: "text" }, (sql) => `select pg_advisory_lock(hashtextextended(${sql.key}, 0))`);
-/** Releases an own lock, which would otherwise stay on a pooler's connection. */
+/** Releases the connection's own lock, which would otherwise stay on a pooler's connection. */
 const WHOSE_LOCK = statement(
   { key: "text" },
   (sql) => `select case when pid = pg_backend_pid()
@@ -44,7 +44,7 @@ const WHOSE_LOCK = statement(
     and (classid::bigint << 32 | objid::bigint) = hashtextextended(${sql.key}, 0)`,
 );
 
-/** A session keeps its lock until its end, and no other connection has it meanwhile. */
+/** A session keeps its lock until its end. */
 const tryLock = async (
   holding: string,
   asking: pg.Client,
@@ -70,7 +70,7 @@ const FIND_PREPARED = statement(
   (sql) => `select from pg_prepared_statements where name = ${sql.name}`,
 );
 
-/** A pooler with support renames statements; one without lets names of clients collide on one connection. */
+/** A pooler with support renames statements. Without support, names of several clients collide on one connection. */
 const keepsNames = async (client: pg.Client): Promise<boolean> => {
   const name = newId();
   await client.query("begin");
@@ -89,8 +89,8 @@ export const isSession = (connectionString: string): Promise<boolean> =>
   );
 
 /**
- * Takes two connections for a moment; after a refusal an unused lock may stay on a pooler's connection. Throws
- * StartError, and errors of `pg` if `connectionString` is unusable.
+ * After a refusal an unused lock may stay on a pooler's connection. Throws StartError, and errors of `pg` if
+ * `connectionString` is unusable.
  */
 export const assertSessions = async (
   addresses: DatabaseAddresses,

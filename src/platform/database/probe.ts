@@ -2,7 +2,7 @@ import pg from "pg";
 
 const TIMEOUT_MS = 10_000;
 
-/** A pool would hide which connection answers. Throws errors of `pg`. */
+/** A pool would hide the connection that answers. Throws errors of `pg`. */
 export const withProbe = async <T>(
   connectionString: string,
   work: (client: pg.Client) => T | Promise<T>,
@@ -13,7 +13,7 @@ export const withProbe = async <T>(
     connectionTimeoutMillis: TIMEOUT_MS,
     query_timeout: TIMEOUT_MS,
   });
-  // Without a listener a lost connection would end the process.
+  // Without a listener a lost connection ends the process.
   client.on("error", () => undefined);
   try {
     await client.connect();

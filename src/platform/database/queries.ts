@@ -49,19 +49,17 @@ const driverOver = (records: Records): Driver => {
 };
 
 /**
- * Named and prepared like raw statements (Kysely's own driver is at 0.7 times the speed), in the same transaction and
- * with the same fault handling. Not part of `Database`: graph processes need no Kysely, whose 260 files take 9 MiB.
- * Kysely's own transactions would bypass `Database.transaction`.
+ * Kysely's own driver has 0.7 times the speed. Not part of `Database`, because graph processes need no Kysely (260
+ * files, 9 MiB).
  */
 export const queriesOver = (records: Records): Kysely<Tables> =>
   new Kysely<Tables>({
     dialect: { ...POSTGRES, createDriver: () => driverOver(records) },
   }).withSchema(records.schema);
 
-/** Compiles and sends nothing. */
 const COMPILER = new Kysely<Tables>({ dialect: { ...POSTGRES, createDriver: () => new DummyDriver() } });
 
-/** A composed query as a bounded read. `weight`: for a page that may end early, see `roomyPage`. */
+/** `weight` may cut the page; see `roomyPage`. */
 export const composedRead = async <Row>(
   read: BoundedReads["boundedRead"],
   query: RawBuilder<unknown>,

@@ -5,16 +5,13 @@ import { ALL_ACCELERATORS, type Accelerators } from "./accelerators.ts";
 import type { Database } from "./database.ts";
 import { statement } from "./statement.ts";
 
-/**
- * A signal is a hint that the database changed: a lost signal costs latency, since each waiter also polls, never
- * correctness.
- */
+/** A signal is a hint that the database changed. A lost signal costs only latency, because each waiter also polls. */
 export type SignalKind =
-  /** Workers with a free slot should claim. The id is a run's. */
+  /** Workers with a free slot should claim runs. */
   | "available"
   /** Sent only if another process may wait for the run's end. */
   | "ended"
-  /** A run was rolled back before it began. It has no events and no row, so the signal alone carries its end. */
+  /** A run was rolled back before it began. The run has no row and no events, so only the signal carries its end. */
   | "gone"
   /** A process waits for the end of a run that another one executes. */
   | "awaited"
@@ -24,32 +21,32 @@ export type SignalKind =
   | "events"
   /** The executor should write the run's events to the event log. */
   | "watch"
-  /** Requested events can't be appended to the log: readers on other processes lose the stream. */
+  /** Requested events can't be appended to the log. Readers on other processes lose the stream. */
   | "unlogged"
-  /** A process reads the events of a thread and its future runs. `runId` is the id of that process. */
+  /** A process reads the events of a thread and its future runs; `runId` is the id of that process. */
   | "follow"
-  /** `follow` over the protocol wire: future runs must produce its events. */
+  /** As `follow`, over the protocol: future runs must produce protocol events. */
   | "follow-protocol";
 
 export interface Signal {
   kind: SignalKind;
   threadId: string;
   runId: string;
-  /** Only for `gone`: the place of the end among the events of the thread. */
+  /** Only for `gone`: the place of the end among the thread's events. */
   turn?: number | undefined;
 }
 
 export type SignalHandler = (signal: Signal) => void;
 
-/** NOTIFY inside a transaction takes a global lock at commit and cost 61 % of the throughput at 32 clients. */
+/** NOTIFY in a transaction takes a global lock at commit, which cost 61 % of the throughput at 32 clients. */
 const COALESCE_MS = 10;
 /**
- * A process alone on its database sends no signals, which saves a statement per 10 ms of work. A new process polls
- * until others see it.
+ * Alone on its database, a process sends no signals, which saves a statement per 10 ms. A new process polls until
+ * others see it.
  */
 const SERVER_CHECK_MS = 1_000;
 
-/** NOTIFY carries less than 8,000 bytes; a signal takes 90 at most, with two ids of 36 and its comma. */
+/** NOTIFY carries less than 8,000 bytes. A signal takes at most 90 bytes with its comma. */
 const SIGNALS_PER_NOTIFY = 85;
 const toText = ({ kind, threadId, runId, turn }: Signal): string =>
   `${kind}:${runId}:${threadId}${turn === undefined ? "" : `:${turn}`}`;
@@ -87,7 +84,7 @@ interface SignalsOptions {
   database: Database;
   /** Not through a pooler in transaction mode. */
   connectionString: string;
-  /** Names the lock by which others see the death of this process. */
+  /** Names the lock that shows others whether this process lives. */
   processId: string;
   /** Without `listen` this process receives only its own signals. */
   accelerators?: Accelerators;
@@ -113,14 +110,14 @@ export const openSignals = async ({
   accelerators = ALL_ACCELERATORS,
   logger,
 }: SignalsOptions) => {
-  // One channel for all processes of a schema: 200 idle listeners on other channels cut 40,000 notifies/s to 290.
+  // One channel for a whole schema: 200 idle listeners on other channels cut 40,000 notifies/s to 290.
   const channel = database.schema;
   const applicationName = listenerName(database.schema);
   const subscribers = createSubscribers();
   const outgoing = new Set<string>();
   let flushTimer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
-  /** No other process listens, or none can. */
+  /** No other process listens, or listening is off. */
   let alone = !accelerators.listen;
   let closed = false;
 
@@ -174,7 +171,8 @@ export const openSignals = async ({
     /** Reaches every process, including this one. Never throws, never waits. */
     send(signal: Signal): void {
       if (closed) return;
-      // Published at once, since the next run may begin before the batch is sent. The batch delivers it a second time.
+      // Published at once, because the next run may begin before the batch is sent. The batch delivers the signal
+      // again.
       if (signal.kind === "gone") subscribers.publish(signal);
       outgoing.add(toText(signal));
       flushTimer ??= setTimeout(() => {
@@ -182,7 +180,6 @@ export const openSignals = async ({
         flushing = flushing.then(flush);
       }, COALESCE_MS);
     },
-    /** Returns the unsubscribe function. */
     subscribe: subscribers.add,
     subscribeToThread: subscribers.addTo,
     async close(): Promise<void> {

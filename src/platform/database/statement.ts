@@ -7,13 +7,12 @@ import {
 } from "../encryption/encryption.ts";
 import type { Encryption, Queryable } from "./database.ts";
 
-/** SQL with values between its texts. */
+/** SQL texts with values between them. */
 export interface Fragment {
   readonly texts: readonly string[];
   readonly values: readonly unknown[];
 }
 
-/** Encloses the place of a value; SQL never contains it. */
 const MARK = "\u0000";
 
 export const NO_CONDITION: Fragment = { texts: ["true"], values: [] };
@@ -29,7 +28,7 @@ export const fragment = (write: (parameter: (value: unknown) => string) => strin
   };
 };
 
-/** For the planner, which estimates a `limit` only from a literal. */
+/** The planner estimates a `limit` only from a literal. */
 export const literal = (count: number): Fragment => ({ texts: [String(Math.trunc(count))], values: [] });
 
 /** The types of PostgreSQL, and `fragment`. A missing value is `null`. */
@@ -55,7 +54,6 @@ type ValueOf<T extends Type> = T extends "fragment"
       ? readonly (Types[Item] | null | undefined)[] | null | undefined
       : never;
 
-/** Type, value, and the value for a database that encrypts, if different. */
 export type ComputedParameter<Source> = readonly [
   type: Type,
   valueOf: (source: Source) => unknown,
@@ -81,7 +79,7 @@ export const encryptedParameter = <Table extends EncryptedTable, Name extends Co
   ];
 };
 
-/** With a type alone, the value is the member of the same name. */
+/** For a type alone, the value is the source's member of that name. */
 export type Parameter<Source> = Type | ComputedParameter<Source>;
 type Parameters = Readonly<Record<string, Parameter<never>>>;
 
@@ -96,17 +94,16 @@ type SourceOf<Named extends Parameters> = {
   ? Source
   : never);
 
-/** `text`: `values` are numbered from `$1`. Also a `QueryConfig` of `pg`. */
+/** `text` numbers the values from `$1`. Also a `QueryConfig` of `pg`. */
 interface CompiledStatement {
   text: string;
   values: unknown[];
 }
 
-/** Without `encryption`, values are stored as they are. */
 type Asked = Pick<Queryable, "query"> & Partial<Pick<Queryable, "encryption">>;
 
 export interface Statement<Source> {
-  /** Of a statement without fragments. The values are in the order of the declaration. */
+  /** Only for statements without fragments. The values have the order of the declaration. */
   readonly text: string;
   query<Row>(queryable: Asked, source: Source): Promise<Row[]>;
   compile(source: Source, encryption?: Encryption): CompiledStatement;
@@ -116,8 +113,8 @@ export interface Statement<Source> {
 const TEXTS_AT_MOST = 50;
 
 /**
- * A statement with named parameters. In `write`, `sql.lists` stands for `$3::bigint[]`. PostgreSQL refuses unused
- * parameters, so a statement declares only its own. The text is composed once: connections prepare by text.
+ * In `write`, `sql.lists` stands for `$3::bigint[]`. PostgreSQL refuses unused parameters, so a statement declares only
+ * its own.
  */
 export const statement = <const Named extends Parameters>(
   parameters: Named,
@@ -143,7 +140,7 @@ export const statement = <const Named extends Parameters>(
     return text;
   };
   let constantText: string | undefined;
-  /** With loops, because functions cost two calls for each of the hundred parameters of a run. */
+  /** Uses loops: callbacks would cost two calls for each of a run's hundred parameters. */
   const compile = (source: SourceOf<Named>, encryption?: Encryption): CompiledStatement => {
     const given = source as never;
     const values: unknown[] = [];

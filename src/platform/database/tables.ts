@@ -1,7 +1,7 @@
 import type { ColumnType, Generated, Selectable } from "kysely";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
 
-/** Columns as in `migrations/`. Row types are derived from these interfaces. */
+/** Columns as in `migrations/`. */
 
 /** Written as JSON text or as a value, read as the parsed value. */
 type Json<T = JsonObject> = ColumnType<T, T | string, T | string>;
@@ -58,7 +58,7 @@ interface ThreadsTable {
   interrupts: JsonWithDefault;
   error: ColumnType<JsonObject | null, JsonObject | string | null | undefined, JsonObject | string | null>;
   unfinished_runs: Generated<number>;
-  /** Grows with each created run and each attempt that returns to the queue: see engine/queue/README.md. */
+  /** Grows with each created run and each attempt that returns to the queue; see engine/queue/README.md. */
   turns: Generated<number>;
   ttl_strategy: "delete" | "keep_latest" | null;
   ttl_minutes: number | null;
@@ -66,7 +66,7 @@ interface ThreadsTable {
   created_at: Timestamp;
   updated_at: Timestamp;
   state_updated_at: Timestamp;
-  /** Grows with each change of the row. Never past 2^53, but `pg` returns a bigint as text. */
+  /** Grows with each change of the row. Stays below 2^53, but `pg` returns a bigint as text. */
   version: ColumnType<string, never, string>;
   /** The `status` without active runs; a trigger maintains it. */
   resting_status: ColumnType<Exclude<ThreadStatus, "busy">, never, never>;
@@ -91,7 +91,7 @@ interface RunsTable {
   delete_thread: Generated<boolean>;
   error: ColumnType<JsonObject | null, JsonObject | string | null | undefined, JsonObject | string | null>;
   cancel_action: CancelAction | null;
-  /** For records alone. */
+  /** Only run records in API answers show the reason. */
   cancel_reason: ColumnType<never, never, CancelReason | null>;
   attempt: Generated<number>;
   lost_attempts: Generated<number>;
@@ -99,12 +99,12 @@ interface RunsTable {
   turn: Generated<number>;
   worker_id: string | null;
   reader_id: string | null;
-  /** The attempt whose events are not all in the log, though another process reads them there. */
+  /** The attempt whose events are not all in the log, although another process reads them there. */
   unlogged_attempt: ColumnType<never, never, number | null>;
   lease_until: NullableTimestamp;
   available_at: Timestamp;
   started_at: NullableTimestamp;
-  /** As platform/domain/webhook-address.ts stores it. `kwargs` has the given form. */
+  /** The form that `webhookParts` reads. `kwargs` has the client's form. */
   webhook: ColumnType<never, string | null | undefined, never>;
   /** For a rollback, see engine/queue/sql/forget.ts. */
   replaced_metadata: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
@@ -204,10 +204,10 @@ interface WebhookDeliveriesTable {
   final_values: Buffer | null;
   values_omitted: boolean;
   state: "pending" | "delivered" | "failed";
-  /** The fence: each claim and each replay increments it. */
+  /** The fence. Each claim and each replay increments the number. */
   attempts: number;
   failures: number;
-  /** When to send next; during sending: when the sender counts as dead. */
+  /** The time to send next. During sending: the time at which the sender counts as dead. */
   due_at: Timestamp;
   give_up_at: Timestamp;
   last_attempt_at: NullableTimestamp;
@@ -232,13 +232,13 @@ export interface Tables {
 export type AssistantRow = Omit<Selectable<AssistantsTable>, "defaults">;
 export type AssistantVersionRow = Selectable<AssistantVersionsTable>;
 export type RunRow = Selectable<RunsTable>;
-/** No API answer is built from it. */
+/** No API answer contains this row. */
 export type ExecutedRunRow = RunRow & {
   /** As the graph receives it; null: no user created the run. */
   auth_user: JsonObject | null;
 };
 export type ClaimedRunRow = ExecutedRunRow & {
-  /** True: the thread has no checkpoint, and only this attempt can write one. Otherwise the thread may have some. */
+  /** True: the thread has no checkpoint, and only this attempt can write one. Otherwise unknown. */
   starts_empty?: boolean;
 };
 /** See engine/endings.ts. */

@@ -26,8 +26,7 @@ const partsOf = (cursor: string): unknown => {
 };
 
 /**
- * The keys given to `writeCursor`. A client may have forged them: they may choose a position, never what the caller may
- * see.
+ * Returns the keys given to `writeCursor`. A client may have forged the keys, so they may choose only a position.
  * @throws invalid if the cursor is not from a list in this order
  */
 export const readCursor = (cursor: string, order: string, shapes: readonly Shape[]): string[] => {

@@ -1,8 +1,8 @@
 import type { CausedByProject, WithoutContents } from "../lib/contents.ts";
 
 /**
- * Only `http/` maps a `kind` to a status code. The caller gets the message as `{"detail": message}`: one sentence that
- * names the field or the id, without SQL, path or stack.
+ * Only `http/` maps a `kind` to a status code. The caller gets `{"detail": message}`: one sentence that names the field
+ * or the id, without SQL, path or stack.
  */
 
 export type ErrorKind =
@@ -25,12 +25,12 @@ export type ErrorKind =
   /** Database unreachable or memory short, nothing was stored: 503 with Retry-After. */
   | "unavailable";
 
-/** For protocols with error codes. */
+/** Protocols with error codes use this. */
 export type Missing = "assistant" | "graph" | "thread" | "run" | "checkpoint";
 
 export class ThreadloomError extends Error {
   readonly missing: Missing | undefined;
-  /** Undefined: unknown, or never. */
+  /** Undefined: the time is unknown, or a retry never helps. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(
@@ -78,14 +78,14 @@ export const graphNotFound = (graphId: string) =>
   new ThreadloomError("not_found", `Graph '${graphId}' not found.`, { missing: "graph" });
 export const threadNotFound = (threadId: string) =>
   new ThreadloomError("not_found", `Thread '${threadId}' not found.`, { missing: "thread" });
-/** Does not reveal the owner. */
+/** Must not reveal the owner. */
 export const threadTaken = (threadId: string) =>
   new ThreadloomError("conflict", `Thread '${threadId}' already exists.`);
 export const runNotFound = (runId: string) =>
   new ThreadloomError("not_found", `Run '${runId}' not found.`, { missing: "run" });
 export const cronNotFound = (cronId: string) =>
   new ThreadloomError("not_found", `Cron '${cronId}' not found.`);
-/** Not `too_many`: clients would retry, and waiting does not help. */
+/** Not `too_many`: clients would retry, but waiting does not help. */
 export const tooManyCrons = (atMost: number) =>
   conflict(`One caller may have ${atMost} crons at most; delete some of them first.`);
 export const apiKeyNotFound = (reference: string) =>
@@ -114,19 +114,16 @@ export const threadBusy = (threadId: string) =>
     `Thread '${threadId}' has a run in progress; wait for it, cancel it, or choose another multitask_strategy.`,
   );
 
-/**
- * A run began or ended, or the state was pruned, between reading a state and writing the result. Nothing was written;
- * read again before the next try.
- */
+/** A run began or ended, or a prune ran, between the read of a state and this write. Nothing was written. */
 export class ThreadChangedError extends ThreadloomError {
   constructor(threadId: string) {
     super("conflict", `Thread '${threadId}' was changed by another request at the same time; try again.`);
   }
 }
 
-/** A value from a graph ends the run with this error. */
+/** If a graph returns such a value, the run ends with this error. */
 export class ValueTooLargeError extends ThreadloomError {
-  /** `what`: the beginning of a sentence, as "An event 'values'". `option`: the variable that sets the limit. */
+  /** `what` begins a sentence, as "An event 'values'"; `option` is the variable that sets the limit. */
   constructor(what: string, charactersAtMost: number, option?: string) {
     const megabytes = Number((charactersAtMost / 1_000_000).toPrecision(3));
     const where = option === undefined ? "" : ` (${option})`;
@@ -138,7 +135,6 @@ export class ValueTooLargeError extends ThreadloomError {
   }
 }
 
-/** The work ends without an answer. */
 export class CallerGoneError extends Error {
   constructor() {
     super("The caller has closed the connection.");
@@ -160,14 +156,13 @@ export class HandlerRefusal extends Error implements CausedByProject {
   }
 }
 
-/** SQLSTATE: the key exists already. */
 export const UNIQUE_VIOLATION = "23505";
 
 export const sqlState = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 
 /**
- * Damaged state or a failed write: not a fault of the caller or the graph. The log gets the cause, callers a neutral
+ * Damaged state or a failed write, not a fault of the caller or the graph. The log gets the cause, callers a neutral
  * sentence.
  */
 export class StateStorageError extends Error implements WithoutContents {
@@ -188,7 +183,7 @@ export class ProjectCodeError extends Error implements CausedByProject, WithoutC
   }
 }
 
-/** The log gets the cause, callers a neutral sentence. */
+/** Callers get a neutral sentence. */
 export class EncryptionError extends Error implements WithoutContents {
   readonly hidesContents = true;
   /** Undefined: the key is there, and the data is damaged. */
@@ -221,13 +216,10 @@ export class StartError extends Error {
   }
 }
 
-/** Exits with 2. */
+/** `main` exits with 2. */
 export class UsageError extends StartError {}
 
-/**
- * The lease expired and another attempt took over, or the run ended. Nothing was written, and no API caller sees this
- * error.
- */
+/** Another attempt took over after the lease expired, or the run ended. Nothing was written. */
 export class LeaseLostError extends Error {
   constructor(
     readonly runId: string,

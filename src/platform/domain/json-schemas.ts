@@ -13,11 +13,11 @@ const UNSTORABLE = "holds a NUL character or half a surrogate pair, which can't 
 const hasNul = (text: string): boolean => text.includes("\0");
 const isStorableText = (text: string): boolean => !hasNul(text) && text.isWellFormed();
 
-/** Merged, compared and sent with each thread, run or assistant. */
+/** The value is merged, compared and sent with each thread, run or assistant. */
 const ELEMENTS_AT_MOST = 20_000;
 const CHARACTERS_AT_MOST = 1_000_000;
 
-/** Each member of metadata is an entry of a GIN index: on a slow disk 19,000 took a second, 2,000 a tenth. */
+/** Each member of metadata is an entry of a GIN index. On a slow disk 19,000 members took 1 s, 2,000 took 0.1 s. */
 export const METADATA_ELEMENTS_AT_MOST = 2_000;
 
 /** The end of a sentence; undefined if PostgreSQL can store the value. */
@@ -58,8 +58,7 @@ const complaintOf = (root: unknown, isBounded: boolean, elementsAtMost: number):
 export const storableText = z.string().refine(isStorableText, { error: UNSTORABLE });
 
 /**
- * The namespace of a subgraph, segments joined by `|`. `@langchain/react` joins them with NUL, which PostgreSQL's
- * `text` can't hold.
+ * The namespace of a subgraph, joined by `|`. `@langchain/react` joins the segments with NUL, which `text` can't hold.
  */
 export const checkpointNs = z
   .string()
@@ -78,17 +77,17 @@ const jsonbObject = (isBounded: boolean, elementsAtMost = ELEMENTS_AT_MOST) =>
     if (complaint !== undefined) context.addIssue({ code: "custom", message: complaint });
   });
 
-/** Stored beside a record: metadata, a config, a context, or a filter of them. */
+/** For metadata, configs, contexts and filters. */
 export const storableObject = jsonbObject(true);
 
 export const storableMetadata = jsonbObject(true, METADATA_ELEMENTS_AT_MOST);
 
-/** Stored for its own sake, up to the size of a body. */
+/** For a store item: only the size of the body is limited. */
 export const storableValue = jsonbObject(false);
 
 export const jsonValue = z.unknown().optional();
 
-/** LangGraph breaks on names that every object inherits, see names.ts. */
+/** LangGraph fails for names that every object inherits; see names.ts. */
 const refusedName = (name: string): string => `names '${name}', which no graph can have`;
 
 export const nodeName = storableText.refine((name) => !isInherited(name), {
@@ -115,8 +114,8 @@ export const optional = <Schema extends z.ZodType>(schema: Schema) =>
   schema.nullish().transform((value): z.output<Schema> | undefined => value ?? undefined);
 
 /**
- * Any version, since PostgreSQL and the other servers take them all. Lower case, as PostgreSQL returns ids: in-memory
- * maps compare the text.
+ * Any version, as in PostgreSQL and the other servers. Lower case, because in-memory maps compare ids with those that
+ * PostgreSQL returns.
  */
 export const uuid = z.guid({ error: "must be a UUID" }).toLowerCase();
 
@@ -129,12 +128,12 @@ const CONFIG_KEYS = ["tags", "recursion_limit", "max_concurrency", "configurable
 const knownConfig = z.looseObject({
   tags: z.array(storableText).optional(),
   recursion_limit: z.int().min(1).optional(),
-  // With a value below 1 or a non-number LangGraph starts no task and waits for ever.
+  // With a value below 1 or a non-number, LangGraph starts no task and waits for ever.
   max_concurrency: z.int().min(1).optional(),
   configurable: jsonObject.optional(),
 }) as z.ZodType<JsonObject, JsonObject>;
 
-/** Keeps unknown keys. The known four must have the type that a run relies on, and `null` there means "not given". */
+/** Keeps unknown keys. The four known keys must have the types that a run needs; `null` means "not given". */
 export const storableConfig = storableObject
   .transform((config): JsonObject => {
     const given = { ...config };

@@ -12,7 +12,6 @@ export interface KeyOrder {
   direction: "asc" | "desc";
 }
 
-/** Columns that a list selects for its cursor. */
 export interface KeyColumns {
   cursor_key: string | null;
   cursor_id: string;
@@ -26,7 +25,7 @@ const nameOf = ({ list, key, direction }: KeyOrder): string => `${list} ${key} $
 export const keyOf = ({ key, holds }: KeyOrder): string =>
   ({ times: microsecondsOf(key), ids: `${key}::text`, texts: "null::text" })[holds];
 
-/** Undefined on the last page. `matching`: number of rows from the page's cursor or the list's start. */
+/** Undefined on the last page. `matching` counts the rows from the page's cursor, or from the start of the list. */
 export const nextCursor = (
   order: KeyOrder,
   rows: readonly KeyColumns[],

@@ -1,11 +1,10 @@
 /**
- * Without the port, because a receiver may listen on many; empty for a path of this server. Limits of
- * concurrent deliveries count by receiver.
+ * Limits of deliveries count by receiver. Without the port, because a receiver may listen on many; empty for a path of
+ * this server.
  */
 export const receiverOf = (webhook: string): string =>
   webhook.startsWith("/") || !URL.canParse(webhook) ? "" : new URL(webhook).hostname;
 
-/** `digest`: of a cipher. */
 export const receiverDigest = ({ digest }: { digest: (text: string) => string }, webhook: string): string => {
   const receiver = receiverOf(webhook);
   return receiver === "" ? "" : digest(`receiver ${receiver}`);

@@ -10,8 +10,8 @@ import { EncryptionError } from "../domain/errors.ts";
 import type { EncryptionKey } from "./keys.ts";
 
 /**
- * `enc1:`, key id, colon, and base64 of salt, nonce, ciphertext and tag. No JSON begins like this, and no separator of
- * joined texts occurs in it.
+ * `enc1:`, key id, colon, and base64 of salt, nonce, ciphertext and tag. No JSON begins like this, and separators never
+ * occur in it.
  */
 export const ENCRYPTED_PREFIX = "enc1:";
 const ENCRYPTED = /^enc1:([\w-]{6}):([A-Za-z0-9+/]+={0,2})$/;
@@ -21,15 +21,14 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const ENCRYPTED_CHARACTERS_AT_LEAST = Math.ceil((SALT_BYTES + NONCE_BYTES + TAG_BYTES) / 3) * 4;
 /**
- * Random nonces must not collide under one AES key: at most 2^32, five days at 10,000 a second. So each process derives
- * its own key with a salt, and changes the salt after this many texts.
+ * Random nonces of one AES key may collide after 2^32 texts: five days at 10,000 a second. Therefore each process
+ * derives a key with a salt, and changes the salt after this many texts.
  */
 const ENCRYPTED_WITH_ONE_SALT = 2 ** 30;
 const DERIVED_AT_MOST = 1_000;
 /** Each draw of random bytes costs a microsecond. */
 const NONCES_DRAWN = 256;
 
-/** The places in which a text may have been encrypted. */
 export type Places = readonly [string, ...string[]];
 
 export const isEncrypted = (text: string): boolean => text.startsWith(ENCRYPTED_PREFIX);
@@ -80,7 +79,7 @@ export const createCipher = (
     return `${ENCRYPTED_PREFIX}${current.id}:${encrypted.toString("base64")}`;
   };
 
-  /** Throws Node's error if key or place do not fit. */
+  /** Throws Node's error if the key or the place is wrong. */
   const decryptWith = (key: EncryptionKey, encrypted: Buffer, place: string): string => {
     const salt = encrypted.subarray(0, SALT_BYTES);
     const nonce = encrypted.subarray(SALT_BYTES, SALT_BYTES + NONCE_BYTES);
@@ -96,13 +95,12 @@ export const createCipher = (
   let logDamaged: ((error: EncryptionError) => void) | undefined;
 
   const cipher = {
-    /** Of the key that encrypts. */
     keyId: current.id,
     keyIds: [...ring.keys()] as readonly string[],
     metadataKeys: new Set(metadataKeys) as ReadonlySet<string>,
     /**
-     * `place` names row and column. The text decrypts only there, so a writer to the database can't move content between
-     * rows.
+     * `place` names the row and the column. The text decrypts only there, so a database writer can't move content
+     * between rows.
      */
     encrypt(text: string, place: string): string {
       if (++encryptedWithSalt > ENCRYPTED_WITH_ONE_SALT) {
@@ -139,17 +137,17 @@ export const createCipher = (
       }
       throw new EncryptionError(`A stored value was changed or moved (${kindOf(places[0])}).`, { cause });
     },
-    /** Judges by the form. */
+    /** Checks only the form and the key id. */
     canDecrypt(text: string): boolean {
       const id = ENCRYPTED.exec(text)?.[1];
       return id !== undefined && ring.has(id);
     },
-    /** Judges by form and length. */
+    /** Checks only the form, the key id and the length. */
     lacksKeyOf(text: string): boolean {
       const [, id, encrypted = ""] = ENCRYPTED.exec(text) ?? [];
       return id !== undefined && !ring.has(id) && encrypted.length >= ENCRYPTED_CHARACTERS_AT_LEAST;
     },
-    /** Undefined if no key has encrypted the text in one of these places, whatever it looks like. */
+    /** Undefined if no key encrypted the text in one of these places. */
     decryptIfEncrypted(text: string, ...places: Places): string | undefined {
       if (!cipher.canDecrypt(text)) return undefined;
       try {
@@ -161,13 +159,13 @@ export const createCipher = (
         return undefined;
       }
     },
-    /** Called once, when `decryptIfEncrypted` meets a text that names a known key and does not decrypt. */
+    /** Called at most once: when `decryptIfEncrypted` fails for a text with a known key id. */
     onDamaged(listener: (error: EncryptionError) => void): void {
       logDamaged = listener;
     },
     /** 32 hexadecimal digits. Reveals nothing but equality. */
     digest: (text: string): string => digestBy(current, text),
-    /** Under each key. */
+    /** One digest for each key. */
     digests: (text: string): string[] => keys.map((key) => digestBy(key, text)),
   };
   return cipher;
@@ -177,7 +175,7 @@ export type Cipher = ReturnType<typeof createCipher>;
 
 const kindOf = (place: string): string => place.split(" ", 1)[0] ?? "";
 
-/** Works without a cipher for unencrypted texts. */
+/** Needs no cipher for an unencrypted text. */
 export const openText = (cipher: Cipher | undefined, text: string, place: string): string => {
   if (cipher !== undefined) return cipher.decrypt(text, place);
   if (isEncrypted(text)) throw missingKey(text.slice(ENCRYPTED_PREFIX.length, HEAD_CHARACTERS - 1));

@@ -22,12 +22,12 @@ export interface EncryptedColumn<Key, Value, Stored = string> {
   /** Undefined: the column stores the value as it is. */
   plain: ((value: Value) => Stored) | undefined;
   encrypted(cipher: Cipher, value: Value, key: Key): Stored;
-  /** `stored`: as the driver reads it. Undefined: only SQL reads the column. */
+  /** `stored` comes from the driver. Undefined: only SQL reads the column. */
   decrypted?: (cipher: Cipher | undefined, stored: unknown, key: Key) => unknown;
   /**
-   * Encrypts again with the newest key. `text` and the result are base64 if the column holds bytes. `from`: the row
-   * that the database copied the text from. Throws an `EncryptionError` if the text can't be decrypted; for metadata,
-   * only if the key is missing.
+   * Encrypts again with the newest key. `from` is the row that the database copied the text from; a column of bytes
+   * takes and returns base64.
+   * @throws EncryptionError if the text can't be decrypted; for metadata, only if the key is missing
    */
   reencrypted(cipher: Cipher, text: string, key: Key, from?: Key): string;
 }
@@ -37,7 +37,7 @@ interface JsonKind<Value> {
   parse(json: string): Value;
   plain: ((value: Value) => string) | undefined;
   encrypt(cipher: Cipher, value: Value, place: string): string;
-  /** Callers choose the content, so a text that looks encrypted may be their own. */
+  /** A text that looks encrypted may be a caller's own. */
   standsOpen?: boolean;
 }
 
@@ -58,7 +58,6 @@ export const COMPARED_CONFIG = ofObject((cipher, config, place) =>
 );
 export const CONTEXT = ofObject((cipher, context, place) => encryptEach(cipher, context, { place }));
 
-/** JSON text. */
 export const WHOLE: JsonKind<string> = {
   type: "jsonb",
   parse: (json) => json,
@@ -115,7 +114,6 @@ export const textColumn = <Key>(placeOf: (key: Key) => string): EncryptedColumn<
   },
 });
 
-/** Bytes of a text. */
 export const bytesColumn = <Key>(placeOf: (key: Key) => string): EncryptedColumn<Key, Buffer, Buffer> => {
   const encrypted = (cipher: Cipher, bytes: Buffer, key: Key): Buffer =>
     Buffer.from(cipher.encrypt(bytes.toString("utf8"), placeOf(key)));
@@ -134,8 +132,8 @@ export const bytesColumn = <Key>(placeOf: (key: Key) => string): EncryptedColumn
 };
 
 /**
- * Encrypts the address, because it may hold a token. A digest of the receiver follows the address: the statement that
- * ends the run needs the digest (engine/outbox/record.ts). The digest is empty for a path of this server.
+ * Encrypts the address, because it may hold a token. The statement that ends the run needs the digest of the receiver
+ * (engine/outbox/record.ts).
  */
 export const addressColumn = <Key>(placeOf: (key: Key) => string): EncryptedColumn<Key, string> => {
   const encrypted = (cipher: Cipher, address: string, place: string): string =>

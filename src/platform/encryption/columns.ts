@@ -1,6 +1,6 @@
 /**
- * The encrypted columns of each table: the kind of their values, and the place that binds a value to its row. Stored
- * values depend on the places. A value that the database copies into another row keeps the place of its first row.
+ * The kind of the values in each encrypted column, and the place that binds a value to its row. Never change a place:
+ * stored values depend on it.
  */
 
 import type { Places } from "./cipher.ts";
@@ -49,7 +49,7 @@ export interface WriteKey extends CheckpointKey {
   index: string;
 }
 
-/** PostgreSQL accepts ids in capitals, too. */
+/** PostgreSQL also accepts ids in capitals. */
 const placeOf = (table: string, name: string, id: string): string =>
   `json ${table} ${name} ${id.toLowerCase()}`;
 const ofAssistant = (name: string, key: AssistantKey): string =>
@@ -100,7 +100,7 @@ const checkpointMetadata = jsonColumn(
   ],
 );
 
-/** Tables whose values are copied come first: a run's configuration comes from its assistant and thread. */
+/** Tables from which values are copied come first: a run copies from its assistant and thread. */
 export const ENCRYPTED_COLUMNS = {
   assistants: ASSISTANT,
   assistant_versions: ASSISTANT,
@@ -119,14 +119,14 @@ export const ENCRYPTED_COLUMNS = {
   runs: {
     ...OF_RUN,
     error: jsonColumn(ANY_TEXTS, (key: RunIdKey) => [ofRun("error", key)]),
-    // Values that a run took from its thread's row, to restore them there.
+    // A rollback restores these values in the thread's row.
     replaced_metadata: THREAD.metadata,
     replaced_config: THREAD.config,
     auth_user: jsonColumn(WHOLE, (key: RunIdKey) => [ofRun("auth_user", key)]),
     webhook: addressColumn(ofWebhook),
   },
   run_events: { data: textColumn(({ run_id: id, seq }: EventKey) => `event ${id} ${seq}`) },
-  // A delivery copies its run. A delivery of a thread's end has the error that was encrypted for the thread.
+  // A delivery copies its run, or the error that was encrypted for the thread.
   webhook_deliveries: {
     error: jsonColumn(ANY_TEXTS, (key: RunKey) => [ofRun("error", key), ofThread("error", key)]),
     ...OF_RUN,
@@ -148,7 +148,7 @@ export const ENCRYPTED_COLUMNS = {
     ),
   },
   checkpoint_writes: {
-    // Each line by itself: see state/checkpoints/rows/encryption.ts.
+    // Each line is encrypted by itself; see state/checkpoints/rows/encryption.ts.
     writes: textColumn(
       ({ checkpoint_id: id, checkpoint_ns: namespace, task_id: task, index }: WriteKey) =>
         `write ${id.toLowerCase()} ${task} ${index} ${namespace}`,

@@ -27,7 +27,6 @@ type StoredValue<
   ? Stored
   : never;
 
-/** The ids that the columns need. */
 type RowKey<Table extends EncryptedTable, Names> = (
   Names extends ColumnName<Table> ? (key: ColumnKey<Table, Names>) => void : never
 ) extends (key: infer Key) => void
@@ -38,7 +37,6 @@ type RowKey<Table extends EncryptedTable, Names> = (
 export interface Encryption {
   readonly isOn: boolean;
   readonly cipher: Cipher | undefined;
-  /** The parameter of a statement. */
   stored<
     Table extends EncryptedTable,
     Name extends ColumnName<Table>,
@@ -69,14 +67,16 @@ export interface Encryption {
     value: Value,
     key: ColumnKey<Table, Name>,
   ): Value;
-  /** Of a JSON column that was read as text. */
   decryptedJson<Table extends EncryptedTable, Name extends ColumnName<Table>>(
     table: Table,
     column: Name,
     json: string,
     key: ColumnKey<Table, Name>,
   ): string;
-  /** Metadata whose writer makes the text. Encrypts whole values unless `staysOpen` returns true for their key. */
+  /**
+   * Returns an object, because the caller makes the text. Encrypts the whole value of each key for which `staysOpen`
+   * returns false.
+   */
   encryptedMetadata(
     metadata: JsonObject,
     key: ColumnKey<"checkpoints", "metadata">,
@@ -90,15 +90,14 @@ export interface Encryption {
     key: ColumnKey<Table, Name>,
     from?: ColumnKey<Table, Name>,
   ): string;
-  /** 32 hexadecimal digits. With a key, guesses of the text can't be tested against the digest. */
+  /** 32 hexadecimal digits. With a key, readers of the digest can't test guesses of the text. */
   digest(text: string): string;
-  /** Without a key and under each key. */
+  /** One digest without a key, and one for each key. */
   digests(text: string): string[];
   /** Throws `invalid` for encrypted keys and texts that look encrypted. */
   assertSearchable(filter: JsonValue | undefined): void;
 }
 
-/** Whatever its rows and values are. */
 export type AnyColumn = EncryptedColumn<unknown, unknown, unknown>;
 
 const COLUMNS: Readonly<Record<EncryptedTable, Readonly<Record<string, AnyColumn>>>> =

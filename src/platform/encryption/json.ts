@@ -1,4 +1,4 @@
-/** An encrypted text replaces a value and the keys stay, because the database merges objects by keys. */
+/** Encrypts values but not keys, because the database merges objects by keys. */
 
 import { EncryptionError, invalid, notSearchable } from "../domain/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
@@ -6,14 +6,14 @@ import { setProperty } from "../lib/properties.ts";
 import { isEncrypted, type Cipher, type Places } from "./cipher.ts";
 
 /**
- * Matches whole values. A backslash before would make it part of another text. Never a key: the server encrypts none,
- * and a forged key would decrypt to another's JSON.
+ * Matches whole values; after a backslash the quote belongs to another text. Skips keys: the server encrypts none, and
+ * decrypted JSON would replace a forged key.
  */
 const ENCRYPTED_VALUE = /(?<!\\)"(enc1:[\w-]{6}:[A-Za-z0-9+/]+={0,2})"(?!\s*:)/g;
 
 const HOLDS_ENCRYPTED = '"enc1:';
 
-/** The place depends on the row's ids: see `decrypted` of encryption.ts. */
+/** `decrypted` of encryption.ts decrypts it, because decryption needs the row's ids. */
 export class EncryptedJson {
   readonly text: string;
 
@@ -21,7 +21,7 @@ export class EncryptedJson {
     this.text = text;
   }
 
-  /** Throws: an answer was built from a row that was not decrypted. */
+  /** Throws, because an answer was built from a row that was not decrypted. */
   toJSON(): never {
     throw new EncryptionError("A column that holds encrypted values was read without opening them.");
   }
@@ -31,8 +31,8 @@ export const parseStoredJson = (text: string): unknown =>
   text.includes(HOLDS_ENCRYPTED) ? new EncryptedJson(text) : (JSON.parse(text) as unknown);
 
 /**
- * Does not look into decrypted values. Texts that no key has encrypted stay: they are a caller's text or damaged, and
- * one row must not fail a page of rows.
+ * Does not look into decrypted values. A text that can't be decrypted stays: it may be a caller's own, and one row must
+ * not fail a page.
  */
 export const decryptJson = (cipher: Cipher, text: string, places: Places): string =>
   text.includes(HOLDS_ENCRYPTED)
@@ -43,8 +43,8 @@ export const decryptJson = (cipher: Cipher, text: string, places: Places): strin
     : text;
 
 /**
- * For storing again. Throws an `EncryptionError` if a key is missing: encrypting such a text again would turn it into a
- * plain text once the key is back.
+ * For values that are stored again. Throws an `EncryptionError` if a key is missing, because a second encryption would
+ * turn the ciphertext into plain text.
  */
 export const decryptKnownJson = (cipher: Cipher, text: string, places: Places): string =>
   text.includes(HOLDS_ENCRYPTED)
@@ -55,7 +55,7 @@ export const decryptKnownJson = (cipher: Cipher, text: string, places: Places): 
       )
     : text;
 
-/** For columns without a caller's own texts: also throws for damaged texts. */
+/** For columns without callers' own texts; also throws for damaged texts. */
 export const decryptUndamagedJson = (cipher: Cipher, text: string, places: Places): string =>
   text.includes(HOLDS_ENCRYPTED)
     ? text.replace(ENCRYPTED_VALUE, (whole, encrypted: string) =>
@@ -72,7 +72,7 @@ export const encryptValue = (cipher: Cipher, value: unknown, place: string): str
 export const encryptJson = (cipher: Cipher, json: string, place: string): string =>
   `"${cipher.encrypt(json, place)}"`;
 
-/** `alike`: equal values get equal ciphertexts, which the database can compare. */
+/** `alike`: see `encryptAlike`. */
 interface EncryptionPlace {
   place: string;
   alike?: boolean;
@@ -93,8 +93,8 @@ export const encryptEach = (
 };
 
 /**
- * Encrypts each value of `configurable` and `context` by itself, since the database merges these objects of assistant,
- * thread and request.
+ * Encrypts each value of `configurable` and `context` by itself, because the database merges these objects of
+ * assistant, thread and request.
  */
 export const encryptConfig = (cipher: Cipher, config: JsonObject, place: EncryptionPlace): JsonObject => {
   const encrypted: JsonObject = {};
@@ -106,7 +106,7 @@ export const encryptConfig = (cipher: Cipher, config: JsonObject, place: Encrypt
   return encrypted;
 };
 
-/** Of the other keys, encrypts only texts that look encrypted. */
+/** Encrypts the values of `keys`, and texts that look encrypted. */
 export const encryptSome = (
   cipher: Cipher,
   object: JsonObject,
@@ -124,7 +124,6 @@ export const encryptSome = (
   return encrypted;
 };
 
-/** Encrypts the values of the configured keys at any depth, and texts that look encrypted. */
 export const encryptMetadata = (cipher: Cipher, metadata: JsonObject, place: string): JsonObject =>
   cipher.metadataKeys.size === 0
     ? encryptLookalikes(cipher, metadata, place)
@@ -150,7 +149,7 @@ export const encryptMetadataBut = (
 
 const NO_KEYS: ReadonlySet<string> = new Set();
 
-/** Otherwise a caller with a backup could store a ciphertext from it as his own text and read it decrypted. */
+/** Otherwise a caller with a backup could store a ciphertext as an own text and read it decrypted. */
 const encryptLookalikes = <Json extends JsonValue>(cipher: Cipher, json: Json, place: string): Json =>
   hasLookalike(json) ? (encryptWithin(cipher, json, NO_KEYS, place) as Json) : json;
 
@@ -180,10 +179,7 @@ const encryptWithin = (
   return encrypted;
 };
 
-/**
- * Throws `invalid` for encrypted keys and texts that look encrypted: the filter would find nothing, and the caller
- * would believe the result.
- */
+/** Throws `invalid` for encrypted keys and texts that look encrypted: the filter would wrongly find nothing. */
 export const assertSearchable = (cipher: Cipher, filter: JsonValue | undefined): void => {
   if (typeof filter === "string" && isEncrypted(filter))
     throw invalid(

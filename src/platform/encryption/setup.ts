@@ -4,7 +4,7 @@ import { encryptionKey } from "./keys.ts";
 
 /** Can be sent to graph processes. */
 export interface EncryptionSetup {
-  /** In base64; the first encrypts. */
+  /** Base64; the first key encrypts. */
   keys: readonly string[];
   metadataKeys: readonly string[];
 }
@@ -15,5 +15,5 @@ export const openCipher = ({ keys, metadataKeys }: EncryptionSetup): Cipher | un
   return first === undefined ? undefined : createCipher([first, ...others], metadataKeys);
 };
 
-/** With a new random key: every encrypted text lacks its key. */
+/** Has a new random key, so it can't decrypt stored texts. */
 export const newCipher = (): Cipher => createCipher([encryptionKey(randomBytes(32))]);

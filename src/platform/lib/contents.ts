@@ -37,7 +37,7 @@ const isOwn = (error: Error): boolean => (error as Partial<WithoutContents>).hid
 const wordIn = (value: unknown): string | undefined =>
   typeof value === "string" && WORD.test(value) ? value : undefined;
 
-/** Skips the start of a stack: it repeats the message, which may resemble such a line. */
+/** Skips the message at the start of a stack, because the message may contain such a line. */
 const framesOf = ({ stack, message }: Error): string => {
   const text = String(stack ?? "");
   const tail = message.slice(-TAIL_CHARACTERS);
@@ -50,7 +50,6 @@ const framesOf = ({ stack, message }: Error): string => {
     .join("\n");
 };
 
-/** Classes and codes of the error and its causes, and places in code. */
 export const fieldsWithoutContents = (error: unknown, causes = CAUSES_AT_MOST): unknown => {
   if (!(error instanceof Error)) return { type: typeof error, message: withheld(textLength(error)) };
   const { code, lc_error_code: langChainCode } = error as { code?: unknown; lc_error_code?: unknown };

@@ -1,4 +1,4 @@
-/** Admits a limited number of callers at a time. The others wait in order of arrival. */
+/** Admits a limited number of callers at a time; the others wait in order. */
 export const createGate = (places: number, waitMs: number, full: () => Error) => {
   let free = places;
   const waiting = new Set<() => void>();
@@ -16,8 +16,7 @@ export const createGate = (places: number, waitMs: number, full: () => Error) =>
 
   return {
     /**
-     * Resolves with a function that frees the place; a second call does nothing. Rejects with `full()` after `waitMs`, or
-     * with the signal's reason.
+     * Resolves with a function that frees the place. Rejects with `full()` after `waitMs`, or with the signal's reason.
      */
     enter: (signal?: AbortSignal): Promise<() => void> =>
       new Promise((resolve, reject) => {

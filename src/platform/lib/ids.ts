@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 
 /**
- * A UUIDv7: ordered by time, so index writes stay local. `randomUUID` draws entropy for 128 ids at a time; the
- * library's `v7` asks the system for each id, 4 % of a busy server's profile.
+ * Ordered by time, so index writes stay local. The library's `v7` draws entropy for each id, which is 4 % of a busy
+ * server's profile.
  */
 export const newId = (): string => {
   const random = randomUUID();

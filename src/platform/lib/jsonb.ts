@@ -1,7 +1,6 @@
-/** jsonb refuses NUL and lone surrogates. JSON.stringify escapes only those. */
+/** jsonb refuses NUL and lone surrogates. JSON.stringify escapes lone surrogates, but no pairs. */
 const NOT_IN_JSONB = /\\u0000|\\ud[89a-f][0-9a-f]{2}/g;
 
-/** `exact`: the text, if it differs. */
 export const toJsonb = (text: string): { jsonb: string; exact: string | undefined } => {
   const jsonb = text.replace(NOT_IN_JSONB, "\\ufffd");
   return { jsonb, exact: jsonb === text ? undefined : text };

@@ -1,4 +1,4 @@
-/** A line of 8 MB stops a log collector, and writing a buffer of 8 MB as JSON takes 17 s of the event loop. */
+/** A line of 8 MB stops a log collector, and a buffer of 8 MB as JSON blocks the event loop for 17 s. */
 
 const TEXT_AT_MOST = 8_000;
 const KEY_AT_MOST = 200;
@@ -10,7 +10,6 @@ const FIELDS_AT_MOST = 32_000;
 export const boundedText = (text: string, atMost = TEXT_AT_MOST): string =>
   text.length <= atMost ? text : `${text.slice(0, atMost)}… (${text.length} characters)`;
 
-/** Copies plain objects and lists. Returns other values as they are. */
 export const boundedFields = <Fields>(fields: Fields): Fields => {
   let left = FIELDS_AT_MOST;
 

@@ -15,7 +15,7 @@ interface LoggerOptions {
 
 const CAUSES_AT_MOST = 5;
 
-/** Omits other properties: a library or a graph may attach the request, and with the request the API key. */
+/** Omits other properties: a library or a graph may attach the request with its API key. */
 const fieldsOfError = (error: unknown, contents = true, causes = CAUSES_AT_MOST): unknown => {
   if (!(error instanceof Error)) return typeof error === "object" && error !== null ? "(an object)" : error;
   const isWithheld = !contents && isCausedByProject(error);
@@ -35,7 +35,7 @@ const fieldsOfError = (error: unknown, contents = true, causes = CAUSES_AT_MOST)
   };
 };
 
-/** The redacted paths keep keys of nested objects out of the log, though no code logs request headers. */
+/** `redact` keeps API keys out of the log, although no code logs request headers. */
 export const createLogger = ({ level, contents = false, destination }: LoggerOptions): Logger =>
   pino(
     {

@@ -1,6 +1,6 @@
 /**
- * Runs in the thread of Node's module hooks. Reports which file of the project loads which, and gives each file the
- * edition of the file that imports it. See module-trace.ts.
+ * Runs in the thread of Node's module hooks; see module-trace.ts. Reports which file of the project loads which, and
+ * gives each file the edition of its importer.
  */
 import { URL } from "node:url";
 
@@ -29,7 +29,7 @@ export const resolve = async (specifier, context, next) => {
   const { parentURL } = context;
   if (parentURL === undefined || !isProjects(parentURL)) return await next(specifier, context);
   const { plain: parent, edition } = editionOf(parentURL);
-  // Hooks behind this one look for the parent's file and do not know editions.
+  // Later hooks look for the parent's file and do not know editions.
   const resolved = await next(specifier, { ...context, parentURL: parent });
   if (!resolved.url.startsWith("file:")) return resolved;
   port.postMessage({ parent, url: resolved.url });

@@ -11,7 +11,7 @@ interface LoadedModule {
 
 export interface LoadedModules {
   readonly files: readonly string[];
-  /** In order: a URL for `import`, a path for `require`. */
+  /** In order. `import` gives a URL, `require` a path. */
   readonly packages: readonly string[];
 }
 
@@ -24,13 +24,13 @@ const isProjects = (file: string): boolean => !file.startsWith(OWN_FOLDER) && !f
 
 const fileOf = (url: string): string => fileURLToPath(url.replace(/[?#].*$/, ""));
 
-/** Node loads a module once per URL, and the hooks pass the edition on to the file's imports. */
+/** Node loads a module once per URL. The hooks pass the edition on to the file's imports. */
 export const editionUrl = (file: string, edition: number | undefined): string => {
   const { href } = pathToFileURL(file);
   return edition === undefined ? href : `${href}?edition=${edition}`;
 };
 
-/** Registers after the TypeScript loader, because Node calls the hooks registered last first. */
+/** Registers after the TypeScript loader, because Node calls the last registered hooks first. */
 export const traceModules = async () => {
   await import("./typescript-loader.js");
   const { port1: messages, port2: port } = new MessageChannel();
@@ -90,7 +90,7 @@ export const traceModules = async () => {
       files.forEach(visit);
       return reached;
     },
-    /** After this call `require` reads the project's files again. `import` does so for each `?edition=` of a file. */
+    /** After this call `require` reads the project's files again. `import` does so for each new `?edition=`. */
     forget(): void {
       // Clearing the cache removes these edges, so record them before.
       readRequired();

@@ -1,6 +1,6 @@
 /**
- * Whether every plain object inherits this name, for example `constructor`. LangGraph looks up channels and nodes in
- * plain objects, so such a name breaks it (1.4.18: `pendingWritesByChannel[chan].push is not a function`).
+ * True for names that every plain object inherits, as `constructor`. LangGraph looks up channels and nodes in plain
+ * objects and fails (1.4.18: `pendingWritesByChannel[chan].push is not a function`).
  */
 export const isInherited = (name: string): boolean => name in Object.prototype;
 

@@ -1,4 +1,3 @@
-/** Edits insert, remove or replace a letter, or swap two neighbours. */
 export const distance = (from: string, to: string): number => {
   const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   for (let i = 1; i <= from.length; i += 1) {
@@ -16,7 +15,6 @@ export const distance = (from: string, to: string): number => {
 };
 
 const WRONG_AT_MOST = 1 / 3;
-/** The work grows with the square of the length. */
 const LETTERS_AT_MOST = 100;
 
 /** Ignores case. */

@@ -9,10 +9,7 @@ interface PeriodicOptions {
 /** Much longer than the work, so that a lasting fault puts no load on the database. */
 const RETRY_LONGEST_MS = 60_000;
 
-/**
- * Never works twice at a time. Retries failed work sooner than `everyMs`: daily work must not wait a day because of a
- * deadlock.
- */
+/** Never runs `work` twice at a time. Retries failed work sooner: daily work must not wait a day after a deadlock. */
 export const startPeriodic = ({ everyMs, work, onError }: PeriodicOptions): { close(): Promise<void> } => {
   const backOff = createBackOff({ firstMs: everyMs / 4, longestMs: Math.min(everyMs, RETRY_LONGEST_MS) });
   let working: Promise<unknown> | undefined;

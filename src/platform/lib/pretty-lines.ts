@@ -2,7 +2,6 @@ import type { DestinationStream } from "pino";
 import { prettyFactory } from "pino-pretty";
 import { openTerminal } from "./terminal.ts";
 
-/** Shown beside the message, before the ids. */
 const FIRST_FIELDS = ["status", "text"];
 
 /** Text printed by a graph must not begin a line or control the terminal. */
@@ -33,9 +32,8 @@ const messageOf = (line: Record<string, unknown>, messageKey: string): string =>
 };
 
 /**
- * Writes synchronously, so that the last lines before an exit are not lost. Not in logger.ts, because graph processes
- * must not load pino-pretty. `printsPlainly`: omits time, level and ids of printed text; a caller's text may then
- * resemble a log line.
+ * Synchronous, so that the last lines before an exit are not lost; not in logger.ts, because graph processes must not
+ * load pino-pretty. With `printsPlainly`, a graph's text may resemble a log line.
  */
 export const prettyLines = (
   destination?: DestinationStream,

@@ -1,4 +1,4 @@
-/** Loads the TypeScript loader if this server runs from source. The package contains JavaScript. */
+/** Loads tsx if this server runs from source. The package contains JavaScript. */
 import { existsSync } from "node:fs";
 import { URL } from "node:url";
 

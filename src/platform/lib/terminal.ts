@@ -3,7 +3,7 @@ import { destination as openDestination, type DestinationStream } from "pino";
 const STANDARD_OUTPUT = 1;
 
 /**
- * A write to a closed terminal must not end the process, which has runs to hand back.
+ * A write to a closed terminal must not end the process, which has to hand back its runs.
  * @param onGone called once, when a write fails
  */
 export const openTerminal = (

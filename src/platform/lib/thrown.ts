@@ -1,4 +1,4 @@
-/** Each read of the thread returns the message, and a graph may throw a whole document. */
+/** Each read of the thread returns the message, which may be a whole document. */
 const MESSAGE_CHARACTERS_AT_MOST = 10_000;
 const NAME_CHARACTERS_AT_MOST = 200;
 

@@ -1,6 +1,6 @@
 /**
- * Work that uses one slicer runs one piece at a time, so slices do not add up in one turn of the event loop. An
- * ordinary request needs about fifteen turns. `restMs`: by default the next slice begins in the next turn.
+ * The work of one slicer runs one piece at a time, so slices do not add up in one turn of the event loop. A request
+ * needs about 15 turns.
  */
 export const createTimeSlicer = (sliceMs: number, restMs: (workedMs: number) => number = () => 0) => {
   const waiting: Array<() => void> = [];
@@ -28,7 +28,7 @@ export const createTimeSlicer = (sliceMs: number, restMs: (workedMs: number) => 
   };
 
   return {
-    /** Await it before the next piece of work. Undefined: the current slice lasts. */
+    /** Await the promise before the next piece of work. Undefined: the current slice goes on. */
     next(): Promise<void> | undefined {
       if (beganAt === undefined && !resting) begin();
       else if (resting || performance.now() - (beganAt ?? 0) >= sliceMs)

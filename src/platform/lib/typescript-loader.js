@@ -1,7 +1,4 @@
-/**
- * The TypeScript loader caches in the folder for temporary files and ends the process if the folder is not writable, as
- * in a read-only container. Then the cache is switched off.
- */
+/** tsx ends the process if the folder for temporary files is not writable, as in a read-only container. */
 import { accessSync, constants } from "node:fs";
 import { tmpdir } from "node:os";
 import process from "node:process";
@@ -12,5 +9,5 @@ try {
   process.env.TSX_DISABLE_CACHE = "1";
 }
 await import("tsx");
-// Lets other code see that the loader is loaded.
+// Shows other code that the loader is loaded.
 Reflect.set(globalThis, Symbol.for("threadloom.typescript-loader"), true);

@@ -4,7 +4,7 @@ import type { Caller } from "../../access/caller.ts";
 import { threadNotFound } from "../../platform/domain/errors.ts";
 import type { StreamingRepository } from "./repository.ts";
 
-/** By the caller and the thread's current metadata. */
+/** Depends on the caller and the thread's current metadata. */
 export interface ReadAccess {
   readonly threadId: string;
   readonly caller: Caller;
@@ -27,7 +27,7 @@ export const openReadAccess = async (
   const mayRead = async (caller: Caller) =>
     await authorize(caller, "threads", "read", { thread_id: threadId });
   let seen = { caller, visibility: await mayRead(caller) };
-  /** A missing thread is waited for, and a deleted one may be recreated. */
+  /** Readers wait for a missing thread, and a deleted thread may be recreated. */
   let existed = seen.visibility.hidesNothing;
   const readAccess: ReadAccess = {
     threadId,

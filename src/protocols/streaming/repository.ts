@@ -5,7 +5,6 @@ import { firstSeqOf } from "../../engine/events/event-ids.ts";
 import type { RunStatus, ThreadStatus } from "../../platform/database/tables.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 
-/** A thread's row for commands. */
 export interface ThreadStanding {
   status: ThreadStatus;
   /** `{task_id: [{id, value}]}` */
@@ -26,7 +25,7 @@ export interface NewestRun {
   error: JsonObject | null;
   /** Milliseconds since 1970. */
   endedAt: number;
-  /** By the database's clock. */
+  /** Milliseconds, by the database's clock. */
   endedAgo: number;
   /** Whether the thread is interrupted. */
   waits: boolean;
@@ -100,8 +99,8 @@ const REPLAYED_RUNS = 20;
 const MEASURED_EVENTS = 5_000;
 
 /**
- * The first event of the newest runs with at most `bytesAtMost` in the log, or of the newest run. Reads only the
- * length of values. Indexes: runs_by_thread, run_events_pkey.
+ * The first event of the newest runs with at most `bytesAtMost` in the log, or of the newest run. Indexes:
+ * runs_by_thread, run_events_pkey.
  */
 const REPLAY_START = statement(
   { threadId: "uuid", bytesAtMost: "bigint" },
@@ -151,7 +150,6 @@ export const createStreamingRepository = (database: Database) => ({
     return row && database.encryption.decrypted("runs", row, { run_id: row.runId });
   },
 
-  /** Undefined if the run is deleted. */
   async ended(threadId: string, runId: string): Promise<EndedRow | undefined> {
     const [row] = await ENDED.query<EndedRow>(database, { threadId, runId });
     if (row === undefined) return undefined;
@@ -163,7 +161,6 @@ export const createStreamingRepository = (database: Database) => ({
     };
   },
 
-  /** Undefined if the log is empty. */
   async replayStart(threadId: string, bytesAtMost: number): Promise<number | undefined> {
     const [row] = await REPLAY_START.query<{ first: number | null }>(database, { threadId, bytesAtMost });
     return row?.first ?? undefined;

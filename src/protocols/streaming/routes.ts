@@ -91,7 +91,7 @@ const streamRoutes =
     );
   };
 
-/** The HTTP status is added. */
+/** The close code is this number plus the HTTP status. */
 const REFUSED = 4_000;
 
 const socketRoutes =

@@ -99,7 +99,7 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 
 const meta = z.object({ thread_id: uuid, applied_through_seq: z.int().optional() });
 
-/** Always has status 200. */
+/** Always has HTTP status 200. */
 export const commandAnswer = z
   .discriminatedUnion("type", [
     z.object({ type: z.literal("success"), id: z.int(), result: jsonObject, meta: meta.optional() }),

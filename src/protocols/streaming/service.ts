@@ -23,11 +23,9 @@ export interface StreamingServiceParts {
   threads: Pick<ThreadService, "states">;
 }
 
-/** Has no tables; runs and threads do the work. */
 export const createStreamingService = (parts: StreamingServiceParts) => {
   const repository = createStreamingRepository(parts.database);
   const reading = createReadingService(parts.authorize, repository, parts.hub, parts.signals);
-  /** Resolve when a WebSocket's commands are answered. */
   const sockets = new Set<() => Promise<void>>();
   return {
     commands: createCommandService(
@@ -35,7 +33,10 @@ export const createStreamingService = (parts: StreamingServiceParts) => {
       createStateCommands(parts.authorize, repository, parts.eventLog, parts.threads.states),
     ),
     reading,
-    /** Call the returned function when the WebSocket closes. `settled`: its commands are answered. */
+    /**
+     * `settled` resolves when the WebSocket's commands are answered. Call the returned function when the WebSocket
+     * closes.
+     */
     addSocket(settled: () => Promise<void>): () => void {
       sockets.add(settled);
       return () => void sockets.delete(settled);

@@ -17,15 +17,14 @@ export interface UiBundle {
   globalName: string;
   script: UiFile;
   styles: readonly UiFile[];
-  /** Undefined if only a page can find out. */
+  /** Undefined if the bundle loads only in a page. */
   componentNames: ReadonlySet<string> | undefined;
-  /** A hint for the developer. */
   advice: string | undefined;
 }
 
 type UiSurroundings = Pick<UiConfig, "shared" | "folder">;
 
-/** The message names files, so it is for the log. */
+/** The message names files, so it is only for the log. */
 export class UiBuildError extends Error {
   override readonly name = "UiBuildError";
 }
@@ -39,7 +38,7 @@ const OF_THE_PAGE = ["react", "react-dom", "@langchain/langgraph-sdk"];
 const isOf = (name: string, packages: readonly string[]): boolean =>
   packages.some((one) => name === one || name.startsWith(`${one}/`));
 
-/** `LGUI_REQUIRE` is the loader's function for them. */
+/** `LGUI_REQUIRE` is the loader's function for these packages. */
 const sharing = (packages: readonly string[]): Plugin => ({
   name: "packages-of-the-page",
   setup(build) {
@@ -54,8 +53,8 @@ const sharing = (packages: readonly string[]): Plugin => ({
 });
 
 /**
- * The loader's `render` adds an element to its shadow root and passes it with the component to its store. Only this
- * server reads `names`.
+ * The loader's `render` passes the component and an element in its shadow root to its store. Only this server reads
+ * `names`.
  */
 const entryOf = (file: string): string => `
 import components from ${JSON.stringify(`./${basename(file)}`)};
@@ -74,7 +73,7 @@ export const render = (name, shadowRootId) => {
 /** The browsers that the loader supports. */
 const TARGET = "es2022";
 
-/** A relative address in a script would be one of the page. */
+/** A relative address in a script would refer to the page's server. */
 const AS_DATA = Object.fromEntries(
   [".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg", ".woff", ".woff2", ".ttf", ".otf"].map(
     (extension) => [extension, "dataurl" as const],
@@ -129,7 +128,7 @@ export const bundleUi = async (entry: UiEntry, surroundings: UiSurroundings): Pr
   // Two names may differ only in characters that an identifier can't have.
   const globalName = `__LGUI_${name.replace(/\W/g, "_")}_${digest(name, DIGITS_OF_GLOBAL_NAME)}`;
   const plugins = pluginsOf(entry, surroundings);
-  // Projects without components do not pay for it.
+  // Projects without components do not pay for esbuild.
   const { build } = await import("esbuild");
   const result = await build({
     stdin: { contents: entryOf(file), resolveDir: dirname(file), sourcefile: "ui-entry.js" },

@@ -1,6 +1,6 @@
 /**
- * The program of the thread that reads the names of a bundle's components. A stand-in that can be read, called and
- * extended replaces the page's packages (React, …), which modules use as they load.
+ * The thread that reads the names of a bundle's components. A stand-in that can be read, called and extended replaces
+ * the page's packages (React, …), which modules use as they load.
  */
 import vm from "node:vm";
 import { parentPort, workerData } from "node:worker_threads";

@@ -7,8 +7,8 @@ const ANSWER_MS = 5_000;
 const MEMORY_MEGABYTES = 128;
 
 /**
- * Undefined if the bundle needs a page (for example `document`) to load. It runs in a thread and a context with only
- * the language: no files, no network.
+ * Undefined if the bundle needs a page (for example `document`) to load. The bundle gets only the language: no files,
+ * no network.
  */
 export const namesOfComponents = async (
   script: string,

@@ -6,7 +6,6 @@ const LOOPBACK_HOST = /^(?:localhost|[\w-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1
 const HOST = /^[\w.-]+(?::\d+)?$|^\[[0-9a-f:]+\](?::\d+)?$/i;
 const PREFIX = /^(?:\/[\w.~-]+)+$/;
 
-/** The first value, if it has the right form. */
 const forwarded = (headers: Headers, name: string, pattern: RegExp): string | undefined => {
   const value = headers[`x-forwarded-${name}`];
   const first = typeof value === "string" ? value.split(",")[0]?.trim() : undefined;
@@ -14,8 +13,8 @@ const forwarded = (headers: Headers, name: string, pattern: RegExp): string | un
 };
 
 /**
- * This server's address for the client, with a proxy's `X-Forwarded-*`. A caller that forges them only harms itself.
- * Undefined without a host.
+ * This server's address for the client, with a proxy's `X-Forwarded-*`; undefined without a host. A caller that forges
+ * them only harms itself.
  */
 export const addressFor = (headers: Headers): string | undefined => {
   const host = forwarded(headers, "host", HOST) ?? headers.host;

@@ -10,7 +10,6 @@ const tags = ["UI"];
 
 const fileText = z.custom<Buffer>().meta({ type: "string" });
 
-/** A file's name changes with its contents. */
 const FOR_EVER = "public, max-age=31536000, immutable";
 
 export const createUiRoutes =

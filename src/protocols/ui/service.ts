@@ -14,12 +14,11 @@ export interface UiServiceParts {
   logger: Logger;
 }
 
-/** Bundles components on first need and keeps them in memory. */
 export const createUiService = ({ config, authorize, graphOf, logger }: UiServiceParts) => {
   const entries = new Map(config.entries.map((entry) => [entry.name, entry]));
   const bundles = new Map<string, Promise<UiBundle>>();
 
-  /** Undefined for an unknown name. Tries a failed bundle again, because its files may have been fixed. */
+  /** Undefined for an unknown name. Tries a failed bundle again, because its files may be fixed. */
   const bundleOf = (name: string): Promise<UiBundle> | undefined => {
     const entry = entries.get(name);
     if (entry === undefined) return undefined;
@@ -69,8 +68,8 @@ export const createUiService = ({ config, authorize, graphOf, logger }: UiServic
     },
 
     /**
-     * Pages load files without a key, so this never starts a bundle: a stranger could trigger failing bundles again and
-     * again. Throws `not_found`.
+     * Pages load files without a key, so this never starts a bundle: strangers could repeat failing bundles. Throws
+     * `not_found`.
      */
     async file(name: string, fileName: string): Promise<UiFile> {
       const bundle = await bundles.get(name)?.catch(() => undefined);

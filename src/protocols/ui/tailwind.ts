@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import type { Plugin } from "esbuild";
 
-/** It depends on `postcss`. */
+/** This package depends on `postcss`. */
 const PACKAGE = "@tailwindcss/postcss";
 
 const NEEDS_TAILWIND = /@(?:tailwind|apply|theme|utility)\b|@import\s+["']tailwindcss/;
@@ -14,8 +14,8 @@ type Postcss = (plugins: unknown[]) => {
 };
 
 /**
- * Uses the project's package, since Tailwind's native parts are missing on some platforms. `folder`: where Tailwind
- * looks for classes; the plugin `esbuild-plugin-tailwindcss` uses the process's working directory.
+ * Uses the project's package, because Tailwind's native parts are missing on some platforms. Tailwind looks for classes
+ * in `folder`, not in the process's working directory.
  */
 export const tailwindOf = (file: string, folder: string): Plugin[] => {
   let path: string;

@@ -4,8 +4,8 @@ import type { WebhookConfig } from "../../graphs/project/webhooks.ts";
 export type AllowedNetworks = Pick<WebhookConfig, "allowsLoopback" | "allowsPrivate">;
 
 /**
- * Metadata services, which give virtual machines their keys, as `ipaddr.js` writes them. One address is public (Azure);
- * the private ones stay refused if private networks are allowed.
+ * Metadata services, which give keys to virtual machines, as `ipaddr.js` writes them. The private ones stay refused
+ * even if private networks are allowed.
  */
 const HOSTS_OF_CLOUDS: ReadonlySet<string> = new Set([
   "168.63.129.16", // Azure
@@ -19,14 +19,11 @@ const PRIVATE = new Set(["private", "uniqueLocal", "carrierGradeNat"]);
 /** All assigned IPv6 addresses; ranges that map to IPv4 have their own name. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3");
 
-/**
- * As the end of "… is"; undefined if the address is allowed. Only public ranges are allowed, so unknown ones are
- * refused, too.
- */
+/** The reason, as the end of "… is"; undefined if the address is allowed. Unknown ranges are refused, too. */
 export const refusalOf = (address: string, allowed: AllowedNetworks): string | undefined => {
   const bare = address.split("%")[0] ?? "";
   if (!ipaddr.isValid(bare)) return "no address";
-  // Converts ::ffff:127.0.0.1.
+  // Converts IPv4 in IPv6, such as ::ffff:127.0.0.1.
   const parsed = ipaddr.process(bare);
   const range: string = parsed.range();
   if (HOSTS_OF_CLOUDS.has(parsed.toString())) return "an address of the machine's host";

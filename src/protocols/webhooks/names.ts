@@ -12,8 +12,8 @@ export type ResolveName = (name: string) => Promise<ResolvedAddress[]>;
 const DNS_TIMEOUT_MS = 2_000;
 const DNS_TRIES = 2;
 /**
- * The operating system's resolver takes the process's four threads, which files and compression share: slow DNS servers
- * must not hold all.
+ * The operating system's resolver shares the process's four threads with files and compression. Slow DNS servers must
+ * not hold all four.
  */
 const SYSTEM_AT_ONCE = 2;
 const SYSTEM_PATIENCE_MS = 10_000;
@@ -48,5 +48,5 @@ const bySystem = (): ResolveName => {
   };
 };
 
-/** `internal`: only /etc/hosts and search domains know names of the private network. Plain DNS takes no thread. */
+/** `internal`: only /etc/hosts and search domains know names of the private network. Plain DNS needs no thread. */
 export const createResolveName = (internal: boolean): ResolveName => (internal ? bySystem() : byDns());

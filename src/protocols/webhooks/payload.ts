@@ -4,7 +4,7 @@ import type { SentDelivery } from "../../engine/outbox/deliveries.ts";
 import { fromFinalValues } from "../../engine/queue/final-values.ts";
 import { shownKwargs } from "../../api/runs/record.ts";
 
-/** The hosted service's word for a run without a record. */
+/** `rollback` is the hosted service's word for a run without a record. */
 export const shownStatus = (status: string): string => (status === "rolled-back" ? "rollback" : status);
 
 /** engine/outbox/record.ts does not even read much longer inputs. */
@@ -49,7 +49,7 @@ export const payloadOf = (
   const texts = Object.entries(fields)
     .filter(([field]) => isWanted(field))
     .map(([field, value]) => `${JSON.stringify(field)}:${JSON.stringify(value)}`);
-  // The stored text, which may be megabytes.
+  // The stored text, which may be megabytes, is not parsed.
   if (isWanted("values")) texts.push(`"values":${values ?? "null"}`);
   if (interrupts !== undefined && isWanted("interrupts")) texts.push(`"interrupts":${interrupts}`);
   return Buffer.from(`{${texts.join(",")}}`, "utf8");

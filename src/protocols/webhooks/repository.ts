@@ -47,8 +47,8 @@ export interface DeliveryView {
 
 export const createDeliveryRepository = (database: Database, deliveries: Pick<Deliveries, "replay">) => {
   /**
-   * A delivery is visible with its thread. Without the thread, the run's user sees it, and a caller who sees all
-   * threads. An existing thread alone decides, because it may belong to another user by now.
+   * An existing thread decides alone, because it may belong to another user by now. Without it, the run's user and
+   * callers who see all threads see the delivery.
    */
   const deliveryVisible = ({ visibility, caller }: DeliveryView): Fragment =>
     visibility.on("thread.metadata", (condition, parameter) => {

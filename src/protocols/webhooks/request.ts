@@ -69,8 +69,8 @@ const retryAfterOf = ({ headers }: IncomingMessage): number | undefined => {
 };
 
 /**
- * Connects only to a checked address, so a name that changes its answer after the check gains nothing. One forbidden
- * address refuses the name.
+ * Connects only to a checked address, because a name may get another address after the check. One forbidden address
+ * refuses the name.
  */
 const checkedLookup =
   (resolveName: ResolveName, refusalOf: NonNullable<Post["refusalOf"]>): LookupFunction =>
@@ -93,7 +93,7 @@ const checkedLookup =
 const open = ({ url, headers, body, refusalOf, resolveName }: Post): ClientRequest => {
   const secure = url.protocol === "https:";
   const host = hostOf(url);
-  // The socket resolves no name if the host is an address.
+  // If the host is an address, the socket calls no lookup.
   const refusal = isIP(host) === 0 ? undefined : refusalOf?.(host);
   if (refusal !== undefined) throw new RefusedAddressError(`'${host}' is ${refusal}.`);
   const options = {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { bodyOf, optional, page, sortOrder, uuid } from "../../platform/domain/json-schemas.ts";
 
-/** Not part of the contract. */
+/** Not part of the published contract. */
 
 export const DELIVERY_STATES = ["pending", "delivered", "failed"] as const;
 const deliveryState = z.enum(DELIVERY_STATES);

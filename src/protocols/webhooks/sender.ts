@@ -13,14 +13,14 @@ import { ownRouteOf, webhookRefusal } from "./url-rules.ts";
 
 export interface WebhookSenderParts {
   config: WebhookConfig;
-  /** For foreign servers. */
+  /** Sent only to other servers. */
   headers: Readonly<Record<string, string>>;
   /** Each secret adds a signature. */
   secrets: readonly string[];
   resolveName: ResolveName;
   /** Undefined while the server does not listen. */
   ownAddress: () => string | undefined;
-  /** A webhook's path may omit it. */
+  /** A webhook's path may omit this prefix. */
   mountPrefix: string;
   timeoutMs?: number | undefined;
 }
@@ -32,8 +32,7 @@ const GONE = 410;
 const failed = (reason: string) => ({ kind: "failed", status: null, reason }) as const;
 
 /**
- * An own route gets no configured headers: callers choose the path, and a key in the headers would give them its
- * rights.
+ * Own routes get no configured headers: callers choose the path, and a key in the headers would give them its rights.
  */
 export const createWebhookSender = (parts: WebhookSenderParts) => {
   const { config, headers, secrets, resolveName, ownAddress, mountPrefix, timeoutMs = TIMEOUT_MS } = parts;

@@ -6,8 +6,8 @@ import type { DeliveryRepository } from "./repository.ts";
 import type { DeliverySearch, WebhookDelivery } from "./schemas.ts";
 
 /**
- * Readers of a thread see the deliveries of its runs; a caller who may change it may send them again. After its
- * deletion they belong to the run's user.
+ * Readers of a thread see the deliveries of its runs; callers who may change the thread may replay them. After its
+ * deletion, deliveries belong to the run's user.
  */
 export const createWebhookService = (
   authorize: Authorize,
@@ -40,7 +40,7 @@ export const createWebhookService = (
       };
     },
 
-    /** Keeps the id, whatever the delivery's state. Throws `deliveryNotFound`. */
+    /** Keeps the id and works in any state. Throws `deliveryNotFound`. */
     async replay(caller: Caller, runId: string): Promise<WebhookDelivery> {
       const visibility = await authorize(caller, "threads", "update", { metadata: {} });
       const view = { visibility, caller };

@@ -10,7 +10,7 @@ const keyOf = (secret: string): Buffer =>
 
 /**
  * Standard Webhooks 1.0: `v1,` and base64 of HMAC-SHA256 over id, seconds and body, joined by dots. One signature per
- * secret, so that receivers can rotate theirs.
+ * secret lets receivers rotate secrets.
  */
 export const signatureOf = (
   secrets: readonly string[],

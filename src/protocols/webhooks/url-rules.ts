@@ -41,7 +41,7 @@ const urlRefusal = (url: URL, config: WebhookConfig): string | undefined => {
   return refusal === undefined ? undefined : `names '${host}', which is ${refusal}`;
 };
 
-/** As the end of "'webhook' …". request.ts checks the addresses of names at the call. */
+/** As the end of "'webhook' …". request.ts checks the addresses of names when it connects. */
 export const webhookRefusal = (text: string, config: WebhookConfig): string | undefined => {
   if (config.disabled) return "can't be used: webhooks are disabled on this server";
   if (text.length > config.maxUrlLength) return `is longer than ${config.maxUrlLength} characters`;

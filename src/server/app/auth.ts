@@ -19,7 +19,7 @@ export interface Access {
   authenticate: Authenticate;
   authorize: Authorize;
   assertKnown: AssertKnown;
-  /** API keys come and go. */
+  /** Changes while the server runs, because API keys come and go. */
   readonly isGuarded: boolean;
   /** For the log. */
   readonly ways: readonly string[];

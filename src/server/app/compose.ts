@@ -129,17 +129,18 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
   if (config.role !== "worker") services.ui.prepare();
   const around = await openCustomApp(foundation, ownServer);
   const app = lifecycle.closing(await createServerApp(foundation, services, around));
-  // After the runs, whose ends it receives; before the routes, some of which receive webhooks.
+  // The dispatcher closes after the runs, because it receives their ends, and before the routes, because some receive
+  // webhooks.
   if (webhooks.dispatcher !== undefined) lifecycle.closing(webhooks.dispatcher);
   const { worker } = execution;
-  // First: runs end or are handed back while their readers are connected.
+  // Closes before the routes, so that runs end or are handed back while their readers are connected.
   let left: RunsLeft = {};
   lifecycle.onClose(async (options) => {
     left = await leaveRuns(worker, services.status, config.shutdownGraceSeconds, options);
   });
-  // Before the worker closes: a cron must not make a run that waits for another process.
+  // Closes before the worker, because a cron must not make a run that waits for another process.
   lifecycle.closing(services.scheduler);
-  // Last: a failure before this leaves no worker that takes runs.
+  // Opens last, so that a failed start leaves no worker that takes runs.
   worker.open();
   if (config.role !== "api") services.scheduler.open();
   webhooks.dispatcher?.open();
@@ -152,15 +153,15 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
     },
     hasConsole: app.hasRoute({ method: "GET", url: "/console/*" }) && isConsoleOffered(foundation),
     graphs: graphs.ids,
-    /** Undefined for a factory, which would have to build the graph. */
+    /** Undefined for a factory, because only building the graph would show its schema. */
     async inputSchemaOf(graphId: string): Promise<JsonObject | undefined> {
       return graphs.isFactory(graphId) ? undefined : await graphs.declaredInput(graphId);
     },
-    /** At most ten ids, for the log: one of these runs may end the process. */
+    /** For the log, because one of these runs may end the process; at most ten ids. */
     runsInHand: (): readonly string[] => worker.runIds.slice(0, RUNS_NAMED),
     /**
-     * Answers requests at once. Resolves when a graph process has loaded the graphs, or after a time limit. `readsAhead`:
-     * reads schemas before the first request.
+     * Resolves when a graph process has loaded the graphs, or after a time limit. `readsAhead`: reads schemas before
+     * the first request.
      */
     async listen({
       readsAhead = false,
@@ -177,7 +178,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
       return { address: `${addresses.listening}${foundation.http.mountPrefix}` };
     },
     /**
-     * Running runs keep their code. If the new code is invalid, throws and changes nothing.
+     * Running runs keep their code. Throws and changes nothing if the new code is invalid.
      * @param how `isWhole`: the environment or the loader's settings have changed
      */
     async renew(how: { isWhole: boolean }): Promise<void> {
@@ -187,7 +188,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
       await foundation.reloading?.reload();
       const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
       await services.ensureSystemAssistants(project.entries);
-      // Otherwise runs of removed graphs would wait for a server that has them.
+      // Runs of removed graphs would wait for a server that has these graphs.
       for (const id of before.filter((graphId) => !graphs.has(graphId)))
         await services.assistants.records.remove(THE_SERVER, systemAssistantId(id), { withThreads: false });
     },
@@ -203,7 +204,10 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
   };
 };
 
-/** The composition root. Several servers can live in one process. `close` takes the parts down in reverse order, and so does a failed start. */
+/**
+ * The composition root; several servers can live in one process. `close` and a failed start close the parts in reverse
+ * order.
+ */
 export const createServer = async (config: Config, parts: ServerParts) => {
   const lifecycle = createLifecycle();
   try {

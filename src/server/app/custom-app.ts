@@ -6,14 +6,14 @@ import type { AroundApi } from "../../http/around.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
-/** Set late: when the server is built and when it listens. */
+/** Set when the server is built, and again when it listens. */
 export interface OwnAddresses {
   address?: string;
   apiAddress?: string;
   executes?: (runId: string) => boolean;
 }
 
-/** Before graphs are loaded, because they may create a client. */
+/** Must run before graphs are loaded, because they may create a client. */
 export const openOwnServer = (
   { role }: Config,
   own: OwnAddresses,

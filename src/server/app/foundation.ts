@@ -65,7 +65,7 @@ const assertNoVectors = ({ encryption }: Queryable, index: StoreIndexConfig | un
   );
 };
 
-/** What all parts of a server share. */
+/** Opens the parts that all other parts of a server share. */
 export const openFoundation = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) => {
   const { development, logger, faults = NO_FAULTS, environment = {} } = parts;
   const { responseBudget = createResponseBudget() } = parts;

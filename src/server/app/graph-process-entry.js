@@ -1,6 +1,6 @@
 /**
- * The program of a graph process (engine/executors/process/). JavaScript, because it brings the loader for TypeScript
- * along where this server runs from its source, with the tsconfig.json that bin/threadloom.js has found and put into the environment.
+ * Program of a graph process (engine/executors/process/). JavaScript, because it registers the TypeScript loader when
+ * the server runs from source; bin/threadloom.js puts the path of tsconfig.json into the environment.
  */
 import process from "node:process";
 

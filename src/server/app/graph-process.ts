@@ -1,6 +1,4 @@
-/**
- * Executes graphs for the main process, over its own connections. Uses environment, signals and exit, as serve.ts does.
- */
+/** Uses environment, signals and exit, as serve.ts does. */
 import { ofGraph } from "../../platform/lib/contents.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Worker } from "node:worker_threads";
@@ -31,7 +29,7 @@ import { openItems } from "../../api/store/semantic-search.ts";
 /** The main process reads the log from this pipe, apart from what graphs print. */
 const LOG_DESCRIPTOR = 4;
 const WATCH = new URL("./main-process-watch.js", import.meta.url);
-/** The watching thread calls this function in the blocked main thread. */
+/** The watching thread calls this function while a graph blocks the main thread. */
 const WHO_BLOCKS = "threadloom.who-blocks";
 /** The thread asks this long before the kill, so that its report arrives. */
 const ASKED_BEFORE_MS = 2_000;
@@ -45,21 +43,18 @@ if (sendToServer === undefined)
 process.send = undefined;
 const send = (message: FromGraphProcess): void => void sendToServer(message, undefined, {}, () => undefined);
 
-// The main process has died, and its leases end.
+// The main process has died. Its leases end, so other servers continue its runs.
 process.on("disconnect", () => process.exit(0));
 // A terminal sends Ctrl-C to all processes. The main process decides about the runs.
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
 
-/**
- * Logs whose code ends this process, by the async context of `process.exit`, timers and callbacks. Unknown for a full
- * heap, a signal, or an endless loop.
- */
+/** Logs the run whose code ends this process. The run is unknown for a full heap, a signal, or an endless loop. */
 const blameWhoEnds = (
   current: AsyncLocalStorage<CurrentExecution>,
   logger: Logger,
   logsContents: boolean,
 ): void => {
-  /** LangGraph knows the node, but not the run while a factory builds a graph. */
+  /** While a factory builds a graph, LangGraph knows the node but not the run. */
   const originHere = () => {
     const { id: _id, ...run } = current.getStore() ?? {};
     return { ...logOrigin(), ...run };
@@ -84,7 +79,6 @@ const blameWhoEnds = (
 /** Answered pings, shared with the watching thread. */
 const pings = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
-/** Logs the execution that blocks the loop. */
 const watch = (blockedSeconds: number, current: AsyncLocalStorage<CurrentExecution>): void => {
   Reflect.set(globalThis, Symbol.for(WHO_BLOCKS), () => {
     const execution = current.getStore();
@@ -169,7 +163,7 @@ const openAhead = async (packages: readonly string[] | undefined, loadIsAsked: P
   return {
     report() {
       sendLoaded();
-      // At most once per turn of the event loop.
+      // Reports at most once per turn of the event loop.
       let isDue = false;
       trace.onMore(() => {
         if (isDue) return;
@@ -183,7 +177,7 @@ const openAhead = async (packages: readonly string[] | undefined, loadIsAsked: P
   };
 };
 
-/** The process serves one server. */
+/** This process serves only one server. */
 const ownServer: { address?: string } = {};
 registerOwnServer({ address: () => ownServer.address, executes: () => true });
 
@@ -199,7 +193,7 @@ const onSetup = (message: Extract<ToGraphProcess, { kind: "setup" }>): void => {
           if (next.kind === "ping") Atomics.add(pings, 0, 1);
           receive(next);
         },
-        // Reported below.
+        // The handler below reports the error.
         () => undefined,
       );
   });

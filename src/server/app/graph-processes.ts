@@ -9,7 +9,7 @@ import { BYTES_PER_MEGABYTE } from "../../platform/config/option.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 
 const ENTRY = new URL("./graph-process-entry.js", import.meta.url);
-/** Without a spare, a lost process's runs wait for a start, which takes a second of CPU. Decision 024 has the costs. */
+/** Without a spare, the runs of a lost process wait for a start, which takes a second of CPU (decision 024). */
 const SPARES = 1;
 /** One for checkpoint writes, one for reads. */
 const CONNECTIONS_AT_LEAST = 2;
@@ -23,7 +23,7 @@ interface GraphProcessPlan {
   poolSize: number;
 }
 
-/** The spare replaces a process or executes a suspect, so it needs connections, too. */
+/** The spare needs connections, too: it replaces a process or executes a suspect. */
 export const planGraphProcesses = (
   { graphProcesses, databasePoolSize, role }: Pick<Config, "graphProcesses" | "databasePoolSize" | "role">,
   cores = availableParallelism(),
@@ -98,7 +98,7 @@ export const openGraphExecutor = (
     blockedSeconds: config.blockedLoopSeconds,
     runsAtMost: config.graphProcessRuns,
     residentBytesAtMost: graphProcessResidentBytes,
-    // A full heap on top of a process that was about to be replaced.
+    // The heap may fill in a process that was about to be replaced.
     residentBytesKilled: graphProcessResidentBytes + graphProcessHeapMegabytes * BYTES_PER_MEGABYTE,
     logger,
   });

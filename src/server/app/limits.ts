@@ -18,7 +18,7 @@ export const callerLimitsOf = (config: Config, encryption: Encryption, logger: L
       streams: config.streamsPerMinute,
     },
     keyFactor: config.keyFactor,
-    // Behind a proxy all callers have its address, unless it is trusted and forwards theirs.
+    // Behind a proxy all callers have its address, unless the proxy is trusted and forwards theirs.
     countsAddresses: !config.unsafeNoAuth || config.trustedProxies.length > 0,
     streamsPerCaller: config.streamsPerCaller,
     streamsAtMost: config.streamsAtMost,

@@ -1,6 +1,6 @@
 /**
- * A thread in a child process of a server. A graph may block the main thread, so this thread ends the process when the main
- * process is gone, and reports whose code blocks the loop.
+ * A graph may block the main thread, so this thread ends the process when the main process is gone. It also reports the
+ * run that blocks the event loop.
  */
 import process from "node:process";
 import { setInterval } from "node:timers";
@@ -9,12 +9,12 @@ import { workerData } from "node:worker_threads";
 const LOOK_MS = 500;
 
 /**
- * `pings`: how many the loop has answered, a shared counter; `silentMs`: how long none has been before the process is asked who keeps it;
- * `name`: the global function that says so.
+ * `pings`: shared counter of pings that the event loop has answered; `name`: the global function that reports the run.
+ * `silentMs`: time without an answer before the thread calls `name`.
  */
 const { parent, pings, silentMs, name } = workerData;
 
-/** Stops the loop for a moment, wherever it is, and calls `name` there: in the context of the code that it executes. */
+/** Pauses the main thread and calls `name` there, in the context of the code that blocks it. */
 const askWhoBlocks = async () => {
   const { Session } = await import("node:inspector");
   const session = new Session();
@@ -32,7 +32,7 @@ const askWhoBlocks = async () => {
 };
 
 let seen = 0;
-/** Looks, and not milliseconds: a laptop that was suspended has not been silent. */
+/** Counts checks instead of milliseconds, because a suspended laptop does not count as silent. */
 let looks = 0;
 
 setInterval(() => {
@@ -41,6 +41,6 @@ setInterval(() => {
   const answered = Atomics.load(pings, 0);
   looks = answered === seen ? looks + 1 : 0;
   seen = answered;
-  // Before the first one it loads its graphs.
+  // Before its first answer the process loads its graphs.
   if (answered > 0 && looks === Math.ceil(silentMs / LOOK_MS)) askWhoBlocks().catch(() => undefined);
 }, LOOK_MS);

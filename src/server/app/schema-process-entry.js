@@ -1,6 +1,6 @@
 /**
- * The program of the process that reads schemas from source (graphs/source/). JavaScript, because it brings the loader for
- * TypeScript along where this server runs from its source.
+ * Program of the process that reads schemas from source (graphs/source/). JavaScript for the reason in
+ * graph-process-entry.js.
  */
 await import("../../platform/lib/source-loader.js");
 await import("./schema-process.ts");

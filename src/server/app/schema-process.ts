@@ -13,7 +13,7 @@ try {
 } catch {
   // Not Linux.
 }
-// TypeScript blocks the event loop, so a thread watches for the end of the main process.
+// A thread watches for the end of the main process, because TypeScript blocks the event loop.
 new Worker(WATCH, {
   workerData: { parent: process.ppid },
   execArgv: [],

@@ -21,7 +21,6 @@ import type { Foundation } from "./foundation.ts";
 import { pendingLimitsOf } from "./limits.ts";
 import type { Webhooks } from "./webhooks.ts";
 
-/** `isReady`: whether the server answers requests and is not closing. */
 export const createServices = async (
   foundation: Foundation,
   execution: ServerExecution,

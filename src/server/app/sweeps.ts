@@ -8,7 +8,10 @@ import type { Foundation } from "./foundation.ts";
 import type { Services } from "./services.ts";
 import type { Webhooks } from "./webhooks.ts";
 
-/** Every process sweeps and skips rows that another has locked. engine/recovery.ts handles runs of dead processes. */
+/**
+ * Every process sweeps, and skips rows that another process has locked. engine/recovery.ts handles runs of dead
+ * processes.
+ */
 export const startSweeps = (
   foundation: Foundation,
   { queue, eventLog }: ServerExecution,

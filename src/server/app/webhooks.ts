@@ -14,7 +14,7 @@ export interface Webhooks {
   /** Throws `invalid` for a disallowed webhook. */
   checkWebhook(webhook: string | undefined): void;
   deliveries: Deliveries;
-  /** The following are undefined if webhooks are disabled. */
+  /** Undefined if webhooks are disabled, like the next two. */
   recordEnds: RecordEnds | undefined;
   outbox: EndsOutbox | undefined;
   dispatcher: Dispatcher | undefined;

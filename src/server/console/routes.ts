@@ -20,11 +20,14 @@ const POLICY =
 const NAMED_BY_CONTENTS = /[\\/]assets[\\/]/;
 const FOR_EVER = "public, max-age=31536000, immutable";
 
-/** Page addresses without their `#`, which people omit and mail programs cut off. */
+/** Addresses of pages without their `#`, which people omit and mail programs cut off. */
 const PAGE_WITHOUT_HASH =
   /^\/console\/((?:assistants|crons|graph|queue|runs|store|threads)(?:\/[^?]*)?)(\?.*)?$/;
 
-/** Static files without data of the deployment. `isOffered`: checked at each request, because API keys come and go. */
+/**
+ * Serves static files without data of the deployment. `isOffered`: called at each request, because API keys come and
+ * go.
+ */
 export const createConsoleRoutes =
   (signIn: SignIn, isOffered: () => boolean): RoutePlugin =>
   async (app) => {
@@ -61,7 +64,7 @@ export const createConsoleRoutes =
       serve: false,
       preCompressed: true,
       cacheControl: false,
-      // Fastify derives them from size and time. Two versions can have one size, and package managers set one time for
+      // Fastify derives both from size and time. Two versions may have one size, and package managers set one time for
       // all files.
       etag: false,
       lastModified: false,
@@ -69,7 +72,7 @@ export const createConsoleRoutes =
         reply.setHeader("cache-control", NAMED_BY_CONTENTS.test(path) ? FOR_EVER : "no-cache");
       },
     });
-    // From the original path: the page's addresses are relative, and a proxy may add a prefix.
+    // Uses the original path: the page's addresses are relative, and a proxy may add a prefix.
     app.get("/console", { schema: { hide: true } }, (request, reply) => {
       const [path, query] = request.url.split("?", 2) as [string, string | undefined];
       if (path.endsWith("/")) return reply.sendFile("index.html");

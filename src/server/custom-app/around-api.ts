@@ -44,7 +44,6 @@ export const putAroundApi = (
   /** Unauthenticated requests skip an application that requires authentication. */
   const passing = new WeakSet<FastifyRequest>();
 
-  /** Probes bypass the application. */
   const concerns = (request: FastifyRequest): boolean =>
     !isOutside(request) && opennessOf(request) !== "probe" && !OTHER_METHODS.has(request.method);
 
@@ -86,7 +85,7 @@ export const putAroundApi = (
     },
 
     install(app: FastifyInstance): void {
-      // These handlers end when all is written, which may be before the application has answered.
+      // These handlers end when everything is written, but the application may not have answered yet.
       app.addHook("onRoute", (route) => {
         if (route.sse === undefined) return;
         const { handler } = route;

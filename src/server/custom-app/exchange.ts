@@ -8,7 +8,7 @@ interface ExchangeParts {
   web: WebRequest;
   reply: FastifyReply;
   ask(api: (given: Request) => Promise<Response>): Promise<unknown>;
-  /** The API has a route: a 404 of an application without `api` goes on to it. */
+  /** The API has this route, so a 404 of an application without `api` goes on to the API. */
   passesOn404: boolean;
   /** Throws if that is impossible. */
   proceed(given: Request): void;
@@ -42,7 +42,7 @@ export const createExchange = (parts: ExchangeParts) => {
   const { web, reply, ask, passesOn404, proceed, answer, fail } = parts;
   const toApplication = aPromised<Response>();
   const fromApplication = aPromised<Response>();
-  // Without an awaiting reader the rejection is irrelevant.
+  // A rejection without an awaiting reader is irrelevant.
   toApplication.promise.catch(() => undefined);
   fromApplication.promise.catch(() => undefined);
   let body: Readable | undefined;

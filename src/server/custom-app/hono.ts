@@ -32,15 +32,15 @@ const hidden = (): Response =>
   Response.json({ detail: "The server could not answer this request; its log says why." }, { status: 500 });
 
 /**
- * Mounts the application before the API, as the official server does. Its middleware runs around both, and unmatched
- * routes reach the API; `c.notFound()` does not.
+ * Middleware runs around the application and the API, as in the official server. Unmatched routes reach the API;
+ * `c.notFound()` does not.
  */
 export const aroundHono = (app: Hono, logger: Logger): Hono => {
   const Application = app.constructor as new (options: object) => Hono;
   // `getPath` defines whether a trailing slash matters.
   const whole = new Application({ getPath: app.getPath });
   whole.onError((error, { req }) => {
-    // Our own error for a body that is too large.
+    // This server's own error for a body that is too large.
     if (error instanceof ThreadloomError) throw error;
     if (error instanceof CallerGoneError) {
       logger.debug({ method: req.method, path: req.path }, "a caller has left the application of http.app");

@@ -8,7 +8,7 @@ import { aroundHono, isHono } from "./hono.ts";
 
 export interface CustomApp {
   fetch(request: Request, environment: AppEnvironment): Promise<unknown>;
-  /** It calls `api` for unmatched routes. Otherwise a 404 goes on to the API. */
+  /** A callable `api` gets unmatched routes. Otherwise a 404 goes on to the API. */
   readonly callsApi: boolean;
 }
 

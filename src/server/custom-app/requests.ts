@@ -26,7 +26,7 @@ const partOf = (value: string): string | undefined =>
   value === "." || value === ".." ? undefined : encodeURIComponent(value);
 
 /**
- * Undefined if a URL can't express it. API paths are normalized to their route: a guard of `/threads/*` must also match
+ * Undefined if a URL can't express the path. Normalizes API paths, because a guard of `/threads/*` must also match
  * `/thre%61ds/…` and a trailing slash.
  */
 const pathFor = ({ url, is404, routeOptions, params }: FastifyRequest): string | undefined => {
@@ -51,10 +51,7 @@ const headersOf = ({ headers }: IncomingMessage): Headers => {
   return copy;
 };
 
-/**
- * Reads the body only as fast as the application does, and keeps it for the API. Undefined if a URL can't express the
- * path. Throws `tooLarge`.
- */
+/** Reads the body only as fast as the application does, and keeps it for the API. Throws `tooLarge`. */
 export const toWebRequest = (
   fastifyRequest: FastifyRequest,
   signal: AbortSignal,

@@ -101,7 +101,7 @@ export const bodyOf = (reply: FastifyReply, { status, body }: Response): Readabl
 
 export const flushSoon = ({ raw }: FastifyReply): void => {
   setImmediate(() => {
-    // Fastify sets them after the last hook.
+    // Fastify sets the headers after the last hook.
     if (!raw.headersSent && !raw.destroyed && raw.hasHeader("content-type")) raw.flushHeaders();
   });
 };

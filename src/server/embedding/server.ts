@@ -1,4 +1,4 @@
-/** The package's export: Threadloom inside another program. Described in docs/embedding.md. */
+/** The package's export, described in docs/embedding.md. */
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
@@ -64,8 +64,8 @@ const completeProcess = (configFile: string, environment: Readonly<Record<string
 };
 
 /**
- * Takes runs at once, and requests after `listen`. Handles no signals: call `close` before the process ends. Rejects
- * with one sentence if options, langgraph.json, a graph or the database are invalid, and leaves nothing open.
+ * Takes requests after `listen`; handles no signals, so call `close` before the process ends. Rejects with one sentence
+ * and leaves nothing open if options, langgraph.json, a graph or the database are invalid.
  */
 export const createServer = async (options: ServerOptions = {}): Promise<EmbeddedServer> => {
   const given = options.environment ?? {};

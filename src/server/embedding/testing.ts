@@ -18,9 +18,7 @@ export interface TestServer extends EmbeddedServer {
 /** Faster; a crash may lose the tests' data. */
 const WITHOUT_THE_DISK = { fsync: "off", synchronous_commit: "off", full_page_writes: "off" };
 
-/**
- * Uses an empty PostgreSQL of its own and a free port of 127.0.0.1. Takes about a second, so start one per test file.
- */
+/** Takes about a second, so start one per test file. */
 export const startTestServer = async (options: TestServerOptions = {}): Promise<TestServer> => {
   const folder = await mkdtemp(join(tmpdir(), "threadloom-test-"));
   const removeFolder = (): Promise<void> => rm(folder, { recursive: true, force: true });

@@ -13,8 +13,8 @@ const checkpointOf = (row: EncryptedRow) => ({
 });
 
 /**
- * A checkpoint with an encrypted part was split when it was stored: its open keys stay open, except newly chosen ones.
- * Metadata older than any key is encrypted except for the run's own; without the run, all of it is.
+ * Keeps open keys open if the checkpoint has an encrypted part, except newly chosen ones. Otherwise encrypts all keys
+ * except reserved ones and those of the run.
  */
 const checkpointMetadata =
   (row: EncryptedRow): Reencrypt =>
@@ -44,7 +44,6 @@ const CHECKPOINT_KEY = [
   ["checkpoint_id", "uuid"],
 ] as const;
 
-/** The largest tables. */
 export const CHECKPOINT_TABLES = {
   checkpoint_elements: {
     key: [

@@ -40,8 +40,8 @@ const TABLES: Readonly<Record<EncryptedTable, TableKeys>> = {
       receiver(_, encryption) {
         const key = { run_id: textOf(row, "run_id") };
         const url = encryption.decryptedValue("webhook_deliveries", "url", textOf(row, "url"), key);
-        // The statement that ends a run takes the digest from the run's column. The walk compares how often a column
-        // was decrypted and encrypted.
+        // The statement that ends a run takes the digest from `runs.webhook`. Decrypts and encrypts once each, because
+        // the walk compares the two counts.
         return encryption.stored("runs", "webhook", url, key).split(" ", 2)[1] ?? "";
       },
     }),

@@ -88,7 +88,7 @@ const rowsOf = (table: WalkedTable) => {
 };
 
 /**
- * Updates only unchanged columns, and returns those rows' keys. Compares text, because not every database has xmin.
+ * Updates only rows with unchanged columns, and returns their keys; compares text, because not every database has xmin.
  * Index: the primary key.
  */
 const storing = (table: WalkedTable) => {
@@ -127,13 +127,12 @@ const createTableWalk = (table: WalkedTable, { database, cipher, writes, accepts
     rowsOf(table),
     storing(table),
   ];
-  /** By column. */
   const turned = (keys: readonly Key[]): Record<string, string[]> =>
     Object.fromEntries(table.key.map(([column], index) => [column, keys.map((key) => key[index] ?? "")]));
 
   const use = createKeyUse(cipher, { acceptsUnbound });
 
-  /** A column that can't be decrypted must not keep the others from the newest key. */
+  /** A column that can't be decrypted must not keep the other columns from the newest key. */
   const reencrypted = (row: EncryptedRow) => {
     const next: Record<string, string | null> = { ...row };
     const found = {
@@ -157,14 +156,14 @@ const createTableWalk = (table: WalkedTable, { database, cipher, writes, accepts
         for (const id of openedWith) found.ids.add(id);
         if (unbound > 0) found.isUnbound = true;
         if (encrypted > openedWith.length) found.isPlain = true;
-        // Metadata that are no longer chosen for encryption.
+        // Metadata keys that are no longer chosen for encryption.
         if (encrypted < openedWith.length) found.isOpened = true;
       } catch (error) {
         const missing = error instanceof EncryptionError ? error.missingKeyId : undefined;
         if (missing !== undefined) found.missing.add(missing);
         else if (error instanceof EncryptionError || error instanceof SyntaxError) found.isUnreadable = true;
         else throw error;
-        // The rest of the column is unread: it may need any key that it names.
+        // The rest of the column is unread, and may need any key that it names.
         const readable = type === "bytea" ? Buffer.from(text, "base64").toString("latin1") : text;
         for (const id of use.keysNamedIn(readable)) found.ids.add(id);
       }
@@ -238,7 +237,7 @@ const partsOf = (page: readonly { key: Key; bytes: number }[]): Key[][] => {
 };
 
 /**
- * Runs beside servers: each statement is its own transaction and updates only unchanged rows, so an interrupted walk
+ * Runs beside servers. Each statement is its own transaction and updates only unchanged rows, so an interrupted walk
  * can be repeated.
  */
 export const walkEncrypted = async (options: WalkOptions): Promise<TableCount[]> => {

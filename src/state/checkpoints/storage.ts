@@ -19,12 +19,12 @@ export type * from "./types.ts";
 
 const CACHE_BYTES = 64 * 1024 * 1024;
 
-/** Holds no connection, so there is nothing to close. */
+/** Holds no connection, so it needs no `close`. */
 export const createCheckpointStorage = (options: CheckpointStorageOptions): CheckpointStorage => {
   const { database, cacheBytes = CACHE_BYTES, logger } = options;
   const cache = new ElementCache(cacheBytes);
   const shapes = new KnownShapes();
-  // A crash loses asynchronous commits, and other writers reuse their positions in lists: the cache would be wrong.
+  // A crash loses asynchronous commits, and other writers reuse their positions, so the cache would be wrong.
   database.onConnectionLost(() => {
     cache.forgetAll();
     shapes.invalidateStored();

@@ -9,7 +9,7 @@ export interface CheckpointStorageOptions {
   database: Database;
   /** For elements and contents; default 64 MiB. */
   cacheBytes?: number;
-  /** Of JSON; default: the limit of a text. */
+  /** Of JSON; default: the limit in state/values/encoding.ts. */
   valueCharactersAtMost?: number;
   logger: Logger;
 }
@@ -20,28 +20,31 @@ export interface AttemptOptions {
   runId: string;
   attempt: number;
   /**
-   * As in LangGraph. With `sync`, `put` and `putWrites` resolve on commit. Otherwise the graph only waits for room in
-   * the queue, and `flush()` waits for the commit. Default `async`.
+   * As in LangGraph; default `async`. With `sync`, `put` and `putWrites` resolve on commit; otherwise they wait only
+   * for room in the queue, and `flush()` waits for the commit.
    */
   durability?: "sync" | "async" | "exit";
-  /** Skips the first read: the thread has no checkpoints except for those of this attempt. */
+  /** Skips the first read, because the thread has only checkpoints of this attempt. */
   threadIsEmpty?: boolean;
   /** Called after each `put` and `putWrites` that did not wait for the database. The graph awaits the promise. */
   beforeNextStep?: () => Promise<void> | undefined;
   /**
-   * Awaited before each statement that stores state. A stored step is not executed again after a crash, so its events
-   * must be stored first.
+   * Awaited before each statement that stores state. A stored step does not run again after a crash, so its events must
+   * be stored first.
    */
   beforeWrite?: () => Promise<void> | undefined;
-  /** Below LangGraph's own. Omits reserved keys, values above 1,000 characters, and everything after 8,000. */
+  /**
+   * LangGraph's own metadata win over these. Omits reserved keys, values above 1,000 characters, and all values beyond
+   * 8,000 characters.
+   */
   metadata?: JsonObject;
-  /** Keys that stay searchable with encryption: those that no config gave. */
+  /** Keys that no config gave. They stay searchable with encryption. */
   searchableMetadata?: readonly string[];
 }
 
 /**
- * Changes a checkpoint of the root graph before LangGraph gets it. `read` builds it from new objects each time. See
- * graphs/pending-writes.ts.
+ * Changes a checkpoint of the root graph before LangGraph gets it (graphs/pending-writes.ts). `read` builds the tuple
+ * from new objects each time.
  */
 export type TupleFilter = (
   tuple: CheckpointTuple,
@@ -50,17 +53,17 @@ export type TupleFilter = (
 
 export interface ClassedSaver {
   /**
-   * For a graph whose copy of LangGraph has these classes; call it before the first read. An attempt's checkpointer
+   * For a graph whose copy of LangGraph has these classes; call this before the first read. An attempt's checkpointer
    * adopts the classes, a shared one returns another checkpointer.
    */
   withClasses(classes: ValueClasses): BaseCheckpointSaver;
 }
 
 export interface AttemptSaver extends BaseCheckpointSaver {
-  /** Set it before the first read. */
+  /** Set this before the first read. */
   filter: TupleFilter | undefined;
   /**
-   * The last call for the root graph was a `putWrites`, and no task of that step has failed or interrupted. If the run
+   * The last call for the root graph was a `putWrites`, and no task of that step failed or interrupted. If the run
    * fails now, a reducer may have refused the write.
    */
   readonly endsWithWrites: boolean;
@@ -68,12 +71,12 @@ export interface AttemptSaver extends BaseCheckpointSaver {
   idAfterAll(threadId: string, id: string): string;
   /**
    * Resolves on commit. Rejects with a `LeaseLostError` if the attempt is no longer current, or with the database's
-   * error; afterwards the saver refuses every call.
+   * error; then the saver refuses every call.
    */
   flush(): Promise<void>;
   /**
-   * The last checkpoint committed without waiting for the disk. A crash of the database may lose it until a later
-   * commit waits for the disk.
+   * The last checkpoint committed without waiting for the disk. A crash may lose it until a later commit waits for the
+   * disk.
    */
   readonly lastUnsafe: { checkpointNs: string; checkpointId: string } | undefined;
   /** Aborts with the error as soon as the saver fails. */
@@ -120,11 +123,10 @@ export interface HeadOptions {
   channels?: ReadonlySet<string> | undefined;
   /** False for scans of many threads, which must not evict cached threads. */
   remember?: boolean;
-  /** As in `HistoryOptions`. */
   budget?: ReadBudget | undefined;
 }
 
-/** `GET /threads/{id}/storage`. Bytes before compression and indexes. */
+/** The answer of `GET /threads/{id}/storage`. Bytes without compression and indexes. */
 export interface ThreadStorage {
   thread_id: string;
   total_bytes: number;
@@ -143,14 +145,14 @@ export interface CheckpointStorage {
   saverForRead(filter: TupleFilter): BaseCheckpointSaver;
   saverForAttempt(options: AttemptOptions): AttemptSaver;
   /**
-   * For one update of a thread without a run in progress: otherwise `flush()` rejects with `threadBusy` and nothing is
-   * stored. `threadVersion`: if the row's `version` has changed, `flush()` rejects with a `ThreadChangedError`.
+   * For one update of an idle thread; if a run is in progress, `flush()` rejects with `threadBusy` and stores nothing.
+   * If the row's `version` is not `threadVersion`, `flush()` rejects with a `ThreadChangedError`.
    */
   saverForIdleThread(threadVersion?: string): AttemptSaver;
   /** For checkpoints of a new thread. Not fenced. */
   saverForImport(): AttemptSaver;
 
-  /** By default of the root graph. Reserves before it reads or returns a large checkpoint. */
+  /** Reads the root graph by default. Reserves before it reads or returns a large checkpoint. */
   readHead(
     threadId: string,
     checkpointNs?: string,
@@ -169,8 +171,8 @@ export interface CheckpointStorage {
     options: HistoryOptions,
   ): AsyncGenerator<StoredCheckpoint, void, undefined>;
   /**
-   * Of root graphs, without pending writes, in the order of the ids, each read on demand. Omits threads without a
-   * readable checkpoint.
+   * Root graphs without pending writes, in the order of the ids, each read on demand. Omits threads without a readable
+   * checkpoint.
    */
   readHeads(
     threadIds: readonly string[],
@@ -185,8 +187,8 @@ export interface CheckpointStorage {
   /** The other thread must have no checkpoints. */
   copyThread(fromThreadId: string, toThreadId: string, queryable?: Queryable): Promise<void>;
   /**
-   * Keeps the newest checkpoint of each graph that the thread still needs. The caller holds the lock on the thread's
-   * row, has seen that no run is in progress, and changes the row.
+   * Keeps the newest checkpoint of each graph that the thread still needs. The caller locks the thread's row, checks
+   * that no run is in progress, and changes the row.
    */
   keepLatest(threadId: string, queryable?: Queryable): Promise<void>;
   /** Changes the root graph's newest checkpoint and returns its id. */

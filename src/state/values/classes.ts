@@ -1,7 +1,4 @@
-/**
- * A graph needs the classes of its own copy of LangGraph, because its code, and LangGraph for a `Send`, check with
- * `instanceof`.
- */
+/** A graph needs the classes of its own copy of LangGraph: its code, and LangGraph for a `Send`, use `instanceof`. */
 
 import { load } from "@langchain/core/load";
 import * as ownMessages from "@langchain/core/messages";
@@ -13,7 +10,6 @@ import { MESSAGE_CLASSES } from "./types/message-trees.ts";
 type MessageClass = new (properties: Properties) => object;
 
 export interface ValueClasses {
-  /** By LangChain's names. */
   readonly messages: ReadonlyMap<unknown, MessageClass>;
   readonly Send: typeof Send;
   readonly Command: typeof Command;
@@ -91,7 +87,7 @@ const messagesOf = (module: Readonly<Record<string, unknown>>): ReadonlyMap<unkn
     ]),
   );
 
-/** For values that are only sent as JSON: they need no LangGraph, which this package does not bring. */
+/** For values that are only sent as JSON, because this package does not bring LangGraph. */
 export const PLAIN_CLASSES: ValueClasses = {
   messages: messagesOf(ownMessages),
   Send: SentToNode as unknown as typeof Send,
@@ -110,7 +106,7 @@ export const classesIn = ({ langgraph, checkpoint, messages, load }: LangGraphMo
   load,
 });
 
-/** For checkpointers without a project's graph. Rejects if there is no LangGraph beside this package. */
+/** For checkpointers without a graph. Rejects if there is no LangGraph beside this package. */
 export const classesBesideThis = async (): Promise<ValueClasses> =>
   classesIn({
     langgraph: await import("@langchain/langgraph"),

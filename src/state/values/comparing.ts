@@ -1,7 +1,4 @@
-/**
- * User code may change a message in place, so identity is not enough. Avoids serializing; unchanged strings are
- * compared by reference.
- */
+/** User code may change a message in place, so identity is not enough. Unchanged strings are compared by reference. */
 
 import { encode } from "./encoding.ts";
 import type { Properties } from "../../platform/lib/properties.ts";
@@ -35,13 +32,15 @@ export const equalsTree = (value: unknown, tree: unknown): boolean => {
   return areEqualTrees(encode(value), tree);
 };
 
-/** The content, id and name of a message, the non-object properties of an object. About 30 ns. */
+/**
+ * Compares content, id and name of a message, or the properties of an object that are no objects. Takes about 30 ns.
+ */
 export const equalsTreeAtTop = (value: unknown, tree: unknown): boolean => {
   if (typeof value !== "object" || value === null) return equalsTree(value, tree);
   if (typeof tree !== "object" || tree === null) return false;
   if (Array.isArray(value)) return Array.isArray(tree) && value.length === tree.length;
   const live = value as Properties;
-  // A list of 2,000 messages is compared at every step, and the tree alone shows that it is a message.
+  // The tree alone shows a message: 2,000 messages are compared at every step.
   const message = messagePropertiesOf(tree as Properties);
   if (message !== undefined) {
     if (live.id !== message.id || live.name !== message.name) return false;

@@ -1,11 +1,10 @@
 /** As the official savers write it. */
 export const CIRCULAR = "[Circular]";
-/** Objects that all name each other (the people of a network) have too many paths to write. */
+/** Objects that all name each other have too many paths to write. */
 const REPEATS_AT_MOST = 10_000;
 
 class CycleFound extends Error {}
 
-/** The objects above the one being written. */
 export class Ancestry {
   private readonly ancestors = new Set<object>();
   private readonly seen = new Set<object>();
@@ -33,9 +32,9 @@ export class Ancestry {
 }
 
 /**
- * Remembering ancestors is half of the work and cycles are rare, so `write` first remembers them only where nesting
- * gets deep. If that finds a cycle, `write` runs again and remembers them from the top: an object that names itself
- * twice would otherwise be written 2 to the power of that depth times.
+ * Remembering ancestors is half of the work and cycles are rare, so the first `write` remembers them only at deep
+ * nesting. After a cycle, `write` runs again from the top: an object that names itself twice would otherwise be written
+ * 2^64 times.
  */
 export const withoutCycles = <Written>(write: (ancestry: Ancestry | undefined) => Written): Written => {
   try {

@@ -1,6 +1,6 @@
 /**
- * Plain values are not copied. Other values become objects with the key `$type` (types/table.ts). Plain objects with a
- * key `$type` or `lc` are wrapped, so that outside text can never name a class to build.
+ * Plain values are not copied; other values become objects with the key `$type` (types/table.ts). Plain objects with a
+ * key `$type` or `lc` are wrapped, so that outside data can never name a class.
  */
 
 import { ValueTooLargeError } from "../../platform/domain/errors.ts";
@@ -10,7 +10,6 @@ import { TYPE } from "./type-key.ts";
 import { typeOfObject, typeOfScalar } from "./types/table.ts";
 import type { PartEncoder } from "./value-type.ts";
 
-/** Replaces a stored list in the tree. */
 interface ListMarker {
   [TYPE]: "list";
   list: number;
@@ -34,14 +33,10 @@ export const stateTooLarge = (charactersAtMost: number): Error =>
     charactersAtMost < CHARACTERS_AT_MOST ? "STATE_VALUE_MAX_MB" : undefined,
   );
 
-/**
- * Before making JSON, throws a TypeError above 1,000 levels, and ValueTooLargeError if the texts alone have too many
- * characters.
- */
+/** Throws a TypeError above 1,000 levels, and a ValueTooLargeError if the texts alone have too many characters. */
 export const encode = (value: unknown, listHook?: ListHook, charactersAtMost = CHARACTERS_AT_MOST): unknown =>
   withoutCycles((ancestry) => new Encoder(listHook, ancestry, charactersAtMost).encode(value));
 
-/** One line of JSON. */
 export const treeText = (tree: unknown): string => JSON.stringify(tree);
 
 class Encoder implements PartEncoder {
@@ -55,7 +50,6 @@ class Encoder implements PartEncoder {
     private readonly charactersAtMost: number,
   ) {}
 
-  /** For deeply nested values. */
   private readonly fromSomeDepth = new Ancestry();
 
   encode(value: unknown): unknown {

@@ -1,4 +1,4 @@
-/** Never returns or changes the tree, which may be cached and revived again. */
+/** Reviving never returns or changes a tree, because trees are cached and revived again. */
 
 import { PLAIN_CLASSES, type ValueClasses } from "./classes.ts";
 import { setProperty, type Properties } from "../../platform/lib/properties.ts";
@@ -11,8 +11,8 @@ import type { PartReviver } from "./value-type.ts";
 type ListResolver = (list: number) => unknown[];
 
 /**
- * Other LangChain classes than messages can only be built asynchronously. `revive` leaves their stored form in place,
- * and `settle` replaces it.
+ * `revive` leaves the stored form of LangChain classes other than messages, which load asynchronously. `settle`
+ * replaces the form.
  */
 export type Unfinished = Array<() => Promise<void>>;
 
@@ -21,8 +21,8 @@ const noList: ListResolver = () => {
 };
 
 /**
- * Builds only the types of types/table.ts and the classes that LangChain's `load` allows; a record with another name
- * stays plain data. `classes`: those of the receiving graph; default: for values that are sent.
+ * Builds only the types of types/table.ts and the classes that LangChain's `load` allows; other records stay plain
+ * data. `classes`: the classes of the receiving graph; default: for values that are only sent.
  */
 export const revive = (
   tree: unknown,

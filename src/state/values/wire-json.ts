@@ -1,6 +1,6 @@
 /**
- * Most values are plain JSON, so a value is first scanned without allocation, and written by the native
- * `JSON.stringify`. A replacer function is five to ten times slower.
+ * Most values are plain JSON, so a value is first scanned without allocation. A replacer function is five to ten times
+ * slower.
  */
 
 import { ValueTooLargeError } from "../../platform/domain/errors.ts";
@@ -15,10 +15,10 @@ const NESTING_AT_MOST = 1_000;
 const NESTING_UNSUSPICIOUS = 64;
 
 /**
- * Messages are flat (`{...fields, type, content}`), dates ISO text, sets arrays, maps objects (arrays of pairs if a key
- * is not text), bytes base64, bigints text, errors `{name, message}`. `undefined` is omitted; NaN, the infinities and
- * functions are null; a value inside itself is "[Circular]". Throws a TypeError above 1,000 levels, ValueTooLargeError
- * for too many characters.
+ * Messages are flat (`{...fields, type, content}`), dates ISO text, sets arrays, maps objects (or arrays of pairs),
+ * bytes base64, bigints text, errors `{name, message}`. `undefined` is omitted; NaN, the infinities and functions are
+ * null; a cycle is "[Circular]".
+ * @throws TypeError above 1,000 levels, ValueTooLargeError for too many characters
  */
 export const toWireJson = (value: unknown): string => JSON.stringify(toWireValue(value)) ?? "null";
 
@@ -119,7 +119,7 @@ const plainObject = (
   return changed ?? value;
 };
 
-/** The same reference if its properties are to be converted one by one. */
+/** Returns `value` itself if its properties must be converted one by one. */
 const withoutClass = (value: Properties): unknown => {
   const type = typeOfObject(value);
   if (type?.toWire !== undefined) return type.toWire(value);

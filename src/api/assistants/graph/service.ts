@@ -11,7 +11,6 @@ export const createGraphService = (
   references: References,
   graphs: Pick<Graphs, "schemas" | "drawing" | "subgraphs">,
 ) => {
-  /** A factory receives the assistant's configuration. */
   const findDeployed = async (caller: Caller, reference: string) => {
     const visibility = await authorize(caller, "assistants", "read", {
       assistant_id: assistantIdOf(reference),
@@ -22,7 +21,7 @@ export const createGraphService = (
   };
 
   return {
-    /** `xray`: whether, or how many levels deep, subgraphs are drawn. */
+    /** `xray`: true draws all subgraphs; a number draws that many levels. */
     async drawing(caller: Caller, reference: string, xray: boolean | number): Promise<GraphDrawing> {
       const { graphId, configuration } = await findDeployed(caller, reference);
       return await graphs.drawing(graphId, xray, configuration);

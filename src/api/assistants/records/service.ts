@@ -13,12 +13,11 @@ export interface RecordServiceParts {
   authorize: Authorize;
   repository: AssistantRepository;
   references: References;
-  /** Missing ids are no error. */
   deleteThreads: (caller: Caller, threadIds: string[]) => Promise<unknown>;
   recursionLimitMax: number;
 }
 
-/** Bounds the locks of one statement. */
+/** Bounds the locks that one statement holds. */
 const THREADS_PER_BATCH = 200;
 
 export const createRecordService = (parts: RecordServiceParts) => {
@@ -35,9 +34,7 @@ export const createRecordService = (parts: RecordServiceParts) => {
   };
 
   return {
-    /**
-     * Throws `not_found` if the graph is not deployed, `conflict` for a taken id, unless `if_exists` is `do_nothing`.
-     */
+    /** Throws `not_found` for an unknown graph, and `conflict` for a taken id unless `if_exists` is `do_nothing`. */
     async create(caller: Caller, body: AssistantCreate): Promise<Assistant> {
       const { metadata = {}, config, context, name, description, if_exists } = body;
       const permission = await authorize(caller, "assistants", "create", {
@@ -49,7 +46,7 @@ export const createRecordService = (parts: RecordServiceParts) => {
       const assistantId = body.assistant_id ?? newId();
       const row = await repository.create(permission, { assistantId, graphId: body.graph_id });
       if (row !== undefined) return toAssistant(row);
-      // A hidden assistant is a conflict, too.
+      // A hidden assistant's id is a conflict, too.
       const existing =
         if_exists === "do_nothing" ? await repository.find(permission, assistantId) : undefined;
       if (existing !== undefined) return toAssistant(existing);
@@ -64,8 +61,8 @@ export const createRecordService = (parts: RecordServiceParts) => {
     },
 
     /**
-     * Threads go first, so that a repeated request continues after a failure. Throws `invalid` for a system assistant,
-     * since its graph's id refers to it.
+     * Deletes threads first, so that a repeated request continues after a failure. Throws `invalid` for a system
+     * assistant, because its graph's id refers to it.
      */
     async remove(
       caller: Caller,

@@ -53,7 +53,7 @@ export const createSearchRepository = (database: Database) => {
   };
 
   return {
-    /** Undefined for an empty page. */
+    /** `total`: undefined for an empty page. */
     async search(
       visibility: Visibility<"assistants">,
       search: AssistantSearch,
@@ -85,7 +85,7 @@ export const createSearchRepository = (database: Database) => {
         )
         .where(filter)
         .orderBy(order.key, order.direction);
-      // Makes the order total, so that pages do not overlap.
+      // The id breaks ties, so that pages do not overlap.
       if (order.key !== "assistant_id") query = query.orderBy("assistant_id", order.direction);
       const page = query.limit(search.limit).offset(search.offset).compile();
       const found = await database.boundedRead<CountedRow<Partial<AssistantRow> & KeyColumns>>(

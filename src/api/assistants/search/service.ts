@@ -14,7 +14,6 @@ export const createSearchService = (authorize: Authorize, repository: SearchRepo
     await authorize(caller, "assistants", "search", { graph_id, metadata, limit, offset });
 
   return {
-    /** A page that would grow too large ends early; `total` counts all. */
     async search(
       caller: Caller,
       search: AssistantSearch,

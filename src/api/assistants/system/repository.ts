@@ -20,7 +20,6 @@ const PARAMETERS = {
   contexts: "jsonb[]",
 } as const;
 
-/** For the comparison at the next start. */
 const wished = (sql: Readonly<Record<keyof typeof PARAMETERS, string>>): string => `wished as (
   select *, jsonb_build_object('description', description, 'config', config, 'context', context) as defaults
   from unnest(${sql.assistantIds}, ${sql.graphIds}, ${sql.descriptions}, ${sql.configs}, ${sql.contexts})
@@ -38,7 +37,7 @@ const COLUMNS_OF_NEW = [
   "defaults",
 ];
 
-/** Raw for its CTE and lists. Ordered, so that replicas that start at once do not deadlock. */
+/** Raw SQL for the CTE and the lists. The order prevents deadlocks between replicas that start together. */
 const ENSURE_SYSTEM_ASSISTANTS = statement(
   PARAMETERS,
   (sql) => `with ${wished(sql)},
@@ -86,15 +85,11 @@ const listsOf = (assistants: readonly SystemAssistant[]) => ({
 });
 
 export const createSystemAssistantRepository = (database: Database) => ({
-  /** Creates missing assistants. */
   async ensure(_visibility: Visibility<"assistants">, assistants: readonly SystemAssistant[]): Promise<void> {
     await ENSURE_SYSTEM_ASSISTANTS.query(database, listsOf(assistants));
   },
 
-  /**
-   * Unchanged defaults add no version, since a user may have added a later one. Returns the graphs of changed
-   * assistants.
-   */
+  /** Unchanged defaults add no version, because a user may have added a later one. */
   async revise(
     visibility: Visibility<"assistants">,
     assistants: readonly SystemAssistant[],

@@ -11,15 +11,14 @@ export interface AssistantDefaults {
   context?: JsonObject | undefined;
 }
 
-/** The system assistants of graphs. */
 export const createSystemAssistants = (
   authorize: Authorize,
   repository: SystemAssistantRepository,
   graphs: Pick<Graphs, "description">,
 ) => ({
   /**
-   * Called at the start. Clients can compute the assistants' ids from the graph ids. Changed defaults become a new
-   * active version. Returns the graphs of changed assistants.
+   * Creates missing system assistants at the start. Changed defaults become a new active version; returns the graphs of
+   * changed assistants.
    */
   async ensure(
     caller: Caller,

@@ -9,7 +9,7 @@ import type { JsonObject } from "../../../platform/lib/json.ts";
 import { contains, LONG_COLUMNS, SNAPSHOT, toRow, weightOf, type CountedRow } from "../columns.ts";
 import type { AssistantVersionsSearch } from "../schemas.ts";
 
-/** The assistant's metadata decide, not the version's own. */
+/** The assistant's metadata decide, not the version's. */
 const versionVisible = (visibility: Visibility<"assistants">) =>
   whereVisible(
     visibility,
@@ -22,7 +22,7 @@ export const createVersionLists = (database: Database) => {
   const kysely = queriesOver(database);
 
   return {
-    /** Counts all: an assistant has few versions. */
+    /** `total` counts all matches: an assistant has few versions. */
     async page(
       visibility: Visibility<"assistants">,
       assistantId: string,

@@ -14,8 +14,8 @@ export interface NewVersion {
 }
 
 /**
- * Raw SQL, because of its CTE. Runs after `lock`: only a statement that starts after the wait for the lock sees a
- * version that another transaction added.
+ * Raw SQL for the CTE. Runs after `lock`: only a statement that starts after the wait for the lock sees another
+ * transaction's version.
  */
 const ADD_VERSION = statement(
   { ...ASSISTANT_PARAMETERS, visible: "fragment" },
@@ -37,7 +37,6 @@ export const createVersionRepository = (database: Database) => {
   const kysely = queriesOver(database);
 
   return {
-    /** False if the assistant is missing or hidden. */
     async lock(
       transaction: Records,
       visibility: Visibility<"assistants">,

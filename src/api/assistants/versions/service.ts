@@ -27,8 +27,8 @@ export const createVersionService = (parts: VersionServiceParts) => {
 
   return {
     /**
-     * `config` and `context` come from the body alone; name, description and graph stay unless given; metadata are
-     * merged. Throws `invalid` for too large metadata, and if a system assistant would get another graph.
+     * `config` and `context` come from the body alone; `metadata` are merged. Throws `invalid` for too large metadata,
+     * and if a system assistant would get another graph.
      */
     async update(caller: Caller, reference: string, body: AssistantPatch): Promise<Assistant> {
       const assistantId = assistantIdOf(reference);

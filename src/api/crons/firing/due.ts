@@ -11,11 +11,8 @@ export interface DueTime {
   due: Date | null;
 }
 
-/** Locked until the transaction ends. */
 export type DueCron = CronRow & {
-  /** Null if a key created the cron. */
   auth_user: JsonObject | null;
-  /** Limits count the runs under this name. */
   caller: string | null;
   next_run_date: Date;
   now: Date;
@@ -35,8 +32,8 @@ export interface Advance {
 const CLAIMED_BYTES_AT_MOST = 16 * 1024 * 1024;
 
 /**
- * Any process may disable a cron whose assistant is missing. An assistant that was recreated after the cron's last
- * change counts as missing, because it may be another user's.
+ * An assistant that was recreated after the cron's last change counts as missing, because it may belong to another
+ * user. Any process may disable such a cron.
  */
 const HOSTED =
   "left join threadloom.assistants a on a.assistant_id = c.assistant_id and a.created_at <= c.updated_at";
@@ -51,8 +48,8 @@ const POLL = statement(
 );
 
 /**
- * PostgreSQL rereads a row that was advanced since the snapshot, and such a row is no longer due. The limit is a
- * literal: with a parameter, the planner would sort all due crons. Indexes: crons_due, runs_pending_of_thread.
+ * PostgreSQL rereads an advanced row, which is then no longer due. The limit is a literal: with a parameter, the
+ * planner would sort all due crons. Indexes: crons_due, runs_pending_of_thread.
  */
 const CLAIM = statement(
   { graphIds: "text[]", except: "uuid[]", only: "uuid[]", limit: "fragment" },
@@ -104,7 +101,6 @@ export const createDueCrons = (database: Database, graphIds: readonly string[]) 
     return transaction.encryption.decryptedRows("crons", rows);
   },
 
-  /** The caller holds the locks of the crons. */
   async advance(transaction: Queryable, advances: readonly Advance[]): Promise<void> {
     if (advances.length === 0) return;
     await ADVANCE.query(transaction, {

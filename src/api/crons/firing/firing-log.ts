@@ -1,14 +1,13 @@
 import type { Logger } from "../../../platform/lib/logger.ts";
 import type { CronRow } from "../../../platform/database/tables.ts";
 
-/** Such a run makes up for times without a server. */
+/** A later run replaces missed runs. */
 const MISSED_SECONDS = 60;
-/** Crons that ran nothing the last time; a full map is cleared. */
+/** In crons; a full map is cleared. */
 const REMEMBERED_AT_MOST = 10_000;
 
 export interface Outcome {
   cron: Pick<CronRow, "cron_id"> & { next_run_date: Date; now: Date };
-  /** Null: it stays enabled. */
   error: string | null;
   /** Undefined if a run was created, or if the cron has ended. */
   leftOut: "busy" | "waits" | "full" | "too often" | undefined;
@@ -22,10 +21,7 @@ const WHY_LEFT_OUT = {
   full: "a cron was due while too many runs wait on its thread or for its creator, so nothing is run",
 };
 
-/**
- * A cron of every minute on a busy thread would fill the log, so a skipped run is logged once until the cron runs
- * again.
- */
+/** A cron of every minute on a busy thread would fill the log, so a skipped run is logged once. */
 export const createFiringLog = (logger: Logger) => {
   const leavingOut = new Map<string, Outcome["leftOut"]>();
   return ({ cron, error, leftOut, isRun }: Outcome): void => {

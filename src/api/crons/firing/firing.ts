@@ -25,9 +25,12 @@ export interface FiringParts {
   logger: Logger;
 }
 
-/** A batch of this size holds its locks for about 50 ms, and leaves due crons for other processes. */
+/** A batch of this size holds its locks for about 50 ms. */
 const CRONS_AT_ONCE = 200;
-/** Another process may die while it holds due crons. They are fired before the runs of this process make it busy. */
+/**
+ * Another process may die while it holds due crons. This process waits briefly for them, before its own runs make it
+ * busy.
+ */
 const HELD_ELSEWHERE_MS = 50;
 const POLLS_FOR_HELD = 5;
 const HOLD_AT_MOST_MS = 1_000;
@@ -41,16 +44,15 @@ interface Plan {
 }
 
 interface Fired {
-  /** How many crons were due. */
   held: number;
-  /** Ids of crons whose threads other transactions lock. */
+  /** Ids of crons whose threads are locked or deleted. */
   notNow: string[];
   announce(): void;
 }
 
 const NOTHING: Fired = { held: 0, notNow: [], announce: () => undefined };
 
-/** Calculates each schedule once. Throws for a schedule that can't be parsed any more. */
+/** Throws for a schedule that can no longer be parsed. */
 const createTimes = () => {
   const known = new Map<string, Date | null>();
   return ({ schedule, timezone, end_time, now }: DueCron): Date | null => {
@@ -70,7 +72,7 @@ const planOf = (cron: DueCron, nextOf: (cron: DueCron) => Date | null): Plan => 
     const waits = cron.former_run_waits && requested.run.multitaskStrategy === "enqueue";
     return { cron, requested: waits ? undefined : requested, waits, next: nextOf(cron), error: null };
   } catch (error) {
-    // Another version has stored the request.
+    // Another version of the server stored the request.
     if (error instanceof ThreadloomError) return { ...nothing, error: error.message };
     if (error instanceof ZodError)
       return { ...nothing, error: `'payload': ${error.issues[0]?.message ?? ""}.` };
@@ -79,15 +81,14 @@ const planOf = (cron: DueCron, nextOf: (cron: DueCron) => Date | null): Plan => 
 };
 
 /**
- * One transaction locks a cron, stores its run and advances it: if the process dies before the commit, the cron stays
- * due for another process.
+ * One transaction stores a cron's run and advances the cron. If the process dies before the commit, the cron stays due.
  */
 export const createFiring = (parts: FiringParts) => {
   const { database, due, storeRuns, holdRuns, rights, faults, logger } = parts;
 
   const log = createFiringLog(logger);
 
-  /** `onHeld` receives the ids before any of them can fail. */
+  /** `onHeld` receives the ids before a cron can fail. */
   const fireSome = async (options: ClaimOptions, onHeld: (ids: string[]) => void): Promise<Fired> => {
     const nextOf = createTimes();
     const done = await database.transaction(async (transaction) => {
@@ -136,7 +137,7 @@ export const createFiring = (parts: FiringParts) => {
     return { held: done.settled.length, notNow, announce: done.announce };
   };
 
-  /** Skips a due time whose run can't be stored, for a reason that does not pass. */
+  /** Skips a due time after a lasting error. */
   const skip = async (cronId: string, error: unknown): Promise<void> => {
     await database.transaction(async (transaction) => {
       const nextOf = createTimes();
@@ -156,7 +157,7 @@ export const createFiring = (parts: FiringParts) => {
     try {
       return await fireSome({ except, only: undefined, limit: CRONS_AT_ONCE }, (held) => (ids = held));
     } catch (error) {
-      // A batch may exceed a timeout of the database role; single crons do not.
+      // A batch may exceed a timeout of the database role.
       if ((isPassing(error) && !isCancelled(error)) || ids.length === 0) throw error;
     }
     const fired: Fired[] = [];
@@ -183,15 +184,12 @@ export const createFiring = (parts: FiringParts) => {
   return {
     poll: () => due.poll(),
 
-    /**
-     * Fires due crons until none is left, or until `isClosed`. Waits briefly for crons that other processes hold,
-     * because these processes may die. Returns whether there were due crons.
-     */
+    /** Fires due crons until none is left or `isClosed`. Returns true if at least one due cron was advanced. */
     async fire(isClosed: () => boolean): Promise<boolean> {
       const except: string[] = [];
       const announcements: (() => void)[] = [];
       let isSome = false;
-      // The first runs would take the processor from the crons still to fire.
+      // Otherwise the first runs would take the processor from crons that are not fired yet.
       const release = holdRuns();
       const releasing = setTimeout(release, HOLD_AT_MOST_MS);
       try {

@@ -5,8 +5,7 @@ import { requestedRun, type Placement, type RequestedRun } from "../../runs/crea
 import { runBody, threadlessRunBody } from "../../runs/schemas.ts";
 
 /**
- * It has the cron's metadata and `cron_id`, as in the hosted service. Throws a `ZodError` if the stored request is no
- * longer valid.
+ * The run has the cron's metadata and `cron_id`, as in the hosted service. Throws a `ZodError` for an outdated request.
  */
 export const requestOf = (cron: DueCron): RequestedRun => {
   const asked = {

@@ -9,18 +9,14 @@ export interface Scheduler {
   close(): Promise<void>;
 }
 
-/**
- * The database's clock may be corrected, this machine may have slept, or a process with due crons may have died. Each
- * makes a cron late by this at most.
- */
+/** After a clock correction, a machine's sleep or another process's death, a cron is late by this at most. */
 const POLL_EVERY_MS = 1_000;
 const MINUTE_MS = 60_000;
-/** Another process fires its crons in about 50 ms, or dies. */
 const HELD_ELSEWHERE_MS = 50;
 
 /**
- * There is no signal for crons of other processes: schedules have full minutes only, so a poll at each full minute is
- * in time. Without crons that poll is the only cost.
+ * Schedules have full minutes only, so a poll at each full minute finds crons of other processes in time. Without
+ * crons, this poll is the only cost.
  */
 export const createScheduler = (firing: Pick<Firing, "poll" | "fire">, logger: Logger): Scheduler => {
   const failed = logFailure(logger, "crons could not be run");
@@ -32,7 +28,7 @@ export const createScheduler = (firing: Pick<Firing, "poll" | "fire">, logger: L
   let working: Promise<void> | undefined;
   let wanted = false;
 
-  /** The milliseconds until the next poll. */
+  /** Returns the milliseconds until the next poll. */
   const work = async (): Promise<number> => {
     const { now, due } = await firing.poll();
     if (due !== null && due <= now) {

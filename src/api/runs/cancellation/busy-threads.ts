@@ -10,8 +10,8 @@ import { matchesMany } from "../../threads/search/estimate.ts";
 const THREADS_AT_MOST = 20_000;
 
 /**
- * Saves a caller with few threads from reading the runs of all others. Undefined: all threads, too many, or a refused
- * bounded read, since the caller has no filter to narrow. Index: threads_by_metadata.
+ * Saves a caller with few threads from reading all unfinished runs. Undefined for all or too many threads, and after a
+ * refused bounded read. Index: threads_by_metadata.
  */
 export const busyThreads = async (
   database: Pick<BoundedReads, "boundedReads">,

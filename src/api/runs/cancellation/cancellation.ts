@@ -23,12 +23,11 @@ export interface UnfinishedFilter {
   status: "pending" | "running" | "all";
 }
 
-/** 15 ms on one thread, so that locks are held only briefly. */
+/** A batch holds its locks for 15 ms on one thread. */
 const RUNS_PER_BATCH = 500;
 
 /** Running runs are asked to stop. Pending ones end, or are removed for a rollback. */
 export const createCancellation = ({ database, ends, announcements }: CancellationParts) => {
-  /** Returns how many of these runs exist. */
   const cancelBatch = async (
     visibility: Visibility<"threads">,
     selectors: readonly RunSelector[],
@@ -84,7 +83,7 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
         return found;
       }
       const threadIds = threadId === undefined ? await busyThreads(database, visibility) : [threadId];
-      // Ending a running one first would start the next.
+      // If a running run ended first, its thread would start the next pending run.
       for (const each of ["pending", "running"] as const) {
         if (status !== "all" && status !== each) continue;
         const pages = unfinishedPages(database, visibility, each, threadIds, RUNS_PER_BATCH);

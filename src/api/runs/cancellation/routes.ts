@@ -38,7 +38,7 @@ export const createCancellationRoutes =
     app.post(
       "/threads/:thread_id/runs/:run_id/cancel",
       {
-        // Counts as an open stream only while it waits: a caller with all streams open can still cancel.
+        // The request counts as an open stream only while it waits: a caller with all streams open can still cancel.
         config: { rate: "writes" },
         schema: {
           tags,

@@ -6,7 +6,6 @@ import type { CreatedRun } from "../joining/results.ts";
 import type { RunSelector } from "../repository.ts";
 import type { Cancellation, UnfinishedFilter } from "./cancellation.ts";
 
-/** The server ends runs itself with `everyThread`. */
 export const createCancellationService = (
   authorize: Authorize,
   everyThread: Visibility<"threads">,
@@ -14,7 +13,7 @@ export const createCancellationService = (
   waitForEnd: (selector: RunSelector, options: { signal: AbortSignal }) => Promise<unknown>,
 ) => {
   return {
-    /** `wait`: resolves after the run has ended. */
+    /** With `wait`, resolves after the run has ended. */
     async cancel(
       caller: Caller,
       selector: RunSelector,
@@ -31,7 +30,6 @@ export const createCancellationService = (
       if (wait !== undefined) await waitForEnd(selector, wait);
     },
 
-    /** The creator's request asked for that on disconnect. */
     async abandon({ row }: CreatedRun): Promise<void> {
       await cancellation.cancel(
         everyThread,

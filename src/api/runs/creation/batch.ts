@@ -17,7 +17,7 @@ const takenOver = ({ config, context, metadata }: RunRow): number =>
 
 const RUNS_PER_STATEMENT = 32;
 
-/** Begins with one run, which bounds the rows of the statement that exceeds TAKEN_OVER_AT_MOST. */
+/** Begins with one run, so that large runs exceed TAKEN_OVER_AT_MOST in a small statement. */
 const growing = function* <One>(all: readonly One[]): Generator<One[]> {
   for (
     let start = 0, size = 1;
@@ -36,7 +36,7 @@ const batchTooLarge = () =>
       "in all, with the parts inherited from their assistants and threads: send fewer at a time.",
   );
 
-/** One statement serves requests with the same filter; nearly always there is one filter. */
+/** One statement per filter; nearly always there is one filter. */
 const byFilter = (requested: readonly GrantedRequest[], kind: keyof CreationRights): GrantedRequest[][] => {
   const groups = new Map<string, GrantedRequest[]>();
   for (const one of requested) {
@@ -48,7 +48,7 @@ const byFilter = (requested: readonly GrantedRequest[], kind: keyof CreationRigh
   return [...groups.values()];
 };
 
-/** All or none. */
+/** Stores all runs or none. */
 export const createBatches = (parts: Omit<PlacingParts, "worker">) => {
   const { database, repository, announcements, behindOthers, limits, everyThread, threadTtl } = parts;
 
@@ -62,7 +62,6 @@ export const createBatches = (parts: Omit<PlacingParts, "worker">) => {
     return seen;
   };
 
-  /** Throws for the first run that can't be stored. */
   const storeWithThreads = async (
     transaction: Queryable,
     requested: readonly GrantedRequest[],
@@ -82,7 +81,7 @@ export const createBatches = (parts: Omit<PlacingParts, "worker">) => {
     throw assistantNotFound(assistant);
   };
 
-  /** `threads`: the locked existing threads, and those created for a run. */
+  /** `threads`: locked or created so far. */
   const storeNamed = async (
     transaction: Queryable,
     request: GrantedRequest,
@@ -104,8 +103,8 @@ export const createBatches = (parts: Omit<PlacingParts, "worker">) => {
   };
 
   /**
-   * After `ThreadAppeared` nothing is stored and the caller can retry. Throws `invalid` if the runs are too large
-   * together, `tooMany` if too many would be pending.
+   * Throws `invalid` if the runs are too large together, `tooMany` if too many would be pending. After `ThreadAppeared`
+   * the caller can retry.
    */
   const storeAll = async (requested: readonly GrantedRequest[]): Promise<RunRow[]> => {
     const replaced: Replaced[] = [];
@@ -113,7 +112,7 @@ export const createBatches = (parts: Omit<PlacingParts, "worker">) => {
       const named = requested.filter(({ placement }) => placement.kind === "thread");
       const threads = await lockThreads(
         transaction,
-        // One order, whatever each creator may see.
+        // All batches lock in one order, whatever their creators may see.
         everyThread,
         await seenThreads(transaction, named),
       );
@@ -134,7 +133,7 @@ export const createBatches = (parts: Omit<PlacingParts, "worker">) => {
         if (characters > TAKEN_OVER_AT_MOST) throw batchTooLarge();
         created.set(row.run_id, row);
       };
-      // Another batch may be creating the same threads.
+      // Sorted, because another batch may create the same threads.
       for (const one of named.toSorted((a, b) => (a.run.threadId < b.run.threadId ? -1 : 1))) {
         const stored = await storeNamed(transaction, one, threads);
         add(stored.row);

@@ -20,12 +20,11 @@ export interface Replaced {
 export const NOTHING_REPLACED: Replaced = { ended: [], askedToStop: [] };
 
 export interface BehindOthers {
-  /** Undefined if the assistant is missing: the caller must roll back, since other runs may have been ended. */
+  /** Undefined if the assistant is missing: the caller must roll back, because runs may have been ended. */
   row: RunRow | undefined;
   replaced: Replaced;
 }
 
-/** Creates a run on a thread that may be busy. */
 export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">, limits: PendingLimits) => ({
   /**
    * The caller holds the thread's lock. Throws `threadBusy` for `reject`, ThreadChangedError if a run was created since
@@ -35,7 +34,7 @@ export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">, limits
     const { turnsSeen } = run;
     if (turnsSeen !== undefined && (await turnsOfThread(transaction, run.threadId)) !== turnsSeen)
       throw new ThreadChangedError(run.threadId);
-    // There may be 20,000 runs, which `enqueue` does not need.
+    // `enqueue` does not need the other runs, and a thread may have 20,000.
     const unfinished =
       run.multitaskStrategy === "enqueue" ? [] : await lockUnfinished(transaction, run.threadId);
     const decision = decideMultitask(

@@ -12,7 +12,6 @@ import { storeOnce } from "./store-once.ts";
 export interface RunCreationParts extends PlacingParts {
   worker: Worker;
   processId: string;
-  /** See Config. */
   recursionLimitMax: number;
   /** Throws `invalid` for a forbidden webhook. */
   checkWebhook(webhook: string | undefined): void;
@@ -22,7 +21,7 @@ export interface RunCreationParts extends PlacingParts {
   };
 }
 
-/** Tries after another caller created one of the batch's threads. */
+/** Tries after `ThreadAppeared`. */
 const APPEARANCES_AT_MOST = 10;
 
 export const createRunCreation = (parts: RunCreationParts) => {
@@ -52,7 +51,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
       return await storeOnce(find, (isRetry) => place(rights, requested, isRetry));
     },
 
-    /** All or none. They wait in the queue, because a lease must not begin before the last one is stored. */
+    /** Stores all runs or none. They wait in the queue, because no lease may begin before the last run is stored. */
     async createAll(requested: readonly GrantedRequest[]): Promise<RunRow[]> {
       for (const one of requested) await assertStart(one.rights, one);
       const runIds = requested.map(({ run }) => run.runId);
@@ -66,13 +65,13 @@ export const createRunCreation = (parts: RunCreationParts) => {
             return await storeAll(requested);
           } catch (error) {
             if (!(error instanceof ThreadAppeared) || tries === APPEARANCES_AT_MOST) throw error;
-            // The try before may have been committed at this moment.
+            // The try before may have been committed meanwhile.
             const stored = await find();
             if (stored !== undefined) return stored;
           }
         }
       });
-      // Some of the runs may be deleted after a lost answer.
+      // After a lost answer, some runs may be deleted by now.
       const delays = new Map(requested.map(({ run }) => [run.runId, run.afterSeconds]));
       for (const row of rows) announcements.available(row, delays.get(row.run_id) ?? 0);
       return rows;

@@ -28,7 +28,7 @@ export interface GrantedRun<Body> {
 export const authUserOf = (caller: Caller): JsonObject | null =>
   caller.kind === "user" ? caller.user : null;
 
-/** Handlers get a copy of each object that they read and may change it, so a read object counts as changed. */
+/** A handler may change its copy of an object that it reads, so a read object counts as changed. */
 const isTheSame = (asked: object, granted: object): boolean => {
   const fields = Object.entries(granted);
   return (
@@ -49,8 +49,7 @@ const revalidated = <Body extends RunBody | ThreadlessRunBody>(body: Body, given
 };
 
 /**
- * Most handlers only set metadata, which are valid already. Validating the whole request again takes as long as all
- * handlers.
+ * Most handlers only set metadata, which are valid already. Validating the whole request takes as long as all handlers.
  */
 const bodyOf = <Body extends RunBody | ThreadlessRunBody>(
   body: Body,

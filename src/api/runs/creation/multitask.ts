@@ -7,7 +7,7 @@ export interface UnfinishedRun {
 
 export type MultitaskDecision =
   | { kind: "reject" }
-  /** The runs of `cancel` are ended before the new one starts. */
+  /** The runs of `cancel` end before the new one starts. */
   | { kind: "accept"; cancel: { runId: string; status: "pending" | "running"; action: CancelAction }[] };
 
 /**

@@ -8,15 +8,15 @@ export interface PendingLimitOptions {
   /** Pending runs of one user; 0: no limit. */
   perThread: number;
   perCaller: number;
-  /** Multiplies the limits of keys and callers without a name, who may stand for many users. */
+  /** Multiplies the limits of API keys and of unnamed callers, who may stand for many users. */
   keyFactor: number;
-  /** `caller`: the name under which limits count it. */
+  /** `caller`: the name under which limits count the run. */
   onRefused?: (caller: string | null) => void;
 }
 
 type Counted = Pick<NewRun, "caller">;
 
-/** Runs that start at once are not counted. */
+/** Runs that start immediately are not counted. */
 export interface PendingLimits {
   /** Null: no limit. */
   onThread(run: Counted): number | null;
@@ -25,11 +25,11 @@ export interface PendingLimits {
   /** Throws `tooMany`. */
   assertRoomOnThread(transaction: Queryable, run: Pick<NewRun, "caller" | "threadId">): Promise<void>;
   /**
-   * Throws `tooMany` over all servers. After a count, a tenth of the room is given out without counting, so ten servers
-   * together hardly exceed the limit.
+   * Counts the runs of all servers; throws `tooMany`. After a count, a tenth of the room needs no new count, so ten
+   * servers hardly exceed the limit.
    */
   assertRoomOfCaller(queryable: Queryable, run: Counted, runs?: number): Promise<void>;
-  /** By limited caller. */
+  /** The room by caller, for callers with a limit. */
   roomOfCallers(transaction: Queryable, runs: readonly Counted[]): Promise<Map<string, number>>;
 }
 

@@ -25,17 +25,14 @@ export interface PlacingParts {
   limits: PendingLimits;
   /** For reads of any caller's stored runs. */
   everyThread: Visibility<"threads">;
-  /** Of threads that a run creates and keeps. */
   threadTtl: ThreadTtl | undefined;
 }
 
-/**
- * Starts the run if its thread is idle and this process has a free slot. `isRetry`: an earlier try may have stored it.
- */
+/** Starts the run if its thread is idle and this process has a free slot. `isRetry`: the run may be stored already. */
 export const createPlacing = (parts: PlacingParts) => {
   const { database, repository, worker, announcements, behindOthers, limits, everyThread, threadTtl } = parts;
 
-  /** Undefined if the thread became idle or appeared: the caller retries the fast way. */
+  /** Undefined if the thread is missing now: the caller creates it. */
   const placeBehindOthers = async (
     rights: CreationRights,
     run: NewRun,
@@ -55,7 +52,7 @@ export const createPlacing = (parts: PlacingParts) => {
       const stored = isRetry ? await repository.find(everyThread, run, transaction) : undefined;
       if (stored !== undefined) return stored;
       const created = await behindOthers.store(transaction, rights, run);
-      // The assistant was deleted at this moment. Rolling back restores the runs that were ended.
+      // The assistant was deleted meanwhile. The rollback restores ended runs.
       if (created.row === undefined) throw assistantNotFound(run.assistantId);
       ({ replaced } = created);
       return created.row;
@@ -69,7 +66,7 @@ export const createPlacing = (parts: PlacingParts) => {
     { run, placement, assistant }: RequestedRun,
     isRetry: boolean,
   ): Promise<CreatedRun> => {
-    // Counting is another statement, so runs that start at once skip it. An earlier try has counted.
+    // Counting needs another statement, so runs that start immediately skip it. An earlier try has counted.
     let mayWait = isRetry || limits.ofCaller(run) === null;
     const assertMayWait = async (): Promise<void> => {
       if (!mayWait) await limits.assertRoomOfCaller(database, run);

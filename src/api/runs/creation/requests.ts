@@ -36,7 +36,7 @@ const checkpointIdIn = (config: JsonObject | undefined): string | undefined => {
   return typeof id === "string" ? id : undefined;
 };
 
-/** A subgraph's checkpoint names the root's in its map; the run starts at the root. */
+/** A run starts at the root; a subgraph's checkpoint names the root's checkpoint in its map. */
 const rootCheckpointId = (checkpoint: RunBody["checkpoint"]): string | undefined => {
   if (checkpoint === undefined || !checkpoint.checkpoint_ns) return checkpoint?.checkpoint_id;
   const root = checkpoint.checkpoint_map?.[""];
@@ -81,7 +81,10 @@ const toKwargs = (
   };
 };
 
-/** The thread keeps only what its graph may be built from. Tags, limits and the start belong to one run. */
+/**
+ * The thread keeps only the fields from which a factory may build its graph. Tags, limits and the start belong to one
+ * run.
+ */
 const keptOf = ({ config, context }: RunBody | ThreadlessRunBody): NewRun["keptConfig"] => {
   const configurable = withoutServerOwned((config?.configurable as JsonObject | undefined) ?? {});
   const kept = {
@@ -95,16 +98,14 @@ const keptOf = ({ config, context }: RunBody | ThreadlessRunBody): NewRun["keptC
 const usualSpelling = (webhook: string): string =>
   !webhook.startsWith("/") && URL.canParse(webhook) ? new URL(webhook).href : webhook;
 
-/** Properties of a run outside its body. */
 export interface BesideBody {
   runId: string;
-  /** Null if no user creates the run. */
   authUser: JsonObject | null;
   /** See NewRun. */
   caller: string | null;
-  /** The process that streams the run to its creator; null if none does. */
+  /** The process that streams the run to its creator, or null. */
   readerId: string | null;
-  /** A run of event streaming: that wire gets its events, and all are logged. */
+  /** The run's events go to event streaming, and all are logged. */
   eventStreaming?: boolean;
   /** See NewRun. */
   turnsSeen?: number | undefined;

@@ -28,13 +28,11 @@ export type Scheduled =
   | "no assistant";
 
 export interface ScheduledRuns {
-  /** By the runs' ids. */
   outcomes: ReadonlyMap<string, Scheduled>;
   /** Call after the commit. */
   announce(): void;
 }
 
-/** Stores many runs as pending, in the caller's transaction. */
 export const createScheduledRuns = ({
   announcements,
   behindOthers,
@@ -50,12 +48,12 @@ export const createScheduledRuns = ({
   ): Promise<Scheduled> => {
     try {
       const stored = await behindOthers.store(transaction, rights, run);
-      // Other runs may have been ended: the caller rolls back.
+      // Other runs may have been ended, so the caller rolls back.
       if (stored.row === undefined) throw assistantNotFound(run.assistantId);
       replaced.push(stored.replaced);
       return "stored";
     } catch (error) {
-      // Thrown before any write.
+      // `reject` throws before any write.
       if (error instanceof ThreadloomError && error.kind === "conflict") return "rejected";
       // Only `enqueue` can exceed the limit, so no run was ended.
       if (error instanceof ThreadloomError && error.kind === "too_many") return "full";
@@ -63,7 +61,7 @@ export const createScheduledRuns = ({
     }
   };
 
-  /** Stores in one statement the first run of each thread that needs no decision. Returns the others. */
+  /** Stores the first run of each thread in one statement, if the run needs no decision. Returns the others. */
   const storeManyOnThreads = async (
     transaction: Queryable,
     rights: CreationRights,
@@ -89,8 +87,8 @@ export const createScheduledRuns = ({
   };
 
   /**
-   * Never waits for a thread's lock, because its holder may wait for this transaction. `assistantNotFound`: the caller
-   * must roll back.
+   * Never waits for a thread's lock, because its holder may wait for this transaction. After `assistantNotFound` the
+   * caller must roll back.
    */
   return async (
     transaction: Queryable,
@@ -135,7 +133,7 @@ export const createScheduledRuns = ({
     for (const one of others)
       outcomes.set(one.run.runId, await storeOnThread(transaction, rights, one, replaced));
 
-    // The caller may store thousands before it announces them.
+    // Keeps only ids, because the caller may announce thousands of runs later.
     const stored = requested
       .filter(({ run }) => outcomes.get(run.runId) === "stored")
       .map(({ run }) => ({ run_id: run.runId, thread_id: run.threadId }));

@@ -10,7 +10,6 @@ import { requestedRun, type GrantedRequest, type Placement } from "./requests.ts
 
 export interface CreationManner {
   streamed?: boolean;
-  /** Headers for the graph's configuration. */
   headers?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -19,7 +18,7 @@ const placementOf = (body: ThreadlessRunBody): Placement =>
     ? { kind: "threadless", keep: body.on_completion === "keep" }
     : { kind: "thread", threadId: body.thread_id, createIfMissing: body.if_not_exists === "create" };
 
-/** `streamed`: the creator reads all events. `eventStreaming`: a command created the run. `turnsSeen`: see NewRun. */
+/** `streamed`: the creator reads all events. `turnsSeen`: see NewRun. */
 export const createCreationService = (
   authorize: Authorize,
   database: Database,
@@ -66,7 +65,7 @@ export const createCreationService = (
       );
     },
 
-    /** All or none. */
+    /** Creates all runs or none. */
     async createBatch(
       caller: Caller,
       bodies: ThreadlessRunBody[],

@@ -9,9 +9,8 @@ import { sqlState, UNIQUE_VIOLATION } from "../../../platform/domain/errors.ts";
 const UNCERTAIN_SECONDS = 10;
 
 /**
- * If a connection dies between commit and answer, the run may be stored. A 503 would make the client repeat the request
- * and store it twice, so this reads until the database answers. If the database certainly took nothing, the 503 comes
- * at once, except after a conflict of transactions.
+ * After a lost connection, a 503 could make the client store a second row, so `storeOnce` retries. If certainly nothing
+ * was stored, the error is thrown at once, except a conflict of transactions.
  */
 export const storeOnce = async <Stored>(
   find: () => Promise<Stored | undefined>,
@@ -20,7 +19,7 @@ export const storeOnce = async <Stored>(
   await retryPassing(async (isRetry) => (isRetry ? await find() : undefined) ?? (await store(isRetry)), {
     forMs: UNCERTAIN_SECONDS * 1_000,
     after(error, isRetry) {
-      // The earlier try was committed at this moment; the next read finds the run.
+      // The earlier try was committed meanwhile.
       const exists = isRetry && sqlState(error) === UNIQUE_VIOLATION;
       return exists || isContention(error) || mayHaveBeenCommitted(error) || (isRetry && isPassing(error));
     },

@@ -36,7 +36,7 @@ const sendEvents = async (
   joining: JoiningService,
   { modes, namespaces, after, checkpointId }: Asked,
 ): Promise<Awaited<ReturnType<typeof sendRunEvents>>> => {
-  // A client that disconnects before its first event has no Last-Event-ID, so the address carries the parameters.
+  // A client that disconnects before its first event has no Last-Event-ID, so `Location` carries the parameters.
   const parameters = new URLSearchParams();
   for (const mode of modes ?? []) parameters.append("stream_mode", mode);
   for (const namespace of namespaces ?? []) parameters.append("namespace", namespace);
@@ -88,7 +88,7 @@ export const createRunAnswers = (
   const abandonOnDisconnect = (reply: FastifyReply, created: CreatedRun): void =>
     endOnDisconnect(reply, created.row.run_id, () => cancellation.abandon(created));
 
-  /** With the caller's rights, because a reader may not be allowed to cancel. */
+  /** Cancels with the caller's rights, because a reader may not be allowed to cancel. */
   const cancelOnDisconnect = (reply: FastifyReply, selector: RunSelector): void =>
     endOnDisconnect(reply, selector.runId, () =>
       cancellation.cancel(reply.request.caller, selector, LEFT, undefined),

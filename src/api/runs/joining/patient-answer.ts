@@ -11,7 +11,7 @@ import { lossOf } from "../../../engine/events/transports/closing-event.ts";
 /** Proxies and clients close a silent connection after a minute or more. */
 const WARMTH_MS = 5_000;
 
-/** Piping a stream to the response would cost a short run 3 % more. */
+/** Piping a stream would cost a short run 3 % more. */
 const bodyOf = (reply: FastifyReply): Writable => {
   // The application around the API may read the answer first.
   if (reply.request.isWrapped === true) {
@@ -24,8 +24,8 @@ const bodyOf = (reply: FastifyReply): Writable => {
 };
 
 /**
- * The head goes out at once with white space, which JSON allows: a client that is cut off uses the run's address
- * instead of repeating its request. The status is always 200, so a failure becomes `__error__`.
+ * Sends the head at once, with white space that JSON allows, so that a client which is cut off knows the run's address.
+ * The status is always 200, so a failure becomes `__error__`.
  */
 export const answerPatiently = (
   reply: FastifyReply,

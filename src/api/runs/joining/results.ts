@@ -16,7 +16,7 @@ import { announceReader } from "../../../engine/queue/sql/announce-reader.ts";
 import { isTerminal } from "../record.ts";
 import type { AwaitedRunRow, RunRepository, RunSelector } from "../repository.ts";
 
-/** `execution`: if the run started in this process. */
+/** `execution`: set if the run started in this process. */
 export interface CreatedRun {
   row: RunRow;
   execution: Execution | undefined;
@@ -29,7 +29,7 @@ export interface RunResultsParts {
   endings: Endings;
   signals: Signals;
   processId: string;
-  /** An awaited run was visible at the request and must not seem deleted when its thread becomes hidden. */
+  /** A run must not seem deleted when its thread becomes hidden during the wait. */
   everyThread: Visibility<"threads">;
   threads: {
     states: Pick<ThreadService["states"], "valuesOfRun">;
@@ -67,8 +67,8 @@ export const createRunResults = ({
   threads,
 }: RunResultsParts) => {
   /**
-   * Undefined if the run's row is gone (rolled back, deleted or threadless). `known`: the current row, which saves a
-   * read. Rejects with the signal's reason: a caller who has gone must not read the row every second for months.
+   * Undefined if the run's row is gone (rolled back, deleted or threadless); rejects with the signal's reason. `known`:
+   * the current row, which saves a read.
    */
   const waitForEnd = async (
     selector: RunSelector,
@@ -115,7 +115,7 @@ export const createRunResults = ({
     if (values === undefined) {
       const left = await threads.states.valuesOfRun(everyThread, selector, budget);
       values = left.values ?? "{}";
-      // Otherwise the interrupts are a later run's.
+      // Otherwise the thread's interrupts belong to a later run.
       if (here === undefined && left.isHead)
         interrupts = listOf(await repository.interrupts(everyThread, selector.threadId));
     }
@@ -124,7 +124,7 @@ export const createRunResults = ({
     return `${fields}"__interrupt__":${interrupts}}`;
   };
 
-  /** Retries, because an error would make old clients create the run again. */
+  /** Retries: an error would make old clients create the run again. */
   const answer = (
     selector: RunSelector,
     ended: RunEnding | AwaitedRunRow | undefined,
@@ -133,8 +133,8 @@ export const createRunResults = ({
     retryPassing(() => makeAnswer(selector, ended, options), { forMs: RESULT_SECONDS * 1_000 });
 
   /**
-   * Removes an ended threadless run that waited in the queue. The sweep removes one that another process reads; one
-   * that started at once has removed itself.
+   * Removes an ended threadless run that waited in the queue. Other threadless runs remove themselves, or the sweep
+   * removes them.
    */
   const forget = async ({ row, execution }: CreatedRun): Promise<void> => {
     if (!row.delete_thread || execution !== undefined) return;
@@ -144,7 +144,7 @@ export const createRunResults = ({
       if (left.reader_id !== null && left.reader_id !== processId) return;
       await threads.upkeep.prune(THE_SERVER, { thread_ids: [row.thread_id], strategy: "delete" });
     } catch {
-      // The sweep removes it. An error would make the client repeat a successful run.
+      // The sweep removes the run. An error would make the client repeat the run.
     }
   };
 

@@ -8,7 +8,7 @@ import { bareRunPath, joinQuery, joinStreamHeaders, joinStreamQuery, runPath } f
 import type { RunAnswers } from "./answers.ts";
 import type { JoiningService } from "./service.ts";
 
-/** -1 for all. A client without a first event uses the parameter in `Location`. */
+/** -1: all events. Without an event, a client uses the parameter in `Location`. */
 const lastEventId = (request: FastifyRequest, named: number | undefined): number | undefined => {
   const header = request.headers["last-event-id"];
   if (typeof header !== "string" || header === "") return named;

@@ -26,14 +26,14 @@ export interface JoiningServiceParts extends Pick<
   eventLog: EventLog;
 }
 
-/** Then the stream's connection is cut. */
+/** After this time without the database, the stream's connection is cut. */
 const PATIENCE_MS = 60_000;
 
 export const createJoiningService = (parts: JoiningServiceParts) => {
   const { database, authorize, everyThread, repository, results, hub, eventLog, processId } = parts;
   const { waitForEnd, answer, forget } = results;
 
-  /** Its id is above all other ids of the run. */
+  /** The event has the highest id of the run. */
   const failureOf = async (selector: RunSelector): Promise<RunEvent | undefined> => {
     const row = await repository.find(everyThread, selector);
     if (!row?.error || !isTerminal(row.status)) return undefined;
@@ -52,8 +52,8 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
     await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });
 
   /**
-   * Whether a deleted run has left events for the caller. Its thread's owner is unknown and its id may be reused, so a
-   * limited caller gets only events of the caller's own runs.
+   * A deleted run's thread has an unknown owner, and its id may be reused. So a limited caller gets only events of own
+   * runs.
    */
   const isLeftFor = (
     caller: Caller,
@@ -65,10 +65,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
   };
 
   return {
-    /**
-     * Reauthorizes a caller who reads a run or waits for it. Rejects if the right is lost or the thread is hidden now;
-     * a deleted thread hides nothing.
-     */
+    /** Rejects if the caller lost the right to read, or the thread is hidden now; a deleted thread hides nothing. */
     async assertStill(caller: Caller, selector: RunSelector, once: Once): Promise<void> {
       const { threadId, runId } = selector;
       await once(`run ${threadId} ${runId}`, async () => {
@@ -84,7 +81,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
         throw runNotFound(selector.runId);
     },
 
-    /** The thread of a run. */
+    /** Throws `runNotFound`. */
     async locate(caller: Caller, runId: string): Promise<RunSelector> {
       const visibility = await authorize(caller, "threads", "read", { run_id: runId });
       const threadId = await repository.threadOf(visibility, runId);
@@ -115,8 +112,8 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
     },
 
     /**
-     * `after`: see ReadOptions. Without an event, `checkpointId` selects those behind its state, or all if the run has
-     * not shown that state. A threadless run's events outlive its row for a moment.
+     * `after`: see ReadOptions. Without it, `checkpointId` selects the events behind its state, or all if the run has
+     * not shown this state.
      */
     async read(
       caller: Caller,
@@ -126,7 +123,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       const visibility = await mayRead(caller, selector);
       const { threadId, runId } = selector;
       let row = await repository.find(visibility, selector);
-      // Before the reading: from then on the executing process logs the run's events.
+      // Announced before the read: from then on the executing process logs the run's events.
       if (row !== undefined && !isTerminal(row.status) && row.worker_id !== processId) {
         const isAnnounced = await announceReader(database, selector, processId);
         // The run has ended, or this process has claimed it.
@@ -139,12 +136,12 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       const after = isAsked ? await behind(selector, row, checkpointId) : named;
       const held = after !== undefined && hub.holdsAllAfter(threadId, runId, after);
       if (row !== undefined && row.resumable && !held && after !== undefined && isTerminal(row.status)) {
-        // A gap would pass for a complete stream.
+        // The client would take a stream with a gap for a complete one.
         const kept =
           after < 0 ? (await eventLog.lastSeq(selector)) >= 0 : await eventLog.hasAllAfter(selector, after);
         if (!kept) throw eventNotKept(row.run_id, after);
       }
-      // Set here, because a short run may have ended before a later read of the log, which would skip all its events.
+      // Fixed here: a short run may end before the log is read, and all its events would be skipped.
       const begin = row?.status === "pending" ? row.attempt * SEQ_PER_ATTEMPT - 1 : undefined;
       const reader = hub.read({
         ...selector,

@@ -40,7 +40,6 @@ export interface RunPage extends NextPage {
   total: number | undefined;
 }
 
-/** A larger page ends early. */
 const SUMMARIES_BYTES_AT_MOST = 4 * 1024 * 1024;
 const SUMMARY_WEIGHT: PageWeight = { columns: ["metadata", "error"], bytesAtMost: SUMMARIES_BYTES_AT_MOST };
 /** `kwargs` is text, whose length is known without reading it. */
@@ -54,8 +53,8 @@ const runsBy = (order: "asc" | "desc"): string => `runs ${order}`;
 /** A count reads every match, possibly millions. */
 const COUNTED_AT_MOST = 10_000;
 /**
- * A run's id has the time of its process, `created_at` that of the database. Their clocks differ, and the database may
- * have been away between.
+ * A run's id has the process's time, `created_at` the database's. The clocks differ, and the database may be away in
+ * between.
  */
 const CLOCKS_DIFFER_AT_MOST_MS = 600_000;
 
@@ -111,12 +110,11 @@ const nextOf = <Row extends PageColumns>(
 };
 
 /**
- * The ids are in the order of creation (UUIDv7); an index for another order would cost each run three entries. Indexes:
- * runs_pkey, runs_failed, runs_pending_of_thread, runs_by_thread. A search for rare metadata ends with the time of a
- * bounded read.
+ * Ids (UUIDv7) are in the order of creation; an index for another order would cost each run three entries. Indexes:
+ * runs_pkey, runs_failed, runs_pending_of_thread, runs_by_thread.
  */
 export const createRunSearcher = (database: Database) => {
-  /** Without a count the page is still answered. */
+  /** Undefined if too many match or the read takes too long: the page is still answered. */
   const count = async (
     where: RawBuilder<SqlBool>,
     signal: AbortSignal | undefined,

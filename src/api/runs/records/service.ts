@@ -66,7 +66,7 @@ export const createRecordService = (parts: RecordServiceParts) => {
       return { runs: rows.map(toRunSummary), total, ...next };
     },
 
-    /** Withdraws a pending run. A running one must be cancelled first. */
+    /** Removes an ended run and withdraws a pending one. Throws `conflict` for a running run. */
     async remove(caller: Caller, selector: RunSelector): Promise<void> {
       const asked = { thread_id: selector.threadId, run_id: selector.runId };
       const visibility = await authorize(caller, "threads", "delete", asked);

@@ -69,7 +69,7 @@ select (select count(*)::int from waiting) as num_pending,
     'oldest_seconds', oldest) order by pending desc, oldest desc nulls last, thread_id), '[]') from threads) as threads`;
 
 /**
- * A silent server is listed while it holds runs, which another one will take over. Index: runs_one_running_per_thread.
+ * A silent server is listed while it holds runs that another server will take over. Index: runs_one_running_per_thread.
  */
 const SERVERS = `select server_id, coalesce(running, 0) as num_running, seen_at, coalesce(graph_ids, '{}') as graph_ids
   from (select worker_id as server_id, count(*)::int as running from threadloom.runs
@@ -86,7 +86,6 @@ export const createQueueRepository = (database: Database) => ({
     return row;
   },
 
-  /** Rejects like `boundedRead`. */
   servers: (signal?: AbortSignal): Promise<WorkingServer[]> =>
     database.boundedRead<WorkingServer>(SERVERS, [], signal),
 });

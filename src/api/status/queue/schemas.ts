@@ -7,7 +7,6 @@ const oldestSeconds = z
   .nullable()
   .describe("Age in seconds of the oldest pending run that could start; null if there is none.");
 
-/** Of all servers that share the tables. */
 export const queueRecord = z
   .object({
     num_pending: count,

@@ -23,7 +23,6 @@ export interface RecordServiceOptions {
   graphs: Pick<Graphs, "has">;
   states: StateService;
   upkeep: UpkeepService;
-  /** Undefined: new threads never expire. */
   defaultTtl: ThreadTtl | undefined;
 }
 
@@ -39,7 +38,6 @@ const toValue = (ttl: ThreadTtl | undefined): TtlValue | undefined =>
 const toTtl = (value: TtlValue | undefined): ThreadTtl | undefined =>
   value && { strategy: value.strategy, minutes: value.ttl };
 
-/** A thread for `write`. */
 export interface SeenThread {
   visibility: Visibility<"threads">;
   row: ThreadRecordRow;
@@ -50,7 +48,6 @@ export interface SeenThread {
 export const createRecordService = (options: RecordServiceOptions) => {
   const { database, authorize, repository, checkpoints, graphs, states, upkeep, defaultTtl } = options;
 
-  /** Removes the new thread if the graph refuses one of its states. */
   const giveStates = async (
     visibility: Visibility<"threads">,
     { thread_id: threadId, graph_id: graphId }: ThreadRecordRow,
@@ -87,7 +84,7 @@ export const createRecordService = (options: RecordServiceOptions) => {
         return { visibility, row: await giveStates(visibility, row, supersteps) };
       }
       const threadId = thread.thread_id ?? "";
-      // A hidden thread is a conflict, too.
+      // A hidden thread's id is a conflict, too.
       const existing =
         thread.if_exists === "do_nothing" ? await repository.find(visibility, threadId) : undefined;
       if (existing === undefined) throw threadTaken(threadId);
@@ -100,8 +97,8 @@ export const createRecordService = (options: RecordServiceOptions) => {
     },
 
     /**
-     * Restarts the time to live. Setting one needs the right to delete, because it removes the thread or its states
-     * later.
+     * Restarts the time to live. Setting one needs the right to delete, because it later removes the thread or its
+     * states.
      */
     async patch(caller: Caller, threadId: string, { metadata = {}, ttl }: ThreadPatch): Promise<SeenThread> {
       const value = toValue(ttl);
@@ -113,7 +110,7 @@ export const createRecordService = (options: RecordServiceOptions) => {
       if (row === undefined) {
         await repository.get(visibility, threadId);
         if (removable !== undefined) await repository.get(removable, threadId);
-        // While the first try waited, the thread may have been deleted and created again; that try saw neither row.
+        // While the first try waited, the thread may have been recreated; the first try saw neither row.
         row = await repository.patch(visibility, threadId, granted, removable);
         if (row === undefined) throw metadataTooLarge();
       }

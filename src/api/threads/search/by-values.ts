@@ -20,10 +20,7 @@ const THREADS_READ_AT_MOST = 50_000;
 export interface ValueFinderOptions {
   searcher: ThreadSearcher;
   slicer: TimeSlicer;
-  /**
-   * JSON texts of the newest values, in order, each made on demand. Threads that never ran are missing. `keys`: the
-   * only keys that matter.
-   */
+  /** JSON texts of the newest values, in order, without threads that never ran. `keys`: the only keys that matter. */
   valuesOf(
     visibility: Visibility<"threads">,
     rows: readonly Candidate[],
@@ -32,7 +29,7 @@ export interface ValueFinderOptions {
 }
 
 export const createValueFinder = ({ searcher, slicer, valuesOf }: ValueFinderOptions) => {
-  /** Lists the candidates once, so that a thread that changes meanwhile is found once. */
+  /** Lists the candidates once, so that a thread which changes meanwhile is found once. */
   const find = async (
     visibility: Visibility<"threads">,
     search: OrderedFilter,

@@ -6,7 +6,6 @@ import type { ThreadStatus } from "../../../platform/database/tables.ts";
 import type { ThreadFilter } from "../schemas.ts";
 import { isBehind, type Place, type RowOrder } from "./order.ts";
 
-/** Filters on columns of `threads`. */
 export type RowFilter = Pick<ThreadFilter, "metadata" | "status"> & Partial<Pick<ThreadFilter, "ids">>;
 
 export interface OrderedFilter extends RowFilter, RowOrder {
@@ -15,7 +14,7 @@ export interface OrderedFilter extends RowFilter, RowOrder {
 }
 
 /**
- * `status` has no index, since every run would update it. These conditions follow from the status and have one:
+ * `status` has no index, because every run would update it. These conditions follow from the status and have one:
  * runs_pending_of_thread, runs_one_running_per_thread, threads_by_resting_status.
  */
 const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
@@ -26,9 +25,8 @@ const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
 };
 
 /**
- * `where` with its conditions, or nothing. Parameters must stand where the planner sees their values: behind a
- * sub-select it read all of 200,000 threads for a page of 200. No text depends on a client's input, so there are at
- * most some thousand variants.
+ * The planner must see the values of parameters: behind a sub-select it read all of 200,000 threads for a page of 200.
+ * No client input becomes SQL text, so there are at most some thousand variants.
  */
 export const whereMatches = (
   { encryption }: Database,

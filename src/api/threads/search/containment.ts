@@ -1,19 +1,13 @@
 import { isObject } from "../../../platform/lib/json.ts";
 
-/**
- * The containment of `jsonb @>` for values in checkpoints: every key of an object, any element for each of a list,
- * equality for the rest.
- */
+/** Tests whether a value contains the part, as `jsonb @>` does. */
 
 export type Matcher = (value: unknown) => boolean;
 
-/** Called before comparisons with their number; throws if there are too many. */
+/** Receives the number of the coming comparisons; throws if there are too many. */
 export type Spend = (comparisons: number) => void;
 
-/**
- * Prepares the part once for all values. Each nested element of a list needs its own pass, as in PostgreSQL; `spend`
- * bounds those.
- */
+/** Prepares the part once for all values. Each nested element of a list needs its own pass, which `spend` bounds. */
 export const matcherOf = (part: unknown, spend: Spend): Matcher => {
   if (Array.isArray(part)) return listMatcher(part, spend);
   if (!isObject(part)) return (value) => value === part;

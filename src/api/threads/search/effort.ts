@@ -2,7 +2,7 @@ import { createYieldPoint, type TimeSlicer } from "../../../platform/lib/time-sl
 import { invalid, unavailable } from "../../../platform/domain/errors.ts";
 import type { Spend } from "./containment.ts";
 
-/** Without pauses: a search by values is answered within about a second or refused. */
+/** Without pauses. A search by values is answered within about a second or refused. */
 const VALUES_SEARCH_MS = 900;
 /** A search waits at most this long for other searches. */
 const WAITING_MS = 5_000;
@@ -14,8 +14,8 @@ export interface Effort {
   /** Throws `invalid` after too many comparisons. */
   spend: Spend;
   /**
-   * Yields between two threads; the pause is not counted. Rejects with `invalid` after the search's time, with
-   * `unavailable` after `WAITING_MS`, and with the signal's reason.
+   * Yields without counting the pause. Rejects with `invalid` after the search's time, with `unavailable` after
+   * `WAITING_MS`, and with the signal's reason.
    */
   goOn(): Promise<void>;
   /** Waits without counting the time. */

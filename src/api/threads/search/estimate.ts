@@ -6,8 +6,8 @@ import type { BoundedRead } from "../../../platform/database/bounded-reads.ts";
 export const COUNTED_AT_MOST = 10_000;
 
 /**
- * Above this estimate nothing is counted: counting up to the bound takes five times as long as the page. Estimates come
- * from a sample, hence the factor.
+ * Above this estimate nothing is counted: a count up to the bound takes five times as long as the page. Estimates are
+ * inexact, hence the factor.
  */
 const MANY = 2 * COUNTED_AT_MOST;
 

@@ -18,7 +18,7 @@ export interface RowOrder {
   sortOrder: "asc" | "desc";
 }
 
-/** The next page begins behind it. */
+/** The next page begins behind this place. */
 export interface Place {
   threadId: string;
   /** A `timestamptz` in UTC; undefined in an order by id. */
@@ -43,18 +43,17 @@ const SORT_KEYS: Record<SortKey, readonly string[]> = {
 
 export const sortKeys = (sortBy: SortKey): string => SORT_KEYS[sortBy].join(", ");
 
-/** `table`: the relation that has the keys. */
 export const orderBy = ({ sortBy, sortOrder }: RowOrder, table = "threads"): string =>
   SORT_KEYS[sortBy].map((key) => `${table}.${key} ${sortOrder}`).join(", ");
 
 export interface PlaceColumn {
-  /** Without the id. */
+  /** The sort keys without the id. */
   place: string[];
 }
 
 const TIMES = { status: "created_at", created_at: "created_at", updated_at: "updated_at" } as const;
 
-/** Over `threads` or `storedColumns`. */
+/** For a select from `threads` or from `storedColumns`. */
 export const placeColumn = (sortBy: SortKey): string => {
   if (sortBy === "thread_id") return "array[]::text[] as place";
   const time = microsecondsOf(sortBy === "state_updated_at" ? sortBy : TIMES[sortBy]);
@@ -66,7 +65,7 @@ const nameOf = ({ sortBy, sortOrder }: RowOrder): string => `threads ${sortBy} $
 export const cursorBehind = (order: RowOrder, row: PlaceColumn & { thread_id: string }): string =>
   writeCursor(nameOf(order), [...row.place, row.thread_id]);
 
-/** @throws invalid if it is no cursor of a search in this order */
+/** Throws `invalid` for a cursor of another order. */
 export const placeOf = (order: RowOrder, cursor: string): Place => {
   const { sortBy } = order;
   const shapes: Shape[] = [ID];

@@ -13,7 +13,7 @@ export interface ThreadPage {
   pieces: string[];
   /** Undefined if too many match to count, or behind a cursor. */
   total: number | undefined;
-  /** The next offset; undefined on the last page and behind a cursor. A page that would grow too large ends early. */
+  /** The next offset; undefined on the last page and behind a cursor. */
   next: number | undefined;
   /** Undefined on the last page. */
   cursor: string | undefined;
@@ -97,7 +97,7 @@ export const createThreadPages = ({ searcher, slicer, valuesOf }: ValueFinderOpt
       const records = await recordsOf(visibility, rows, fields, options);
       const hasMore = records.length < rows.length || !isLast;
       const last = rows[records.length - 1]?.thread_id;
-      // All rows of a search by values may be deleted by now while later threads remain.
+      // All rows of a search by values may be deleted by now, while later threads remain.
       const place = last === undefined ? places.at(-1) : places.find(({ thread_id }) => thread_id === last);
       return {
         pieces: piecesOf(records),

@@ -34,7 +34,7 @@ export interface RowSearch extends OrderedFilter {
 }
 
 export interface RowPage {
-  /** Only those that a page has room for, see `roomyPage`. */
+  /** Only the rows for which a page has room; see `roomyPage`. */
   rows: PlacedRow[];
   /** Undefined if too many match to count. */
   total: number | undefined;
@@ -46,8 +46,8 @@ export type Candidate = Pick<ThreadRecordRow, "thread_id" | "graph_id" | "untouc
 export type PlacedCandidate = Candidate & PlaceColumn;
 
 /**
- * All methods are bounded reads (platform/database/bounded-reads.ts): they reject with `invalid` after their time, and
- * with the signal's reason.
+ * Bounded reads (platform/database/bounded-reads.ts) reject with `invalid` after their time, and with the signal's
+ * reason.
  */
 export interface ThreadSearcher {
   page(visibility: Visibility<"threads">, search: RowSearch, signal?: AbortSignal): Promise<RowPage>;
@@ -59,7 +59,7 @@ export interface ThreadSearcher {
     limit: number,
     signal?: AbortSignal,
   ): Promise<PlacedCandidate[] | undefined>;
-  /** In the order of the ids, as many as a page has room for. Deleted threads are missing. */
+  /** In the order of the ids, as many as a page has room for, without deleted threads. */
   records(
     visibility: Visibility<"threads">,
     ids: readonly string[],
@@ -114,7 +114,6 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     return Number(rows[0]?.total ?? 0);
   };
 
-  /** Undefined if too many match. */
   const countSome = async (
     read: BoundedRead,
     visibility: Visibility<"threads">,
@@ -131,8 +130,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
   };
 
   /**
-   * Finds all matches by threads_by_metadata and sorts their ids. Undefined if many match: then any index in the order
-   * finds a page soon.
+   * Sorts all matches of threads_by_metadata. Undefined if many match: then any index in the order finds a page soon.
    */
   const pageOfFew = async (
     read: BoundedRead,
@@ -166,7 +164,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     return { rows, total, isLast: search.offset + rows.length >= total };
   };
 
-  /** Reads one row more than asked for, to learn whether the page is the last. */
+  /** Reads one row more, to learn whether the page is the last. */
   const orderedPage = async (
     read: BoundedRead,
     visibility: Visibility<"threads">,

@@ -6,8 +6,8 @@ import type { GraphConfiguration } from "../../../graphs/runnable-graph.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 
 /**
- * The configuration for building a thread's graph outside a run: the runs' configuration, kept with the thread, over
- * the last assistant's.
+ * The configuration with which a thread's graph is built outside a run. The thread's part overrides the last
+ * assistant's.
  */
 export interface ThreadConfigurations {
   /** Deleted threads are missing. */
@@ -28,8 +28,8 @@ interface ConfigurationRow {
 }
 
 /**
- * Raw for the cast: users can write any text into `metadata.assistant_id`. Indexes: threads_pkey, assistants_pkey.
- * Readers need no right to the assistant, because the thread's runs took this configuration from it.
+ * Raw SQL for the cast: users can write any text into `metadata.assistant_id`. Readers need no right to the assistant,
+ * because the thread took this configuration from it. Indexes: threads_pkey, assistants_pkey.
  */
 const CONFIGURATIONS = statement(
   { threadIds: "uuid[]", visible: "fragment" },
@@ -63,7 +63,7 @@ const opened = ({ encryption }: Database, row: ConfigurationRow): ConfigurationR
   };
 };
 
-/** A factory receives the reader as it receives a run's user. */
+/** A factory receives the reader in place of a run's user. */
 const toConfiguration = (row: ConfigurationRow, user: JsonObject | undefined): GraphConfiguration => {
   const { thread_id, metadata, config, assistant_config, assistant_context, assistant_metadata } = row;
   const ids = { thread_id, ...textIn(metadata, "graph_id"), ...textIn(metadata, "assistant_id") };

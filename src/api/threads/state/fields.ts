@@ -24,7 +24,7 @@ const NO_TASK = "00000000-0000-0000-0000-000000000000";
 /** Not a channel: only the interrupted node reads it. */
 const RESUME = "__resume__";
 
-/** In one of the three ways that state.ts describes. */
+/** Reads a state in one of the three ways of state.ts. */
 export const createStateFields = (
   checkpoints: Pick<CheckpointStorage, "saver" | "saverForRead">,
   { planFor, resolverOf }: ThreadGraphs,

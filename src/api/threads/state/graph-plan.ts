@@ -22,16 +22,15 @@ const OPAQUE_CHANNELS = new Set([
   "AnyValue",
   "UntrackedValue",
 ]);
-/** These channels drive the graph, have their own stored form, and are no values. */
+/** These channels drive the graph, hold no values and have their own stored form. */
 const CONTROL_CHANNELS = new Set([
   "NamedBarrierValue",
   "NamedBarrierValueAfterFinish",
   "LastValueAfterFinish",
 ]);
 
-/** Decides how a graph's checkpoints are read. */
 export interface GraphPlan {
-  /** Its value is the whole state; undefined if the state is an object of channels. */
+  /** The channel whose value is the whole state, if there is one. */
   readonly onlyChannel: string | undefined;
   readonly valueChannels: readonly { name: string; jsonName: string; channel: Channel }[];
   readonly triggersOf: readonly (readonly [node: string, triggers: readonly string[]])[];
@@ -42,9 +41,7 @@ export interface GraphPlan {
 const isChannel = (value: unknown): value is Channel =>
   typeof value === "object" && value !== null && "lg_is_channel" in value && value.lg_is_channel === true;
 
-/**
- * Undefined for a graph with other channels (delta channels, topics, a user's own), whose states LangGraph must read.
- */
+/** Undefined for a graph with other channels (delta channels, topics, a user's own): LangGraph must read its states. */
 export const planOf = (graph: RunnableGraph): GraphPlan | undefined => {
   const controlChannels = new Set<string>([TASKS_CHANNEL]);
   for (const [name, channel] of Object.entries(graph.channels)) {

@@ -1,6 +1,6 @@
 /** Serializes work per key, within this process. */
 export interface KeyedMutex {
-  /** Waits for all earlier work of the key, even if that failed. */
+  /** Waits for all earlier work of the key, even if it failed. */
   take<Result>(key: string, work: () => Promise<Result>): Promise<Result>;
 }
 

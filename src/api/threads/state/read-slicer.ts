@@ -1,11 +1,10 @@
 import { createTimeSlicer, type TimeSlicer } from "../../../platform/lib/time-slicer.ts";
 
-/** Delays others no more than an ordinary request. */
+/** Delays other requests no more than an ordinary request does. */
 const SLICE_MS = 10;
 /**
- * Reading a large state takes 20 to 40 ms in one piece. Another request needs fifteen turns of the loop, 3 ms: a pause
- * of that length lets it finish after one or two pieces. With pauses of one turn it took 1.9 s (p99) beside eight
- * histories.
+ * A large state takes 20 to 40 ms in one piece, and another request needs 3 ms (fifteen turns of the loop). With pauses
+ * of one turn, a request took 1.9 s (p99) beside eight histories.
  */
 const REST_SHARE = 0.3;
 const REST_AT_LEAST_MS = 3;

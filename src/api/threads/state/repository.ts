@@ -18,7 +18,6 @@ export interface StateOutcome {
   interrupts: string;
 }
 
-/** A hidden thread is treated as missing. */
 export const createStateRepository = (database: Records) => {
   const kysely = queriesOver(database);
   const readStanding = compileOnce(

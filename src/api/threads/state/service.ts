@@ -23,8 +23,8 @@ export interface StateServiceOptions {
 }
 
 /**
- * Methods with a thread's id throw `threadNotFound` for a thread that the caller can't see; those with a visibility are
- * for other rooms, which have authorized.
+ * Methods with a caller throw `threadNotFound` for a hidden thread. Methods with a visibility are for other modules,
+ * which have authorized the caller.
  */
 export const createStateService = (options: StateServiceOptions) => {
   const { authorize, repository, states, checkpoints, reader, writer } = options;
@@ -41,7 +41,6 @@ export const createStateService = (options: StateServiceOptions) => {
     await authorize(caller, "threads", "update", { thread_id: threadId, metadata: {} });
 
   return {
-    /** For other rooms, with a visibility. */
     recordOutcome: updates.recordOutcome,
     replay: updates.replay,
     valuesOf,
@@ -63,7 +62,6 @@ export const createStateService = (options: StateServiceOptions) => {
       return await reader.read({ visibility, threadId, graphId }, stateOptions);
     },
 
-    /** The newest first, each made on demand. */
     async *history(
       caller: Caller,
       threadId: string,

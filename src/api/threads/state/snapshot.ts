@@ -30,8 +30,8 @@ export const configOf = (
 });
 
 /**
- * LangGraph's rule for a checkpoint without writes of no task. A consumed channel is empty, though its version is newer
- * than the node has seen.
+ * Whether no node is due, by LangGraph's rule without a command's writes. A consumed channel is empty, although the
+ * node has not seen its newest version.
  */
 export const isQuiet = (stored: StoredCheckpoint, plan: GraphPlan): boolean => {
   const { channelVersions, versionsSeen, values } = stored;
@@ -117,7 +117,7 @@ export const writeAllValues = ({ values }: StoredCheckpoint): string =>
 
 const parsed = (text: string | undefined): unknown => (text === undefined ? undefined : JSON.parse(text));
 
-/** Undefined if LangGraph read a value. */
+/** Undefined if LangGraph tried to read a value. */
 export const snapshotOfTexts = async (
   graph: SnapshotMaker,
   stored: StoredCheckpoint,
@@ -155,7 +155,7 @@ export const snapshotOfTexts = async (
     const snapshot = await graph._prepareStateSnapshot({ config, saved, applyPendingWrites: false });
     return snapshotFields(snapshot as Snapshot);
   } catch {
-    // A user's cache key or an unknown version of LangGraph read a value, so it needs the real ones.
+    // A user's cache key or an unknown version of LangGraph needs real values.
     return undefined;
   }
 };

@@ -2,7 +2,7 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { toWireJson } from "../../../state/values/wire-json.ts";
 
-/** JSON text in the place of a value that is not read. */
+/** JSON text that stands for a value which LangGraph does not read. */
 export class ValueText {
   constructor(readonly json: string) {}
 }
@@ -31,7 +31,7 @@ interface SnapshotTask {
 /** `{channel: {$writes: [value]}}` may hold value texts. */
 const RESULT_DEPTH = 3;
 
-/** Value texts lie only down to `depth`. Omits undefined, like JSON.stringify. */
+/** Finds value texts only down to `depth`. Omits undefined, like JSON.stringify. */
 const writeMixed = (value: unknown, depth: number): string => {
   if (value instanceof ValueText) return value.json;
   if (depth > 0 && Array.isArray(value)) {
@@ -65,7 +65,6 @@ export const writeCheckpoint = (place: CheckpointPlace): string =>
   `{"thread_id":"${place.threadId}","checkpoint_ns":${JSON.stringify(place.checkpointNs)},` +
   `"checkpoint_id":${JSON.stringify(place.checkpointId)},"checkpoint_map":${JSON.stringify(place.map)}}`;
 
-/** Undefined if the config names no checkpoint. */
 export const placeOf = (config: RunnableConfig | undefined): CheckpointPlace | undefined => {
   const { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map } = (config?.configurable ?? {}) as Record<
     string,

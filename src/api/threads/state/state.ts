@@ -1,17 +1,14 @@
 /**
- * Reads the state of a thread. LangGraph's `getState` revives every message of a conversation only to write it as JSON
- * again. This module works on the stored JSON texts, in one of three ways:
+ * Reads states from stored JSON texts: LangGraph's `getState` would revive every message only to write it as JSON
+ * again. test/api/threads/state-equality.test.ts compares ways 1 and 2 with 3.
  *
- * 1. No node is due (every thread that is not interrupted): `next` and `tasks` are empty, and the values are the
- * channels' texts.
+ * 1. No node is due (threads that are not interrupted): the values are the channels' texts.
  *
- * 2. A node is due (histories, interrupted threads): the graph's `_prepareStateSnapshot` computes the state with a
- * `ValueText` for each value, since it reads none.
+ * 2. A node is due (histories, interrupted threads): `_prepareStateSnapshot` gets a `ValueText` for each value, because
+ * it reads none.
  *
- * 3. Values must be computed (writes of an unfinished step or of a command, other channels, subgraphs): `getState` on
+ * 3. Values must be computed (writes of an unfinished step or a command, other channels, subgraphs): `getState` reads
  * the revived checkpoint.
- *
- * test/api/threads/state-equality.test.ts compares 1 and 2 with 3.
  */
 
 import { ofGraph } from "../../../platform/lib/contents.ts";
@@ -50,14 +47,14 @@ export interface StateReader {
   read(thread: ThreadOfGraph, options: StateOptions): Promise<string>;
   /** The newest values; null for a thread that never ran, and for unreadable values, which are logged. */
   values(thread: ThreadOfGraph, budget: ReadBudget): Promise<string | null>;
-  /** The same for the end of a run, whatever came after it. */
+  /** The values at the end of a run, even if later runs changed them. */
   valuesOfRun(thread: ThreadOfGraph, runId: string, budget: ReadBudget): Promise<ValuesOfRun>;
   head(thread: ThreadOfGraph): Promise<StateFields | undefined>;
   /** The newest first, each made on demand. */
   history(thread: ThreadOfGraph, options: HistoryOptions): AsyncGenerator<string, void, undefined>;
   /**
-   * The newest values in the order of the threads, each made on demand. Threads that never ran are missing, and so are
-   * unreadable values, which are logged: they must not fail a page. One visibility has found all the threads.
+   * The newest values in the order of the threads, all found with one visibility. Threads that never ran are missing,
+   * and so are unreadable values, which are logged.
    */
   headValues(
     threads: readonly ThreadOfGraph[],
@@ -90,8 +87,8 @@ export const createStateReader = (
   const { fieldsOf, valuesOf } = createStateFields(checkpoints, threadGraphs);
 
   /**
-   * The thread names the graph of its last created run, which may not have started. An imported state may name a graph
-   * that this server lacks.
+   * The thread names the graph of its last created run, which may not have started. An imported state may name an
+   * unknown graph.
    */
   const asWritten = (thread: ThreadOfGraph, { metadata }: StoredCheckpoint): ThreadOfGraph => {
     const writer = metadata.graph_id;

@@ -16,10 +16,10 @@ export interface ThreadOfGraph {
 export type KnownConfigurations = ReadonlyMap<string, GraphConfiguration>;
 
 export const createThreadGraphs = (graphs: Graphs, configurations: ThreadConfigurations) => {
-  /** A factory makes new graphs each time, which must be collected with their plans. */
+  /** A factory makes new graphs each time, which must be garbage-collected with their plans. */
   const plans = new WeakMap<RunnableGraph, { plan: GraphPlan | undefined }>();
 
-  /** Only factories need a query. One visibility has found all the threads. */
+  /** Only factories need a query. All threads were found with one visibility. */
   const configurationsOf = async (threads: readonly ThreadOfGraph[]): Promise<KnownConfigurations> => {
     const ofFactories = threads.filter(
       ({ graphId }) => graphId !== null && graphs.has(graphId) && graphs.isFactory(graphId),
@@ -33,8 +33,7 @@ export const createThreadGraphs = (graphs: Graphs, configurations: ThreadConfigu
   };
 
   /**
-   * Undefined for a thread that never ran, a graph that is not deployed, and a failing factory: one thread must not
-   * fail a search.
+   * Undefined for a thread that never ran, an unknown graph and a failing factory: one thread must not fail a search.
    */
   const graphOf = async (
     thread: ThreadOfGraph,
@@ -57,7 +56,6 @@ export const createThreadGraphs = (graphs: Graphs, configurations: ThreadConfigu
     graphOf,
     planFor,
 
-    /** Rejects if the graph can't be built. */
     async resolverOf(
       thread: ThreadOfGraph,
     ): Promise<(saver?: BaseCheckpointSaver) => Promise<RunnableGraph>> {

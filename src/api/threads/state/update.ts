@@ -22,7 +22,6 @@ import type { ValueClasses } from "../../../state/values/classes.ts";
 import { byGraphCode } from "./graph-code.ts";
 
 export interface StandingThread {
-  /** The visibility that found the thread. */
   visibility: Visibility<"threads">;
   threadId: string;
   graphId: string;
@@ -31,7 +30,7 @@ export interface StandingThread {
 
 export interface StateWriter {
   /**
-   * Writes a checkpoint as a node would. Throws `invalid` with LangGraph's message if the graph refuses the update,
+   * Writes a checkpoint as a node would. Throws `invalid` with LangGraph's message for a refused update,
    * `checkpointNotFound`, and `ThreadChangedError` if the thread has changed since.
    */
   update(thread: StandingThread, update: StateUpdate): Promise<UpdatedState>;
@@ -42,7 +41,7 @@ export interface StateWriter {
 /** A sentence; the rest of LangGraph's message is a link. */
 const SENTENCE_LENGTH_AT_MOST = 500;
 
-/** The caller may see the first sentence of an error that the graph throws over the caller's values. */
+/** The caller may see the first sentence of an error over the caller's values. */
 const asRefusal = (error: unknown): unknown => {
   const isRefusal = error instanceof ThreadloomError;
   const isOurFault = error instanceof StateStorageError || sqlState(error) !== undefined;
@@ -89,7 +88,7 @@ export const createStateWriter = (
       const { threadId } = thread;
       const { checkpoint_ns: checkpointNs = "", checkpoint_map: map } = checkpoint;
       const checkpointId = checkpoint.checkpoint_id ?? bareId;
-      // LangGraph would take a missing checkpoint for an empty thread and start a second history.
+      // LangGraph would take a missing checkpoint for an empty thread.
       if (
         checkpointId !== undefined &&
         (await checkpoints.readAt(threadId, checkpointNs, checkpointId)) === undefined

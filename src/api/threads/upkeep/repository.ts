@@ -6,9 +6,7 @@ import type { Queryable, Records } from "../../../platform/database/database.ts"
 import { literal, statement } from "../../../platform/database/statement.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
 
-/* A hidden thread is treated as missing. */
-
-/** Raw for its CTE. Ordered, so that two deletions of the same threads do not deadlock. */
+/** Raw SQL for the CTE. The order prevents deadlocks between two deletions. */
 const DELETE_IDLE = statement(
   { threadIds: "uuid[]", visible: "fragment" },
   (sql) => `
@@ -28,8 +26,8 @@ const isExpired = (
      and not thread_id = any(${sql.except}) and ${sql.visible}`;
 
 /**
- * Raw for its CTE. A literal limit: with a parameter the planner expects a tenth of all expired threads and may sort
- * them. Index: threads_by_expiry.
+ * Raw SQL for the CTE. The limit is a literal: with a parameter, the planner expects a tenth of all expired threads and
+ * may sort them. Index: threads_by_expiry.
  */
 const DELETE_EXPIRED = statement(
   { except: "uuid[]", visible: "fragment", limit: "fragment" },
@@ -51,7 +49,6 @@ const LOCK_EXPIRED = statement(
 
 type ThreadRow = { thread_id: string };
 
-/** Returns the ids of the deleted threads. */
 export async function deleteIdle(
   transaction: Queryable,
   visibility: Visibility<"threads">,
@@ -82,8 +79,8 @@ export async function lockForDeletion(
 }
 
 /**
- * False if the thread is missing or has an unfinished run. New runs and updates wait; an update that had read before
- * finds a new version. `expires_at` is cleared until the state changes again.
+ * False if the thread is missing or has an unfinished run. New runs and updates wait; an update that read before finds
+ * a new version.
  */
 export async function lockForPrune(
   transaction: Records,
@@ -104,7 +101,6 @@ export async function lockForPrune(
   return row !== undefined;
 }
 
-/** Returns the ids of the deleted threads. */
 export async function deleteExpired(
   transaction: Queryable,
   visibility: Visibility<"threads">,
@@ -129,8 +125,8 @@ export async function lockExpired(
 }
 
 /**
- * Clears `expires_at` until the state changes again; `updated_at` is for users' changes. The new version makes an
- * update fail whose checkpoint may be gone.
+ * Clears `expires_at` until the state changes; keeps `updated_at` for users' changes. The new version makes an update
+ * fail if its checkpoint may be gone.
  */
 export async function markPruned(
   transaction: Records,

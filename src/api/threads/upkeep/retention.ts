@@ -10,8 +10,8 @@ import type { ThreadExpiry } from "../../../graphs/project/thread-expiry.ts";
 import { deleteExpired, lockExpired, markPruned } from "./repository.ts";
 
 /*
- * See docs/decisions/007-retention.md. Processes pass each other by `skip locked`. A run that is being created waits
- * some milliseconds for a prune, or comes first and keeps the thread.
+ * `skip locked` lets several processes work side by side. A new run waits some milliseconds for a prune, or comes first
+ * and keeps the thread. See docs/decisions/007-retention.md.
  */
 
 export interface RetentionOptions {
@@ -32,7 +32,7 @@ export interface SweptThreads {
 }
 
 export interface Retention {
-  /** Until no thread is left or `signal` aborts. */
+  /** Removes expired threads until none is left or `signal` aborts. */
   sweep(limit?: number, signal?: AbortSignal): Promise<SweptThreads>;
 }
 

@@ -16,7 +16,6 @@ export interface UpkeepServiceOptions {
   states: Pick<StateRepository, "standing">;
   checkpoints: Pick<CheckpointStorage, "deleteThread" | "keepLatest" | "storage">;
   ends: Pick<RunEnds, "deleteThreads">;
-  /** Receives deleted threads, so that their runs stop, and the runs that ended with them. */
   onThreadsDeleted?: ((threadIds: readonly string[], ended: readonly RunEnd[]) => void) | undefined;
 }
 
@@ -24,7 +23,6 @@ export interface UpkeepServiceOptions {
 export const createUpkeepService = (options: UpkeepServiceOptions) => {
   const { database, authorize, states, checkpoints, ends, onThreadsDeleted } = options;
 
-  /** Includes running runs. */
   const remove = async (
     visibility: Visibility<"threads">,
     threadIds: readonly string[],
@@ -37,7 +35,6 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
     return gone;
   };
 
-  /** The row goes first, then its checkpoints. */
   const removeIdle = async (
     visibility: Visibility<"threads">,
     threadIds: readonly string[],
@@ -52,19 +49,18 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
   };
 
   return {
-    /** Ends its runs; a running attempt can write nothing any more. */
+    /** Ends the thread's runs. A running attempt can write nothing more. */
     async delete(caller: Caller, threadId: string): Promise<void> {
       const visibility = await authorize(caller, "threads", "delete", { thread_id: threadId });
       if ((await remove(visibility, [threadId])).length === 0) throw threadNotFound(threadId);
     },
 
-    /** Returns the ids of those that existed. */
     async deleteMany(caller: Caller, threadIds: readonly string[]): Promise<string[]> {
       const visibility = await authorize(caller, "threads", "delete", { thread_ids: threadIds });
       return await remove(visibility, threadIds);
     },
 
-    /** The creator may have no right to delete it. */
+    /** The creator may have no right to delete the thread. */
     async takeBack(threadId: string): Promise<void> {
       const visibility = await authorize(THE_SERVER, "threads", "delete", { thread_id: threadId });
       await remove(visibility, [threadId]);

@@ -17,7 +17,7 @@ const withoutUndefined = (block: Block): Block =>
   Object.fromEntries(Object.entries(block).filter(([, value]) => value != null)) as Block;
 
 const added = (block: Block, slice: Block): Block => {
-  // From entries, because a model may choose the key `__proto__`.
+  // Built from entries, because a model may choose the key `__proto__`.
   const whole = Object.fromEntries([
     ...Object.entries(block),
     ...Object.entries(slice).filter(([, value]) => value != null),
@@ -29,7 +29,7 @@ const added = (block: Block, slice: Block): Block => {
   return whole;
 };
 
-/** A fast path for plain text, the form of each token. */
+/** Fast path: each token is plain text. */
 const isText = (slice: Block): slice is Block & { text: string } => {
   if (slice.type !== "text" || typeof slice["text"] !== "string") return false;
   for (const field in slice) if (field !== "type" && field !== "text") return false;
@@ -50,7 +50,6 @@ const parsedArguments = (text: string): Record<string, unknown> | undefined => {
   }
 };
 
-/** The final block: the arguments of a call become an object, or the call is invalid. */
 const finished = (block: Block): Block => {
   if (!isCall(block)) return block;
   const { index: _, type, ...call } = block;
@@ -62,8 +61,8 @@ const finished = (block: Block): Block => {
 };
 
 /**
- * JavaScript clients take a start's content for content, Python clients do not, so the start is empty. Blocks
- * without deltas come complete in their finish.
+ * JavaScript clients show the content of a start event, Python clients do not, so it is empty. Blocks without
+ * deltas come complete in their finish event.
  */
 const skeletonOf = (block: Block): Block => {
   const { type, id, name } = block;
@@ -107,7 +106,7 @@ const newFields = (slice: Block, known: Block): [string, unknown][] => {
   );
 };
 
-/** The deltas of a call's slice. `known`: what was published before. */
+/** `known`: the block as published before. */
 const callDeltas = (slice: Block, known: Block): { delta: Block; content?: Block }[] => {
   const { type, args } = slice;
   const fields = newFields(slice, known);
@@ -115,7 +114,7 @@ const callDeltas = (slice: Block, known: Block): { delta: Block; content?: Block
     ...(fields.length > 0
       ? [{ delta: { type: "block-delta", fields: { ...Object.fromEntries(fields), type } } }]
       : []),
-    // The JavaScript SDK before 1.15 throws at this delta; if there is a `content`, it appends that instead.
+    // The JavaScript SDK before 1.15 throws at this delta, unless there is a `content` to append.
     ...(typeof args === "string" && args !== ""
       ? [{ delta: { type: "tool-call-delta", args }, content: { type, args } }]
       : []),

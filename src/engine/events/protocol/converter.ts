@@ -35,7 +35,8 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean) =
       try {
         return toWireJson({ ...of, data: data() });
       } catch {
-        // Fails only runs whose request asked for the value, not runs that happen to be followed.
+        // A value that JSON can't represent fails only runs whose request asked for the value, not followed
+        // runs.
         return toWireJson({ ...of, data: null });
       }
     });
@@ -85,7 +86,7 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean) =
           return;
         }
         case "checkpoints": {
-          // A whole checkpoint without values, such as the input's, has no envelope either.
+          // LangGraph sends no envelope for a checkpoint without values, such as the input's.
           const envelope = isEnvelope(payload) ? payload : waiting && envelopeOf(payload);
           if (envelope !== undefined)
             subgraphs.whenNamed(namespace, () => publish("checkpoints", namespace, () => envelope));

@@ -17,13 +17,13 @@ interface OpenMessage {
 
 const EVENT: `${typeof PROTOCOL_EVENT_PREFIX}${ProtocolMethod}` = `${PROTOCOL_EVENT_PREFIX}messages`;
 
-/** A token: plain text needs no check for values without JSON. */
+/** Plain text needs no check for values that JSON can't represent. */
 const isTextDelta = (data: object): boolean => {
   const { event, delta } = data as Partial<Extract<BlockEvent, { event: "content-block-delta" }>>;
   return event === "content-block-delta" && delta?.type === "text-delta" && typeof delta["text"] === "string";
 };
 
-/** The JSON of a non-empty object without its braces. Content without JSON is left out. */
+/** The JSON of a non-empty object without its braces. Replaces content that JSON can't represent. */
 const membersOf = (data: object): string => {
   if (isTextDelta(data)) return JSON.stringify(data).slice(1, -1);
   try {
@@ -50,7 +50,7 @@ const startMetadata = (metadata: Metadata, { response_metadata = {} }: StreamedM
     service_tier: response_metadata["service_tier"],
   });
 
-/** Messages streamed from a model name the model; pushed messages have neither field. */
+/** Streamed messages have `ls_model_type`; pushed messages have neither this field nor `name`. */
 const isReturned = ({ name, langgraph_node, ls_model_type }: Metadata): boolean =>
   name !== undefined && name === langgraph_node && ls_model_type === undefined;
 
@@ -60,7 +60,6 @@ const roleOf = (message: object): string => {
   return type === "human" || type === "system" || type === "tool" ? type : "ai";
 };
 
-/** Sums token counts of parts; of nested values the last one counts. */
 const addUsage = (
   sum: Record<string, unknown> | undefined,
   part: Record<string, unknown>,
@@ -76,7 +75,7 @@ const addUsage = (
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * The channel `messages`. Messages that a node only returns are left out: they are in values and updates, and
+ * The channel `messages`. Omits messages that a node only returns: values and updates contain them, so
  * clients would show them twice.
  */
 export const createMessages = (
@@ -94,7 +93,7 @@ export const createMessages = (
   ): OpenMessage => {
     const { id } = message;
     const { langgraph_node: node } = metadata;
-    // Concatenated by hand: serializing the whole event for each token took twice as long as everything else.
+    // Concatenated by hand: serializing the whole event of each token took twice as long as all other work.
     const head = `{"namespace":${JSON.stringify(namespace)},"timestamp":`;
     const middle = typeof node === "string" ? `,"node":${JSON.stringify(node)},"data":{` : `,"data":{`;
     // Python clients distinguish concurrent messages by `id`, JavaScript clients by `run_id`.
@@ -153,7 +152,7 @@ export const createMessages = (
         add(pushed, message);
         return finish(pushed);
       }
-      // A model that forwards another model's chunks gives each of them again.
+      // A model that forwards another model's chunks sends each chunk again.
       if (!published.has(message)) {
         published.add(message);
         const growing = open.get(call) ?? start(message, metadata, namespace, call.runId);

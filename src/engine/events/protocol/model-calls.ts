@@ -10,8 +10,8 @@ export interface ModelCall {
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 /**
- * LangGraph's chunks do not name their model call. They hold the same objects as callbacks, so objects are
- * compared. `awaitHandlers`: LangGraph's own handler must run later.
+ * LangGraph's chunks do not name their model call, but hold the same message objects as the callbacks.
+ * `awaitHandlers`: LangGraph's own handler must run later.
  */
 class ModelCallsHandler extends BaseCallbackHandler {
   override name = "ThreadloomModelCalls";
@@ -49,7 +49,7 @@ interface ModelCalls {
   gave(runId: string, message: object | undefined): void;
   /** `whole`: the model's answer, published only if nothing was streamed. */
   ended(runId: string, end: { error?: unknown }, whole?: object): void;
-  /** The call of this message; undefined if no model made it. */
+  /** Undefined if no model made the message. */
   of(message: { id?: string }): ModelCall | undefined;
   published(call: ModelCall): void;
 }

@@ -25,7 +25,7 @@ export interface StreamedMessage {
 
 export const isChunk = (message: StreamedMessage): boolean => typeof message.concat === "function";
 
-/** LangChain's normalized fields for tool calls are used instead. */
+/** Skipped, because LangChain has normalized fields for tool calls. */
 const TOOL_CALLS = new Set([
   "tool_call",
   "tool_call_chunk",
@@ -34,7 +34,6 @@ const TOOL_CALLS = new Set([
   "input_json_delta",
   "function_call",
 ]);
-/** Keys of `additional_kwargs` that are no content. */
 const NO_CONTENT = new Set(["tool_calls", "function_call"]);
 
 const listOf = (value: unknown): Block[] =>
@@ -49,7 +48,6 @@ const hasMoreContent = ({ additional_kwargs }: StreamedMessage): boolean => {
 
 const hasSome = (list: unknown): boolean => Array.isArray(list) && list.length > 0;
 
-/** Content blocks in LangChain's standard form, without tool calls. */
 const contentBlocks = (message: StreamedMessage): Block[] => {
   const { content } = message;
   if (typeof content === "string" && !hasMoreContent(message)) return [{ type: "text", text: content }];
@@ -69,7 +67,7 @@ const isEmpty = ({ type, ...block }: Block): boolean => type === "text" && block
 const toolSlices = (message: StreamedMessage): Slice[] => {
   if (isChunk(message)) {
     const chunks = listOf(message.tool_call_chunks);
-    // A model that does not stream its tool calls has them complete in its chunk.
+    // A model that does not stream its tool calls sends them complete in its chunk.
     if (chunks.length > 0) {
       return chunks.map((chunk) => ({
         key: `tool ${String(chunk["index"] ?? chunk["id"] ?? "")}`,

@@ -40,8 +40,8 @@ export const publishUpdates = (
 };
 
 /**
- * JavaScript clients read `payload`, Python clients all of it. `name` comes first, because readers match
- * `custom:NAME` without parsing the rest.
+ * JavaScript clients read `payload`, Python clients the whole object. `name` comes first, because readers
+ * match `custom:NAME` without parsing the rest.
  */
 export const publishCustom = (
   publish: PublishProtocolEvent,

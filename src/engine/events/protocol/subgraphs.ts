@@ -16,7 +16,7 @@ interface Subgraph {
   state: "held" | "started" | "ended";
   held: (() => void)[];
   toolCallId?: string | undefined;
-  /** The name from `createAgent`, of this graph or of one around it. */
+  /** The name from `createAgent`, of this graph or an outer one. */
   agentName: string | undefined;
 }
 
@@ -32,7 +32,7 @@ type PublishLifecycle = (
 /** `|` can't occur in a segment: LangGraph refuses such node names. */
 const keyOf = (path: readonly string[]): string => path.join("|");
 
-/** The calling node; from its second graph on a number follows the node's segment. */
+/** The calling node. From the node's second graph on, a number follows its segment. */
 const nodeOf = (path: readonly string[]): string => {
   const segment = path.findLast((part) => part.includes(":")) ?? path.at(-1) ?? "";
   const colon = segment.indexOf(":");
@@ -47,15 +47,15 @@ const toolCallOf = (input: unknown): string | undefined => {
 };
 
 /**
- * A subgraph starts with its first chunk and ends with the task of the calling node. Its events are held
- * until its first task, which follows at once and has the name of an agent.
+ * A subgraph starts with its first chunk and ends with the task of the calling node. Its events wait for its
+ * first task, which follows at once and has the name of an agent.
  */
 export const createSubgraphs = (publish: PublishLifecycle) => {
   const graphs = new Map<string, Subgraph>([
     ["", { path: [], state: "started", held: [], agentName: undefined }],
   ]);
   const toolCalls = new Map<string, string>();
-  /** By interrupt: the path of the innermost graph that raised it. */
+  /** Interrupt id -> path of the innermost graph that raised the interrupt. */
   const asked = new Map<string, readonly string[]>();
   const updated = new Map<string, string>();
 
@@ -63,7 +63,7 @@ export const createSubgraphs = (publish: PublishLifecycle) => {
     const { path, toolCallId } = graph;
     publish(path, event, { name: ownName(graph) ?? nodeOf(path), toolCallId });
   };
-  /** Called graphs inherit an agent's name. */
+  /** Inner graphs inherit an agent's name, so an equal name is not their own. */
   const ownName = ({ path, agentName }: Subgraph): string | undefined =>
     agentName === around(path.slice(0, -1)).agentName ? undefined : agentName;
 
@@ -102,7 +102,6 @@ export const createSubgraphs = (publish: PublishLifecycle) => {
     graphs.delete(keyOf(graph.path));
     updated.delete(keyOf(graph.path));
   };
-  /** Ends the graphs at and below this path, innermost first. */
   const endBelow = (path: readonly string[], how: GraphEnd): void => {
     const below = [...graphs.values()].filter(
       (graph) => graph.path.length > 0 && path.every((segment, depth) => graph.path[depth] === segment),
@@ -131,7 +130,6 @@ export const createSubgraphs = (publish: PublishLifecycle) => {
       return graph.path;
     },
 
-    /** Calls `publisher` once the graph's name is known. */
     whenNamed(path: readonly string[], publisher: () => void): void {
       const graph = find(path);
       if (graph.state === "held") graph.held.push(publisher);

@@ -36,7 +36,7 @@ const isChannel = (value: unknown): value is Channel => isObject(value) && CHANN
 const isPromise = (value: unknown): value is PromiseLike<unknown> =>
   isObject(value) && typeof value["then"] === "function";
 
-/** A final value that is later than this is not sent. */
+/** Later final values are not sent. */
 const FINAL_VALUES_WITHIN_MS = 5_000;
 
 type SendTransformed = (method: string, namespace: readonly string[], data: unknown, node?: string) => void;
@@ -80,7 +80,7 @@ export const createTransformers = (
     try {
       const params = { namespace, timestamp: Date.now(), ...(node !== undefined && { node }), data };
       const event: TransformedEvent = { type: "event", seq: (seq += 1), method, params };
-      // Each transformer gets each event, also one that another hides.
+      // Each transformer gets each event, even if another one hides the event.
       return transformers.map((transformer) => transformer.process(event)).every(Boolean);
     } finally {
       current = outer;

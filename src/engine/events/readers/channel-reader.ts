@@ -3,10 +3,7 @@ import type { RunChannel } from "../channel.ts";
 import type { Wire } from "../wires.ts";
 
 export interface RunReader {
-  /**
-   * `"lost"`: events were dropped before they were read, or can't be read; drop the connection, so that the
-   * client resumes.
-   */
+  /** `"lost"`: events were dropped or can't be read. Drop the connection, so that the client resumes. */
   next(): Promise<RunEvent[] | "ended" | "lost">;
   /** A pending `next` resolves to `"ended"`. */
   close(): void;

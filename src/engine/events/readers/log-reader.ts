@@ -12,7 +12,7 @@ export interface LogReaderOptions {
   run: RunSelector;
   after: number | undefined;
   wire: Wire;
-  /** Events are logged without a request. */
+  /** The run's events are logged without a request. */
   resumable: boolean;
   cameBeforeEnd: boolean;
   phaseOf: (run: RunSelector) => Promise<RunPhase>;
@@ -21,7 +21,7 @@ export interface LogReaderOptions {
   /** Whether the executing process signalled that events can't be logged. */
   isUnlogged: () => boolean;
   onLocal(after: number | undefined): RunReader | undefined;
-  /** Limits readers of large events: see run-reader.ts. */
+  /** See run-reader.ts. */
   largeEvents: Gate;
   isStopped: () => boolean;
   logger: Logger;
@@ -68,7 +68,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
   };
 
   const poll = async (): Promise<Poll> => {
-    // Read before the events: a run that has ended has all its events in the log.
+    // The phase is read before the events: an ended run has all its events in the log.
     const phase = await phaseOf(run);
     if (after !== undefined) {
       return { phase, events: await readPage(after) };
@@ -86,7 +86,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
       for (;;) {
         if (done) return "ended";
         if (isStopped()) return "lost";
-        // The run may have been pending, and execute here by now.
+        // A run that was pending may execute here by now.
         local ??= onLocal(after);
         if (local !== undefined) return await local.next();
         const arrival = new Promise<void>((resolve) => {
@@ -136,8 +136,8 @@ export const readLog = (options: LogReaderOptions): RunReader => {
         // A clean end would hide the missing events.
         if (isLost) return "lost";
         if (hasEnded) return "ended";
-        // Repeated, because a signal may be lost. Not for a pending run, which this process may execute and
-        // log without need.
+        // Repeated, because a signal may be lost. Not for a pending run: this process may execute and log it
+        // without need.
         if (!received && found.phase === "running") askForEvents();
         await arrival;
         wake = undefined;

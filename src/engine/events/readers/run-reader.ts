@@ -18,21 +18,20 @@ export interface ReadOptions extends RunSelector {
   after: number | undefined;
   resumable: boolean;
   /**
-   * The reader came before the run's end, so unreadable events count as `lost`. A later reader gets the
+   * The reader came before the run's end, so unreadable events count as `lost`. Later readers get the
    * remaining events.
    */
   cameBeforeEnd?: boolean;
   wire?: Wire;
 }
 
-/** The options of hub.ts. */
 export interface HubOptions {
   eventLog: EventLog;
   turns: Turns;
   signals: Signals;
   processId: string;
   phaseOf: (run: RunSelector) => Promise<RunPhase>;
-  /** For readers without signals. */
+  /** For readers that signals do not reach. */
   noteUnlogged: (source: EventSource) => Promise<void>;
   /** For processes that signals do not reach: makes the run's events logged, or known to be missing. */
   announceReader?: (run: RunSelector) => Promise<unknown>;
@@ -41,13 +40,13 @@ export interface HubOptions {
 }
 
 /**
- * Large events (over 256 KiB) in memory for readers of the log: 250 readers of a 6 MB event that did not read
- * ended the process.
+ * Events over 256 KiB in memory for readers of the log. 250 stalled readers of a 6 MB event ended the
+ * process.
  */
 const LARGE_EVENTS_AT_ONCE = 8;
 /** Longer than STALLED_MS. */
 const LARGE_EVENT_PATIENCE_MS = 90_000;
-/** A resumable run's older events may be in the log alone. */
+/** Older events of a resumable run may be only in the log. */
 const isInMemory = (channel: RunChannel, after: number | undefined, resumable: boolean): boolean =>
   after === undefined || after + 1 >= channel.firstKeptSeq || !resumable;
 
@@ -79,8 +78,8 @@ export const createReading = (
     }
     logger.trace({ runId }, "reading a run from the event log");
     /**
-     * The channel may be dropped for space before the database answers: 1 of 50 streams of short runs ended
-     * cleanly without an event.
+     * Kept, because the channel may be dropped for space before the database answers (1 of 50 streams of
+     * short runs).
      */
     let begun: RunChannel | undefined;
     return readLog({

@@ -10,15 +10,15 @@ export interface ThreadEvents {
   runId: string;
   run: BegunRun;
   events: RunEvent[];
-  /** The run's row is final, and no events follow. */
+  /** The run has ended, and no events follow. */
   isOver: boolean;
 }
 
 export interface ThreadReader {
   /**
    * Waits while no run executes. `"lost"`: drop the connection; the client resumes after its last
-   * `threadSeq`. `"ended"`: only after `close`. `"recreated"`: the thread was recreated and ids start again; the
-   * reader continues with its first run.
+   * `threadSeq`. `"ended"`: only after `close`. `"recreated"`: the thread was created anew, so ids start
+   * again.
    */
   next(): Promise<ThreadEvents | "recreated" | "ended" | "lost">;
   /** Continues after the `"lost"` run, which is gone. */
@@ -32,14 +32,13 @@ interface ThreadReaderOptions {
   turns: Turns;
   readRun(run: BegunRun, after: number): RunReader;
   held(): string[];
-  /** Calls back at news; returns a function that stops this. */
   follow(wake: (begun?: BegunRun, gone?: GoneRun) => void): () => void;
   isStopped: () => boolean;
   logger: Logger;
 }
 
 /**
- * All readers of a process poll at the same moments to share one statement (turns.ts): a thousand idle
+ * All readers of a process poll at the same moments, to share one statement (turns.ts). A thousand idle
  * streams made 2,000 statements a second.
  */
 const POLL_MS = 500;
@@ -60,7 +59,6 @@ const createGoneRuns = (threadId: string) => {
       waiting.push(run);
       waiting.sort((one, other) => one.turn - other.turn);
     },
-    /** The end of the first one, if its turn comes before the next run. */
     takeBefore(next: BegunRun | undefined): ThreadEvents | undefined {
       const [first] = waiting;
       if (first === undefined || (next !== undefined && next.turn < first.turn)) return undefined;
@@ -92,7 +90,7 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
     wake?.();
   });
 
-  /** True if the thread was recreated since it was read, or since the client got `after`. */
+  /** True if the thread was recreated since the last read, or since the client got `after`. */
   const isRecreated = (head: ThreadHead | undefined): boolean => {
     const before = createdAt;
     createdAt = head?.createdAt ?? before ?? null;
@@ -115,7 +113,7 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
     const found = head === undefined ? undefined : await turns.next(threadId, turn, held());
     if (found === undefined) {
       seenHead = seen;
-      // Ended runs are read or unreadable, so the next attempt has the next turn.
+      // All ended runs are read or unreadable, so the next attempt has the next turn.
       if (head?.running === null) turn = Math.max(turn, head.over + 1);
     }
     return found;

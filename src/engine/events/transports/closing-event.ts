@@ -1,7 +1,6 @@
 import { refusalOf } from "../../../http/errors.ts";
 import type { DeliveryAccess } from "./event-sink.ts";
 
-/** The first wire's error for clients that lost access. */
 export const lossOf = (reason: unknown): { error: string; message: string } => ({
   error: "AccessLost",
   message:

@@ -44,8 +44,8 @@ export interface DeliveryAccess {
 }
 
 /**
- * Sends all events of a reader until the reader ends, the client leaves or access is lost; closes both.
- * `onFault`: reading or writing failed for another reason, and the client was dropped.
+ * Sends a reader's events until the reader ends, the client leaves or access is lost; closes both. `onFault`:
+ * called with any other error; the client is dropped.
  */
 export const deliver = async (
   reader: EventReader,

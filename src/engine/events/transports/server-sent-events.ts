@@ -6,15 +6,15 @@ import { deliver, type DeliveryEnd, type EventReader, type EventSink, type SentE
 import { closingEvent } from "./closing-event.ts";
 import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./backpressure.ts";
 
-/** Between the comments that keep a stream alive; SDKs take twice this for a dead stream. */
+/** Interval of comments that keep a stream alive. SDKs take twice this for a dead stream. */
 const HEARTBEAT_MS = 5_000;
 /**
- * Without a blank line: after an `id:`, decoders of the SDKs up to 2.0 and of Python turn a blank line into
- * an event without data, which crashes its readers.
+ * No blank line: after an `id:`, decoders of Python and of SDKs up to 2.0 turn a blank line into an event
+ * without data, and its readers crash.
  */
 const HEARTBEAT = ": heartbeat\n";
 
-/** Several SDKs join `data:` lines without a line break, and an empty one makes them throw. */
+/** A single `data:` line: several SDKs join lines without a line break, and throw at an empty one. */
 const toFrame = ({ seq, event, data, before = "", after = "" }: SentEvent): string =>
   `id: ${seq}\nevent: ${event}\ndata: ${before}${data}${after}\n\n`;
 
@@ -54,7 +54,7 @@ export const wasDropped = ({ raw }: FastifyReply): boolean => raw.errored instan
 
 export const createEventStream = (reply: FastifyReply, selection: EventSelection): EventSink => {
   const { raw } = reply;
-  // An application around the API may process the response before the client.
+  // An application around the API may process the response first.
   const piped = reply.request.isWrapped === true ? new PassThrough() : undefined;
   const socket: Writable = piped ?? raw;
   let gone = raw.destroyed;
@@ -73,7 +73,10 @@ export const createEventStream = (reply: FastifyReply, selection: EventSelection
   piped?.on("close", onClose).on("error", onClose);
   socket.on("drain", onDrain);
 
-  /** Also ends with the socket (send() of @fastify/sse waits for ever then). True if the socket stalls. */
+  /**
+   * True if the socket stalls. Also ends when the socket closes; `send()` of @fastify/sse would wait for
+   * ever.
+   */
   const waitForDrain = async (until: number): Promise<boolean> => {
     const stalled = await new Promise<boolean>((resolve) => {
       const timer = setTimeout(() => resolve(true), Math.max(0, until - performance.now()));
@@ -95,13 +98,13 @@ export const createEventStream = (reply: FastifyReply, selection: EventSelection
       left = listener;
     },
     open() {
-      // Clients wait for the headers; with an event at hand both go in one packet.
+      // Clients wait for the headers. An event that is ready goes in the same packet.
       if (piped !== undefined) void reply.headers(STREAM_HEADERS).send(piped);
       else {
         reply.sse.sendHeaders();
         flush = setImmediate(() => raw.flushHeaders());
       }
-      // Only between frames: a full socket is in the middle of one.
+      // Only between frames: a full socket is in the middle of a frame.
       heartbeat = setInterval(() => socket.writableNeedDrain || socket.write(HEARTBEAT), HEARTBEAT_MS);
     },
     async write(events) {
@@ -135,7 +138,7 @@ export const createEventStream = (reply: FastifyReply, selection: EventSelection
 
 /**
  * Only the run's end and a closing event end the response cleanly. Otherwise the socket is destroyed, because
- * clients take a clean end for the end of the run and do not resume.
+ * clients take a clean end for the end of the run.
  */
 export const sendRunEvents = async (
   reply: FastifyReply,

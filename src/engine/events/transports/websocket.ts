@@ -79,7 +79,6 @@ export const shareSocket = (socket: Socket) => {
       return () => listeners.delete(listener);
     },
     drop: (): void => socket.terminate(),
-    /** Closes with a code and a reason; the socket is gone for its writers at once. */
     refuse(code: number, reason: string): void {
       if (isGone) return;
       leave();
@@ -88,7 +87,7 @@ export const shareSocket = (socket: Socket) => {
   };
 };
 
-/** The limit of a close frame. */
+/** A close frame has room for 123 bytes (RFC 6455). */
 const REASON_BYTES_AT_MOST = 120;
 
 export const createSocketSink = (socket: ReturnType<typeof shareSocket>): EventSink => {

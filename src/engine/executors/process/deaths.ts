@@ -1,6 +1,6 @@
 /**
- * `signal`: from any sender; `blocked`: killed without an answer; `unstopped`: killed because a run ignored
- * `stop`; `memory`: full heap, or killed above the limit; `start`: never became ready.
+ * `signal`: from any sender; `blocked`: killed because it did not answer; `unstopped`: killed because a run
+ * ignored `stop`; `memory`: full heap, or killed above the limit; `start`: never became ready.
  */
 export type DeathReason = "exit" | "signal" | "blocked" | "unstopped" | "memory" | "start";
 

@@ -11,7 +11,6 @@ export interface DescribedError {
   cause: DescribedError | undefined;
 }
 
-/** `describeThrown` bounds messages. */
 const STACK_CHARACTERS_AT_MOST = 10_000;
 const CAUSES_AT_MOST = 5;
 
@@ -35,7 +34,7 @@ export const describeError = (
   };
 };
 
-/** The graph's process could not reach the database. */
+/** The graph's process could not reach the database, or the database lost state. */
 export class PassedFaultError extends Error {}
 
 export const restoreError = ({ kind, name, message, stack, code, cause }: DescribedError): Error => {

@@ -5,7 +5,7 @@ const BATCH_CHARACTERS = 256 * 1024;
 
 export interface PipedSink extends WatchedSink {
   want(logged: boolean): void;
-  /** Answers one `logged`: the log has the events sent before it. */
+  /** Settles the oldest pending `logged`. */
   hasLogged(): void;
   taken(characters: number): void;
 }

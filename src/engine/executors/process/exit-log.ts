@@ -2,7 +2,6 @@ import type { Logger } from "../../../platform/lib/logger.ts";
 import { idsOf, type Member } from "./member.ts";
 import type { Culprit } from "./messages.ts";
 
-/** While no process starts, tries follow every few seconds. */
 const LOG_AGAIN_MS = 60_000;
 
 const culpritFields = ({ run_id, thread_id, graph_id, node }: Culprit) => ({
@@ -12,14 +11,13 @@ const culpritFields = ({ run_id, thread_id, graph_id, node }: Culprit) => ({
   node,
 });
 
-/** Repeated failures to start are logged once a minute; in development once. */
 export const createExitLog = (logger: Logger, { isDevelopment = false } = {}) => {
   let failed = 0;
   let loggedAt = -Infinity;
   const isLogged = (): boolean =>
     failed > 0 && (isDevelopment || performance.now() - loggedAt < LOG_AGAIN_MS);
   return {
-    /** Whether the log has the reason already; output of the next process before it is ready repeats it. */
+    /** Whether the log has the reason already. */
     isLogged,
     ended(member: Member, how: string, cause: unknown): void {
       const { culprit } = member;

@@ -8,7 +8,6 @@ export const EXIT_REPORT_DESCRIPTOR = 5;
 
 const HOW_CHARACTERS_AT_MOST = 2_000;
 
-/** Drops the report if no process reads the pipe. */
 export const writeExitReport = (culprit: Culprit): void => {
   const how = culprit.how.slice(0, HOW_CHARACTERS_AT_MOST).toWellFormed();
   try {

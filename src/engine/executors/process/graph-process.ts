@@ -7,7 +7,7 @@ import type { Culprit, FromGraphProcess, GraphProcessSetup, ToGraphProcess } fro
 import { logOutput } from "./output.ts";
 
 export interface GraphProcessOptions {
-  /** The program, JavaScript: it registers the loader for TypeScript itself. */
+  /** A JavaScript program, which registers the loader for TypeScript itself. */
   entry: URL;
   setup: GraphProcessSetup;
   heapMegabytes: number;
@@ -21,7 +21,7 @@ export interface GraphProcessOptions {
    * sentence; `cause`: of a failed start.
    */
   onEnd(reason: DeathReason, how: string, cause?: Error): void;
-  /** The log has the reason for failed starts, so output before `ready` goes to debug level. */
+  /** True if the log has the reason of failed starts. Output before `ready` then goes to debug level. */
   isFailureLogged(): boolean;
   logger: Logger;
 }
@@ -57,12 +57,13 @@ const endOf = (code: number | null, signal: NodeJS.Signals | null): End => {
 };
 
 /**
- * Resolves to the error: fork throws ENOMEM, but EMFILE and ENFILE arrive as events of a child without
- * streams.
+ * A failed fork resolves to its error: `fork` throws ENOMEM, but EMFILE and ENFILE arrive as events of a
+ * child without streams.
  */
 const forkEntry = ({ entry, heapMegabytes }: GraphProcessOptions): ChildProcess | Promise<Error> => {
   try {
-    // The entry registers its own loader, and only one process can use a debugger's port.
+    // No inherited `execArgv`: the entry registers its own loader, and only one process can use a debugger's
+    // port.
     const child = fork(entry, [], {
       execArgv: [`--max-old-space-size=${heapMegabytes}`, `--max-semi-space-size=${YOUNG_MEGABYTES}`],
       stdio: ["ignore", "pipe", "pipe", "ipc", "pipe", "pipe"],
@@ -104,7 +105,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   if (out !== undefined && error !== undefined && log !== undefined)
     logOutput(logger, { out, error, log }, () => unanswered === undefined && options.isFailureLogged());
   if (exitReport !== undefined) readExitReport(exitReport, options.onCulprit);
-  /** Undefined until the graphs are loaded: loading blocks the event loop. */
+  /** Undefined while the process loads its graphs or waits for `load`: no pings then. */
   let unanswered: number | undefined;
   let killedBecause: End | undefined;
   let isClosing = false;
@@ -128,7 +129,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     resolveEnd();
     if (!isClosing) onEnd(...(killedBecause ?? seen));
   };
-  // Counts turns of this loop: if this loop was blocked, answers are still queued.
+  // Counts pings instead of time: if this loop was blocked, answers are still queued.
   const pinging = setInterval(() => {
     if (unanswered === undefined) return;
     send({ kind: "ping" });
@@ -148,7 +149,6 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   child.on("message", (message: unknown) => {
     if (hasEnded || typeof message !== "object" || message === null || !("kind" in message)) return;
     const { kind } = message as FromGraphProcess;
-    // No pings while the process loads its graphs or waits for `load`.
     if (kind === "prepared") {
       if (!mustLoad) clearTimeout(starting);
     } else if (kind !== "loaded" && kind !== "failed") {
@@ -178,7 +178,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     kill,
     async close() {
       isClosing = true;
-      // The process would read the message late.
+      // While the graphs load, the process would read the message late.
       if (unanswered === undefined) child.kill("SIGKILL");
       send({ kind: "close" });
       const timer = setTimeout(() => child.kill("SIGKILL"), CLOSE_MS);

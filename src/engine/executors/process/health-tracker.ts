@@ -5,12 +5,12 @@ import { idsOf, type Member } from "./member.ts";
 
 /** Unused entries remain when a run continues on another server. */
 const REMEMBERED_AT_MOST = 1_000;
-/** Code shared by two runs, such as the callback of a connection, may name the wrong one each time. */
+/** Code that two runs share, such as a connection's callback, may blame the wrong run each time. */
 const CLEARED_AT_MOST = 5;
 
 /**
- * Suspects the run in the exit report, else the one that began last, because such a run reaches the same
- * point soon after its restart. It runs alone from then on, before its last attempt.
+ * Suspects the run in the exit report, else the run that began last: a guilty run reaches the same point soon
+ * after its restart. The suspect then runs alone, even before its last attempt.
  */
 export const createHealthTracker = () => {
   const suspected = new LRUCache<string, true>({ max: REMEMBERED_AT_MOST });
@@ -32,9 +32,8 @@ export const createHealthTracker = () => {
     take: (runId: string): boolean => suspected.delete(runId),
 
     /**
-     * Whether the run keeps its attempt: another run was named, or the memory was full beside other runs (a
-     * guilty run then fills its next process alone). Call once per execution. @param neighbours other
-     * executions in the process
+     * Whether the run keeps its attempt: another run was blamed, or the memory was full beside other runs.
+     * Call once per execution.
      */
     clears(
       { culprit }: Member,

@@ -30,8 +30,7 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
   );
 
   /**
-   * A getter in a graph's values may throw. The error goes to the readers of the values; the run has
-   * succeeded.
+   * A getter in a graph's values may throw. Only readers of the values get the error; the run has succeeded.
    */
   const madeText = <Text>(make: () => Text): MadeText<Text> => {
     try {

@@ -14,7 +14,7 @@ export interface Member {
   role: "regular" | "spare" | "alone" | "successor";
   suspect: RemoteExecution | undefined;
   here: Map<number, RemoteExecution>;
-  /** The exit report. */
+  /** From the exit report. */
   culprit: Culprit | undefined;
   begun: number;
   isWorn: boolean;

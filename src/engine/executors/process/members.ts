@@ -11,10 +11,7 @@ export interface MembersOptions extends Omit<
   "onMessage" | "onUnresponsive" | "onCulprit" | "onEnd" | "isFailureLogged" | "setup"
 > {
   setup: Omit<GraphProcessSetup, "packagesAhead">;
-  /**
-   * Development: a spare loads only the graphs' packages, so that it always loads the current code, in a
-   * fraction of a start.
-   */
+  /** Development: see `packagesAhead` in messages.ts. */
   isReloading?: boolean;
   processes: number;
   /** Additional warm processes, to replace one that ends. */
@@ -41,7 +38,6 @@ const createApiAddress = (members: ReadonlySet<Member>) => {
   };
 };
 
-/** Keeps the required number of processes, and warm spares. */
 export const createMembers = (
   options: MembersOptions,
   { onMessage, onUnresponsive, onEnd }: MemberEvents,
@@ -141,7 +137,6 @@ export const createMembers = (
     all: members as ReadonlySet<Member>,
     count,
     startMissing,
-    /** Also replaces a worn process, which waits for a spare. */
     hasStarted,
     leave,
     take,

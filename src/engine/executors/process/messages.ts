@@ -19,7 +19,6 @@ export interface GraphProcessSetup {
   recursionLimitMax: number;
   eventCharactersAtMost: number;
   stateValueCharactersAtMost: number;
-  /** See GraphProcessOptions. */
   blockedSeconds: number;
   logLevel: string;
   logContents: boolean;
@@ -48,7 +47,7 @@ export type ToGraphProcess =
     }
   | { kind: "wanted"; id: number; logged: boolean }
   | { kind: "logged"; id: number }
-  /** After the end they are read from the thread. */
+  /** The final values have a reader. After the end they are read from the thread. */
   | { kind: "values"; id: number }
   | { kind: "stop"; id: number; reason: StopReason }
   | { kind: "taken"; id: number; characters: number }
@@ -90,13 +89,12 @@ export type FromGraphProcess =
   | ({ kind: "loaded" } & LoadedModules)
   | { kind: "events"; batches: { id: number; events: EventPair[] }[] }
   | { kind: "begun"; id: number }
-  /** Answered when the log has the events sent before. */
+  /** Answered by `logged` when the log has the events sent before. */
   | { kind: "log"; id: number }
   | { kind: "graph-ended"; id: number }
   | { kind: "result"; id: number; result: SentResult }
   | { kind: "pong"; residentBytes: number };
 
-/** Counted for each event besides its text. */
 const EVENT_OVERHEAD_CHARACTERS = 100;
 
 export const charactersOf = ([event, data]: EventPair): number =>

@@ -2,7 +2,6 @@ import type { Readable } from "node:stream";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import { restoreError, type DescribedError } from "./described-error.ts";
 
-/** The rest of a line is dropped. */
 const LINE_CHARACTERS_AT_MOST = 16_000;
 /** A graph that prints without end waits for its pipe, instead of filling the main process's log. */
 const BYTES_PER_SECOND = 2 * 1024 * 1024;

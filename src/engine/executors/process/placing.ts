@@ -4,7 +4,6 @@ import { leastBusy, type Member } from "./member.ts";
 import type { Members, MembersOptions } from "./members.ts";
 import { relieve } from "./relief.ts";
 
-/** Chooses the process of each execution: the least busy one, or one alone for a suspect. */
 export const createPlacing = (
   members: Members,
   { processes, logger }: Pick<MembersOptions, "processes" | "logger">,

@@ -14,13 +14,12 @@ export interface GraphProcessesOptions extends MembersOptions {
   /** Processes are replaced above these limits. */
   runsAtMost: number;
   residentBytesAtMost: number;
-  /** A graph may allocate faster than its process is replaced. */
+  /** Processes are killed above this limit: a graph may allocate faster than its process is replaced. */
   residentBytesKilled: number;
   onFiles?: ((files: readonly string[]) => void) | undefined;
 }
 
 export interface GraphProcessFigures {
-  /** Processes that execute runs, that are ready as spares, and that load graphs. */
   working: number;
   spare: number;
   starting: number;
@@ -38,7 +37,7 @@ const countsOf = ({ count }: Members): Omit<GraphProcessFigures, "deaths"> => ({
   starting: count(({ state }) => state === "starting"),
 });
 
-/** The first line of an error. If it ends with a colon, a compiler's reason follows on the second line. */
+/** After a colon, the compiler's reason is on the second line. */
 const sentenceOf = (message: string): string => {
   const [first = "", second = ""] = message.split("\n");
   return first.endsWith(":") ? `${first} ${second.trim()}` : first;
@@ -46,8 +45,7 @@ const sentenceOf = (message: string): string => {
 
 /**
  * A graph that blocks, exits or fills its process harms only the runs beside it, which continue elsewhere
- * from their last checkpoints. This file handles messages; members.ts keeps the processes, placing.ts assigns
- * runs.
+ * from their last checkpoints.
  */
 export const createGraphProcesses = (options: GraphProcessesOptions) => {
   const { processes, runsAtMost } = options;
@@ -162,7 +160,6 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
       case "result":
         return receiveResult(member, message);
       case "pong":
-        // The process was silent but has not ended.
         if (member.culprit?.isUnresponsive) member.culprit = undefined;
         receiveMemory(member, message.residentBytes);
         return placing.placeWaiting();

@@ -4,8 +4,8 @@ import { idsOf, type Member } from "./member.ts";
 import type { Members } from "./members.ts";
 
 /**
- * Without a responsive process for a waiting run, another process replaces a silent one, which ends with its
- * runs. At most `processes` are replaced at a time.
+ * If no process can take a waiting run, a new process replaces a silent one, which closes after its runs. At
+ * most `processes` are replaced at a time.
  */
 export const relieve = (members: Members, processes: number, logger: Logger): void => {
   const isUnresponsive = ({ role, process }: Member): boolean => role === "regular" && !process.isResponsive;
@@ -22,7 +22,7 @@ export const relieve = (members: Members, processes: number, logger: Logger): vo
 
 /**
  * Requeues runs that a silent process has not begun. If the process reads them later, the fence rejects its
- * writes. @param forget called with each
+ * writes.
  */
 export const takeBackAwaited = (
   members: Pick<Members, "leave">,

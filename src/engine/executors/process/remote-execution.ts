@@ -16,7 +16,7 @@ import {
   type SentResult,
 } from "./messages.ts";
 
-/** Processed characters are reported in this many steps per window, to save messages. */
+/** Acknowledgements per window; fewer save messages. */
 const STEPS_OF_WINDOW = 8;
 
 type Placed = Pick<GraphProcess, "send">;
@@ -38,7 +38,7 @@ const toResult = (sent: SentResult): AttemptResult => {
   };
 };
 
-/** Seen from the main process: waiting, placed or ended. */
+/** An execution as the main process sees it: waiting, placed or ended. */
 export class RemoteExecution implements GraphExecution {
   readonly result: Promise<AttemptResult>;
   stopReason: StopReason | undefined;
@@ -81,7 +81,7 @@ export class RemoteExecution implements GraphExecution {
     this.#isAwaited = false;
   }
 
-  /** @param acknowledged the process confirms `execute`; costs a message, so only beside other runs */
+  /** `acknowledged`: the process confirms `execute`. This costs a message, so only beside other runs. */
   placeAt(place: Placed, acknowledged = false): void {
     const { id, run, sink } = this;
     const { publishesProtocol } = this.options;

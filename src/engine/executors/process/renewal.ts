@@ -1,7 +1,7 @@
 import { isRegular, isSpare, type Member } from "./member.ts";
 import type { Members } from "./members.ts";
 
-/** Why the new code of the graphs is not executed, for a person. The old code goes on. */
+/** Says to a person why the new code of the graphs is not executed. The old code goes on. */
 export class NotRenewed extends Error {
   override readonly name = "NotRenewed";
 }
@@ -27,8 +27,8 @@ export const createRenewal = (members: Members) => {
 
   return {
     /**
-     * A later call replaces a running one. @param isWhole the environment or the loader has changed, so
-     * started spares are outdated @throws NotRenewed if the new code can't be loaded
+     * A later call replaces a running one. `isWhole`: the environment or the loader has changed, so started
+     * spares are outdated. Throws NotRenewed if the new code can't be loaded.
      */
     async renew({ isWhole }: { isWhole: boolean }): Promise<void> {
       if (renewal !== undefined) {
@@ -50,12 +50,11 @@ export const createRenewal = (members: Members) => {
 
     hasStarted(member: Member): void {
       if (member !== renewal?.successor) return;
-      // They finish their runs and begin no more.
+      // These processes finish their runs and begin no more.
       [...members.all].filter(isRegular).forEach(members.leave);
       member.role = "regular";
       end();
     },
-    /** Returns whether the process was the successor. */
     hasFailed(member: Member, message: string): boolean {
       if (member !== renewal?.successor) return false;
       end(new NotRenewed(message));

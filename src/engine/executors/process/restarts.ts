@@ -1,16 +1,16 @@
 import { createBackOff } from "../../../platform/lib/back-off.ts";
 import type { Member } from "./member.ts";
 
-/** After a shorter life that no run ended, the next start is delayed. */
+/** If a process dies sooner and has begun no run, the next start is delayed. */
 const SHORT_LIFE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** Delays starts. A suspect that ends its processes delays only its own. */
+/** A suspect that ends its processes delays only its own next start. */
 export const createRestarts = () => {
   const shared = createBackOff({ longestMs: LONGEST_PAUSE_MS });
   const alone = createBackOff({ longestMs: LONGEST_PAUSE_MS });
   return {
-    /** An end caused by a run needs no pause: attempts bound it. */
+    /** No pause after an end caused by a run: the run's attempts are limited. */
     pauseMsAfter({ role, state, begun, readyAt }: Member): number {
       const backOff = role === "alone" ? alone : shared;
       const isShort = state === "starting" || (begun === 0 && performance.now() - readyAt < SHORT_LIFE_MS);

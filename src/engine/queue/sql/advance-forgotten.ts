@@ -3,13 +3,11 @@ import { statement } from "../../../platform/database/statement.ts";
 import type { RunSelector } from "../attempts.ts";
 import { nextBehind } from "./next-of-thread.ts";
 
-/** Costs 3 ms of the database in each sweep of each process. */
+/** Costs the database 3 ms per sweep and process. */
 const THREADS_PER_POLL = 500;
 export const FIRST_THREAD = "00000000-0000-0000-0000-000000000000";
 
-/**
- * Reads one thread per index lookup (runs_behind). For the status expression see claim.ts.
- */
+/** Index: runs_behind, one lookup per thread. claim.ts explains the status expression. */
 const ADVANCE_FORGOTTEN = statement(
   { checkedUpTo: "uuid", threads: "integer" },
   (sql) => `with recursive threads_behind as (
@@ -30,8 +28,8 @@ select (select thread_id from threads_behind where place = ${sql.threads}) as la
 );
 
 /**
- * Does the work of `advance` where a process died between the end of a run and `advance`. Checks a page of
- * threads; returns the runs that may start and the position of the next page.
+ * Repairs threads whose process died between the end of a run and `advance`. Checks a page of threads;
+ * returns the runs that may start and the position of the next page.
  */
 export const advanceForgotten = async (
   queryable: Queryable,

@@ -11,8 +11,8 @@ const ADVANCE = statement(
 );
 
 /**
- * Lets the next run of each thread start: see engine/queue/README.md. Call this in the transaction that ended
- * the run or after it: an earlier snapshot would still see that run.
+ * Lets the next run of each thread start. Call it in or after the transaction that ended the run: an earlier
+ * snapshot still sees that run as running.
  */
 export const advance = async (queryable: Queryable, threadIds: readonly string[]): Promise<void> => {
   await ADVANCE.query(queryable, { threadIds });

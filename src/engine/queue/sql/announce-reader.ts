@@ -13,9 +13,9 @@ const ANNOUNCE_READER = statement(
 );
 
 /**
- * The run's events then go to the event log, and a threadless run stays until they are read. If two processes
- * read a pending run, the zero id is stored: either may execute the run, and neither is the only reader.
- * Returns false if the run has ended, is gone, or is executed by the reading process.
+ * Sends the run's events to the event log, and keeps a threadless run for the reader. If two processes read
+ * the run, stores the zero id: neither is the only reader. False if the run has ended, is gone, or is
+ * executed by the reading process.
  */
 export const announceReader = async (
   queryable: Queryable,

@@ -11,7 +11,7 @@ const ASK_TO_CANCEL = statement(
   where thread_id = any(${sql.threadIds}) and run_id = any(${sql.runIds}) and status = 'running'`,
 );
 
-/** A holder learns this by a signal or from its next renewal. */
+/** The holder of the run learns this by a signal, or from its next renewal. */
 export const askToCancel = async (
   transaction: Queryable,
   runs: readonly { thread_id: string; run_id: string }[],

@@ -6,7 +6,7 @@ import { CLAIM_PARAMETERS, taking, type Claim } from "./claim.ts";
 import { IS_NEXT_OF_THREAD } from "./next-of-thread.ts";
 
 interface SuspectClaim extends Claim {
-  /** Seconds since the run lost its process, at least. */
+  /** Minimum seconds since the run lost its process. */
   restSeconds: number;
 }
 

@@ -19,7 +19,7 @@ export interface Claim {
   leaseSeconds: number;
   limit: number;
   graphIds: readonly string[];
-  /** Runs with this many lost attempts are left to `claimSuspects`. */
+  /** `claimSuspects` takes runs with this many lost attempts. */
   suspectFrom: number;
 }
 
@@ -39,9 +39,8 @@ const LANE_PARAMETERS = { ...CLAIM_PARAMETERS, fromLane: ["integer", () => rando
 type Sql = Readonly<Record<keyof typeof CLAIM_PARAMETERS, string>>;
 
 /**
- * Without a sort, so no unneeded row is read. `r.status || ''` keeps the planner from an index of all pending
- * runs. The subquery hides the limit: otherwise the plan for its value looks cheaper than the cached plan,
- * and planning each claim takes five times as long.
+ * No sort, so no unneeded row is read; `r.status || ''` keeps the planner from an index of all pending runs.
+ * The subquery hides the limit's value, or PostgreSQL would plan each claim anew (five times slower).
  */
 const next = (sql: Sql, may = "true"): string => `select taken.run_id
   from candidates cross join lateral (
@@ -51,11 +50,10 @@ const next = (sql: Sql, may = "true"): string => `select taken.run_id
   limit (select ${sql.limit})`;
 
 /**
- * Two claimers may read the same snapshot, so only the unique index runs_one_running_per_thread keeps two
- * runs of a thread from starting. `starts_empty`: no other run can have written the thread's state, and this
- * is the run's first attempt. `any(array[…])` forces a lookup by key; with plain equality the planner merges
- * with all runs when it takes the table for empty. Indexes: runs_pkey, checkpoints_pkey, threads_pkey
- * (`turn`).
+ * Two claimers may read the same snapshot, so only the index runs_one_running_per_thread keeps two runs of a
+ * thread from starting. `any(array[…])` forces a lookup by key, even if the planner takes the table for
+ * empty. `starts_empty`: a first attempt on a thread without checkpoints. Indexes: runs_pkey,
+ * checkpoints_pkey, threads_pkey (`turn`).
  */
 export const taking = (
   ctes: string,
@@ -70,12 +68,12 @@ returning ${EXECUTED_COLUMNS}, r.attempt = 1
     and (select 1 from threadloom.checkpoints c where c.thread_id = r.thread_id limit 1) is null as starts_empty`;
 
 /**
- * pending → running. Reads 40 to 140 blocks with 10 or 50,000 waiting runs, whatever the statistics say
+ * pending → running. Reads 40 to 140 blocks for 10 to 50,000 waiting runs, with any statistics
  * (session-settings.ts, docs/scaling.md). Indexes: runs_claimable, runs_pkey.
  */
 const CLAIM = statement(LANE_PARAMETERS, (sql) => taking(`${candidates(sql)},\nnext as (${next(sql)})`, sql));
 
-/** One run at a time, because the statement does not count its own runs. */
+/** One run per claim, because the statement does not count the runs that it starts. */
 const CLAIM_WITHIN = statement({ ...LANE_PARAMETERS, ...LIMIT_PARAMETERS }, (sql) =>
   taking(
     `${fullOnes(sql)},\n${candidates(sql, MAY_START)},\nnext as (${next(sql, MAY_START.run("r"))})`,
@@ -87,7 +85,7 @@ const CLAIM_WITHIN = statement({ ...LANE_PARAMETERS, ...LIMIT_PARAMETERS }, (sql
 export const claim = async (queryable: Queryable, claim: Claim): Promise<ClaimedRunRow[]> =>
   openRuns(queryable, await CLAIM.query<ClaimedRunRow>(queryable, claim));
 
-/** One run, within the limits. Throws like `claim`. */
+/** Throws like `claim`. */
 export const claimWithin = async (
   database: Database,
   claim: Claim & { limits: RunningLimits },

@@ -33,7 +33,7 @@ const PARAMETERS = {
 } as const;
 
 /**
- * → running, or pending without a slot: `createOnIdleThread` on a new thread. Indexes: threads_pkey,
+ * → running, or pending without a slot: like `createOnIdleThread`, on a new thread. Indexes: threads_pkey,
  * assistants_pkey, checkpoints_pkey.
  */
 const thread = (
@@ -82,6 +82,6 @@ const creationsOf = ({ rights, runs, ttl }: NewRuns) => ({
 export const createWithThreads = async (transaction: Queryable, given: NewRuns): Promise<RunSelector[]> =>
   given.runs.length === 0 ? [] : await CREATE_WITH_THREADS.query(transaction, creationsOf(given));
 
-/** The same with whole rows, which hold the values of the runs' assistants. */
+/** Like `createWithThreads`, but returns whole rows, which include the values of the assistants. */
 export const createRowsWithThreads = async (transaction: Queryable, given: NewRuns): Promise<RunRow[]> =>
   openRuns(transaction, await CREATE_ROWS_WITH_THREADS.query<RunRow>(transaction, creationsOf(given)));

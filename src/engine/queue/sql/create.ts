@@ -17,16 +17,13 @@ export interface NewRun {
   threadId: string;
   assistantId: string;
   multitaskStrategy: MultitaskStrategy;
-  /**
-   * Also stored on a thread that is created for the run, so that a search by owner or `cron_id` finds the
-   * thread.
-   */
+  /** Also stored on a thread created for the run, so that a search by owner or `cron_id` finds the thread. */
   metadata: JsonObject;
   /** Null if no user created the run. */
   authUser: JsonObject | null;
-  /** Counts the run while it is pending (counted-as.ts); null: not counted. */
+  /** The name for which the run counts (counted-as.ts); null: not counted. */
   caller: string | null;
-  /** The request's alone; the statement merges it over those of the assistant and the thread. */
+  /** From the request only; the statement merges it over the configs of assistant and thread. */
   config: JsonObject;
   context: JsonObject;
   /** `{configurable?, context?}` that the thread keeps for later runs and reads. */
@@ -36,7 +33,7 @@ export interface NewRun {
   resumable: boolean;
   deleteThread: boolean;
   afterSeconds: number;
-  /** Where the end is sent: a normalized address, or a path of this server. */
+  /** A normalized address, or a path of this server. */
   webhook: string | null;
   /** The process that streams the run to its creator. */
   readerId: string | null;
@@ -98,7 +95,7 @@ export const RUN_PARAMETERS = {
   caller: ["text", ({ run }: OfRun) => run.caller],
 } as const;
 
-/** The metadata of a run, and of the thread that is created with the run. */
+/** For the metadata of the run and of its new thread. */
 export const METADATA_WITH_THREAD = encryptedParameter(
   "threads",
   "metadata",
@@ -127,14 +124,14 @@ export const THREAD_VISIBLE = {
   threadVisible: ["fragment", ({ rights }: Rights) => rights.threads.on("t.metadata")],
 } as const;
 
-/** The text of each value: a parameter, or a column of `asked`. */
+/** The SQL of each value: a parameter, or a column of `asked`. */
 type Sql = Readonly<
   Record<keyof typeof RUN_PARAMETERS | keyof typeof CLAIM_PARAMETERS | keyof typeof ASSISTANT_VISIBLE, string>
 >;
 
 export const GRAPH = "jsonb_build_object('graph_id', a.graph_id, 'assistant_id', a.assistant_id)";
-// `||` alone would store large metadata and rewrite the index even without a change: PostgreSQL compares
-// compressed values byte by byte.
+// Without `case`, PostgreSQL would store large metadata and update the index even without a change: it
+// compares compressed values byte by byte.
 const WITH_GRAPH = `case when t.metadata @> ${GRAPH} then t.metadata else t.metadata || ${GRAPH} end`;
 
 const withGiven = (
@@ -145,7 +142,7 @@ const withGiven = (
     else '{}' end`;
 
 /**
- * An unchanged value keeps its expression, so PostgreSQL does not store a long value again with each run. If
+ * If nothing changes, the expression is the plain column, so PostgreSQL does not store a long value again. If
  * the merged value is too large, only the request's own values are kept.
  */
 const keptConfig = (sql: Pick<Sql, "keptConfig">): string => {
@@ -154,7 +151,7 @@ const keptConfig = (sql: Pick<Sql, "keptConfig">): string => {
     when ${hasRoomFor(kept)} then ${kept} else t.config - array['configurable', 'context'] || ${sql.keptConfig} end`;
 };
 
-/** The request's override the thread's, which override the assistant's. */
+/** The request's values override the thread's, which override the assistant's. */
 const mergedColumns = (
   sql: Pick<Sql, "metadata" | "config" | "context">,
 ): string => `a.metadata || t.metadata || ${sql.metadata},
@@ -164,8 +161,8 @@ const mergedColumns = (
     a.context || coalesce(t.config -> 'context', '{}') || ${sql.context}`;
 
 /**
- * The update of an existing thread. `before` is not read again if the update waited for the thread's row, so a rollback
- * may restore metadata that miss a concurrent change.
+ * Updates an existing thread. If the update waits for the thread's row, `before` is not read again, so a
+ * rollback may lose a concurrent change of metadata.
  */
 export const takeThread = (
   sql: Sql & Readonly<Record<keyof typeof THREAD_VISIBLE, string>>,
@@ -178,9 +175,9 @@ export const takeThread = (
     ${given.settled} as settled, ${given.behind} as behind, ${given.turn} as turn`;
 
 /**
- * `thread` takes or creates the threads. `settled`: the thread's state has not changed since this statement's snapshot,
- * which the check for checkpoints reads; a statement that waited for the thread's row may have an older snapshot.
- * `behind` and `turn`: see engine/queue/README.md. Indexes: assistants_pkey, checkpoints_pkey.
+ * `thread`: SQL that takes or creates the threads. `settled`: the thread's state has not changed since the
+ * snapshot in which this statement looks for checkpoints. `behind`, `turn`: engine/queue/README.md. Indexes:
+ * assistants_pkey, checkpoints_pkey.
  */
 const createRuns = (sql: Sql, thread: string, returned: string, arrays?: string): string => {
   const starts = `${sql.workerId} is not null and a.graph_id = any(${sql.graphIds})`;
@@ -225,8 +222,8 @@ interface Creations<Source> extends Rights {
 }
 
 /**
- * → pending, each run on another thread, in their order. One statement per run took 2 s for 100 runs while the same
- * process executed runs.
+ * → pending, in the given order, each run on another thread. With one statement per run, 100 runs took 2 s
+ * beside running graphs.
  */
 export const createMany = <Source, Named extends object, Conditional extends object>(
   parameters: Named & Readonly<Record<string, ComputedParameter<Source>>>,

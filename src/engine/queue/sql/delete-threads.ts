@@ -38,8 +38,8 @@ const deletionText = (sql: Readonly<Record<keyof typeof PARAMETERS, string>>, re
   delete from threadloom.threads where thread_id = any(${sql.threadIds})`;
 
 /**
- * Any status → the row is gone, with its thread. The cascade follows the statement, so `ended` still sees the
- * runs. A running run loses its lease, so later writes of its attempt are rejected. Indexes: threads_pkey,
+ * Any status → the row is gone, with its thread; the fence rejects later writes of a running attempt. The
+ * cascade follows the statement, so `ended` still sees the runs. Indexes: threads_pkey,
  * runs_pending_of_thread, runs_one_running_per_thread.
  */
 export const deletingThreads = (record: RecordEnds | undefined) => {

@@ -4,7 +4,6 @@ import type { CancelReason } from "../../../platform/database/tables.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
-/** Gives each run that never began a turn for its end. */
 const numbered = (runIds: string): string => `never_began as (
     select r.run_id, r.thread_id, row_number() over (partition by r.thread_id order by r.created_at, r.run_id)::int as place
     from threadloom.runs r where r.run_id = any(${runIds}) and r.attempt = 0),
@@ -21,8 +20,8 @@ const NUMBER_ENDS = statement(
 );
 
 /**
- * Gives the ends of deleted runs a place among the events of the thread. The caller holds the locks. Returns
- * run id -> turn. Indexes: runs_pkey, threads_pkey.
+ * Places the ends of deleted runs among the thread's events; returns run id -> turn. The caller holds the
+ * locks. Indexes: runs_pkey, threads_pkey.
  */
 export const numberEnds = async (
   transaction: Queryable,

@@ -1,9 +1,8 @@
 /**
- * Returns CTEs (comma-separated, no trailing comma) that store the deliveries of runs in the statement that
- * ends them, so a delivery is stored if and only if the run has ended. Every such statement has a CTE `ended`
- * with a row per run: the columns of `EndedRun`, `status` (`EndStatus`) and `error`. Names of the added CTEs
- * begin with `record_`; they still read the run's old row. Deliveries have no foreign key to runs or threads,
- * because `forget` and `delete-threads` delete those rows.
+ * Returns CTEs (comma-separated, no trailing comma) that store the deliveries in the statement that ends the
+ * runs. `ended`: a CTE with a row per run: the columns of `EndedRun`, `status` (`EndStatus`) and `error`. The
+ * added CTEs have the prefix `record_` and read the run's old row. Deliveries have no foreign key to runs or
+ * threads, because `forget` and `delete-threads` delete those rows.
  */
 export type RecordEnds = (ended: string, values: FinalValues) => string;
 

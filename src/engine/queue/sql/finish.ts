@@ -57,9 +57,9 @@ const VALUES_PARAMETERS = {
 } as const;
 
 /**
- * running → success, error, timeout or interrupted. Locks the thread first. While others wait the thread
- * stays `busy`; these may be cancelled later, so `resting_status` keeps the status for after them. Indexes:
- * threads_pkey, runs_pkey, checkpoints_pkey.
+ * running → success, error, timeout or interrupted; locks the thread first. While other runs wait the thread
+ * stays `busy`, and `resting_status` keeps its later status. Indexes: threads_pkey, runs_pkey,
+ * checkpoints_pkey.
  */
 const finishText = (
   sql: Readonly<Record<keyof typeof FINISH_PARAMETERS, string>>,
@@ -86,7 +86,6 @@ update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
 from ended where t.thread_id = ${sql.threadId}
 returning t.unfinished_runs`;
 
-/** Most runs have no webhook, so nothing is recorded. */
 const FINISH = statement(FINISH_PARAMETERS, (sql) => finishText(sql, ""));
 
 export const finishing = (record: RecordEnds | undefined) => {
@@ -94,8 +93,8 @@ export const finishing = (record: RecordEnds | undefined) => {
     record && statement(VALUES_PARAMETERS, (sql) => finishText(sql, recorded(record, sql)));
 
   /**
-   * `waiting`: pending runs of the thread. Undefined if the attempt no longer holds the run, or the database
-   * lost `lastCheckpoint` in a crash, so the run is not at its end.
+   * `waiting`: pending runs of the thread. Undefined if the attempt no longer holds the run, or if the
+   * database lost `lastCheckpoint` in a crash.
    */
   return async (queryable: Queryable, finish: Finish): Promise<{ waiting: number } | undefined> => {
     const statement = finish.outcome.final === undefined ? FINISH : (finishWithValues ?? FINISH);

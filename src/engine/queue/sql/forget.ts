@@ -12,8 +12,8 @@ ended as (
 /** pending or running → the row is gone: rollback. */
 export const forgetting = (record: RecordEnds | undefined) => {
   /**
-   * Restores the thread's metadata and config; the metadata only if they are still as the run set them. A
-   * later run takes over the old values instead. Indexes: runs_pkey, runs_by_thread.
+   * Restores the thread's config, and its metadata if they are still as the run set them. If a later run
+   * exists, its row takes over the old values instead. Indexes: runs_pkey, runs_by_thread.
    */
   const FORGET = statement(
     { threadId: "uuid", runId: "uuid" },

@@ -31,8 +31,8 @@ const KEPT = statement(
 type KeptRunRow = Pick<RunRow, "cancel_action" | "lost_attempts">;
 
 /**
- * Requeues the run of a lost attempt before the lease ends. A run that is to be cancelled or has no attempts
- * left stays with the attempt, which has to end it; returns the run's row.
+ * Requeues the run of a lost attempt before the lease ends. If the run is to be cancelled or has no attempts
+ * left, returns its row: the caller has to end it.
  */
 export const giveUpAttempt = async (
   queryable: Queryable,

@@ -10,8 +10,8 @@ const GIVE_UP_LEASE = statement(
 );
 
 /**
- * Lets the recovery of any process count the attempt as lost. Handing the run back instead would move a run
- * that kills its process from process to process without end.
+ * Lets recovery count the attempt as lost. With `handBack`, a run that kills its process would go from
+ * process to process without end.
  */
 export const giveUpLease = async (queryable: Queryable, attempt: AttemptSelector): Promise<void> => {
   await GIVE_UP_LEASE.query(queryable, attempt);

@@ -24,8 +24,8 @@ const ASKED_FOR = statement(
 );
 
 /**
- * If the run is to be cancelled, the attempt keeps it, because no process cancels a queued run for it;
- * returns the requested action.
+ * If the run is to be cancelled, the attempt keeps the run, and this returns the action: no process would
+ * cancel the run in the queue.
  */
 export const handBack = async (
   queryable: Queryable,

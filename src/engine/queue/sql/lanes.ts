@@ -8,8 +8,8 @@ const LANE_OF_NO_CALLER = 1;
 export const laneOfCaller = (caller: string): string => `coalesce(hashtext(${caller}), ${LANE_OF_NO_CALLER})`;
 
 /**
- * Null if the run may not start. Must be the expression of the index runs_claimable: with plain `status =
- * 'pending'` the planner may read another index and sort.
+ * Null if the run may not start. Must equal the expression of the index runs_claimable, or the planner may
+ * read another index and sort.
  */
 export const LANE = `(case when r.status = 'pending' and not r.behind
     then case when r.available_at > r.created_at then ${LANE_OF_LATER_RUNS} else ${laneOfCaller("r.caller")} end end)`;
@@ -18,10 +18,10 @@ export const IS_LATER = `${LANE} = ${LANE_OF_LATER_RUNS}`;
 
 /** Lanes that one claim reads, in random order. */
 export const LANES_AT_MOST = 20;
-/** Other claimers may hold some, or an older run of their thread comes first. */
+/** Other claimers may hold some candidates, or an older run of the thread comes first. */
 const SPARE_CANDIDATES = 200;
 
-/** Runs of callers at their limit that a claim skips in a lane. */
+/** Runs of callers at their limit that a claim skips per lane. */
 const PASSED_AT_MOST = 2_000;
 
 const RUN_COLUMNS = "r.available_at, r.created_at, r.run_id, r.lost_attempts";
@@ -52,7 +52,6 @@ const firstLane = (condition: string): string => `(select ${LANE} as lane from t
         where r.graph_id = hosted.graph_id and ${LANE} ${condition} order by ${LANE} limit 1)`;
 
 interface LaneSql {
-  /** An array. */
   graphIds: string;
   fromLane: string;
   limit: string;
@@ -62,16 +61,15 @@ interface LaneSql {
 interface LaneConditions {
   graph: string;
   lane: string;
-  /** For the first run read in each lane; undefined: any run. `run`: its name in SQL. */
+  /** Condition for the first run of each lane; undefined: any run. `run`: its alias in SQL. */
   run?: (run: string) => string;
 }
 const ALL_LANES: LaneConditions = { graph: "true", lane: "true" };
 
 /**
- * CTEs of a recursive `with`. `candidates`: the first run of each lane, lanes in random order, then the
- * second of each, and so on; read lazily. Every inner `limit` is a literal: for `limit $n` the planner
- * expects a tenth of all rows, and sorts them. The graphs come from a subquery, or the planner makes a plan
- * for each number of graphs.
+ * CTEs of a recursive `with`, read lazily: the first run of each lane, lanes in random order, then the second
+ * of each, and so on. Every inner `limit` is a literal: for a parameter the planner expects a tenth of all
+ * rows, and sorts them. The subquery of the graphs avoids a plan for each number of graphs.
  */
 export const candidates = (sql: LaneSql, may: LaneConditions = ALL_LANES): string => `lanes as (
   select hosted.graph_id, walk.lane from (

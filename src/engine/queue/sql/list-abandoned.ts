@@ -31,8 +31,8 @@ const LIST_ABANDONED = listStatement(true);
 const LIST_ABANDONED_BY_LEASE = listStatement(false);
 
 /**
- * Runs that must not be tried again. Ending them needs the run's graph, so a process lists runs of graphs
- * that it hosts or that no live worker hosts.
+ * Runs that must not be tried again. Ending a run needs its graph, so a process lists runs whose graph it
+ * hosts or no live worker hosts.
  */
 export const listAbandoned = async (
   queryable: Queryable,

@@ -34,7 +34,7 @@ const FIRST_ID = "00000000-0000-0000-0000-000000000000";
 const THREADS_AT_ONCE = 100;
 
 /**
- * The limit is a literal, because the planner can't estimate a parameter. Hidden runs count towards it, so no
+ * The limit is a literal, because the planner can't estimate a parameter. Hidden runs count too, so no
  * statement reads more than a page. Indexes: runs_pending_of_thread, runs_one_running_per_thread.
  */
 const LIST_PAGE = statement(

@@ -13,8 +13,8 @@ const LIST_UNKNOWN = statement(
 );
 
 /**
- * The claims of these runs were committed but their responses were lost. Excludes the last second, whose
- * responses may still arrive.
+ * Runs whose claims were committed but whose responses were lost. Excludes the last second: those responses
+ * may still arrive.
  */
 export const listUnknown = async (
   queryable: Queryable,

@@ -52,7 +52,7 @@ export interface LockedThread {
   pending: number;
 }
 
-/** Skips threads that are locked already, instead of waiting. */
+/** Skips locked threads instead of waiting. */
 export const lockFreeThreads = async (
   transaction: Queryable,
   visibility: Visibility<"threads">,

@@ -14,7 +14,7 @@ const LOCK_UNFINISHED = statement(
   where r.thread_id = ${sql.threadId} and r.status in ('pending', 'running') order by r.created_at, r.run_id for update`,
 );
 
-/** In the lock order of `renew`. The same indexes. */
+/** In the lock order of `renew`. Indexes: as above. */
 const LOCK_UNFINISHED_OF = statement(
   { threadIds: "uuid[]" },
   (sql) => `select ${ENDED_COLUMNS} from threadloom.runs r
@@ -28,7 +28,9 @@ const LOCK_RUNS = statement(
   where r.run_id = any(${sql.runIds}) and r.thread_id = any(${sql.threadIds}) order by r.run_id for update`,
 );
 
-/** In order of creation, locked so that no worker can claim one. The caller holds the thread's lock. */
+/**
+ * In order of creation. The locks keep workers from claiming the runs; the caller holds the thread's lock.
+ */
 export const lockUnfinished = async (transaction: Queryable, threadId: string): Promise<UnfinishedRunRow[]> =>
   await LOCK_UNFINISHED.query<UnfinishedRunRow>(transaction, { threadId });
 

@@ -1,7 +1,7 @@
 /**
- * The oldest available run of a thread without a running run. Scalar subqueries use one index lookup per row:
- * `not exists` became an anti join without fresh statistics, 115 ms per claim instead of 1 at 600 pending
- * runs. Indexes: runs_one_running_per_thread, runs_pending_of_thread.
+ * The oldest available run of a thread without a running run. Scalar subqueries cost one index lookup per
+ * row; `not exists` became an anti join (115 ms per claim instead of 1 at 600 pending runs). Indexes:
+ * runs_one_running_per_thread, runs_pending_of_thread.
  */
 export const IS_NEXT_OF_THREAD = `
   (select 1 from threadloom.runs x where x.thread_id = r.thread_id and x.status = 'running' limit 1) is null
@@ -10,9 +10,9 @@ export const IS_NEXT_OF_THREAD = `
        order by x.created_at, x.run_id limit 1) = r.run_id`;
 
 /**
- * The first run with `behind`, if nothing of the thread runs and no older run could start. A younger run may
- * be available, but a claim takes it only after this one: if it kept this one back, neither would start.
- * `thread`: SQL. Indexes: runs_behind, runs_one_running_per_thread, runs_pending_of_thread.
+ * The first run with `behind`, if no run of the thread is running and no older run may start. Younger
+ * available runs do not count: a claim takes them only after this one, so neither would start. `thread`: SQL.
+ * Indexes: runs_behind, runs_one_running_per_thread, runs_pending_of_thread.
  */
 export const nextBehind = (thread: string): string => `
   select x.run_id from (

@@ -9,7 +9,7 @@ const NOTE_UNLOGGED = statement(
   where thread_id = ${sql.threadId} and run_id = ${sql.runId} and attempt = ${sql.attempt} and status = 'running'`,
 );
 
-/** Readers on other processes find this without a signal. */
+/** For readers in other processes that no signal reaches. */
 export const noteUnlogged = async (queryable: Queryable, attempt: AttemptSelector): Promise<void> => {
   await NOTE_UNLOGGED.query(queryable, attempt);
 };

@@ -3,12 +3,12 @@ import { statement } from "../../../platform/database/statement.ts";
 import { IS_LATER } from "./lanes.ts";
 import { IS_NEXT_OF_THREAD } from "./next-of-thread.ts";
 
-/** Costs 10 ms of the database in each sweep of each process. */
+/** Costs the database 10 ms per sweep and process. */
 const RUNS_PER_POLL = 2_000;
 
 /**
- * `advanceForgotten` finds a run that could start at this very moment. Indexes: runs_claimable, runs_pkey
- * (claim.ts explains the status expression).
+ * If a run may start at this very moment, `advanceForgotten` repairs a wrong `behind`. Indexes:
+ * runs_claimable, runs_pkey (claim.ts explains the status expression).
  */
 const PUT_BEHIND = statement(
   { graphIds: "text[]" },
@@ -24,7 +24,7 @@ const PUT_BEHIND = statement(
 update threadloom.runs r set behind = true from blocked where r.run_id = any(array[blocked.run_id])`,
 );
 
-/** Keeps delayed runs that are due but can't start out of the way of claims. */
+/** Marks delayed runs that are due but can't start, so that claims do not read them. */
 export const putBehind = async (queryable: Queryable, graphIds: readonly string[]): Promise<void> => {
   await PUT_BEHIND.query(queryable, { graphIds });
 };

@@ -2,8 +2,8 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
 
 /**
- * Only `finish` writes the thread's interrupts, error and resting status, so they are still those from before
- * the runs. Index: threads_pkey.
+ * Leaves interrupts, error and resting status alone: only `finish` writes them, so the old values are still
+ * there. Index: threads_pkey.
  */
 const RELEASE = statement(
   { threadIds: "uuid[]", runs: "integer[]" },

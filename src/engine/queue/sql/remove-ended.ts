@@ -11,7 +11,7 @@ const REMOVE_ENDED = statement(
 delete from threadloom.run_events e using removed r where e.thread_id = r.thread_id and e.run_id = r.run_id`,
 );
 
-/** Leaves an unfinished run alone. */
+/** Does nothing if the run is unfinished. */
 export const removeEnded = async (queryable: Queryable, run: RunSelector): Promise<void> => {
   await REMOVE_ENDED.query(queryable, run);
 };

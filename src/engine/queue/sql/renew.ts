@@ -11,8 +11,8 @@ export interface HeartbeatRow {
 }
 
 /**
- * An attempt without a returned row is lost. Locks runs in the order of their ids, to avoid deadlocks.
- * The heartbeat thread sends the text (engine/lease), with values in the order of the parameters. Index:
+ * An attempt without a returned row is lost. Locks runs in the order of their ids, to avoid deadlocks. The
+ * heartbeat thread (engine/lease) also sends this text, so the order of the parameters matters. Index:
  * runs_pkey.
  */
 export const RENEW = statement(

@@ -34,7 +34,7 @@ full_graphs as materialized (
   select graph_id from unnest(${sql.limitedGraphs}, ${sql.graphLimits}) as limited(graph_id, at_most)
   where (select count(*) from running where running.graph_id = limited.graph_id) >= at_most)`;
 
-/** `run`: the alias of the table `runs` in the statement. */
+/** `run`: the alias of `runs`. */
 export const MAY_START = {
   graph: "graph_id <> all (array(select graph_id from full_graphs))",
   lane: "lane <> all (array(select lane from full_callers))",
@@ -50,7 +50,7 @@ export const BEGIN_COUNTING =
   "begin; set local idle_in_transaction_session_timeout = '5s'; set local lock_timeout = '10s'";
 
 /**
- * Held until the claim commits, so that no other claim counts meanwhile. It is a table lock, because not every engine
- * has advisory locks. This lock mode conflicts with itself, but not with heartbeats.
+ * Held until the claim commits, so that no other claim counts meanwhile. A table lock, because not every
+ * engine has advisory locks; its mode conflicts with itself, but not with heartbeats.
  */
 export const LOCK_FOR_COUNTING = "lock table threadloom.workers in share update exclusive mode";

@@ -21,8 +21,8 @@ import { StartError } from "../../domain/errors.ts";
 import { give, type Binaries, type ClusterPlace } from "./place.ts";
 
 /**
- * Needs no lock file: a new cluster is built aside and renamed, so one of several makers wins, and `postmaster.pid`
- * keeps two servers off one cluster.
+ * Needs no lock file: a new cluster is built aside and renamed, so one process wins. `postmaster.pid` keeps a second
+ * server off the cluster.
  *
  *   <place.folder>/cluster/data        the cluster (PGDATA)
  *   <place.folder>/cluster/password    its superuser's password, mode 600
@@ -40,12 +40,12 @@ const LOG_LINES_SHOWN = 12;
 
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: "127.0.0.1",
-  unix_socket_directories: "", // a socket's path has at most 107 bytes, a data folder's may be longer
+  unix_socket_directories: "", // a socket's path has at most 107 bytes; a data folder's may be longer
   max_connections: "100",
   shared_buffers: "128MB",
   wal_level: "minimal", // an embedded server has no replicas
   max_wal_senders: "0",
-  jit: "off", // its statements are short: compiling costs more than it gains
+  jit: "off", // statements are short: compiling costs more than it gains
   timezone: "UTC",
   log_timezone: "UTC",
   cluster_name: "threadloom",
@@ -68,7 +68,7 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** Safe for several processes at once. */
+/** Several processes may call this at once. */
 export const createCluster = async (place: ClusterPlace, binaries: Binaries): Promise<void> => {
   const finished = await stat(join(dataOf(place), "PG_VERSION")).catch(() => undefined);
   if (finished !== undefined) return;
@@ -137,7 +137,7 @@ const readPostmasterFile = async (place: ClusterPlace): Promise<Postmaster | und
   return { pid, port: Number(lines[3]), ready: lines[7] === "ready" };
 };
 
-/** Another program may have got the same number. */
+/** Another program may have the same process id by now. */
 const isPostmaster = async (pid: number, place: ClusterPlace): Promise<boolean> => {
   if (!isAlive(pid)) return false;
   const data = await realpath(dataOf(place)).catch(() => dataOf(place));
@@ -154,8 +154,8 @@ export const findPostmaster = async (place: ClusterPlace): Promise<Postmaster | 
 };
 
 /**
- * PostgreSQL would take the program that now has that number for a server and refuse to start, as after a restart of a
- * container.
+ * After a restart of a container another program may have the old process id. PostgreSQL would take that program for a
+ * server and refuse to start.
  */
 const removeStalePostmasterFile = async (place: ClusterPlace): Promise<void> => {
   const stale = await readPostmasterFile(place);
@@ -185,7 +185,7 @@ export class ServerDidNotStart extends StartError {
     return /could not bind|could not create any TCP\/IP sockets/.test(this.log);
   }
 
-  /** Also while remains of a killed server are not gone yet. */
+  /** True also while remains of a killed server exist. */
   get clusterTaken(): boolean {
     return /lock file .* already exists|is still in use|bogus data in lock file|lock file .* is empty/.test(
       this.log,
@@ -200,7 +200,7 @@ interface StartOptions {
   settings: Readonly<Record<string, string>>;
 }
 
-/** The server outlives this process, so that several can share it. Throws ServerDidNotStart. */
+/** The server outlives this process, because several processes share a server. Throws ServerDidNotStart. */
 export const startServer = async ({ place, binaries, port, settings }: StartOptions): Promise<void> => {
   await removeStalePostmasterFile(place);
   const logSize = (await stat(logOf(place)).catch(() => undefined))?.size ?? 0;
@@ -241,7 +241,7 @@ export const startServer = async ({ place, binaries, port, settings }: StartOpti
   }
 };
 
-/** The next start then needs no recovery. */
+/** A clean stop, so the next start needs no recovery. */
 export const stopServer = async (place: ClusterPlace): Promise<void> => {
   const postmaster = await findPostmaster(place);
   if (postmaster === undefined) return;

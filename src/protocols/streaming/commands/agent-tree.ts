@@ -12,7 +12,6 @@ export interface AgentNode extends JsonObject {
 
 const keyOf = (path: readonly string[]): string => path.join("|");
 
-/** Adds the graphs of lifecycle events below the root. */
 export const growTree = (root: AgentNode, events: readonly Pick<RunEvent, "data">[]): AgentNode => {
   const nodes = new Map([["", root]]);
   const around = (path: readonly string[]): AgentNode => {

@@ -16,14 +16,14 @@ export interface CommandSender {
   /** Headers for the configuration of runs. */
   headers: Readonly<Record<string, string>> | undefined;
   budget: ReadBudget;
-  /** The caller does not see these details. */
+  /** Receives faults of the server, whose details the answer hides. */
   onFault: (error: unknown) => void;
 }
 
 const CREATING_RUNS = new Set(["run.start", "input.respond", "state.fork"]);
 export const createsRun = ({ method }: CommandEnvelope): boolean => CREATING_RUNS.has(method);
 
-/** Answered with status 200. */
+/** Over HTTP, the answer has status 200. */
 export class CommandError extends Error {
   constructor(
     readonly code: ErrorCode,
@@ -57,7 +57,7 @@ const codeOf = ({ kind, missing }: ThreadloomError): ErrorCode => {
   }
 };
 
-/** Clients may repeat the request or authenticate first. */
+/** Errors with an HTTP status, so that clients can repeat the request or authenticate. */
 export const isForHttp = (error: unknown): boolean =>
   error instanceof CallerGoneError ||
   error instanceof HandlerRefusal ||
@@ -67,7 +67,6 @@ export const isForHttp = (error: unknown): boolean =>
       error.missing === "assistant" ||
       error.missing === "graph"));
 
-/** `onFault` receives faults of the server, whose details the answer hides. */
 export const refusalOf = (id: number, error: unknown, onFault: (error: unknown) => void): CommandAnswer => {
   if (error instanceof CommandError) return { type: "error", id, error: error.code, message: error.message };
   if (error instanceof ThreadloomError) {
@@ -76,7 +75,7 @@ export const refusalOf = (id: number, error: unknown, onFault: (error: unknown) 
   if (error instanceof HandlerRefusal) {
     return { type: "error", id, error: "permission_denied", message: error.message };
   }
-  // The database module logs its own outage, and a value that can't be stored is the caller's fault.
+  // The database module logs its own outage, and an unstorable value is the caller's fault.
   const refusal = refusalOverHttp(error);
   if (refusal !== undefined) {
     const code = refusal.status === 503 ? "unknown_error" : "invalid_argument";

@@ -11,7 +11,7 @@ import type { NewestRun, StreamingRepository, ThreadStanding } from "../reposito
 import { forkParams, respondParams, respondUpdate } from "../schemas.ts";
 import { CommandError, type CommandSender } from "./envelope.ts";
 
-/** `appliedThroughSeq`: the thread's id before the command's first event. */
+/** `appliedThroughSeq`: the last event id of the thread before the command's first event. */
 export interface Done {
   result: JsonObject;
   appliedThroughSeq?: number;
@@ -76,7 +76,7 @@ export const createRunCommands = (
     return { standing, newest };
   };
 
-  /** The second answer to an interrupt is refused, even if the first one's run has ended already. */
+  /** The second answer to an interrupt is refused, even after the end of the first answer's run. */
   const createAnswering = async (
     sender: CommandSender,
     body: RunBody,
@@ -96,7 +96,7 @@ export const createRunCommands = (
   };
 
   return {
-    /** `run.start`. On an interrupted thread the input answers the interrupt, unless it names a checkpoint. */
+    /** `run.start`. On an interrupted thread the input is the answer, unless the body names a checkpoint. */
     async start(sender: CommandSender, params: JsonObject): Promise<Done> {
       const { caller, threadId } = sender;
       const body = startBody(params);

@@ -43,7 +43,7 @@ export const createCommandService = (runs: RunCommands, states: StateCommands) =
   };
 
   return {
-    /** Throws errors that have an HTTP status. */
+    /** Throws the errors of `isForHttp`. */
     async overHttp(sender: CommandSender, envelope: CommandEnvelope): Promise<CommandAnswer> {
       try {
         return await perform(sender, envelope);

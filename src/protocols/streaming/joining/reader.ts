@@ -7,7 +7,7 @@ export interface ThreadStreamOptions {
   runs: ThreadReader;
   modes: ReadonlySet<ThreadStreamMode>;
   after: number;
-  /** The data of an event, or undefined without an update since the last call. */
+  /** The data of an event; undefined without an update since the last call. */
   newState: (() => Promise<string | undefined>) | undefined;
   /** False for a deleted thread; rejects if the caller lost access. */
   isStillSeen: () => Promise<boolean>;
@@ -16,7 +16,7 @@ export interface ThreadStreamOptions {
 /** Updates of a state send no signal. */
 const POLL_MS = 500;
 
-/** The ids rise over the runs. */
+/** Event ids rise over the runs of the thread. */
 export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
   const { runs, modes, after, newState, isStillSeen } = options;
   let last = after;
@@ -37,7 +37,6 @@ export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
       .map(({ threadSeq = 0, event, data }) => ({ seq: threadSeq, event, data }));
   };
 
-  /** Undefined when a poll is due. */
   const nextNews = async (): Promise<ThreadEvents | "recreated" | "ended" | "lost" | undefined> => {
     pending ??= runs.next();
     if (newState === undefined) return await pending;
@@ -60,7 +59,7 @@ export const readThreadStream = (options: ThreadStreamOptions): EventReader => {
         if (isClosed) return "ended";
         if (news === undefined) {
           const data = await newState?.();
-          // With the last run's id a client misses no event.
+          // A client that reconnects with this id misses no event.
           if (data !== undefined) return [{ seq: last, event: "state_update", data }];
           continue;
         }

@@ -15,7 +15,7 @@ import {
 } from "./schemas.ts";
 import type { ThreadStreamService } from "./service.ts";
 
-/** All kept events: `-` (published contract) or `-1` (as for a run). */
+/** `-` (published contract) and `-1` (as for a run) mean all kept events. */
 const lastEventId = (request: FastifyRequest, named: number | undefined): number | undefined => {
   const header = request.headers["last-event-id"];
   if (typeof header !== "string" || header === "") return named;

@@ -36,7 +36,7 @@ const budget: ReadBudget = {
 export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
   const { authorize, repository, turns, hub, states } = parts;
 
-  /** Of several updates since the last poll, finds only the newest. */
+  /** Finds only the newest of several updates since the last poll. */
   const createStateWatch = async (readAccess: ReadAccess) => {
     const { threadId } = readAccess;
     let seen = await repository.stateChangedAt(threadId);
@@ -48,7 +48,7 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
         throw error;
       });
       seen = changedAt;
-      // Only the state names its writer. The client reads a large one if it needs to.
+      // A large state is not read, so its writer is unknown. A client that needs the state reads it.
       if (text === undefined) return `{"state":null,"thread_id":${JSON.stringify(threadId)}}`;
       const { metadata } = JSON.parse(text) as StateText;
       if (metadata?.source !== "update") return undefined;
@@ -58,12 +58,13 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
 
   return {
     /**
-     * Reads after the event `after`, else from now on. `from`: the id to reconnect with before the first event. Throws
-     * `threadNotFound`.
+     * Reads after the event `after`, else from now on; throws `threadNotFound`. `from`: the id to reconnect with before
+     * the first event.
      *
-     * `run_modes`: all events, and `metadata {status: "run_done", run_id}` at the end of each run. `lifecycle`: only
-     * `metadata`, which begins each attempt with `{run_id, attempt}`. `state_update`: `{state, thread_id}` after an
-     * update; `state` is null above 1 MiB, where a run may have written it.
+     * - `run_modes`: all events, and `metadata {status: "run_done", run_id}` at each run's end.
+     * - `lifecycle`: only `metadata`, which begins each attempt with `{run_id, attempt}`.
+     * - `state_update`: `{state, thread_id}` after an update. Above 1 MiB, `state` is null and a run may have written
+     * it.
      */
     async read(
       caller: Caller,

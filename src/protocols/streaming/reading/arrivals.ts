@@ -3,9 +3,9 @@ import type { Signals } from "../../../platform/database/signals.ts";
 import { createBackOff, type BackOff } from "../../../platform/lib/back-off.ts";
 import type { ReadAccess } from "../read-access.ts";
 
-/** In case a signal was lost: often for a client that is creating its thread, rarely for a page that stays open. */
+/** For lost signals: often for a client that is creating its thread, rarely for a page that stays open. */
 const POLLS = { firstMs: 500, longestMs: 5_000 };
-/** Short for a new thread; longer for another user's, which may send a hundred signals a second. */
+/** Short for a new thread, longer for another user's thread with a hundred signals a second. */
 const AFTER_SIGNALS = { firstMs: 10, longestMs: 5_000 };
 
 interface Waiting {
@@ -18,7 +18,7 @@ interface Room {
   waiting: Set<Waiting>;
   polls: BackOff;
   afterSignals: BackOff;
-  /** The delay of the next poll, after a signal during a poll. */
+  /** The delay of the next poll, if a signal came. */
   signalled: number | undefined;
   isPolling: boolean;
   timer: NodeJS.Timeout | undefined;
@@ -38,7 +38,6 @@ const pollFor = async ({ readAccess, end, fail }: Waiting, once?: Once): Promise
 const poll = async (room: Room): Promise<void> => {
   room.isPolling = true;
   room.signalled = undefined;
-  /** Readers with the same visibility share a query. */
   const once = createOnce();
   await Promise.all([...room.waiting].map((waiting) => pollFor(waiting, once)));
   room.isPolling = false;
@@ -54,7 +53,7 @@ const pollWithin = (room: Room, milliseconds: number): void => {
   room.timer = setTimeout(() => void poll(room), milliseconds);
 };
 
-/** Waits for missing and hidden threads. Readers of one thread share its polls, with one statement per visibility. */
+/** Waits for missing and hidden threads. Readers of one thread share polls, with one statement per visibility. */
 export const createArrivals = (signals: Pick<Signals, "subscribeToThread">) => {
   const rooms = new Map<string, Room>();
 
@@ -89,7 +88,7 @@ export const createArrivals = (signals: Pick<Signals, "subscribeToThread">) => {
   };
 
   return {
-    /** A reader of a hidden thread waits and learns nothing. Rejects if the database is away. */
+    /** A reader of a hidden thread learns nothing. Rejects if the database is away. */
     async untilExists(readAccess: ReadAccess, signal: AbortSignal): Promise<void> {
       if (readAccess.hidesNothing || signal.aborted) return;
       const { threadId } = readAccess;

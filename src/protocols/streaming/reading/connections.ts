@@ -2,16 +2,16 @@ import { LRUCache } from "lru-cache";
 
 /** A client opens its connection for data within this time after its run began. */
 const OPENED_WITHIN_MS = 2_000;
-/** An interrupt waits this long for connections without the events before it. */
+/** An interrupt waits this long for connections that lack the events before it. */
 const TAKEN_WITHIN_MS = 2_000;
-/** A client may read two sockets in any order. It took this long to open the other one. */
+/** A client may read its two sockets in any order. The head start lasts as long as the opening of the other socket. */
 const HEAD_START_MS = { least: 25, most: 1_000 };
 const FLUSH_POLL_MS = 5;
-/** A client that connects now did not start an earlier run. */
+/** A client that connects later than this after a run's end did not start that run. */
 export const JUST_NOW_MS = 2_000;
 
 export interface Attendance {
-  /** Other connections carry the data. */
+  /** Other connections of the client carry the data. */
   isWatcher: boolean;
   /** The operating system has taken all data. */
   hasFlushed(): boolean;
@@ -27,12 +27,12 @@ export interface Place {
   /** The connection is about to receive this turn's end. */
   endSent(turn: number): void;
   /**
-   * Whether no connection has received this end yet, so that its own client may come for it. Another open connection
+   * Whether no connection has received this end, so that the run's own client may still come. Another open connection
    * may belong to an earlier session.
    */
   awaitsEnd(turn: number): boolean;
   /**
-   * For a watcher: waits until the other connections have had time to take the data. See
+   * A watcher waits until the other connections have had time to take the data. See
    * docs/decisions/040-when-a-question-is-sent.md.
    */
   whenDataTaken(turn: number, signal: AbortSignal): Promise<void>;
@@ -41,7 +41,7 @@ export interface Place {
 
 interface Member extends Attendance {
   turn: number;
-  /** Since the beginning of the run that was its reason. */
+  /** From the run's beginning to the opening of the connection; 0 outside `OPENED_WITHIN_MS`. */
   openingMs: number;
 }
 
@@ -72,8 +72,8 @@ const change = async (
 const NEVER = (): (() => void) => () => undefined;
 
 /**
- * Python stops reading when its lifecycle connection receives an interrupt, though data before it come by another
- * connection: 7 of 100 turns lost messages.
+ * Python's SDK stops reading when its lifecycle connection receives an interrupt. Earlier data on another connection
+ * got lost in 7 of 100 turns.
  */
 export const createAudiences = () => {
   const audiences = new Map<string, ThreadConnections>();

@@ -21,7 +21,7 @@ export interface EndPublisherParts {
 const isSentAgain = (turn: number, { endedTurn, newestTurn }: Opening): boolean =>
   newestTurn !== undefined && turn >= newestTurn && turn <= endedTurn;
 
-/** A run's data are always sent. */
+/** Whether the run's beginning and end are sent; its data are always sent. */
 export const isSent = (
   turn: number,
   opening: Opening,
@@ -37,7 +37,7 @@ export const createEndPublisher = ({ filter, place, ahead, newestRun, signal }: 
     return endEventsOf(run).filter((event) => event.seq > opening.since && filter.matches(event));
   };
 
-  /** Whether another run was created, or begins while its client is waited for. */
+  /** Whether another run was created, or begins within `RUN_STARTED_WITHIN_MS`. */
   const isFollowed = async (turn: number, opening: Opening): Promise<boolean> => {
     if (opening.hasEndedJustNow && place.awaitsEnd(turn)) return false;
     await Promise.race([ahead(), delay(RUN_STARTED_WITHIN_MS, undefined, { signal })]);

@@ -7,7 +7,7 @@ const interruptsOf = (sent: string | undefined, { waiting }: EndedRow): Interrup
   return waiting === null ? undefined : (Object.values(waiting).flat() as Interrupt[]);
 };
 
-/** `sent`: the interrupts that the run sent on this wire, as JSON; else the thread's count. */
+/** `sent`: the interrupts that the run sent on this wire, as JSON; else the thread's interrupts count. */
 export const endedRun = (
   { runId, graphId, turn }: BegunRun,
   row: EndedRow | undefined,

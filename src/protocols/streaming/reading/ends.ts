@@ -29,11 +29,10 @@ export const synthesizedId = (runId: string, what: string): string => `synth:${r
 
 const RUNNING = "running";
 
-/** One per attempt, because clients drop events with a known id, whatever their `seq`. */
+/** One id per attempt, because clients drop events with a known id, whatever their `seq`. */
 export const runningId = (runId: string, attempt: number): string =>
   synthesizedId(runId, attempt === 1 ? RUNNING : `${RUNNING}:${attempt}`);
 
-/** Undefined for another event. */
 export const attemptRunning = (what: string): number | undefined => {
   const [name, attempt = "1", ...more] = what.split(":");
   return name === RUNNING && more.length === 0 && /^[1-9]\d{0,6}$/.test(attempt)
@@ -75,9 +74,8 @@ const failure = ({ error, message, ...more }: JsonObject): object => {
 };
 
 /**
- * Two ends have two events, since the SDKs differ: for Python `interrupted` ends nothing, and JavaScript shows `failed`
- * as an error, even of a run that the user stopped. JavaScript uses the first, Python the second. See
- * docs/decisions/027-replay-and-ends-of-event-streaming.md.
+ * Some ends have two events: Python does not end at `interrupted`, and JavaScript shows `failed` as an error.
+ * JavaScript uses the first event, Python the second. See docs/decisions/027-replay-and-ends-of-event-streaming.md.
  */
 const endsIn = ({ status, error, interrupts, graphId }: EndedRun): End[] => {
   const lifecycle = (event: string, more: object = {}): End => ({

@@ -3,7 +3,7 @@ import { customNameOf, type ThreadEvent } from "./frames.ts";
 
 export interface EventFilter {
   matches(event: ThreadEvent): boolean;
-  /** Wants only beginnings, ends and interrupts. Both SDKs have such a connection beside the one for data. */
+  /** Wants only beginnings, ends and interrupts. Both SDKs have such a connection. */
   readonly isWatcher: boolean;
 }
 
@@ -25,7 +25,6 @@ const isPrefix = (prefix: readonly string[], namespace: readonly string[]): bool
 
 const channelOf = (method: string): string => (method.startsWith("input.") ? "input" : method);
 
-/** The official Python client. */
 const PYTHON = /^langgraph-sdk-py\//;
 
 /** On a connection with these channels, Python's SDK takes the `completed` of any graph for its run's end. */

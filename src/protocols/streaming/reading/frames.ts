@@ -34,7 +34,6 @@ const endOfList = (json: string, start: number): number => {
   return -1;
 };
 
-/** -1 without a namespace. */
 const endOfNamespace = (params: string): number =>
   params.startsWith(`${NAMESPACE}[`) ? endOfList(params, NAMESPACE.length) : -1;
 
@@ -45,13 +44,13 @@ export const namespaceOf = (params: string): readonly string[] => {
   return end === -1 ? [] : (JSON.parse(params.slice(NAMESPACE.length, end)) as string[]);
 };
 
-/** The longest channel name in escapes of six characters, and the fields before it. */
+/** Room for the longest channel name, with six characters per escape, and the fields before it. */
 const HEAD_CHARACTERS = 20_000;
 const NAMED = /^,"timestamp":\d+(?:,"node":"(?:[^"\\]|\\.)*")?,"data":\{"name":("(?:[^"\\]|\\.)*")/;
 
 /**
- * The name comes first (engine/events/protocol/states.ts). Parsing the rest for 200 subscriptions took half a second
- * for an event of 2 MB.
+ * The name comes first (engine/events/protocol/states.ts). Parsing an event of 2 MB for 200 subscriptions took half a
+ * second.
  */
 export const customNameOf = (params: string): string | undefined => {
   const end = endOfNamespace(params);

@@ -8,17 +8,14 @@ export interface Sent {
   upTo: number;
 }
 
-/** `"ended"` and `"lost"` as of an EventReader. */
+/** `"ended"` and `"lost"` mean the same as in EventReader. */
 export interface SubscriptionReader {
   next(): Promise<Sent | "ended" | "lost">;
   close(): void;
 }
 
 export interface MergedReader extends EventReader {
-  /**
-   * The subscription first catches up with the others. Returns a function that ends it. Closing the merged reader
-   * closes all.
-   */
+  /** Adds a subscription, which first catches up with the others. Returns a function that ends it. */
   add(reader: SubscriptionReader): () => void;
 }
 
@@ -28,11 +25,11 @@ interface Source {
   heads: ThreadEvent[];
   upTo: number;
   isReading: boolean;
-  /** It has blocked the others once, and does so no more until it has an event. */
+  /** The subscription has delayed the others once, and delays them again only after its next event. */
   isLate: boolean;
 }
 
-/** For a silent subscription (its thread may be hidden now) and for `settled`. */
+/** The longest delay by a silent subscription or by `settled`. */
 const HELD_BACK_MS = 5_000;
 
 const orLate = async (awaited: Promise<void> | undefined): Promise<void> => {
@@ -44,9 +41,8 @@ const orLate = async (awaited: Promise<void> | undefined): Promise<void> => {
 };
 
 /**
- * Merges a connection's subscriptions in the order of the thread. A client gives an event to all matching
- * subscriptions: the end of a run, read by one, ended another before the run's values had arrived. Holds one batch per
- * subscription.
+ * Merges a connection's subscriptions in the order of the thread. A client gives each event to all matching
+ * subscriptions, so an early end ended a subscription without its values.
  */
 export const mergeReaders = (settled: () => Promise<void> | undefined = () => undefined): MergedReader => {
   const sources = new Set<Source>();

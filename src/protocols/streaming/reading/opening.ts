@@ -4,20 +4,20 @@ import { JUST_NOW_MS } from "./connections.ts";
 import { attemptRunning, END_EVENTS_AT_MOST, lastSeqOf } from "./ends.ts";
 
 export interface Opening {
-  /** An id of the thread. */
+  /** Events are read after this id of the thread. */
   after: number;
-  /** Nothing is sent up to this id. */
+  /** Events up to this id are not sent. */
   since: number;
   /** Runs up to this turn had ended. 0: all events after `since` are sent. */
   endedTurn: number;
   /**
-   * The last ended run that began, if none is unfinished: its beginning and end are sent, and the ends of later runs
-   * that were cancelled before they began.
+   * The last ended run that began; undefined while a run is unfinished. Its beginning and end are sent, and the ends of
+   * later runs that never began.
    */
   newestTurn: number | undefined;
   /** This client may have started that run. */
   hasEndedJustNow: boolean;
-  /** The newest run's interrupt is sent even if its events can't be read. */
+  /** The newest run, if it waits: its interrupt is sent even if its events can't be read. */
   waitingRunId: string | undefined;
 }
 
@@ -37,14 +37,14 @@ const REPLAYED_BYTES = 2 * 1024 * 1024;
 const SYNTHESIZED = /^synth:([0-9a-f-]{36}):(.+)$/;
 
 /**
- * The rule of the replay: docs/decisions/027-replay-and-ends-of-event-streaming.md. It needs no server's memory, so
- * every replica gives the same replay.
+ * The rule of the replay: docs/decisions/027-replay-and-ends-of-event-streaming.md. Every replica gives the same
+ * replay, without memory.
  */
 export const createOpenings = (repository: StreamingRepository) => {
   const afterSeq = async (threadId: string, since: number): Promise<Opening> => {
     const newest = await repository.newestRun(threadId);
     const last = lastSeqOf(turnOf(since));
-    // The interrupts are among the run's events, so those are read again.
+    // The interrupts are among the run's events, so these are read again.
     const isWithinEnd = since < last && since > last - END_EVENTS_AT_MOST;
     const after = isWithinEnd ? beforeTurn(turnOf(since)) : since;
     return { ...NOTHING_YET, after, since, waitingRunId: newest?.waits ? newest.runId : undefined };
@@ -53,7 +53,6 @@ export const createOpenings = (repository: StreamingRepository) => {
   return {
     afterSeq,
 
-    /** Undefined for an unknown event. */
     async afterEvent(threadId: string, eventId: string): Promise<Opening | undefined> {
       if (/^\d{1,16}$/.test(eventId)) return await afterSeq(threadId, Number(eventId));
       const [, runId, what] = SYNTHESIZED.exec(eventId) ?? [];
@@ -66,7 +65,7 @@ export const createOpenings = (repository: StreamingRepository) => {
       const row = await repository.ended(threadId, runId);
       if (row === undefined) return undefined;
       const last = lastSeqOf(row.turn);
-      // No event follows these. Earlier ones may be sent twice, which clients detect by the ids.
+      // Events before these may be sent twice; clients detect duplicates by the ids.
       const isLast = what === "completed" || what === "failed";
       return await afterSeq(threadId, isLast ? last : last - END_EVENTS_AT_MOST + 1);
     },

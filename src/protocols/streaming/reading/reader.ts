@@ -15,7 +15,7 @@ import { namespaceOf, type ThreadEvent } from "./frames.ts";
 import type { SubscriptionReader, Sent } from "./merged-reader.ts";
 import { NOTHING_YET, type Opening } from "./opening.ts";
 
-/** As readers of runs. */
+/** The same as for readers of runs. */
 const PATIENCE_MS = 60_000;
 
 export interface SubscriptionReaderOptions {
@@ -44,7 +44,6 @@ const running = ({ runId, graphId }: BegunRun, attempt: number, seq: number): Th
   }),
 });
 
-/** Undefined if this wire omits the event. */
 const toThreadEvent = (
   run: BegunRun,
   { event, data, seq, threadSeq = 0 }: RunEvent,
@@ -60,7 +59,7 @@ const toThreadEvent = (
   };
 };
 
-/** Reads all runs of a thread, later ones included, without an end. */
+/** Reads all present and later runs of a thread, without an end. */
 export const readSubscription = (options: SubscriptionReaderOptions): SubscriptionReader => {
   const { threadId, filter, hub, repository, audiences, open, untilSeen, hasFlushed } = options;
   const closing = new AbortController();
@@ -69,7 +68,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   let thread: ThreadReader | undefined;
   /** The current run's interrupts. */
   let interrupted: { runId: string; sent: string } | undefined;
-  /** Set while they are awaited. */
+  /** The next events, while they are awaited. */
   let upcoming: ReturnType<ThreadReader["next"]> | undefined;
 
   /** Retries while the database is away. */
@@ -78,7 +77,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   const rowOf = (runId: string): Promise<EndedRow | undefined> =>
     patiently(() => repository.ended(threadId, runId));
 
-  /** Does not consume the events. */
+  /** Waits for the next events without consuming them. */
   const ahead = async (): Promise<void> => {
     upcoming = thread?.next();
     // The consumer throws the failure.
@@ -120,8 +119,8 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   };
 
   /**
-   * A reader is lost when its run moves to another server, or is deleted with its thread; then no server would send an
-   * end. Undefined: drop the connection, so that the client reconnects.
+   * A lost reader's run has moved to another server, or was deleted with its thread. Only a deleted run gets an end
+   * here; else the connection drops and the client reconnects.
    */
   const endOfGone = async (
     run: BegunRun | undefined,
@@ -144,7 +143,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     yield { events: [], upTo: Math.max(opening.after, opening.since) };
     let current: BegunRun | undefined;
     let isRecreated = false;
-    /** A recreated thread has lower ids than before; no other subscription must wait for them. */
+    /** A recreated thread has lower ids than before, for which no other subscription must wait. */
     const sent = (events: ThreadEvent[], upTo: number): Sent => ({
       events,
       upTo: isRecreated ? Infinity : upTo,
@@ -187,7 +186,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
       try {
         return (await reading.next()).value;
       } catch (error) {
-        // The error has no receiver.
+        // After `close`, nobody receives the error.
         if (closing.signal.aborted) return "ended";
         throw error;
       }

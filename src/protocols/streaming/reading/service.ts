@@ -31,16 +31,15 @@ export const createReadingService = (
   };
 
   return {
-    /** Open connections. */
+    /** The number of open subscriptions. */
     open: () => readers.size,
 
-    /** Rejects with `forbidden` if the caller may read no threads. */
     openAccess: (caller: Caller, threadId: string): Promise<ReadAccess> =>
       openReadAccess(authorize, repository, caller, threadId),
 
     /**
-     * Reads after `since` or the event `lastEventId`, else from the beginning. The thread may not exist yet; a visible
-     * one is followed from here on. Never ends by itself. `onClose` may be called more than once.
+     * Reads after `since` or the event `lastEventId`, else from the beginning; never ends by itself. The thread may not
+     * exist yet; `onClose` may be called repeatedly.
      */
     async read(
       readAccess: ReadAccess,
@@ -61,7 +60,7 @@ export const createReadingService = (
       const since = request.since ?? lastEventId;
       // After a failure `untilSeen` asks again.
       const isSeen = readAccess.hidesNothing || (await readAccess.exists().catch(() => false));
-      // Before the answer: then the client may start a run, whose events and end are new to this connection.
+      // Before the answer: after it, the client may start a run, whose events are new to this connection.
       const unfollow = isSeen ? hub.followThread(threadId, "protocol") : () => undefined;
       const opening = isSeen ? await openingOf(threadId, since).catch(() => undefined) : undefined;
       const reader = readSubscription({

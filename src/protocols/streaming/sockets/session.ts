@@ -24,9 +24,8 @@ export interface SessionParts {
   service: StreamingService;
   /** Until the socket closes. */
   holdAccess: (ask: Reauthorize) => HeldAccess;
-  /** Each subscription has its own. */
+  /** For the socket; each subscription has its own. */
   readAccess: ReadAccess;
-  /** Headers for the configuration of runs. */
   headers: Readonly<Record<string, string>> | undefined;
   elementsAtMost: number;
   /** Counts a command; throws `tooMany`. */
@@ -48,7 +47,7 @@ interface Unreadable extends Omit<Extract<CommandAnswer, { type: "error" }>, "id
   id: null;
 }
 
-/** A socket buffers its answers, and a client may have several. HTTP has a budget for large answers. */
+/** A socket buffers its answers, and a client may have several sockets. Over HTTP, a budget bounds large answers. */
 const budget: ReadBudget = {
   async reserve() {
     throw new CommandError("not_supported", "This state is too large for a WebSocket: read it over HTTP.");
@@ -157,8 +156,8 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
   };
 
   socket.on("message", (data, isBinary) => {
-    // Pauses until all messages are answered. A paused socket still emits the messages of one chunk: resuming after
-    // each read another chunk of a thousand messages per answer.
+    // A paused socket still emits the rest of its chunk. Resuming after each answer would read another chunk of a
+    // thousand messages.
     socket.pause();
     waiting += 1;
     const text = isBinary ? "" : String(data as Buffer);

@@ -1,7 +1,4 @@
-/**
- * Elements and contents are immutable in the database and are revived into new objects. So this cache may be
- * incomplete, never stale.
- */
+/** Elements and contents never change in the database. Therefore the cache may be incomplete, but never stale. */
 
 import { LRUCache } from "lru-cache";
 import { revive } from "../../values/reviving.ts";
@@ -11,7 +8,6 @@ import { toWireJson } from "../../values/wire-json.ts";
 interface CachedRange {
   start: number;
   trees: unknown[];
-  /** Computed on the first read. */
   wireTexts: Array<string | undefined>;
 }
 
@@ -45,7 +41,7 @@ const NOTHING: Coverage = { lists: [], starts: [], ends: [], contents: [] };
 export class ElementCache {
   private readonly threads: LRUCache<string, CachedThread>;
 
-  /** Also bounds the number of threads, since an empty entry has a size. */
+  /** Also bounds the number of threads, because an empty entry has a size. */
   constructor(bytesAtMost: number) {
     this.threads = new LRUCache({ maxSize: bytesAtMost });
   }
@@ -58,7 +54,7 @@ export class ElementCache {
     return this.threads.calculatedSize;
   }
 
-  /** The result stays usable after the cache drops it. */
+  /** The result stays usable after the cache drops the thread. */
   thread(threadId: string): ThreadElements {
     const known = this.threads.get(threadId);
     const thread = known ?? { lists: new Map(), contents: new Map(), bytes: BYTES_PER_THREAD };
@@ -66,7 +62,7 @@ export class ElementCache {
     return new ThreadElements(thread, (bytes) => this.grow(threadId, thread, bytes));
   }
 
-  /** Adds no new thread: a scan of many threads must not evict those in use. */
+  /** Adds no thread, because a scan of many threads must not evict threads in use. */
   peek(threadId: string): ThreadElements {
     const thread = this.threads.peek(threadId) ?? { lists: new Map(), contents: new Map(), bytes: 0 };
     return new ThreadElements(thread, (bytes) => this.grow(threadId, thread, bytes));
@@ -83,7 +79,7 @@ export class ElementCache {
   private grow(threadId: string, thread: CachedThread, bytes: number): void {
     thread.bytes += bytes;
     if (this.threads.peek(threadId) !== thread) return; // dropped meanwhile
-    // `set` alone keeps the size of an unchanged value.
+    // `set` does not update the size of an unchanged value.
     this.threads.delete(threadId);
     this.threads.set(threadId, thread, { size: thread.bytes });
   }
@@ -95,7 +91,7 @@ export class ThreadElements {
     private readonly grow: (bytes: number) => void,
   ) {}
 
-  /** At least twice its characters. */
+  /** At least two bytes per character. */
   get byteCount(): number {
     return this.cached.bytes;
   }
@@ -149,13 +145,13 @@ export class ThreadElements {
     return this.find(list, from, to) !== undefined;
   }
 
-  /** Of the elements [from, to). Throws if one is missing. */
+  /** Elements [from, to). Throws StateStorageError if one is missing. */
   trees(list: number, from: number, to: number): unknown[] {
     const { start, trees } = this.range(list, from, to);
     return trees.slice(from - start, to - start);
   }
 
-  /** Of the elements [from, to). Throws if one is missing. */
+  /** Elements [from, to), as in `trees`. */
   addWireTexts(list: number, from: number, to: number, texts: string[]): void {
     const { start, trees, wireTexts } = this.range(list, from, to);
     let characters = 0;

@@ -7,7 +7,7 @@ interface PlacedElements {
   trees: readonly unknown[];
 }
 
-/** Unindexed stretches are held strongly. */
+/** `unindexed` holds elements strongly. */
 const UNINDEXED_AT_MOST = 64;
 
 /** Recognises objects by identity and holds them weakly. */
@@ -22,10 +22,7 @@ export class ElementPlaces {
     if (this.unindexed.length > UNINDEXED_AT_MOST) this.index();
   }
 
-  /**
-   * Does not index these elements by count: the graph holds them anyway, and weak references cost the garbage collector
-   * time at every step.
-   */
+  /** No limit: the graph holds these elements anyway, and weak references cost the garbage collector time. */
   addNew(placed: PlacedElements, texts: readonly string[]): void {
     this.unindexed.push(placed);
     for (const [offset, element] of placed.elements.entries()) {
@@ -58,7 +55,7 @@ export class ElementPlaces {
     return segment && { segment, texts };
   }
 
-  /** An unrecognised element is only stored again. */
+  /** Safe: an element that is not recognised is stored again. */
   forgetAll(): void {
     this.places = new WeakMap();
     this.newPlaces = new WeakMap();

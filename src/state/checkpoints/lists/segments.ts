@@ -5,7 +5,7 @@ export interface Segment {
   list: number;
   from: number;
   to: number;
-  /** The list continued after `to` when this was stored: no writer may append there. */
+  /** The list continued after `to` when this was stored, so no writer may append there. */
   closed: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface ElementPlace {
   tree: unknown;
 }
 
-/** `move`: the positions from `move.from` on belong to another list. */
+/** Positions from `move.from` on belong to another list. */
 export const movedSegment = (
   segment: Segment,
   move: { from: number; list: number } | undefined,
@@ -49,7 +49,6 @@ export class SegmentCursor {
   }
 }
 
-/** One flat list of numbers, the form in which rows store segments. */
 export const toTriples = (segments: readonly Segment[]): number[] =>
   segments.flatMap(({ list, from, to, closed }) => [closed ? -list : list, from, to]);
 

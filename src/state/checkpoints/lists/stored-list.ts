@@ -1,7 +1,7 @@
 import { equalsTree, equalsTreeAtTop } from "../../values/comparing.ts";
 import type { Segment } from "./segments.ts";
 
-/** All references share this object, so that a move of the elements corrects it in one place. */
+/** All users of a list share this object, so that a move of the elements corrects one place. */
 export interface ListReference {
   segments: Segment[];
 }
@@ -20,10 +20,7 @@ export interface NewElements {
   trees: unknown[];
 }
 
-/**
- * Only these elements at a list's end are compared in full for changes in place. A message takes 0.3 µs in full, 0.03
- * at the top.
- */
+/** Only so many elements at a list's end are compared in full. A message takes 0.3 µs in full, 0.03 µs at the top. */
 export const FULLY_COMPARED = 64;
 
 /** Allocates nothing, because most lists only grow. */

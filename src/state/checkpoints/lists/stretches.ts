@@ -1,4 +1,4 @@
-/** Storing a shorter stretch again saves a segment for a few hundred bytes. */
+/** A shorter stretch is stored again: a few hundred bytes instead of a segment. */
 export const STRETCH_WORTH_A_SEGMENT = 8;
 
 /** `start`: index in the array. A known stretch is stored at [from, to) of its list. */
@@ -6,7 +6,7 @@ export type Stretch =
   | { known: true; list: number; from: number; to: number; closed: boolean; start: number }
   | { known: false; start: number; end: number };
 
-/** Keeps segments from piling up. */
+/** Limits the number of segments. */
 export const joinStretches = (stretches: readonly Stretch[]): Stretch[] => {
   const joined: Stretch[] = [];
   for (const stretch of stretches) {

@@ -1,6 +1,6 @@
 /**
- * A stored list is an array of segments of rows, usually one. A grown list has a longer segment, a list changed in the
- * middle the segments around the change. Elements are recognised by identity, so no element is serialized twice.
+ * A stored list is an array of segments of rows, usually one; a list that was changed in the middle has more. Elements
+ * are recognised by identity, so no element is serialized twice.
  */
 
 import { randomBytes } from "node:crypto";
@@ -20,16 +20,14 @@ import { joinStretches, STRETCH_WORTH_A_SEGMENT, type Stretch } from "./stretche
 const SEGMENTS_AT_MOST = 64;
 
 export class ThreadLists {
-  /** As known here. The database decides. */
+  /** The ends that this writer knows. The database decides. */
   private readonly ends = new Map<number, number>();
   private readonly references = new Set<WeakRef<ListReference>>();
   private readonly places = new ElementPlaces();
-  /** Not yet returned by `takeNewElements`. */
   private planned: NewElements[] = [];
 
   constructor(private readonly charactersAtMost = Infinity) {}
 
-  /** Lets later plans recognise the elements. */
   remember({ reference, elements, trees }: LiveList): void {
     let start = 0;
     for (const { list, from, to, closed } of reference.segments) {
@@ -46,7 +44,6 @@ export class ThreadLists {
     return this.places.find(element) !== undefined;
   }
 
-  /** Undefined unless this writer stored all elements of the array in this order. */
   findNew(array: readonly unknown[]): { segment: Segment; texts: string[] } | undefined {
     return this.places.findNew(array);
   }
@@ -57,7 +54,7 @@ export class ThreadLists {
     return taken;
   }
 
-  /** `before`: the last stored version. `texts`: of the elements, if available. */
+  /** `before` is the last stored version; `texts` are the texts of the elements, if available. */
   plan(array: readonly unknown[], before: LiveList | undefined, texts?: readonly string[]): LiveList {
     const prefix = before === undefined ? 0 : unchangedPrefix(array, before);
     if (before !== undefined && prefix === array.length && prefix === before.elements.length) return before;
@@ -70,8 +67,8 @@ export class ThreadLists {
   }
 
   /**
-   * Another writer has taken the positions of these elements: moves all unstored elements to lists of their own, in
-   * every reference. Needs all unstored elements that `takeNewElements` returned.
+   * Moves all unstored elements to new lists, because another writer has taken their positions. `given`: all unstored
+   * elements that `takeNewElements` returned.
    */
   moveAside(given: readonly NewElements[]): void {
     const unstored = [...given, ...this.planned];
@@ -158,7 +155,6 @@ export class ThreadLists {
     return places;
   }
 
-  /** New elements follow the segment before them, if it is open. */
   private placeStretches(
     stretches: readonly Stretch[],
     array: readonly unknown[],
@@ -194,7 +190,6 @@ export class ThreadLists {
     return segments;
   }
 
-  /** Adds the trees of the elements to `trees`, from `start` on. */
   private planElements(
     { list, position }: { list: number; position: number },
     elements: readonly unknown[],

@@ -16,7 +16,6 @@ import { toSegments } from "../lists/segments.ts";
 import type { ValueRecord } from "../rows/stored-value.ts";
 import type { CheckpointBody } from "../rows/checkpoint-body.ts";
 
-/** `elements` holds everything that the records refer to. */
 export interface LoadedCheckpoint {
   row: CheckpointRow;
   body: CheckpointBody;
@@ -47,11 +46,11 @@ interface LoadOptions {
   budget?: ReadBudget | undefined;
 }
 
-/** Counts trees. Too much is reserved if the cache also holds wire texts. */
+/** Counts trees only, so too much is reserved if the cache also holds wire texts. */
 const CACHED_BYTES_PER_CHARACTER = 2;
 /** Memory must not grow with the number of requested checkpoints. */
 const GROUP_BYTES = 1024 * 1024;
-/** A second fetch only joins separately cached ranges. */
+/** A further fetch only joins ranges that were cached separately. */
 const FETCHES_AT_MOST = 3;
 
 export class CheckpointReader {
@@ -80,8 +79,8 @@ export class CheckpointReader {
   }
 
   /**
-   * One statement fetches a megabyte of parts for any number of threads; the next one runs when the caller continues. A
-   * larger checkpoint is fetched alone, after it has reserved.
+   * One statement fetches 1 MiB of parts for any number of threads; the next one runs when the caller continues. A
+   * larger checkpoint is fetched alone, after a reservation.
    */
   async *load(
     rows: readonly CheckpointRow[],
@@ -142,8 +141,8 @@ export class CheckpointReader {
   }
 
   /**
-   * `end`: how many checkpoints from the start are complete, at least one. If `isBounded`, large parts are only
-   * weighed, `end` may be 0, and `heldBack` is the weight for the first incomplete one.
+   * `end`: the number of complete checkpoints from the start, at least 1. If `isBounded`, large parts are only weighed:
+   * `end` may be 0, and `heldBack` is the weight in bytes of the first incomplete checkpoint.
    */
   private async fetch(
     group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>,
@@ -175,7 +174,7 @@ type ParsedRow = Omit<LoadedCheckpoint, "elements">;
 
 const rememberedBytes = (elements: ThreadElements): number => elements.byteCount / CACHED_BYTES_PER_CHARACTER;
 
-/** A part's ordinal is that of the first checkpoint that needs the part. */
+/** A part has the ordinal of the first checkpoint that needs the part. */
 const findMissing = (group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>): WantedParts => {
   const wanted: WantedParts = { ranges: [], contents: [] };
   const ranges = new Map<string, { from: number; to: number }>();

@@ -10,7 +10,6 @@ interface MetadataFilter {
   metadata?: JsonObject;
 }
 
-/** A condition on a checkpoint `c`. */
 export const inThread = (
   { threadId, checkpointNs }: Pick<MetadataFilter, "threadId" | "checkpointNs">,
   parameter: (value: unknown) => string,
@@ -20,7 +19,7 @@ export const inThread = (
     checkpointNs === undefined ? "true" : `c.checkpoint_ns = ${parameter(checkpointNs)}::text`,
   ].join(" and ");
 
-/** A key is encrypted where a config gave it, and may be open metadata in the next run. Index: checkpoints_pkey. */
+/** A key that a config gave is encrypted; the next run may store it unencrypted. Index: checkpoints_pkey. */
 const FIND_ENCRYPTED_KEY = statement(
   { keys: "text[]", which: "fragment" },
   (sql) => `select wanted.key from unnest(${sql.keys}) as wanted (key)

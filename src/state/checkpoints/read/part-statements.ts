@@ -8,7 +8,7 @@ import { COLUMNS, SHAPE_OF_C, toRow, WRITES, type CheckpointRow, type RawRow } f
 
 type RawCheckpoint = RawRow & { elements: string | null; contents: string | null };
 
-/** Texts begin with a number or a hash. */
+/** Marks a weight. Texts begin with a number or a hash. */
 const WEIGHED = "#";
 const ELEMENTS_OF_E = `string_agg(e.list_id || ',' || e.position || E'\\n' || e.elements, E'\\x1e'
     order by e.list_id, e.position)`;
@@ -91,7 +91,6 @@ export interface ReadParts {
 
 interface ReadCheckpoint extends ReadParts {
   row: CheckpointRow;
-  /** Bytes of large parts that were not read. */
   heldBack: number;
 }
 
@@ -127,13 +126,13 @@ export const readCheckpoint = async (
 const weightOf = (text: string | null): number => (text?.startsWith(WEIGHED) ? Number(text.slice(1)) : 0);
 const withoutWeight = (text: string | null): string | null => (text?.startsWith(WEIGHED) ? null : text);
 
-/** `isBounded`: also for the first ordinal. */
+/** If `isBounded`, the limit applies also to the first ordinal. */
 const hasRoom = (sql: Readonly<Record<"bytesAtMost" | "isBounded", string>>): string =>
   `(through <= ${sql.bytesAtMost} or not ${sql.isBounded})`;
 
 /**
- * `before` is the weight of the parts of earlier checkpoints, `through` includes the part's own checkpoint. PostgreSQL
- * knows sizes without fetching texts, and fetches only texts that fit.
+ * `before` is the weight of earlier checkpoints' parts; `through` includes the part's own checkpoint. PostgreSQL
+ * fetches only texts that fit.
  */
 const READ_PARTS = statement(
   {
@@ -178,13 +177,12 @@ from weighed where before < ${sql.bytesAtMost}
 group by thread_id`,
 );
 
-/** `ordinal`: of the checkpoint in its group. */
 export interface WantedParts {
   ranges: Array<{ threadId: string; list: number; from: number; to: number; ordinal: number }>;
   contents: Array<{ threadId: string; hash: string; ordinal: number }>;
 }
 
-/** Reads by ordinal until `bytesAtMost` is reached. Reads the first ordinal whatever its size, unless `isBounded`. */
+/** Reads by ordinal until `bytesAtMost` is reached. Unless `isBounded`, reads the first ordinal in full. */
 export const readParts = async (
   queryable: Queryable,
   { ranges, contents }: WantedParts,
@@ -230,7 +228,7 @@ const toParts = (
     const texts = encryption
       .decryptedValue("checkpoint_elements", "elements", text.slice(end + 1), key)
       .split(LINE);
-    // A row without elements keeps the position of pruned ones.
+    // A row without elements keeps the position of pruned elements.
     return { list, position, texts: texts[0] === "" ? [] : texts };
   }),
   contents: (contents?.split(RECORD) ?? []).map((text) => {

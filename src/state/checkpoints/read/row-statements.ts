@@ -16,12 +16,11 @@ export interface CheckpointRow {
   metadata: string;
   /** See row-text.ts. */
   record: string;
-  /** Flat triples. */
   segments: number[];
   /** The names for the versions in the body. */
   shape: string;
   shape_hash: string;
-  /** Stored after the record, by task and run, in order. */
+  /** Writes stored after the record, ordered by task and time. */
   writes: TaskWrites[];
 }
 
@@ -30,15 +29,13 @@ export type RawRow = Omit<CheckpointRow, "segments" | "writes"> & {
   writes: string | null;
 };
 
-/** Of `c`, with its shape as `s`. */
 export const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_id, c.run_id,
   coalesce(c.metadata_text, (s.metadata || c.metadata)::text) as metadata, c.record,
   array_to_string(c.segments, ',') as segments, s.shape, s.hash as shape_hash`;
 
-/** One of a few rows, by their primary key. */
+/** Index: the primary key; the table has few rows. */
 export const SHAPE_OF_C = "join threadloom.checkpoint_shapes s on s.hash = c.shape";
 
-/** As one text. */
 export const WRITES = `string_agg(coalesce(w.task_name, w.task_id::text) || E'\\x1f' || w.writes, E'\\x1e'
     order by w.task_id, w.written_at)`;
 
@@ -58,7 +55,6 @@ export interface RowFilter {
 }
 
 const ROWS = { which: "fragment", limit: "bigint" } as const;
-/** The rows are named `c`. */
 const rowsOf = (sql: Readonly<Record<keyof typeof ROWS, string>>): string => `
       select * from threadloom.checkpoints c where ${sql.which}
       order by c.checkpoint_id desc limit ${sql.limit}`;
@@ -88,7 +84,6 @@ const READ_BOUNDED_ROWS = statement({ ...ROWS, bytesAtMost: "bigint" }, (sql) =>
   ),
 );
 
-/** Conditions on the row `c`. */
 const matching = ({ encryption }: Queryable, filter: RowFilter): Fragment =>
   fragment((parameter) => {
     const conditions = [inThread(filter, parameter)];
@@ -150,7 +145,9 @@ where coalesce(c.before, 0) < ${sql.bytesAtMost}
 order by c.ordinal`,
 );
 
-/** In the order of the ids, without writes, up to `bytesAtMost` and one more. `done`: how many ids are finished. */
+/**
+ * Rows in the order of the ids, without writes, up to `bytesAtMost` and one more. `done`: the number of finished ids.
+ */
 export const readHeadRows = async (
   queryable: Queryable,
   threadIds: readonly string[],
@@ -198,7 +195,7 @@ export const readAncestors = async (
 ): Promise<CheckpointRow[]> =>
   (await READ_ANCESTORS.query<RawRow>(queryable, { threadId, checkpointNs, checkpointId, limit })).map(toRow);
 
-/** No index by run: only later attempts ask, and the row is at the end of the primary key's range. */
+/** No index by run: only later attempts ask, and the row is near the end of the primary key's range. */
 const LATEST_OF_RUN = statement(
   { threadId: "uuid", runId: "uuid" },
   (sql) => `select checkpoint_id from threadloom.checkpoints where thread_id = ${sql.threadId}
@@ -244,6 +241,5 @@ export const decryptRow = (encryption: Encryption, row: CheckpointRow): Checkpoi
   writes: row.writes.map(([taskId, lines]) => [taskId, openWrites(encryption, lines, row, taskId)]),
 });
 
-/** Of a bigint[] that `array_to_string` joined. */
 export const toNumbers = (text: string | null): number[] =>
   text === null ? [] : text.split(",").map(Number);

@@ -16,8 +16,8 @@ const PAGE_BYTES = 1024 * 1024;
 const PAGE_ROWS = 100;
 
 /**
- * Several states are read one by one on demand, so memory does not grow with their number. A state that can't be read
- * is logged and fails no other.
+ * Reads several states one by one on demand, so memory does not grow with their number. An unreadable state is logged
+ * and fails no other state.
  */
 export const createStateReads = (
   database: Database,
@@ -38,8 +38,8 @@ export const createStateReads = (
   };
 
   /**
-   * A prune or rollback between the statements may free the parts of the row: then `readAgain` reads the present state.
-   * If that fails too, only the row's columns are returned.
+   * A prune or a rollback may free parts of the row between the statements; then `readAgain` reads the present state.
+   * If this also fails, only the row's columns are returned.
    */
   const storedOf = async (
     threadId: string,

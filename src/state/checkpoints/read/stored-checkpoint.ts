@@ -8,7 +8,6 @@ import type { StoredCheckpoint } from "../types.ts";
 import type { LoadedCheckpoint } from "./checkpoint-reader.ts";
 import type { CheckpointRow } from "./row-statements.ts";
 
-/** For a state that can't be read. */
 export const withoutValues = (threadId: string, row: CheckpointRow): StoredCheckpoint => ({
   threadId,
   checkpointNs: row.checkpoint_ns,
@@ -23,7 +22,7 @@ export const withoutValues = (threadId: string, row: CheckpointRow): StoredCheck
   pendingWrites: [],
 });
 
-/** Throws if an element or a content is missing. */
+/** Throws StateStorageError if an element or a content is missing. */
 export const toStored = (threadId: string, loaded: LoadedCheckpoint): StoredCheckpoint => {
   const { row, body, channels, writes } = loaded;
   const metadata = toWireValue(revive(JSON.parse(row.metadata))) as JsonObject;

@@ -3,7 +3,6 @@ import { statement } from "../../../platform/database/statement.ts";
 import { openRecord } from "../rows/encryption.ts";
 import { SHAPE_OF_C, toNumbers, type CheckpointRow, type RawRow } from "./row-statements.ts";
 
-/** For writers that know only a checkpoint's id. */
 export type References = Pick<CheckpointRow, "record" | "segments" | "shape">;
 
 type RawReferences = Pick<RawRow, "checkpoint_ns" | "checkpoint_id" | "record" | "segments" | "shape">;

@@ -1,7 +1,4 @@
-/**
- * The names of channels and nodes (the shape) are equal in nearly all checkpoints of a thread and are stored once. The
- * row holds the numbers.
- */
+/** The names of channels and nodes (the shape) are equal in nearly all checkpoints of a thread, and are stored once. */
 
 import type { ChannelVersions, Checkpoint } from "@langchain/langgraph-checkpoint";
 import { setProperty } from "../../../platform/lib/properties.ts";
@@ -15,7 +12,6 @@ export type Shape = [
   unversioned?: string[],
 ];
 
-/** In the order of the shape. */
 type Body = [v: number, ts: string, channels: Version[], nodes: Version[][]];
 
 export interface CheckpointBody {

@@ -1,6 +1,4 @@
-/**
- * Of a task's writes, each line is encrypted after its index, which the database function `merge_writes` reads.
- */
+/** Each line of a task's writes is encrypted without its index, which the database function `merge_writes` reads. */
 
 import type { Encryption } from "../../../platform/database/database.ts";
 import { LINE, OLDER } from "./separators.ts";
@@ -45,7 +43,7 @@ export const openWrites = (
   );
 };
 
-/** Contains earlier versions of a record that was stored again, each encrypted by itself. */
+/** A record that was stored again contains its earlier versions, each encrypted by itself. */
 const eachVersion = (record: string, change: (version: string) => string): string =>
   record.split(OLDER).map(change).join(OLDER);
 

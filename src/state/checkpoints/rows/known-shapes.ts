@@ -7,7 +7,6 @@ const SHAPES_AT_MOST = 1_000;
 
 export class KnownShapes {
   private readonly parsed = new Map<string, Shape>();
-  /** By text and metadata. */
   private readonly hashes = new Map<string, string>();
   /** The database never deletes shapes. */
   private readonly stored = new Set<string>();

@@ -2,8 +2,8 @@ import type { JsonObject } from "../../../platform/lib/json.ts";
 import { TYPE } from "../../values/type-key.ts";
 
 /**
- * A caller's value would break LangGraph or this room: `parents: null` makes a state unreadable, a counter that is no
- * number breaks a prune.
+ * A caller's value would break LangGraph or this server: `parents: null` makes a state unreadable, and a counter that
+ * is no number breaks a prune.
  */
 const RESERVED: ReadonlySet<string> = new Set([
   "source",
@@ -30,7 +30,7 @@ export interface OwnMetadata {
 }
 
 /**
- * Callers' values never count as common, since shapes are kept forever. `created_by` has one value in all runs of
+ * Values of callers never count as common, because shapes are kept forever. `created_by` has one value in all runs of
  * system assistants.
  */
 export const ownMetadata = ({ graph_id, assistant_id, ...given }: JsonObject): OwnMetadata => {

@@ -9,13 +9,11 @@ export interface Batch {
   writes: NewWrites[];
 }
 
-/** Stored once per thread. */
 export interface NewContent {
   hash: string;
   text: string;
 }
 
-/** Stored once for all threads. */
 export interface NewShape extends NewContent {
   /** Exact as jsonb. */
   metadata: string;
@@ -26,12 +24,10 @@ export interface NewCheckpoint {
   checkpointId: string;
   parentId: string | null;
   runId: string | null;
-  /** Without the shape's metadata. */
   metadata: string;
   /** All metadata; stored only if `metadata` isn't exact. */
   metadataText: string;
   shape: string;
-  /** See row-text.ts. */
   record: string;
   segments: number[];
   contents: string[];

@@ -1,23 +1,21 @@
 /**
- * Writes of tasks stored in the same statement need no row and index entry of their own, and share text with the
- * channels. Later writes are rows of `checkpoint_writes`.
+ * Writes of the same statement are part of the row, and share text with the channels. Later writes are rows of
+ * `checkpoint_writes`.
  *
  *   [v, ts, versions of channels, versions seen by nodes, channels] GROUP task UNIT line LINE line GROUP task …
  *
- * Versions and channels follow the order of the shape's names, 0 for a channel without a value. A list names how many
- * of the row's segments it owns, in order. A line is `index,channel,record`, or `index,channel,@start,length` for a
- * value in the first part. If a checkpoint is stored again, its earlier text follows after OLDER: its writes still
- * count.
+ * Versions and channels have the order of the shape's names; 0 is a channel without a value. A list holds the number of
+ * its segments; the row has the segments in order. A line is `index,channel,record`, or `index,channel,@start,length`
+ * for a value in the first part. A checkpoint that is stored again keeps its earlier text after OLDER, because the
+ * earlier writes still count.
  */
 
 import { GROUP, LINE, OLDER, UNIT } from "./separators.ts";
 import { recordText, rowReferences, type StoredValue, type ValueRecord } from "./stored-value.ts";
 import { parseBody, type CheckpointBody, type Shape } from "./checkpoint-body.ts";
 
-/** A line per write. */
 export type TaskWrites = [taskId: string, lines: string];
 
-/** By index. */
 export type StoredWrites = ReadonlyMap<number, [channel: string, value: StoredValue]>;
 
 /** A reference takes some ten characters. */
@@ -25,7 +23,6 @@ const WORTH_A_REFERENCE_CHARACTERS = 32;
 
 interface NewRowText {
   body: string;
-  /** In the order of the shape. */
   channelNames: readonly string[];
   channels: ReadonlyMap<string, StoredValue>;
   writes: ReadonlyArray<[taskId: string, writes: StoredWrites]>;
@@ -50,7 +47,7 @@ export const composeRowText = ({
 
 const channelText = (value: StoredValue): string => recordText(value, ({ segments }) => segments.length);
 
-/** Refers to values that occur in `source`. */
+/** Replaces values that occur in `source` by references. */
 export const writesText = (writes: StoredWrites, source = ""): string =>
   [...writes]
     .sort(([one], [other]) => one - other)
@@ -102,8 +99,8 @@ const newestOf = (text: string): string => {
 };
 
 /**
- * A record ends with a brace, a reference with a number. Not `$` with the flag `m`, which also matches before U+2028,
- * unescaped in JSON texts.
+ * A record ends with a brace, a reference with a number. With the flag `m`, `$` would also match before U+2028, which
+ * JSON may contain.
  */
 const REFERENCE = /,@(\d+),(\d+)(?=\n|$)/g;
 

@@ -1,4 +1,7 @@
-/** A line of JSON, in the row or, if large, as a content with a hash, and the lists that the value refers to. */
+/**
+ * A line of JSON in the row, or a content with a hash if the value is large. `lists` are the lists that the value
+ * refers to.
+ */
 
 import { treeText } from "../../values/encoding.ts";
 import { toSegments, toTriples } from "../lists/segments.ts";
@@ -9,9 +12,8 @@ export interface StoredValue {
   text: string | undefined;
   hash: string | undefined;
   lists: ListReference[];
-  /** Of a list: compared with the next version. */
+  /** Only for a list: the next version is compared with it. */
   live: LiveList | undefined;
-  /** See ValueRecord. */
   withoutIds?: boolean;
 }
 
@@ -23,14 +25,14 @@ export interface ValueRecord {
   c?: string;
   /** Segments of each list, as flat triples. */
   l?: number[][];
-  /** 1: the elements had no `id` yet. Reducers add ids to messages after the task has written them. */
+  /** 1: the elements had no `id` yet. Reducers add ids later. */
   w?: 1;
 }
 
 /** For a value that is itself a stored list. */
 export const WHOLE_LIST = treeText({ $type: "list", list: 0 });
 
-/** As a task wrote the element, before it got its `id`. */
+/** The element as the task wrote it, before a reducer added its `id`. */
 const withoutId = (tree: unknown): unknown => {
   const { id: _, ...rest } = tree as { id?: unknown };
   return rest;
@@ -59,13 +61,12 @@ export const rowReferences = (values: Iterable<StoredValue>): { segments: number
   return { segments, contents };
 };
 
-/** `contents` returns parsed contents. */
 export const recordTree = (record: ValueRecord, contents: { content(hash: string): unknown }): unknown =>
   record.c !== undefined ? contents.content(record.c) : "v" in record ? record.v : WHOLE_LIST_TREE;
 
 const WHOLE_LIST_TREE = Object.freeze(JSON.parse(WHOLE_LIST) as object);
 
-/** `trees`: those of the record's segments. */
+/** `trees`: the elements of the record's segments. */
 export const listTrees = (record: ValueRecord, trees: unknown[]): unknown[] =>
   record.w === undefined ? trees : trees.map(withoutId);
 

@@ -7,7 +7,7 @@ import { contentHash } from "./content-hash.ts";
 import type { NewContent } from "./new-rows.ts";
 import { WHOLE_LIST, type StoredValue } from "./stored-value.ts";
 
-/** The stored form is decided when the statement is sent, since the elements may be in a list by then. */
+/** The stored form is chosen when the statement is sent, because the elements may be in a list by then. */
 export interface WrittenValue {
   text: string;
   lists: ListReference[];
@@ -18,7 +18,7 @@ export interface WrittenValue {
 const INLINE_CHARACTERS_AT_MOST = 2_000;
 /** An array with a longer text is stored by element. */
 const INLINE_ARRAY_CHARACTERS_AT_MOST = 256;
-/** A shorter start of known elements does not make an array inside a value a list. */
+/** An array inside a value becomes a list only if this many elements at its start are known. */
 const KNOWN_ELEMENTS_AT_LEAST = 8;
 
 export class ValueWriter {
@@ -107,8 +107,8 @@ export class ValueWriter {
 }
 
 /**
- * Refers to elements that are in a list by now: the list holds the same message, plus an id that a reducer may have
- * added. Adds other large values to `contents`.
+ * Refers to elements that are now in a list, even if a reducer has added their ids. Adds other large values to
+ * `contents`.
  */
 export const storeWritten = (
   { text, lists, array }: WrittenValue,

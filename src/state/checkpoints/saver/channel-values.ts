@@ -12,12 +12,10 @@ interface ReferenceSources {
   shapes: KnownShapes;
 }
 
-/** The arguments of `put`. */
 export interface GivenCheckpoint {
   checkpoint: Checkpoint;
   checkpointNs: string;
   parentId: string | undefined;
-  /** Changed since the parent. */
   newVersions: ChannelVersions;
   /** An update of the state applies earlier writes of tasks without raising a version. */
   isUpdate: boolean;
@@ -59,10 +57,7 @@ const recall = async (
   return row === undefined ? undefined : toKnown(row, shapes);
 };
 
-/**
- * A value that is neither new nor in the parent may be from another checkpoint (a fork), and is then stored with the
- * copy.
- */
+/** A fork stores such a value again, although it is neither new nor in the parent. */
 const isStored = async (
   { database, shapes }: ReferenceSources,
   writer: ThreadWriter,

@@ -54,7 +54,7 @@ export const reviveTuple = async (
   for (const { value, elements, trees } of lists) {
     const [reference] = value.lists;
     if (reference === undefined || learner === undefined) continue;
-    // A copy: reducers may change the array.
+    // A copy, because reducers may change the array.
     value.live = { reference, elements: elements.slice(), trees };
     learner.threadLists.remember(value.live);
   }
@@ -81,7 +81,6 @@ export const reviveTuple = async (
   };
 };
 
-/** Without the live elements of lists. */
 export const toKnown = ({ record, segments, shape }: References, shapes: KnownShapes): KnownCheckpoint => {
   const { body, channels } = parseRowText(record, shapes.parse(shape), segments);
   const versions = body.channel_versions;

@@ -46,7 +46,7 @@ export interface SaverParts {
 }
 
 export interface SaverOptions {
-  /** Below LangGraph's own; see rows/metadata.ts. */
+  /** LangGraph's own metadata win over these; see rows/metadata.ts. */
   metadata: JsonObject;
   /** Keys that stay searchable with encryption. */
   searchable?: readonly string[] | undefined;
@@ -64,17 +64,16 @@ export interface NewCheckpointPlace {
 const PAGE_CHECKPOINTS = 50;
 
 /**
- * Takes channels outside `newVersions` from the parent and stores the others as differences. Subclasses decide who may
- * write.
+ * Takes channels outside `newVersions` from the parent, and stores the others as differences. Subclasses decide which
+ * writes are allowed.
  */
 export abstract class DifferenceSaver extends BaseCheckpointSaver {
   filter: TupleFilter | undefined;
-  /** Undefined: those beside this package. */
+  /** Undefined: the classes of LangGraph beside this package. */
   protected classes: ValueClasses | undefined;
-  /** See AttemptSaver. */
   endsWithWrites = false;
   private readonly own: OwnMetadata;
-  /** Because the config is copied into the metadata, other keys are encrypted. */
+  /** Other keys are encrypted, because the config is copied into the metadata. */
   private readonly staysOpen: (key: string) => boolean;
 
   constructor(
@@ -126,7 +125,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const { threadId: key } = filter.rows;
     const writer = key === undefined ? undefined : this.writer(key, false);
     await writer?.queue.settled();
-    // LangGraph lists a single checkpoint to replay from it and stores the next one as a difference.
+    // LangGraph lists a single checkpoint to replay from it.
     const learner = options.limit === 1 ? writer : undefined;
     let left = options.limit ?? Number.POSITIVE_INFINITY;
     let cursor = filter.rows.beforeCheckpointId;
@@ -154,7 +153,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     if (checkpointNs === "") this.endsWithWrites = false;
     requireUuid(made.id);
     if (parentId !== undefined) requireUuid(parentId);
-    // With durability `exit` LangGraph ends a run without checkpoints by storing the one that it started from.
+    // With durability `exit`, a run without checkpoints ends by storing its starting checkpoint again.
     if (parentId === made.id) return placeOf(threadId, checkpointNs, made.id);
     const writer = this.writer(key, false);
     const isUpdate = metadata.source === "update";
@@ -201,7 +200,6 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     return readDeltaHistory(this.parts, configured, channels, await this.classesGiven());
   }
 
-  /** See ClassedSaver. */
   abstract withClasses(classes: ValueClasses): DifferenceSaver;
 
   private async classesGiven(): Promise<ValueClasses> {
@@ -210,7 +208,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
 
   abstract override deleteThread(threadId: string): Promise<void>;
 
-  /** `flush` reports failures, so this handles the rejection. */
+  /** `flush` reports the failure, so this rejection is ignored. */
   private async acknowledge(writer: ThreadWriter, committed: Promise<void>): Promise<void> {
     if (this.waits) return await committed;
     committed.catch(() => undefined);
@@ -221,7 +219,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     return id;
   }
 
-  /** Awaited by the graph instead of the commit. */
+  /** The graph awaits this instead of the commit. */
   protected beforeStep(_writer: ThreadWriter): Promise<void> | undefined {
     return undefined;
   }
@@ -235,7 +233,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const tuple = await reviveTuple(loaded, threadId, learner, classes);
     if (tuple.checkpoint.v < 4) await this.migratePendingSends(tuple.checkpoint, loaded, classes);
     if (this.filter === undefined || loaded.row.checkpoint_ns !== "") return tuple;
-    // Applying writes changes `versions_seen`, and all tuples of one row would share the object.
+    // Applying writes changes `versions_seen`, which tuples of one row must not share.
     const recreated = (): LoadedCheckpoint => ({ ...loaded, body: structuredClone(loaded.body) });
     return await this.filter(tuple, () => reviveTuple(recreated(), threadId, undefined, classes));
   }

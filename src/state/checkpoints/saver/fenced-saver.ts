@@ -22,7 +22,7 @@ import {
 } from "./difference-saver.ts";
 import type { ValueClasses } from "../../values/classes.ts";
 
-/** Fenced by the lease of an attempt, or for an update by the thread being idle. An import has no fence. */
+/** The fence is the lease of an attempt or, for an update, the idle thread. An import has no fence. */
 export class FencedSaver extends DifferenceSaver implements AttemptSaver {
   readonly failed: AbortSignal;
   private readonly failure = new AbortController();
@@ -35,7 +35,7 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     private readonly fence: Fence | undefined,
     /** Empty without a run. */
     private readonly ownThread = "",
-    /** Has no checkpoints except for those of this saver. */
+    /** A thread whose only checkpoints come from this saver. */
     private readonly emptyThread?: string,
     private readonly waitsFor: Pick<AttemptOptions, "beforeNextStep" | "beforeWrite"> = {},
   ) {
@@ -86,7 +86,7 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     return tuple;
   }
 
-  /** The next checkpoint must become the newest of its namespace, also when it continues from an older one. */
+  /** The next checkpoint must become the newest of its namespace, even if it continues from an older one. */
   private async learnNewest(
     { key, checkpointNs, checkpointId }: ConfiguredCheckpoint,
     tuple: CheckpointTuple | undefined,
@@ -107,7 +107,7 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     return this.writer(threadKey(threadId)).idAfterAll(id);
   }
 
-  /** The caller of an update receives the stored id. A run's loop continues with the id that it made. */
+  /** The caller of an update receives the stored id. A run's loop continues with its own id, which can't change. */
   protected override idOf(id: string, { writer, parentId, isUpdate }: NewCheckpointPlace): string {
     if (this.fence === undefined) return id;
     if (isUpdate || this.fence.kind !== "attempt") return writer.idAfterAll(id);
@@ -135,9 +135,7 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     }
   }
 
-  /**
-   * LangGraph learns of a refused write only after `put`, and storing the value by element would fill the heap first.
-   */
+  /** LangGraph notices a refused write only after `put`. Storing the value by element would fill the heap first. */
   override async put(
     config: RunnableConfig,
     checkpoint: Checkpoint,

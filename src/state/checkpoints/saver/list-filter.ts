@@ -7,7 +7,6 @@ import { threadKey } from "../rows/thread-key.ts";
 import { configurable } from "./checkpoint-config.ts";
 
 interface ListFilter {
-  /** The caller's name; undefined: all threads. */
   threadId: string | undefined;
   rows: Omit<RowFilter, "limit">;
 }

@@ -19,7 +19,6 @@ import type { ValueWriter } from "../rows/value-writer.ts";
 import type { QueuedCheckpoint, QueuedWrites } from "../write/batch.ts";
 import type { GivenCheckpoint } from "./channel-values.ts";
 
-/** `newShape`: set if the shape still has to be stored. */
 export const toQueuedCheckpoint = (
   { checkpoint, checkpointNs, parentId }: GivenCheckpoint,
   channels: Map<string, StoredValue>,
@@ -56,7 +55,7 @@ export const toQueuedCheckpoint = (
   return { queued, newShape };
 };
 
-/** `own`: metadata of the run, below LangGraph's own. */
+/** `own`: metadata of the run; LangGraph's own win. */
 export const splitMetadata = (
   { source, parents, ...given }: CheckpointMetadata,
   own: OwnMetadata,
@@ -70,10 +69,10 @@ export const splitMetadata = (
   return { common, rest };
 };
 
-/** Indexes of LangGraph's own channels. A map, since a caller may name a channel `constructor`. */
+/** Indexes of LangGraph's own channels. A map, because a caller may name a channel `constructor`. */
 const SPECIAL_INDEXES: ReadonlyMap<string, number> = new Map(Object.entries(WRITES_IDX_MAP));
 
-/** Of several writes to one of LangGraph's own channels the last counts. */
+/** The last write to one of LangGraph's own channels counts. */
 export const toQueuedWrites = (
   writes: readonly PendingWrite[],
   values: ValueWriter,
@@ -87,6 +86,5 @@ export const toQueuedWrites = (
   return queued;
 };
 
-/** By an error or an interrupt. */
 export const hasStopped = (writes: readonly PendingWrite[]): boolean =>
   writes.some(([channel]) => channel === ERROR || channel === INTERRUPT);

@@ -25,7 +25,6 @@ select ${sql.to}, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, met
 from threadloom.checkpoints where thread_id = ${sql.from}`,
 );
 
-/** The other thread must be empty. */
 export const copyThread = async (queryable: Queryable, from: string, to: string): Promise<void> => {
   await COPY_THREAD.query(queryable, { from, to });
 };

@@ -2,7 +2,7 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
 import { freeUnreferenced } from "./freeing.ts";
 
-/** One statement each. Also deletes what other runs wrote on the run's checkpoints. */
+/** Also deletes the writes of other runs on the run's checkpoints. */
 const DELETE_RUN_CHECKPOINTS = statement(
   { threadId: "uuid", runId: "uuid" },
   (sql) => `

@@ -2,8 +2,8 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
 
 /*
- * The first freed position after a used one stays as a row without elements: a position is never reused, so the caches
- * of other processes stay correct.
+ * A position is never reused, so that the caches of other processes stay correct. The first freed position after a used
+ * one stays as a row without elements.
  */
 
 const referenced = (sql: { readonly threadId: string }): string => `

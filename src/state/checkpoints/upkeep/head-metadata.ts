@@ -24,8 +24,8 @@ where thread_id = ${sql.threadId} and checkpoint_ns = '' and checkpoint_id = ${s
 );
 
 /**
- * Call it in a transaction, because it locks the checkpoint. Throws `invalid` for reserved keys, and if the metadata
- * would grow too large.
+ * Locks the checkpoint, so call this in a transaction. Throws `invalid` for reserved keys, and if the metadata would
+ * grow too large.
  */
 export const mergeHeadMetadata = async (
   queryable: Queryable,

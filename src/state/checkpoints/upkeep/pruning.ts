@@ -3,9 +3,9 @@ import { statement } from "../../../platform/database/statement.ts";
 import { freeUnreferenced } from "./freeing.ts";
 
 /*
- * Keeps the newest checkpoint of the root graph, and of each subgraph that has a memory of its own (no task, and so no
- * colon, in its namespace) or is in the middle of the step after the root's newest. Also keeps the ancestors that a
- * DeltaChannel needs: its value is in the writes since its last snapshot.
+ * Keeps the newest checkpoint of the root graph, of subgraphs with their own memory (no colon in the namespace), and of
+ * the current step's subgraphs. Also keeps ancestors for a DeltaChannel, whose value is in the writes since its last
+ * snapshot.
  */
 const KEEP_LATEST = statement(
   { threadId: "uuid" },

@@ -50,7 +50,6 @@ interface Total {
   bytes: number;
 }
 
-/** Of all versions of a channel. */
 interface ChannelParts {
   texts: Set<string>;
   /** The first position and the one after the last. */
@@ -60,7 +59,7 @@ interface ChannelParts {
 
 /**
  * Values in a checkpoint's row count as channel values, the rest of the row as the checkpoint's. An element of several
- * channels counts once, for the first of them by name.
+ * channels counts once, for the first channel by name.
  */
 export const measureThread = async (
   queryable: Queryable,

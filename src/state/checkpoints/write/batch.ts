@@ -8,15 +8,13 @@ import { composeRowText, writesText, type StoredWrites } from "../rows/row-text.
 import { rowReferences, type StoredValue } from "../rows/stored-value.ts";
 import { storeWritten, type WrittenValue } from "../rows/value-writer.ts";
 
-/** The text is made when the statement is sent, since the lists may be moved before. */
+/** The text is made when the statement is sent, because lists may move before. */
 export interface QueuedCheckpoint extends Omit<NewCheckpoint, "record" | "segments" | "contents"> {
-  /** From `composeBody`. */
   body: string;
   channelNames: string[];
   channels: Map<string, StoredValue>;
 }
 
-/** By index. */
 export interface QueuedWrites extends Omit<NewWrites, "writes" | "segments" | "contents"> {
   writes: Map<number, [channel: string, value: WrittenValue]>;
 }
@@ -30,7 +28,7 @@ export interface QueueItem {
 }
 
 /**
- * One row per key, since a statement can't write a row twice. Each try rebuilds the rows, because lists may have been
+ * One row per key, because a statement can't write a row twice. Each try rebuilds the rows, because lists may have
  * moved.
  */
 export const toBatch = (
@@ -53,7 +51,7 @@ export const toBatch = (
   }
   const elements = joinNeighbours(items.flatMap((item) => item.elements));
   const contents = items.flatMap((item) => item.contents);
-  // Elements of a later statement may never come.
+  // Elements of a later statement may never be stored.
   const exists = ({ list, from, to }: Segment): boolean =>
     committed.has(list, from, to) ||
     elements.some(
@@ -89,7 +87,7 @@ export const toBatch = (
 
 /**
  * The primary key detects two writers that append at the same position, but only at the start of a row. A writer that
- * continues from inside (a fork) makes a list of its own.
+ * continues inside a row (a fork) must make its own list.
  */
 const closeInside = (elements: Batch["elements"], values: Iterable<StoredValue>): void => {
   for (const { lists } of values) {

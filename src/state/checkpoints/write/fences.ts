@@ -21,8 +21,8 @@ interface UnchangedThreadFence {
 
 export interface AttemptSource extends AttemptFence {
   /**
-   * The writer's last checkpoint that was committed without waiting for the disk. If it is missing, the database has
-   * crashed, and nothing may refer to it or to earlier ones.
+   * The writer's last checkpoint that was committed without waiting for the disk. If the checkpoint is missing, the
+   * database has crashed, and no row may refer to it or to earlier ones.
    */
   last: { checkpointNs: string; checkpointId: string } | undefined;
 }
@@ -41,10 +41,8 @@ export const VERSION_PARAMETERS = {
 type Sql<Name extends string> = Readonly<Record<BatchParameter | Name, string>>;
 
 /*
- * `for share` orders the statement against a takeover, which updates the run's row. The statement waits for a takeover
- * that has begun, reads the row again and finds none; a later takeover waits for this commit and finds its writes. `for
- * key share` would conflict with neither. A heartbeat also updates the row and may wait for the millisecond of this
- * statement.
+ * With `for share` this statement waits for an earlier takeover and then finds no row; a later takeover waits for this
+ * commit. `for key share` would not conflict; a heartbeat may wait 1 ms.
  */
 export const HELD_BY_ATTEMPT = (sql: Sql<keyof typeof ATTEMPT_PARAMETERS>): string => `
   select 1 from threadloom.runs
@@ -56,15 +54,14 @@ export const HELD_BY_ATTEMPT = (sql: Sql<keyof typeof ATTEMPT_PARAMETERS>): stri
   for share`;
 
 /*
- * A new run updates the thread's row. Either this statement waits for the run and then finds the thread busy, or the
- * run waits and starts from these writes. The changed `state_updated_at` shows the run that its own snapshot may be
- * older (engine/queue/sql/create-on-idle-thread.ts).
+ * Either this statement waits for a new run and finds the thread busy, or the run waits and starts from these writes.
+ * `state_updated_at` shows the run that its snapshot may be older (engine/queue/sql/create-on-idle-thread.ts).
  */
 export const HELD_WHILE_IDLE = (sql: Sql<never>): string => `
   update threadloom.threads set state_updated_at = clock_timestamp(), version = version + 1
   where thread_id = ${sql.threadId} and unfinished_runs = 0 returning 1`;
 
-/* If the checkpoint exists, this very statement was committed before and only its answer was lost. */
+/* If the checkpoint exists, this statement was committed before, and only its answer was lost. */
 export const HELD_WHILE_UNCHANGED = (sql: Sql<keyof typeof VERSION_PARAMETERS>): string => `
   update threadloom.threads set state_updated_at = clock_timestamp(), version = version + 1
   where thread_id = ${sql.threadId} and unfinished_runs = 0 and (version = ${sql.threadVersion} or exists (

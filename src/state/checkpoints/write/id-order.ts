@@ -1,6 +1,6 @@
 /**
- * Ids (UUIDv6) order checkpoints. LangGraph takes their time from its process's clock, which may step back or differ
- * from that of another server.
+ * Ids (UUIDv6) order checkpoints. LangGraph uses the clock of its process, which may step back or differ from another
+ * server's.
  */
 
 /** Without the digit of the version. */

@@ -8,8 +8,8 @@ import {
 } from "../../../platform/domain/errors.ts";
 
 /**
- * Refusals, lost leases, lost state and errors of the database stay. Every other error is a fault of this server, not
- * of the graph.
+ * Returns refusals, lost leases, lost state and database errors unchanged. Every other error is a fault of this server,
+ * not of the graph.
  */
 export const asStorageError = (error: unknown): unknown =>
   error instanceof ThreadloomError ||

@@ -11,8 +11,8 @@ const STORE_SHAPES = statement(
 );
 
 /**
- * Runs before the statement of the checkpoints, and waits for the disk. Shapes are common to all threads: one statement
- * per shape of a graph, not per run.
+ * Runs before the statement of the checkpoints, and waits for the disk. All threads share shapes, so a graph's shape
+ * costs one statement, not one per run.
  */
 export const storeShapes = async (queryable: Queryable, shapes: readonly NewShape[]): Promise<void> => {
   if (shapes.length === 0) return;

@@ -8,7 +8,6 @@ import { ValueWriter } from "../rows/value-writer.ts";
 import type { StoredValue } from "../rows/stored-value.ts";
 import { WriteQueue, type WriteQueueOptions } from "./write-queue.ts";
 
-/** Enough to store the next checkpoint by difference. */
 export interface KnownCheckpoint {
   versions: ChannelVersions;
   channels: Map<string, StoredValue>;
@@ -24,7 +23,7 @@ export class ThreadWriter {
   readonly queue: WriteQueue;
   private readonly known = new Map<string, KnownCheckpoint>();
   private readonly writtenNs = new Set<string>();
-  /** In any namespace: ids of a subgraph are compared with those of its parent. */
+  /** Of all namespaces: ids of a subgraph are compared with those of its parent. */
   private newestId = "";
 
   constructor(
@@ -51,12 +50,10 @@ export class ThreadWriter {
     return this.writtenNs.has(checkpointNs);
   }
 
-  /** Ids of new checkpoints follow this one. */
   learnId(id: string): void {
     if (id > this.newestId) this.newestId = id;
   }
 
-  /** `id`: LangGraph's id of the new checkpoint. */
   idAfterAll(id: string): string {
     this.newestId = idAfter(this.newestId, id);
     return this.newestId;

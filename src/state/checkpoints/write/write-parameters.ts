@@ -1,6 +1,6 @@
 /**
- * Each column is one text parameter, joined by control characters that JSON never contains: an array literal would
- * escape every quote, and PostgreSQL would parse it twice.
+ * Each column is one text, joined by control characters that JSON never contains. An array literal would escape every
+ * quote, and PostgreSQL would parse the text twice.
  */
 
 import type { Parameter } from "../../../platform/database/statement.ts";
@@ -16,7 +16,7 @@ export interface BatchSource extends Batch {
   asynchronous: boolean;
 }
 
-/** For null. */
+/** Stands for null. */
 const NO_RUN = "00000000-0000-0000-0000-000000000000";
 
 const joined = <Item>(items: readonly Item[], text: (item: Item) => string): string =>
@@ -27,7 +27,6 @@ const keyOf = ({ checkpointNs, checkpointId }: { checkpointNs: string; checkpoin
   checkpoint_id: checkpointId,
 });
 
-/** In the order in which the statement splits them. */
 const writesColumns = (task: NewWrites, encryption?: Encryption): string =>
   [
     task.checkpointNs,

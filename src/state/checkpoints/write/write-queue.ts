@@ -25,30 +25,26 @@ export interface WriteQueueOptions {
   asynchronous: boolean;
   threadLists: ThreadLists;
   /**
-   * Requested for each statement. A part that the cache has dropped would grow uncounted: at 1 MB a step a run filled
-   * the heap in 40 s.
+   * Called for each statement, because a thread that the cache has dropped would grow uncounted. At 1 MB a step a run
+   * filled the heap in 40 s.
    */
   elements: () => ThreadElements;
   shapes: KnownShapes;
-  /** See AttemptOptions. */
   beforeWrite?: AttemptOptions["beforeWrite"];
 }
 
-/** Longer than a failover of the database or a restart of a pooler. A lost lease ends the retries earlier. */
+/** Longer than a failover of the database. A lost lease ends the retries earlier. */
 const RETRY_SECONDS = 15;
 /**
- * With durability `async`, a run of quick steps needs one statement instead of one per step: a statement costs more
- * than its contents. A crash loses these milliseconds, as `async` allows.
+ * With durability `async`, quick steps share one statement, because a statement costs more than its contents. A crash
+ * loses these milliseconds, as `async` allows.
  */
 const GATHER_MS = 5;
 /** Beyond these limits the graph waits: a fast graph would fill the memory. */
 const WAITING_AT_MOST = 64;
 const WAITING_CHARACTERS_AT_MOST = 1_000_000;
 
-/**
- * One statement runs at a time; items that arrive meanwhile share the next one. After the first error the queue stores
- * nothing.
- */
+/** One statement runs at a time; later items share the next one. After the first error the queue stores nothing. */
 export class WriteQueue {
   /** Aborts with the error that ended the queue. */
   readonly failed: AbortSignal;
@@ -166,7 +162,7 @@ export class WriteQueue {
           );
         } catch (error) {
           if (sqlState(error) !== UNIQUE_VIOLATION || performance.now() > giveUpAt) throw error;
-          // Another writer has taken the positions (a fork, an update of the state); or this batch was committed, and
+          // Another writer has taken the positions (a fork, an update of the state), or this batch was committed and
           // its answer was lost.
           threadLists.moveAside([...items, ...this.waiting].flatMap((item) => item.elements));
         }

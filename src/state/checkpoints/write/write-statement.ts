@@ -69,7 +69,6 @@ select exists (select from fence) as held, ${version} as version,
 
 interface Answer {
   held: boolean;
-  /** Null if the fence doesn't need it. */
   version: string | null;
 }
 
@@ -84,11 +83,10 @@ const WRITE_AS_ATTEMPT = statement({ ...BATCH_PARAMETERS, ...ATTEMPT_PARAMETERS 
 
 interface BatchOptions {
   threadId: string;
-  /** Undefined: no fence. */
   fence: Fence | undefined;
   /**
-   * Commits without waiting for the disk. A crash of the database may lose the last moments, never a part of them; the
-   * statement that ends a run waits for the disk, and with it for all earlier commits.
+   * A crash may lose the last commits, each as a whole. The statement that ends a run waits until all earlier commits
+   * are on the disk.
    */
   asynchronous: boolean;
   last?: AttemptSource["last"];
@@ -118,12 +116,12 @@ export const writeBatch = async (
     }
   };
   const [answer] = await write();
-  // This statement has changed the thread.
+  // This statement has raised the thread's version.
   if (fence?.kind === "unchanged-thread" && answer?.version) fence.threadVersion = answer.version;
   return answer?.held === true;
 };
 
-/** A read fetches whole rows. */
+/** Limits rows, because a read fetches whole rows. */
 const rowsOf = (stretch: Batch["elements"][number]): Batch["elements"] => {
   if (stretch.texts.length <= ELEMENTS_PER_ROW_AT_MOST) return [stretch];
   const rows: Batch["elements"] = [];

@@ -48,7 +48,7 @@ export const REGEXP: ValueType<RegExp> = {
   toWire: (value) => String(value),
 };
 
-/** From its own `toJSON`. */
+/** Clients see the result of `toJSON`. */
 export const URL_TYPE: ValueType<URL> = {
   names: ["url"],
   is: (value) => value instanceof URL,

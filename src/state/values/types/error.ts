@@ -9,7 +9,7 @@ const CLASSES: ReadonlyMap<string, ErrorConstructor> = new Map(
   ]),
 );
 
-/** Without the stack, which would show the machine's paths to readers of the state. */
+/** Without the stack, which would show readers the paths of the machine. */
 export const ERROR: ValueType<Error> = {
   names: ["error"],
   is: (value) => value instanceof Error,

@@ -1,5 +1,5 @@
 /**
- * Other LangChain classes than messages, in LangChain's constructor form. The form has no `$type`, so reviving.ts
+ * LangChain classes other than messages, in LangChain's constructor form. The form has no `$type`, so reviving.ts
  * handles it; LangChain's `load` builds the instance.
  */
 

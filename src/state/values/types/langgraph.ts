@@ -38,7 +38,6 @@ export const COMMAND: ValueType<Properties> = {
   },
 };
 
-/** An object of a class with one value, in `property`. */
 const wrapper = (
   name: string,
   lgName: "Overwrite" | "DeltaSnapshot",

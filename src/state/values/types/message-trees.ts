@@ -1,7 +1,6 @@
 /**
  * LangChain's constructor form (`{lc: 1, type: "constructor", id: ["langchain_core", "messages", <class>], kwargs}`)
- * takes 53 characters more, a fifth of a short message. The form is still read, and written for a message with a
- * property named as a key of stored trees.
+ * takes 53 characters more, a fifth of a short message. The form is still read; `constructorForm` writes it.
  */
 
 import { setProperty, type Properties } from "../../../platform/lib/properties.ts";
@@ -32,7 +31,6 @@ export const MESSAGE_PROPERTIES = [
   "role",
 ] as const;
 
-/** Messages that can be revived. */
 export const MESSAGE_CLASSES: ReadonlySet<string> = new Set(
   ["AIMessage", "HumanMessage", "SystemMessage", "ToolMessage", "FunctionMessage", "ChatMessage"]
     .flatMap((name) => [name, `${name}Chunk`])
@@ -49,8 +47,8 @@ const CLASS_BY_TYPE: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * LangChain's `toJSON` knows only the constructor's arguments and loses an id that was set later. Omits `undefined` and
- * the constructor's defaults, a sixth of a short message.
+ * LangChain's `toJSON` loses an id that was set after construction. Omits `undefined` and the constructor's defaults, a
+ * sixth of a short message.
  */
 export const encodeMessage = (message: MessageLike, encode: (value: unknown) => unknown): Properties => {
   const live = message as unknown as Properties;
@@ -106,8 +104,8 @@ export const messagePropertiesOf = (tree: Properties): Properties | undefined =>
 };
 
 /**
- * An empty property that the constructor makes by default. Tool calls are computed from the raw ones if there are any,
- * so then an empty list must be stored.
+ * An empty property that the constructor makes by default. If there are raw tool calls, the constructor computes tool
+ * calls from them, so an empty list must be stored.
  */
 export const isMadeAnyway = (live: Properties, key: string): boolean => {
   const value = live[key];

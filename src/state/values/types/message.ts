@@ -13,7 +13,7 @@ import {
   type MessageLike,
 } from "./message-trees.ts";
 
-/** By shape: the user's graph may have its own copy of core. */
+/** By shape, because a graph may have its own copy of core. */
 export const isMessage = (value: object): value is MessageLike =>
   "_getType" in value &&
   typeof value._getType === "function" &&
@@ -23,7 +23,7 @@ export const MESSAGE: ValueType<MessageLike> = {
   names: [...MESSAGE_CLASSES],
   is: isMessage,
   encode: (message, encoder) => encodeMessage(message, (part) => encoder.encode(part)),
-  // Deleting `$type` from a copy made a turn of a thread of 2,000 messages take 12 ms instead of 8.
+  // Deleting `$type` from a copy made a turn with 2,000 messages take 12 ms instead of 8.
   revive: (tree, reviver) => build(reviver.classes, tree[TYPE], reviver.reviveProperties(tree, TYPE)),
   equalsTree: (message, tree, partEqualsTree) => equalsMessageTree(message, tree, partEqualsTree),
   toWire: (message) => flatMessage(message),
@@ -39,7 +39,7 @@ export const reviveConstructorForm = (tree: Properties, reviver: PartReviver): u
 const build = ({ messages }: ValueClasses, name: unknown, properties: Properties): unknown => {
   const messageClass = messages.get(name)!;
   if (name !== "AIMessageChunk") return new messageClass(properties);
-  // The constructor recomputes tool calls and drops invalid ones; the stored ones count.
+  // The constructor recomputes tool calls and drops invalid ones. The stored ones count.
   const { tool_calls, invalid_tool_calls, tool_call_chunks } = properties;
   const message = new messageClass(properties) as Properties;
   if (tool_calls !== undefined) message.tool_calls = tool_calls;
@@ -70,12 +70,12 @@ const equalsMessageTree = (
 
 /** These may be set after construction, so that `lc_kwargs` lacks them. */
 const SENT_PROPERTIES = MESSAGE_PROPERTIES.filter((key) => key !== "content" && key !== "metadata");
-/** `contentBlocks` repeats `content`; the others are LangChain's bookkeeping. */
+/** The blocks repeat `content`; `flatMessage` sets `content` and `type` itself. */
 const HIDDEN_PROPERTIES = new Set(["contentBlocks", "content_blocks", "content", "type"]);
 
 /**
- * Equals `{...toDict().data, type}` of LangGraph's JavaScript server, but reads the instance, so that properties set
- * after construction count, and avoids the deep copies of `toDict`.
+ * Equals `{...toDict().data, type}` of LangGraph's JavaScript server. Reading the instance includes properties set
+ * after construction, and avoids the deep copies of `toDict`.
  */
 const flatMessage = (message: MessageLike): Properties => {
   const live = message as unknown as Properties;
@@ -83,7 +83,7 @@ const flatMessage = (message: MessageLike): Properties => {
   for (const key of Object.keys(message.lc_kwargs ?? {})) {
     const name = snakeCase(key);
     if (HIDDEN_PROPERTIES.has(key) || name === "__proto__") continue;
-    // `toJSON` would otherwise yield the method, which JSON.stringify calls.
+    // The instance's `toJSON` is a method, which JSON.stringify would call.
     flat[name] = Object.hasOwn(message, key) ? live[key] : message.lc_kwargs?.[key];
   }
   for (const key of SENT_PROPERTIES) {

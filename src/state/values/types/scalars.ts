@@ -1,7 +1,7 @@
 import { TYPE } from "../type-key.ts";
 import type { ValueType } from "../value-type.ts";
 
-/** Clients see null, null and 0, as `JSON.stringify` writes them. */
+/** Encodes only NaN, the infinities and -0. Clients see null and 0, as `JSON.stringify` writes them. */
 export const NUMBER: ValueType = {
   names: ["number"],
   is: (value) => typeof value === "number",

@@ -1,5 +1,3 @@
-/** To add a type, write a ValueType and list it here. */
-
 import type { ValueType } from "../value-type.ts";
 import { DATE, MAP, OPAQUE, REGEXP, SET, URL_TYPE } from "./built-ins.ts";
 import { BYTES } from "./bytes.ts";
@@ -39,7 +37,7 @@ const BY_LG_NAME: ReadonlyMap<unknown, ValueType> = new Map(
 
 /** Undefined if the own properties are the whole value. */
 export const typeOfObject = (value: object): ValueType | undefined => {
-  // A function that the compiler can inline: nearly all instances are messages.
+  // The compiler can inline this call, and nearly all instances are messages.
   if (isMessage(value)) return MESSAGE as ValueType;
   const { lg_name: lgName } = value as { lg_name?: unknown };
   if (lgName !== undefined) {
