@@ -50,8 +50,8 @@ const placesOf = (caller: string, sql: Sql): string =>
   `case when ${caller} like 'user:%' then ${sql.placesOfUser} when ${caller} = '' then 2147483647 else ${sql.placesOfKey} end`;
 
 /**
- * pending, due → pending, due again when the lease is over. An earlier try past `give_up_at` → failed: its
- * process died before it stored a result. The claim also reads the first deliveries of some callers, from a
+ * pending, due → pending, due again when the lease is over. After `give_up_at`, a delivery that was claimed or
+ * replayed before → failed: a process died in its last try, or no process ran. The claim also reads the first deliveries of some callers, from a
  * random one on (`fromCaller`), because thousands of one caller may precede all others. Indexes:
  * webhook_deliveries_due, webhook_deliveries_due_of_caller, webhook_deliveries_pkey.
  */

@@ -25,20 +25,20 @@ const SENT = [
 
 type Attempt = Pick<HeldDelivery, "runId" | "attempt">;
 const OF_ATTEMPT = { runId: "uuid", attempt: "integer" } as const;
-const isHeld = (sql: Readonly<Record<keyof typeof OF_ATTEMPT, string>>): string =>
+const heldCondition = (sql: Readonly<Record<keyof typeof OF_ATTEMPT, string>>): string =>
   `run_id = ${sql.runId} and attempts = ${sql.attempt} and state = 'pending'`;
 
 /** Index: webhook_deliveries_pkey. */
 const READ = statement(
   OF_ATTEMPT,
   (sql) =>
-    `select kwargs, config, context, ${SENT.join(", ")} from threadloom.webhook_deliveries where ${isHeld(sql)}`,
+    `select kwargs, config, context, ${SENT.join(", ")} from threadloom.webhook_deliveries where ${heldCondition(sql)}`,
 );
 
 const DELIVERED = statement(
   { ...OF_ATTEMPT, status: "integer" },
   (sql) => `update threadloom.webhook_deliveries set state = 'delivered', settled_at = now(),
-  last_status = ${sql.status}, last_error = null where ${isHeld(sql)}`,
+  last_status = ${sql.status}, last_error = null where ${heldCondition(sql)}`,
 );
 
 const FAILED = statement(
@@ -48,12 +48,12 @@ const FAILED = statement(
   due_at = now() + make_interval(secs => ${sql.pauseSeconds}),
   state = case when ${sql.forGood} or now() + make_interval(secs => ${sql.pauseSeconds}) > give_up_at then 'failed' else 'pending' end,
   settled_at = case when ${sql.forGood} or now() + make_interval(secs => ${sql.pauseSeconds}) > give_up_at then now() end
-where ${isHeld(sql)} returning state`,
+where ${heldCondition(sql)} returning state`,
 );
 
 const HAND_BACK = statement(
   OF_ATTEMPT,
-  (sql) => `update threadloom.webhook_deliveries set due_at = now() where ${isHeld(sql)}`,
+  (sql) => `update threadloom.webhook_deliveries set due_at = now() where ${heldCondition(sql)}`,
 );
 
 /** Index: webhook_deliveries_settled. */

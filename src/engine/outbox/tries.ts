@@ -62,8 +62,9 @@ export const createTries = (
       }
       if (failures !== undefined) return void failing.set(receiver, failures + 1);
       failing.set(receiver, 1);
-      const { status, reason } = result;
-      warn({ receiver, status, reason }, "a receiver does not take webhooks; they are tried again");
+      const { status, reason, forGood = false } = result;
+      const next = forGood ? "this one is given up" : "they are tried again";
+      warn({ receiver, status, reason }, `a receiver does not take webhooks; ${next}`);
     },
     figures: () => ({ ...counts }),
   };

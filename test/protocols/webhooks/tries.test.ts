@@ -34,6 +34,16 @@ test("a receiver is named when it begins to fail, and when it recovers", () => {
   });
 });
 
+test("the line of a receiver's first failure says whether the delivery is tried again", () => {
+  const { tries, logged } = aLog();
+  tries.note("a.example", failed(500, "The receiver answered 500."));
+  tries.note("b.example", { ...failed(410, "The receiver answered 410."), forGood: true });
+  expect(logged().map(({ msg }) => msg)).toEqual([
+    "a receiver does not take webhooks; they are tried again",
+    "a receiver does not take webhooks; this one is given up",
+  ]);
+});
+
 test("tries are counted by result", () => {
   const { tries } = aLog();
   tries.note("a", delivered);
