@@ -4,7 +4,7 @@ import { listeningLogger } from "../../helpers/parts.ts";
 
 /** The log lines and metrics of tries to deliver webhooks. */
 
-const failed = (status: number | null, reason: string): SendResult => ({ kind: "failed", status, reason });
+const failed = (status: number | null, reason: string) => ({ kind: "failed", status, reason }) as const;
 const delivered: SendResult = { kind: "delivered", status: 200 };
 const aLog = () => {
   const { logger, lines } = listeningLogger();
