@@ -113,6 +113,9 @@ export const threadBusy = (threadId: string) =>
     "conflict",
     `Thread '${threadId}' has a run in progress; wait for it, cancel it, or choose another multitask_strategy.`,
   );
+/** A state update has no multitask_strategy. */
+export const threadBusyForUpdate = (threadId: string) =>
+  conflict(`Thread '${threadId}' has a run in progress; wait for it or cancel it, then try again.`);
 
 /** A run began or ended, or a prune ran, between the read of a state and this write. Nothing was written. */
 export class ThreadChangedError extends ThreadloomError {

@@ -145,8 +145,8 @@ export interface CheckpointStorage {
   saverForRead(filter: TupleFilter): BaseCheckpointSaver;
   saverForAttempt(options: AttemptOptions): AttemptSaver;
   /**
-   * For one update of an idle thread; if a run is in progress, `flush()` rejects with `threadBusy` and stores nothing.
-   * If the row's `version` is not `threadVersion`, `flush()` rejects with a `ThreadChangedError`.
+   * For one update of an idle thread; if a run is in progress, `flush()` rejects with `threadBusyForUpdate` and stores
+   * nothing. If the row's `version` is not `threadVersion`, `flush()` rejects with a `ThreadChangedError`.
    */
   saverForIdleThread(threadVersion?: string): AttemptSaver;
   /** For checkpoints of a new thread. Not fenced. */

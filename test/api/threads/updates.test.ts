@@ -164,7 +164,7 @@ describe("a refused update stores nothing", () => {
     await setBusy(id, 1);
     expect(await refused(id, { values: { count: 1 } })).toEqual([
       409,
-      expect.stringContaining(`Thread '${id}' has a run in progress`),
+      `Thread '${id}' has a run in progress; wait for it or cancel it, then try again.`,
     ]);
   });
 
@@ -176,10 +176,13 @@ describe("a refused update stores nothing", () => {
       await setBusy(id, 1);
     };
     const before = await historyOf(id);
-    const { status } = await update(id, { values: { text: "b" }, as_node: "write" });
+    const { status, body } = await update(id, { values: { text: "b" }, as_node: "write" });
     delete holder[gate];
     await setBusy(id, 0);
-    expect(status).toBe(409);
+    expect([status, body.detail]).toEqual([
+      409,
+      `Thread '${id}' has a run in progress; wait for it or cancel it, then try again.`,
+    ]);
     expect(await historyOf(id)).toEqual(before);
     expect(await room.checkpoints.storage(id)).toMatchObject({ checkpoints: { count: before.length } });
   });

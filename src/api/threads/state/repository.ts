@@ -4,7 +4,7 @@ import { queriesOver } from "../../../platform/database/queries.ts";
 import { whereVisible } from "../../../access/where-visible.ts";
 import type { Records } from "../../../platform/database/database.ts";
 import { compileOnce } from "../../../platform/database/compile-once.ts";
-import { threadBusy, threadNotFound } from "../../../platform/domain/errors.ts";
+import { threadBusyForUpdate, threadNotFound } from "../../../platform/domain/errors.ts";
 
 export interface ThreadStanding {
   graphId: string | null;
@@ -69,7 +69,7 @@ export const createStateRepository = (database: Records) => {
 
     /** Only refuses early: the saver's `put` decides. */
     assertIdle(threadId: string, standing: ThreadStanding): void {
-      if (standing.busy) throw threadBusy(threadId);
+      if (standing.busy) throw threadBusyForUpdate(threadId);
     },
   };
 };

@@ -59,7 +59,7 @@ export const createStateUpdates = (
     },
 
     /**
-     * Throws `threadBusy` while a run is unfinished, `invalid` without a graph and for a refused update,
+     * Throws `threadBusyForUpdate` while a run is unfinished, `invalid` without a graph and for a refused update,
      * `ThreadChangedError` after all tries.
      */
     async update(

@@ -4,7 +4,7 @@ import {
   LeaseLostError,
   sqlState,
   StateLostError,
-  threadBusy,
+  threadBusyForUpdate,
   ThreadChangedError,
   UNIQUE_VIOLATION,
 } from "../../../platform/domain/errors.ts";
@@ -174,7 +174,7 @@ export class WriteQueue {
     for (const { hash } of newShapes) shapes.markStored(hash);
     const held = await retryPassing(write, { forMs });
     if (!held && fence !== undefined) {
-      if (fence.kind === "idle-thread") throw threadBusy(threadId);
+      if (fence.kind === "idle-thread") throw threadBusyForUpdate(threadId);
       if (fence.kind === "unchanged-thread") throw new ThreadChangedError(threadId);
       if (
         this.last !== undefined &&
