@@ -5,7 +5,7 @@ import type { RunEnds } from "../../engine/queue/ending.ts";
 import { createAnnouncements } from "./announcements.ts";
 import { createCancellation } from "./cancellation/cancellation.ts";
 import { createCancellationService } from "./cancellation/service.ts";
-import { createBehindOthers } from "./creation/behind-others.ts";
+import { createBehindOthersStore } from "./creation/behind-others.ts";
 import { createRunCreation, type RunCreationParts } from "./creation/creation.ts";
 import { createPendingLimits, type PendingLimitOptions } from "./creation/pending-limits.ts";
 import { createScheduledRuns, type ScheduledRunParts } from "./creation/scheduled.ts";
@@ -31,7 +31,7 @@ export interface RunServiceParts
 export const createRunService = (parts: RunServiceParts) => {
   const announcements = createAnnouncements(parts.worker, parts.signals, parts.endings);
   const limits = createPendingLimits(parts.pendingLimits);
-  const behindOthers = createBehindOthers(parts.ends, limits);
+  const behindOthers = createBehindOthersStore(parts.ends, limits);
   const creation = createRunCreation({ ...parts, announcements, behindOthers, limits });
   const cancellation = createCancellation({ ...parts, announcements });
   const results = createRunResults(parts);

@@ -8,7 +8,7 @@ import type { CronRecord } from "../../../src/api/crons/schemas.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { NO_FAULTS, type FaultPoint, type Faults } from "../../../src/platform/domain/faults.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
-import { createBehindOthers } from "../../../src/api/runs/creation/behind-others.ts";
+import { createBehindOthersStore } from "../../../src/api/runs/creation/behind-others.ts";
 import { createPendingLimits } from "../../../src/api/runs/creation/pending-limits.ts";
 import { createScheduledRuns } from "../../../src/api/runs/creation/scheduled.ts";
 import { apiOf, type Api } from "../../helpers/api.ts";
@@ -60,7 +60,7 @@ const aFiring = async (parts: Partial<FiringParts> = {}) => {
       ended: () => undefined,
       stop: () => undefined,
     },
-    behindOthers: createBehindOthers(
+    behindOthers: createBehindOthersStore(
       {
         replaceWaiting: (_transaction, waiting) =>
           waiting.length === 0 ? Promise.resolve([]) : Promise.reject(new Error("nothing to replace")),

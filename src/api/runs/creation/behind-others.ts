@@ -5,7 +5,7 @@ import type { Announcements } from "../announcements.ts";
 import type { RunEnd } from "../../../engine/queue/attempts.ts";
 import type { RunEnds } from "../../../engine/queue/ending.ts";
 import { askToCancel } from "../../../engine/queue/sql/ask-to-cancel.ts";
-import { createBehindOthers as insertBehindOthers } from "../../../engine/queue/sql/create-behind-others.ts";
+import { createBehindOthers } from "../../../engine/queue/sql/create-behind-others.ts";
 import type { CreationRights, NewRun } from "../../../engine/queue/sql/create.ts";
 import { lockUnfinished, type UnfinishedRunRow } from "../../../engine/queue/sql/lock-unfinished.ts";
 import { turnsOfThread } from "../../../engine/queue/sql/turns-of-thread.ts";
@@ -25,7 +25,7 @@ export interface BehindOthers {
   replaced: Replaced;
 }
 
-export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">, limits: PendingLimits) => ({
+export const createBehindOthersStore = (ends: Pick<RunEnds, "replaceWaiting">, limits: PendingLimits) => ({
   /**
    * The caller holds the thread's lock. Throws `threadBusy` for `reject`, ThreadChangedError if a run was created since
    * `turnsSeen`, `tooMany` if too many are pending.
@@ -54,7 +54,7 @@ export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">, limits
       if (running.length > 0) await askToCancel(transaction, running, action, "replaced");
       askedToStop.push(...running.map((other) => ({ run: other, action })));
     }
-    const row = await insertBehindOthers(transaction, rights, run, {
+    const row = await createBehindOthers(transaction, rights, run, {
       replacedPending: ended.length,
       pendingAtMost: limits.onThread(run),
     });
@@ -69,4 +69,4 @@ export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">, limits
   },
 });
 
-export type BehindOthersStore = ReturnType<typeof createBehindOthers>;
+export type BehindOthersStore = ReturnType<typeof createBehindOthersStore>;

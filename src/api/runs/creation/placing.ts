@@ -67,23 +67,23 @@ export const createPlacing = (parts: PlacingParts) => {
     isRetry: boolean,
   ): Promise<CreatedRun> => {
     // Counting needs another statement, so runs that start immediately skip it. An earlier try has counted.
-    let mayWait = isRetry || limits.ofCaller(run) === null;
-    const assertMayWait = async (): Promise<void> => {
-      if (!mayWait) await limits.assertRoomOfCaller(database, run);
-      mayWait = true;
+    let roomChecked = isRetry || limits.ofCaller(run) === null;
+    const assertRoom = async (): Promise<void> => {
+      if (!roomChecked) await limits.assertRoomOfCaller(database, run);
+      roomChecked = true;
     };
     for (;;) {
       const reservation = run.afterSeconds > 0 ? undefined : worker.reserve();
       let claimed: ClaimedRunRow | undefined;
       let execution: Execution | undefined;
       try {
-        if (reservation === undefined) await assertMayWait();
+        if (reservation === undefined) await assertRoom();
         claimed =
           placement.kind === "thread"
-            ? await createOnIdleThread(database, rights, run, reservation, mayWait)
-            : await createWithThread(database, rights, run, reservation, threadTtl, mayWait);
+            ? await createOnIdleThread(database, rights, run, reservation, roomChecked)
+            : await createWithThread(database, rights, run, reservation, threadTtl, roomChecked);
         if (claimed === undefined && placement.kind === "thread" && placement.createIfMissing) {
-          claimed = await createWithThread(database, rights, run, reservation, threadTtl, mayWait);
+          claimed = await createWithThread(database, rights, run, reservation, threadTtl, roomChecked);
         }
       } finally {
         if (reservation !== undefined) {
@@ -95,7 +95,7 @@ export const createPlacing = (parts: PlacingParts) => {
       if (row === undefined) {
         if (!(await repository.assistantExists(rights.assistants, run.assistantId)))
           throw assistantNotFound(assistant);
-        await assertMayWait();
+        await assertRoom();
         row = await placeBehindOthers(
           rights,
           run,

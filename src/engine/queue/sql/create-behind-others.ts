@@ -41,7 +41,7 @@ const thread = (
     unfinishedRuns: `t.unfinished_runs + 1 - ${sql.replacedPending}`,
     condition: `(${sql.pendingAtMost} is null or t.unfinished_runs - ${sql.replacedPending} < ${sql.pendingAtMost}
       + (select count(*) from threadloom.runs x where x.thread_id = t.thread_id and x.status = 'running'))`,
-    settled: "false",
+    stateUnchanged: "false",
     behind: `${sql.afterSeconds} <= 0 and exists (
       select from threadloom.runs x where x.thread_id = ${sql.threadId}
         and (x.status = 'running' or (x.status = 'pending' and x.available_at <= now())))`,

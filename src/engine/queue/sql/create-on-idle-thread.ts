@@ -34,7 +34,7 @@ const CREATE_ON_IDLE_THREAD = statement(PARAMETERS, (sql) =>
     takeThread(sql, {
       unfinishedRuns: "1",
       condition: `t.unfinished_runs = 0 and (${sql.turnsSeen} is null or t.turns = ${sql.turnsSeen})`,
-      settled: "t.state_updated_at = before.state_updated_at",
+      stateUnchanged: "t.state_updated_at = before.state_updated_at",
       behind: "false",
       turn: "t.turns",
     }),

@@ -43,8 +43,8 @@ const thread = (
     ${sql.ttlMinutes}, now() + ${sql.ttlMinutes} * interval '1 minute'
   from assistant a
   on conflict (thread_id) do nothing
-  returning thread_id, metadata, config, '{}'::jsonb as before, '{}'::jsonb as config_before, true as settled, false as behind,
-    turns as turn`;
+  returning thread_id, metadata, config, '{}'::jsonb as metadata_before, '{}'::jsonb as config_before,
+    true as state_unchanged, false as behind, turns as turn`;
 
 const CREATE_WITH_THREAD = statement({ ...PARAMETERS, ...CLAIM_PARAMETERS, ...ASSISTANT_VISIBLE }, (sql) =>
   createOne(sql, thread(sql)),

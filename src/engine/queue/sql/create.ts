@@ -166,16 +166,16 @@ const mergedColumns = (
  */
 export const takeThread = (
   sql: Sql & Readonly<Record<keyof typeof THREAD_VISIBLE, string>>,
-  given: Readonly<Record<"unfinishedRuns" | "condition" | "settled" | "behind" | "turn", string>>,
+  given: Readonly<Record<"unfinishedRuns" | "condition" | "stateUnchanged" | "behind" | "turn", string>>,
 ): string => `update threadloom.threads t set unfinished_runs = ${given.unfinishedRuns}, turns = t.turns + 1, status = 'busy',
     updated_at = now(), version = t.version + 1, metadata = ${WITH_GRAPH}, config = ${keptConfig(sql)}
   from assistant a, threadloom.threads before
   where t.thread_id = ${sql.threadId} and before.thread_id = ${sql.threadId} and ${sql.threadVisible} and ${given.condition}
-  returning t.thread_id, t.metadata, t.config, before.metadata as before, before.config as config_before,
-    ${given.settled} as settled, ${given.behind} as behind, ${given.turn} as turn`;
+  returning t.thread_id, t.metadata, t.config, before.metadata as metadata_before, before.config as config_before,
+    ${given.stateUnchanged} as state_unchanged, ${given.behind} as behind, ${given.turn} as turn`;
 
 /**
- * `thread`: SQL that takes or creates the threads. `settled`: the thread's state has not changed since the
+ * `thread`: SQL that takes or creates the threads. `state_unchanged`: the thread's state is surely that of the
  * snapshot in which this statement looks for checkpoints. `behind`, `turn`: engine/queue/README.md. Indexes:
  * assistants_pkey, checkpoints_pkey.
  */
@@ -199,8 +199,8 @@ insert into threadloom.runs as r (run_id, thread_id, assistant_id, graph_id, sta
     case when a.starts then now() end,
     case when a.starts then now() + make_interval(secs => ${sql.leaseSeconds}) end,
     now() + make_interval(secs => ${sql.afterSeconds}), t.behind, case when a.starts then t.turn else 0 end,
-    case when not t.before @> ${GRAPH} then jsonb_strip_nulls(
-      jsonb_build_object('graph_id', t.before -> 'graph_id', 'assistant_id', t.before -> 'assistant_id')) end,
+    case when not t.metadata_before @> ${GRAPH} then jsonb_strip_nulls(
+      jsonb_build_object('graph_id', t.metadata_before -> 'graph_id', 'assistant_id', t.metadata_before -> 'assistant_id')) end,
     case when ${sql.keptConfig} is not null and t.config <> t.config_before then t.config_before end,
     ${sql.authUser}, ${sql.caller}
   from thread t, assistant a${isOne ? "" : ` where t.thread_id = ${sql.threadId} order by place`}
@@ -211,7 +211,7 @@ export const createOne = (sql: Sql, thread: string): string =>
   createRuns(
     sql,
     thread,
-    `${EXECUTED_COLUMNS}, (select starts from assistant) and (select settled from thread)
+    `${EXECUTED_COLUMNS}, (select starts from assistant) and (select state_unchanged from thread)
     and not exists (select from threadloom.checkpoints where thread_id = ${sql.threadId}) as starts_empty`,
   );
 
