@@ -102,16 +102,16 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   const [, out, error] = streams;
   const log = streams[LOG_DESCRIPTOR];
   const exitReport = streams[EXIT_REPORT_DESCRIPTOR];
+  /** Undefined while the process loads its graphs or waits for `load`: no pings then. */
+  let unanswered: number | undefined;
   if (out !== undefined && error !== undefined && log !== undefined)
     logOutput(logger, { out, error, log }, () => unanswered === undefined && options.isFailureLogged());
   if (exitReport !== undefined) readExitReport(exitReport, options.onCulprit);
-  /** Undefined while the process loads its graphs or waits for `load`: no pings then. */
-  let unanswered: number | undefined;
   let killedBecause: End | undefined;
   let isClosing = false;
-  let hasEnded = false;
-  let resolveEnd = (): void => undefined;
-  const ended = new Promise<void>((resolve) => (resolveEnd = resolve));
+  let hasExited = false;
+  let resolveExited = (): void => undefined;
+  const exited = new Promise<void>((resolve) => (resolveExited = resolve));
 
   const send = (message: ToGraphProcess): void => {
     // A failed send has no receiver; `exit` follows.
@@ -121,12 +121,12 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     killedBecause ??= end;
     child.kill("SIGKILL");
   };
-  const end = (...seen: End): void => {
-    if (hasEnded) return;
-    hasEnded = true;
+  const receiveExit = (...seen: End): void => {
+    if (hasExited) return;
+    hasExited = true;
     clearInterval(pinging);
     clearTimeout(starting);
-    resolveEnd();
+    resolveExited();
     if (!isClosing) onEnd(...(killedBecause ?? seen));
   };
   // Counts pings instead of time: if this loop was blocked, answers are still queued.
@@ -147,11 +147,12 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   let starting = killIfNotStarted();
   let mustLoad = false;
   child.on("message", (message: unknown) => {
-    if (hasEnded || typeof message !== "object" || message === null || !("kind" in message)) return;
+    if (hasExited || typeof message !== "object" || message === null || !("kind" in message)) return;
     const { kind } = message as FromGraphProcess;
     if (kind === "prepared") {
       if (!mustLoad) clearTimeout(starting);
     } else if (kind !== "loaded" && kind !== "failed") {
+      // `loaded` may come before `failed`, and a process without graphs answers no pings.
       unanswered = 0;
       clearTimeout(starting);
     }
@@ -160,7 +161,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   child.on("error", (cause) => {
     logger.error({ err: cause }, "a message could not be sent to a graph process");
   });
-  child.on("exit", (code, signal) => end(...endOf(code, signal)));
+  child.on("exit", (code, signal) => receiveExit(...endOf(code, signal)));
   send({ kind: "setup", setup });
 
   return {
@@ -180,9 +181,9 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
       isClosing = true;
       // While the graphs load, the process would read the message late.
       if (unanswered === undefined) child.kill("SIGKILL");
-      send({ kind: "close" });
+      else send({ kind: "close" });
       const timer = setTimeout(() => child.kill("SIGKILL"), CLOSE_MS);
-      await ended;
+      await exited;
       clearTimeout(timer);
     },
   };

@@ -18,7 +18,7 @@ export interface WrittenValue {
 const INLINE_CHARACTERS_AT_MOST = 2_000;
 /** An array with a longer text is stored by element. */
 const INLINE_ARRAY_CHARACTERS_AT_MOST = 256;
-/** An array inside a value becomes a list only if this many elements at its start are known. */
+/** An array inside a value becomes a list only if the thread's lists already have this many of its first elements. */
 const KNOWN_ELEMENTS_AT_LEAST = 8;
 
 export class ValueWriter {
@@ -64,7 +64,8 @@ export class ValueWriter {
     return this.store(value);
   }
 
-  write(value: unknown): WrittenValue {
+  /** For a task's write. `storeWritten` makes the stored form. */
+  prepareWrite(value: unknown): WrittenValue {
     const { text, lists } = this.toText(value);
     const isArray = Array.isArray(value) && lists.length === 0;
     return { text, lists: lists.map((list) => list.reference), array: isArray ? value : undefined };

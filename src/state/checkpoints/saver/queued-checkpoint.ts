@@ -81,7 +81,7 @@ export const toQueuedWrites = (
   for (const [position, [channel, value]] of writes.entries()) {
     const index = SPECIAL_INDEXES.get(channel) ?? position;
     const shown = channel === ERROR ? boundedFailure(value) : value;
-    if (index < 0 || !queued.has(index)) queued.set(index, [channel, values.write(shown)]);
+    if (index < 0 || !queued.has(index)) queued.set(index, [channel, values.prepareWrite(shown)]);
   }
   return queued;
 };

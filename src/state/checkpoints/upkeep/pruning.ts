@@ -2,10 +2,10 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
 import { freeUnreferenced } from "./freeing.ts";
 
-/*
+/**
  * Keeps the newest checkpoint of the root graph, of subgraphs with their own memory (no colon in the namespace), and of
- * the current step's subgraphs. Also keeps ancestors for a DeltaChannel, whose value is in the writes since its last
- * snapshot.
+ * the current step's subgraphs. Also keeps `depth` ancestors for DeltaChannels: as many as the steps since the oldest
+ * of their last snapshots (element 1 of a counter; element 0 counts updates).
  */
 const KEEP_LATEST = statement(
   { threadId: "uuid" },
