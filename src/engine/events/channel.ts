@@ -15,13 +15,13 @@ export interface RunChannelOptions extends EventSource {
 }
 
 /** A reader further behind is `lost`. Its client may resume from the event log if the run is resumable. */
-const KEPT_BYTES = 8 * 1024 * 1024;
+const KEPT_CHARACTERS = 8 * 1024 * 1024;
 /**
- * After this many bytes the graph pauses for the log and the sockets. Much less than KEPT_BYTES, or prompt
+ * After this many characters the graph pauses for the log and the sockets. Much less than KEPT_CHARACTERS, or prompt
  * readers would fall behind.
  */
-const PAUSE_BYTES = 1024 * 1024;
-const EVENT_OVERHEAD_BYTES = 120;
+const PAUSE_CHARACTERS = 1024 * 1024;
+const EVENT_OVERHEAD_CHARACTERS = 120;
 
 /** The events of one attempt, in memory. Readers hold positions, so a slow reader blocks nothing. */
 export class RunChannel {
@@ -37,7 +37,7 @@ export class RunChannel {
   #head = 0;
   /** The first event, always kept: every stream begins with it. */
   #opening: RunEvent | undefined;
-  #keptBytes = 0;
+  #keptCharacters = 0;
   #nextSeq: number;
   /** Readers see events below this id: all, or those committed to the log. */
   #visibleSeq: number;
@@ -52,7 +52,7 @@ export class RunChannel {
   #logFailure: unknown;
   /** Readers see only logged events, because they may resume by id. */
   readonly #isDurable: boolean;
-  #bytesSincePause = 0;
+  #charactersSincePause = 0;
   #onWanted: (() => void) | undefined;
   #publishesProtocol = false;
 
@@ -131,8 +131,8 @@ export class RunChannel {
     return this.#opening;
   }
 
-  get keptBytes(): number {
-    return this.#keptBytes;
+  get keptCharacters(): number {
+    return this.#keptCharacters;
   }
 
   emit(event: string, data: () => string, checkpoint?: string): void {
@@ -154,8 +154,8 @@ export class RunChannel {
       return;
     }
     this.#events.push(kept);
-    this.#keptBytes += kept.data.length + EVENT_OVERHEAD_BYTES;
-    this.#bytesSincePause += kept.data.length + EVENT_OVERHEAD_BYTES;
+    this.#keptCharacters += kept.data.length + EVENT_OVERHEAD_CHARACTERS;
+    this.#charactersSincePause += kept.data.length + EVENT_OVERHEAD_CHARACTERS;
     if (this.#isLogged) this.#writeLog();
     else this.#show(this.#nextSeq);
   }
@@ -174,14 +174,14 @@ export class RunChannel {
   }
 
   get needsPause(): boolean {
-    return this.#bytesSincePause > PAUSE_BYTES;
+    return this.#charactersSincePause > PAUSE_CHARACTERS;
   }
 
   /** Waits for the log and a turn of the event loop, never for a reader. */
   async pause(): Promise<void> {
     await new Promise(setImmediate);
     await this.#logging;
-    this.#bytesSincePause = 0;
+    this.#charactersSincePause = 0;
   }
 
   /**
@@ -233,12 +233,12 @@ export class RunChannel {
   #show(upTo: number): void {
     this.#visibleSeq = upTo;
     // Readers of both wires share the channel, so it keeps twice as much.
-    const bytes = this.#publishesProtocol ? 2 * KEPT_BYTES : KEPT_BYTES;
-    while (this.#keptBytes > bytes) {
+    const atMost = this.#publishesProtocol ? 2 * KEPT_CHARACTERS : KEPT_CHARACTERS;
+    while (this.#keptCharacters > atMost) {
       const oldest = this.#events[this.#head];
       if (oldest === undefined || oldest.seq >= this.#visibleSeq - 1) break;
       this.#head += 1;
-      this.#keptBytes -= oldest.data.length + EVENT_OVERHEAD_BYTES;
+      this.#keptCharacters -= oldest.data.length + EVENT_OVERHEAD_CHARACTERS;
     }
     if (this.#head > this.#events.length / 2) {
       this.#events = this.#events.slice(this.#head);
@@ -253,7 +253,7 @@ export class RunChannel {
     if (!this.#isDurable) return this.#show(this.#nextSeq);
     this.#events = [];
     this.#head = 0;
-    this.#keptBytes = 0;
+    this.#keptCharacters = 0;
     this.#wake();
   }
 

@@ -3,7 +3,7 @@ import type { RunChannel } from "./channel.ts";
 
 /** For clients that were disconnected just before the end. */
 const LINGER_SECONDS = 30;
-const LINGERING_BYTES = 8 * 1024 * 1024;
+const LINGERING_CHARACTERS = 8 * 1024 * 1024;
 
 /** Channels of runs that execute here, or ended here a moment ago. */
 export const createHeldChannels = () => {
@@ -15,7 +15,7 @@ export const createHeldChannels = () => {
     if (channels.get(channel.runId) === channel) channels.delete(channel.runId);
   };
   const lingering = new LRUCache<RunChannel, RunChannel>({
-    maxSize: LINGERING_BYTES,
+    maxSize: LINGERING_CHARACTERS,
     ttl: LINGER_SECONDS * 1_000,
     ttlAutopurge: true,
     dispose: drop,
@@ -49,8 +49,8 @@ export const createHeldChannels = () => {
     end(channel: RunChannel): void {
       ended.add(channel);
       channel.close();
-      if (channel.keptBytes === 0 || channel.keptBytes > LINGERING_BYTES) return drop(channel);
-      lingering.set(channel, channel, { size: channel.keptBytes });
+      if (channel.keptCharacters === 0 || channel.keptCharacters > LINGERING_CHARACTERS) return drop(channel);
+      lingering.set(channel, channel, { size: channel.keptCharacters });
     },
 
     abandon(channel: RunChannel): void {

@@ -3,8 +3,8 @@ import type { RunEvent } from "../../../src/engine/events/log.ts";
 import { RunChannel, type RunChannelOptions } from "../../../src/engine/events/channel.ts";
 
 const MIB = 1024 * 1024;
-/** Bytes kept for readers, and bytes emitted before a graph has to pause. */
-const [KEPT_BYTES, PAUSE_BYTES] = [8 * MIB, MIB];
+/** Characters kept for readers, and characters emitted before a graph has to pause. */
+const [KEPT_CHARACTERS, PAUSE_CHARACTERS] = [8 * MIB, MIB];
 
 const aChannel = (options: Partial<RunChannelOptions> = {}) =>
   new RunChannel({
@@ -63,7 +63,7 @@ describe("an event without a reader", () => {
     const channel = aChannel({ keep: false, firstSeq: 3 });
     let made = 0;
     for (let count = 0; count < 3; count += 1) channel.emit("values", () => `${(made += 1)}`);
-    expect([channel.wanted, made, channel.keptBytes]).toEqual([false, 1, 0]);
+    expect([channel.wanted, made, channel.keptCharacters]).toEqual([false, 1, 0]);
     expect(channel.opening).toEqual({ seq: 3, event: "values", data: "1" });
     expect([channel.lastSeq, channel.firstKeptSeq]).toEqual([5, 6]);
     expect(channel.read(5)).toEqual([]);
@@ -133,7 +133,7 @@ describe("a reader", () => {
 
   test("gets the newest event, however large", () => {
     const channel = aChannel();
-    emit(channel, 2, "x".repeat(2 * KEPT_BYTES));
+    emit(channel, 2, "x".repeat(2 * KEPT_CHARACTERS));
     expect(ids(channel.read(0))).toEqual([1]);
   });
 });
@@ -142,13 +142,13 @@ describe("the memory of a channel", () => {
   test("counts an event's cost besides its data, so small events are bounded, too", () => {
     const channel = aChannel();
     emit(channel, 1_000);
-    const each = channel.keptBytes / 1_000;
+    const each = channel.keptCharacters / 1_000;
     expect(each).toBeGreaterThan(100);
     emit(channel, 150_000);
-    expect(channel.keptBytes).toBeLessThanOrEqual(KEPT_BYTES);
-    expect(channel.keptBytes).toBeGreaterThan(KEPT_BYTES - each);
+    expect(channel.keptCharacters).toBeLessThanOrEqual(KEPT_CHARACTERS);
+    expect(channel.keptCharacters).toBeGreaterThan(KEPT_CHARACTERS - each);
     const kept = channel.lastSeq + 1 - channel.firstKeptSeq;
-    expect(channel.keptBytes).toBe(kept * each);
+    expect(channel.keptCharacters).toBe(kept * each);
     expect(ids(channel.read(channel.firstKeptSeq - 1))).toHaveLength(kept);
   });
 
@@ -160,7 +160,7 @@ describe("the memory of a channel", () => {
     await settled();
     commit();
     await settled();
-    expect(channel.keptBytes).toBeLessThanOrEqual(KEPT_BYTES);
+    expect(channel.keptCharacters).toBeLessThanOrEqual(KEPT_CHARACTERS);
     expect([channel.lastSeq, channel.firstKeptSeq]).toEqual([11, 5]);
   });
 });
@@ -184,7 +184,7 @@ describe("a graph that emits endlessly", () => {
 
   test("need not pause for events without a reader", () => {
     const channel = aChannel({ keep: false });
-    emit(channel, 3, "x".repeat(PAUSE_BYTES));
+    emit(channel, 3, "x".repeat(PAUSE_CHARACTERS));
     expect(channel.needsPause).toBe(false);
   });
 
@@ -249,12 +249,12 @@ describe("with a log", () => {
     await settled();
     expect([channel.read(-1), woken]).toEqual([undefined, 1]);
     // The channel holds nothing any more.
-    expect([channel.keptBytes, channel.firstKeptSeq]).toEqual([0, 1]);
+    expect([channel.keptCharacters, channel.firstKeptSeq]).toEqual([0, 1]);
     channel.emit("values", () => {
       throw new Error("No reader needs it.");
     });
     await settled();
-    expect([batches, channel.keptBytes]).toEqual([[[0]], 0]);
+    expect([batches, channel.keptCharacters]).toEqual([[[0]], 0]);
     await expect(channel.endLog()).rejects.toThrow("the lease is lost");
   });
 });

@@ -14,7 +14,7 @@ import { readChannel, type RunReader } from "./channel-reader.ts";
 import { readLog } from "./log-reader.ts";
 
 export interface ReadOptions extends RunSelector {
-  /** Id of the reader's last event; -1: all kept events; undefined: only new events. */
+  /** Id of the reader's last event; -1: all kept events; undefined: `metadata` and new events. */
   after: number | undefined;
   resumable: boolean;
   /**
@@ -46,8 +46,8 @@ export interface HubOptions {
 const LARGE_EVENTS_AT_ONCE = 8;
 /** Longer than STALLED_MS. */
 const LARGE_EVENT_PATIENCE_MS = 90_000;
-/** Older events of a resumable run may be only in the log. */
-const isInMemory = (channel: RunChannel, after: number | undefined, resumable: boolean): boolean =>
+/** The log may have older events of a resumable run. Other runs are read from memory even if events are missing. */
+const readsMemory = (channel: RunChannel, after: number | undefined, resumable: boolean): boolean =>
   after === undefined || after + 1 >= channel.firstKeptSeq || !resumable;
 
 /** Reads a run from memory if all missing events are there, else from the log until the run begins here. */
@@ -67,7 +67,7 @@ export const createReading = (
   return (options: ReadOptions): RunReader => {
     const { threadId, runId, after, resumable, cameBeforeEnd = false, wire = "first" } = options;
     const channel = channels.get(runId);
-    if (channel !== undefined && isInMemory(channel, after, resumable)) {
+    if (channel !== undefined && readsMemory(channel, after, resumable)) {
       const oldest = channel.firstKeptSeq - 1;
       const from =
         after === undefined
@@ -99,7 +99,7 @@ export const createReading = (
       askForEvents: () => signals.send({ kind: "watch", threadId, runId }),
       onLocal(from) {
         const opened = channels.get(runId) ?? begun;
-        if (opened === undefined || opened === channel || !isInMemory(opened, from, resumable))
+        if (opened === undefined || opened === channel || !readsMemory(opened, from, resumable))
           return undefined;
         // From its first event, so that dropped events show as a loss, not as a gap.
         return channelReader(opened, Math.max(from ?? -1, opened.firstSeq - 1), wire, false);

@@ -1,8 +1,8 @@
-/** A client that reads nothing for this long is dropped, because it holds memory. */
+/** A client whose socket does not take a batch in this time is dropped, because it holds memory. */
 export const STALLED_MS = 60_000;
 
 export const WRITE_CHARACTERS = 64 * 1024;
-/** A client must read this much within STALLED_MS; a very slow client holds memory, too. */
+/** STALLED_MS begins again after this much of a batch, so a large batch may take longer. */
 export const TAKEN_CHARACTERS = 1024 * 1024;
 
 /** Never splits a surrogate pair, whose halves would be encoded as other characters. */
