@@ -9,10 +9,10 @@ import {
   ThreadloomError,
   type ErrorKind,
 } from "../platform/domain/errors.ts";
-import { ofGraph } from "../platform/lib/contents.ts";
+import { markedOfGraph } from "../platform/lib/contents.ts";
 import { boundedText } from "../platform/lib/log-fields.ts";
 import { ownField } from "../platform/lib/names.ts";
-import { whileClientSends } from "./lingering.ts";
+import { answerThatOutlastsBody } from "./lingering.ts";
 
 /** The only place that maps kinds of errors to statuses. */
 const STATUS: Record<ErrorKind, number> = {
@@ -107,7 +107,7 @@ const createRefusalLog = () => {
     const since = before === undefined || before.suppressed === 0 ? {} : { others_since: before.suppressed };
     // This server's own refusals, such as during startup, have no useful stack.
     const own = error instanceof ThreadloomError && error.cause === undefined;
-    const logged = error instanceof HandlerRefusal ? ofGraph(error) : error;
+    const logged = error instanceof HandlerRefusal ? markedOfGraph(error) : error;
     request.log.warn(
       { ...(own ? { reason: detail } : { err: logged }), ...since },
       "a request can't be served at the moment",
@@ -152,7 +152,7 @@ export const createAnswerError = (): AnswerError => {
     void reply
       .headers({ connection: "close", "content-length": Buffer.byteLength(text) })
       .type(JSON_TYPE)
-      .send(whileClientSends(text, request.raw));
+      .send(answerThatOutlastsBody(text, request.raw));
   };
 };
 

@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 const LINGER_BYTES = 256 * 1024 * 1024;
 const LINGER_MS = 30_000;
 
-const readAway = async (body: IncomingMessage): Promise<void> => {
+const discardRest = async (body: IncomingMessage): Promise<void> => {
   if (body.complete || body.destroyed) return;
   await new Promise<void>((resolve) => {
     let bytes = 0;
@@ -27,10 +27,10 @@ const readAway = async (body: IncomingMessage): Promise<void> => {
  * Ends the answer only after the client's body: closing a connection with unread bytes resets it, and the client loses
  * the answer. The caller must set the content length.
  */
-export const whileClientSends = (text: string, body: IncomingMessage): Readable =>
+export const answerThatOutlastsBody = (text: string, body: IncomingMessage): Readable =>
   Readable.from(
     (async function* () {
       yield text;
-      await readAway(body);
+      await discardRest(body);
     })(),
   );
