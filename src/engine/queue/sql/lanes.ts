@@ -53,11 +53,14 @@ const firstLane = (condition: string): string => `(select ${LANE} as lane from t
 
 interface LaneSql {
   graphIds: string;
+  /** Where the walk over a graph's lanes begins: random, because a claim reads only some lanes. */
   fromLane: string;
   limit: string;
+  /** Runs with this many lost attempts are no candidates (claim-suspects.ts). */
   suspectFrom: string;
 }
 
+/** What may start: SQL over `graph_id`, over `lane` and over a run. */
 interface LaneConditions {
   graph: string;
   lane: string;
@@ -68,7 +71,7 @@ const ALL_LANES: LaneConditions = { graph: "true", lane: "true" };
 
 /**
  * CTEs of a recursive `with`, read lazily: the first run of each lane, lanes in random order, then the second
- * of each, and so on. Every inner `limit` is a literal: for a parameter the planner expects a tenth of all
+ * of each, and so on. `lanes` walks the lanes of a graph in a ring from `fromLane` on. Every inner `limit` is a literal: for a parameter the planner expects a tenth of all
  * rows, and sorts them. The subquery of the graphs avoids a plan for each number of graphs.
  */
 export const candidates = (sql: LaneSql, may: LaneConditions = ALL_LANES): string => `lanes as (

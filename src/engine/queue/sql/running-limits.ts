@@ -34,7 +34,10 @@ full_graphs as materialized (
   select graph_id from unnest(${sql.limitedGraphs}, ${sql.graphLimits}) as limited(graph_id, at_most)
   where (select count(*) from running where running.graph_id = limited.graph_id) >= at_most)`;
 
-/** `run`: the alias of `runs`. */
+/**
+ * `run`: the alias of `runs`. A caller at its limit also closes its lane for other callers with the same hash, until
+ * one of its runs ends.
+ */
 export const MAY_START = {
   graph: "graph_id <> all (array(select graph_id from full_graphs))",
   lane: "lane <> all (array(select lane from full_callers))",
