@@ -73,6 +73,7 @@ export const createAuthorize = ({
     if (resource === "store" && !filter.namesAddress) logValuesFilter(action);
     if (resource !== "assistants" || !isReading(action)) return condition;
     return (metadata, parameter) => {
+      // For assistants, `metadata` is the column itself, with or without an alias.
       const assistantId = metadata.replace(/metadata$/, "assistant_id");
       return `(${condition(metadata, parameter)} or ${assistantId} = any(${parameter(systemAssistantIds)}::uuid[]))`;
     };
