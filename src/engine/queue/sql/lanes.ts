@@ -71,8 +71,9 @@ const ALL_LANES: LaneConditions = { graph: "true", lane: "true" };
 
 /**
  * CTEs of a recursive `with`, read lazily: the first run of each lane, lanes in random order, then the second
- * of each, and so on. `lanes` walks the lanes of a graph in a ring from `fromLane` on. Every inner `limit` is a literal: for a parameter the planner expects a tenth of all
- * rows, and sorts them. The subquery of the graphs avoids a plan for each number of graphs.
+ * of each, and so on. `lanes` walks the lanes of a graph in a ring from `fromLane` on. Every inner `limit` is a
+ * literal: for a parameter the planner expects a tenth of all rows, and sorts them. The subquery of the graphs
+ * avoids a plan for each number of graphs.
  */
 export const candidates = (sql: LaneSql, may: LaneConditions = ALL_LANES): string => `lanes as (
   select hosted.graph_id, walk.lane from (
