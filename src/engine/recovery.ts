@@ -8,8 +8,8 @@ import type { WorkerOptions } from "./worker/runs-in-hand.ts";
 const LATE_ROUNDS = 2.5;
 
 /**
- * Detects a killed holder after half the lease (5 s), a hung or unreachable one after the whole lease (10 s),
- * plus at most one sweep (2 s).
+ * Detects a killed holder half a lease (5 s) after its last heartbeat, a hung or unreachable one after a whole lease
+ * (10 s), plus at most one sweep (2 s).
  */
 export const startRecovery = (
   parts: Pick<WorkerOptions, "queue" | "executor" | "endings" | "signals" | "leaseSeconds" | "logger">,

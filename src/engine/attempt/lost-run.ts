@@ -3,7 +3,7 @@ import type { GraphResult } from "../executors/executor.ts";
 
 export const WAITS_ALONE = "the run may be the cause, so it waits to be executed alone";
 
-/** `how`: how the worker ended, as the end of a sentence. */
+/** `how`: how the graph process ended, as the end of a sentence. */
 export const resultOfLost = (
   { cancel_action, lost_attempts }: Pick<RunRow, "cancel_action" | "lost_attempts">,
   how?: string,
