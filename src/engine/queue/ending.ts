@@ -50,7 +50,7 @@ export const createRunEnds = (
         runs.map((run) => run.run_id),
       );
       for (const run of runs) {
-        // Only a run recovered from a dead worker has checkpoints.
+        // Only a run recovered from a dead server has checkpoints.
         if (run.attempt > 0) await checkpoints.deleteRun(run.thread_id, run.run_id, transaction);
       }
       await forgetRuns(transaction, runs);

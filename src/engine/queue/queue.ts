@@ -27,7 +27,7 @@ interface QueueOptions {
    */
   maxAttempts: number;
   graphIds: readonly string[];
-  /** False: only the lease reveals a lost worker (platform/database/accelerators.ts). Default: true. */
+  /** False: only the lease reveals a lost server (platform/database/accelerators.ts). Default: true. */
   seesDeaths?: boolean;
   runningLimits?: RunningLimits | undefined;
 }

@@ -1,8 +1,8 @@
 import type { RunRow } from "../../platform/database/tables.ts";
 
 /**
- * A suspect is in its last attempt and may have killed its workers. A process executes one suspect at a time,
- * begins it when idle, and begins nothing else for a while; with graph processes, each suspect gets its own
+ * A suspect is in its last attempt and may have killed its servers or graph processes. A process executes one suspect
+ * at a time, begins it when idle, and begins nothing else for a while; with graph processes, each suspect gets its own
  * process at once. Times are fractions of a lease.
  */
 const REST_LEASES = 0.5;

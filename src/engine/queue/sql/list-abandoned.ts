@@ -32,7 +32,7 @@ const LIST_ABANDONED_BY_LEASE = listStatement(false);
 
 /**
  * Runs that must not be tried again. Ending a run needs its graph, so a process lists runs whose graph it
- * hosts or no live worker hosts.
+ * hosts or no live server hosts.
  */
 export const listAbandoned = async (
   queryable: Queryable,
