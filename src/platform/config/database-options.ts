@@ -60,7 +60,7 @@ export const DATABASE_OPTIONS = {
     default: "true",
     ...flag,
     description:
-      "false: for a database without advisory locks. Only an expired lease then shows a dead worker.",
+      "false: for a database without advisory locks. Only an expired lease then shows a dead server.",
   },
   databaseSessions: {
     environment: ["DATABASE_SESSIONS"],

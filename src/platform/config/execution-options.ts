@@ -73,7 +73,7 @@ export const EXECUTION_OPTIONS = {
     // Docker kills a container 10 s after the stop signal. The hosted service's default is 180 s.
     default: "8",
     ...seconds(0, 3_600),
-    description: "Seconds that runs have to finish on shutdown. Another worker continues the rest.",
+    description: "Seconds that runs have to finish on shutdown. Another server continues the rest.",
   },
   eventRetentionSeconds: {
     environment: ["RESUMABLE_STREAM_TTL_SECONDS"],
@@ -86,7 +86,7 @@ export const EXECUTION_OPTIONS = {
     environment: ["LEASE_SECONDS"],
     default: "10",
     ...seconds(0.2, 3_600),
-    description: "Seconds without a heartbeat after which a worker counts as dead.",
+    description: "Seconds without a heartbeat after which a server counts as dead.",
   },
   heartbeatSeconds: {
     environment: ["HEARTBEAT_SECONDS"],
@@ -106,13 +106,14 @@ export const EXECUTION_OPTIONS = {
     environment: ["SWEEP_SECONDS"],
     default: "2",
     ...seconds(0.05, 600),
-    description: "Seconds between two searches for runs of dead workers.",
+    description: "Seconds between two searches for runs of dead servers.",
   },
   maxAttempts: {
     // BG_JOB_MAX_RETRIES of the hosted service also counts attempts, despite its name.
     environment: ["MAX_ATTEMPTS", "BG_JOB_MAX_RETRIES"],
     default: "3",
     ...wholeNumber(1, 100),
-    description: "Attempts of a run whose workers die. After the last, the run ends as an error.",
+    description:
+      "Attempts of a run whose servers or graph processes die. After the last, the run ends as an error.",
   },
 } satisfies Options;
