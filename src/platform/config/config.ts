@@ -86,11 +86,9 @@ const BLOCKED_GRAPH_PROCESS_SECONDS = 15;
 /** The end of the server's own process stops all its work, so slow code gets more time. */
 const BLOCKED_SERVER_SECONDS = 60;
 
-/** A lease of up to 60 s is valid without BLOCKED_LOOP_SECONDS. */
+/** Any lease is valid without BLOCKED_LOOP_SECONDS. */
 const usualBlockedLoopSeconds = ({ graphProcesses, leaseSeconds }: Resolved): number =>
-  graphProcesses === 0
-    ? BLOCKED_SERVER_SECONDS
-    : Math.min(Math.max(BLOCKED_GRAPH_PROCESS_SECONDS, leaseSeconds), BLOCKED_SERVER_SECONDS);
+  Math.max(graphProcesses === 0 ? BLOCKED_SERVER_SECONDS : BLOCKED_GRAPH_PROCESS_SECONDS, leaseSeconds);
 
 const keysIn = (path: string): string[] => {
   let keys: string[];

@@ -95,12 +95,12 @@ export const EXECUTION_OPTIONS = {
     description: "Seconds between two heartbeats. Must be less than half of LEASE_SECONDS.",
   },
   blockedLoopSeconds: {
-    // The default depends on WORKERS; see config.ts.
+    // The default depends on WORKERS and LEASE_SECONDS; see config.ts.
     environment: ["BLOCKED_LOOP_SECONDS"],
     ...seconds(0, 604_800),
     description:
       "Seconds of a blocked event loop after which the process counts as dead. 0: only the lease decides. Not set: 60, " +
-      "or with WORKERS the larger of 15 and LEASE_SECONDS.",
+      "or 15 with WORKERS, but at least LEASE_SECONDS.",
   },
   sweepSeconds: {
     environment: ["SWEEP_SECONDS"],

@@ -208,18 +208,20 @@ describe("relations", () => {
   });
 
   test("the limit of a blocked loop is at least a lease, or 0", () => {
-    expect(() => parse([], { LEASE_SECONDS: "90" })).toThrow(
+    expect(() => parse([], { LEASE_SECONDS: "90", BLOCKED_LOOP_SECONDS: "60" })).toThrow(
       "BLOCKED_LOOP_SECONDS (60) must be 0 or at least LEASE_SECONDS (90)",
     );
     expect(parse([], { LEASE_SECONDS: "90", BLOCKED_LOOP_SECONDS: "90" }).blockedLoopSeconds).toBe(90);
     expect(parse([], { LEASE_SECONDS: "90", BLOCKED_LOOP_SECONDS: "0" }).blockedLoopSeconds).toBe(0);
   });
 
-  test("the limit of a blocked graph process is shorter than a blocked server's, but not shorter than its lease", () => {
+  test("the limit of a blocked graph process is shorter than a blocked server's, and neither is shorter than the lease", () => {
     expect(parse(["--workers", "2"]).blockedLoopSeconds).toBe(15);
     expect(parse(["--workers", "auto"]).blockedLoopSeconds).toBe(15);
     expect(parse(["--workers", "0"]).blockedLoopSeconds).toBe(60);
     expect(parse(["--workers", "2"], { LEASE_SECONDS: "20" }).blockedLoopSeconds).toBe(20);
+    expect(parse(["--workers", "2"], { LEASE_SECONDS: "3600" }).blockedLoopSeconds).toBe(3_600);
+    expect(parse(["--workers", "0"], { LEASE_SECONDS: "3600" }).blockedLoopSeconds).toBe(3_600);
     expect(parse(["--workers", "2"], { BLOCKED_LOOP_SECONDS: "60" }).blockedLoopSeconds).toBe(60);
     expect(parse(["--workers", "2"], { BLOCKED_LOOP_SECONDS: "0" }).blockedLoopSeconds).toBe(0);
   });
