@@ -4,7 +4,12 @@ import type { Command } from "commander";
 import { databaseName } from "./banner.ts";
 import { unusedDataWarning } from "../platform/config/database-options.ts";
 import { encryptionOf } from "../platform/config/encryption-options.ts";
-import { graphConfigFileOf, resolveOptions, type Environment } from "../platform/config/resolve.ts";
+import {
+  graphConfigFileOf,
+  mergeEnvironments,
+  resolveOptions,
+  type Environment,
+} from "../platform/config/resolve.ts";
 import { openDatabase, type Database } from "../platform/database/database.ts";
 import { startEmbeddedPostgres } from "../platform/database/embedded/embedded.ts";
 import { migrate } from "../platform/database/migrate.ts";
@@ -37,7 +42,7 @@ const completed = async (flags: DatabaseFlags, environment: Environment): Promis
   const file = graphConfigFileOf(environment, flags.config);
   if (flags.config === undefined && !(await fileExists(file))) return environment;
   const project = await readGraphConfig(file);
-  return { ...project.environment, ...environment };
+  return mergeEnvironments(project.environment, environment);
 };
 
 const ENCRYPTION_NAMES = ["encryptionKeys", "encryptionFallbackKeys", "encryptedMetadataKeys"] as const;

@@ -8,7 +8,7 @@ const KEY = "0123456789abcdef0123456789abcdef";
 
 const banner = (environment: Record<string, string>, facts: Partial<BannerFacts> = {}): string =>
   bannerText({
-    config: parseConfig({}, environment, true),
+    config: parseConfig({}, environment, { terminal: true }),
     ways: (environment["API_KEYS"] ?? "") === "" ? [] : ["API keys"],
     address: "http://127.0.0.1:8123",
     embeddedFolder: "/home/me/project/.threadloom",

@@ -116,8 +116,10 @@ describe("the end of a server", () => {
     "%s closes everything, including the embedded database",
     async (signal) => {
       const data = folder.dataFolder;
-      const server = start(["--config", config, "--port", "0", "--data", data]);
-      // The file named by langgraph.json is loaded before the graphs, and LangChain sends its traces in time.
+      const empty = { GREETING: "", LANGCHAIN_CALLBACKS_BACKGROUND: "" };
+      const server = start(["--config", config, "--port", "0", "--data", data], empty);
+      // The file named by langgraph.json is loaded before the graphs, and LangChain sends its traces in time. Empty
+      // variables count as not set.
       expect(await run(server, "look")).toMatchObject({ greeting: "from the file", background: "false" });
       const place = await findPlace(data);
       expect(await findPostmaster(place)).toBeDefined();

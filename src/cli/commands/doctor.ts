@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError } from "commander";
 import { parseConfig, type Config } from "../../platform/config/config.ts";
 import { misspeltVariables } from "../../platform/config/misspelt-variables.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
-import { graphConfigFileOf, type Environment } from "../../platform/config/resolve.ts";
+import { graphConfigFileOf, mergeEnvironments, type Environment } from "../../platform/config/resolve.ts";
 import { StartError, UsageError } from "../../platform/domain/errors.ts";
 import { createLogger } from "../../platform/lib/logger.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
@@ -55,7 +55,7 @@ async function* checksOf(
   if (project !== undefined) {
     yield* await checkVersions(dirname(project.path));
     yield* await checkTypescript(project);
-    const environment = { ...project.environment, ...given };
+    const environment = mergeEnvironments(project.environment, given);
     const [request, timeoutMs] = [{ configPath, projectKeys: keys }, flags.timeout * 1_000];
     yield await checkGraphs(request, environment, timeoutMs);
     yield* checkProjectParts(project, request, environment, timeoutMs);
@@ -63,7 +63,7 @@ async function* checksOf(
   let place: DatabasePlace;
   let config: Config;
   try {
-    place = databasePlaceOf(flags, { ...project?.environment, ...given });
+    place = databasePlaceOf(flags, mergeEnvironments(project?.environment ?? {}, given));
     const { host, port, databaseUrl } = flags;
     config = parseConfig({ graphConfigFile: configPath, host, port, databaseUrl }, place.environment);
   } catch (error) {

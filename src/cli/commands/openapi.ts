@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { Command } from "commander";
 import { parseConfig } from "../../platform/config/config.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
-import { graphConfigFileOf } from "../../platform/config/resolve.ts";
+import { graphConfigFileOf, mergeEnvironments } from "../../platform/config/resolve.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { createLogger } from "../../platform/lib/logger.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
@@ -26,7 +26,10 @@ export const createOpenapi: CreateCommand = ({ environment, write, note }) =>
       const logger = createLogger({ level: "warn", destination: { write: note } });
       const file = graphConfigFileOf(environment, path);
       const project = await readGraphConfig(file, projectKeysIn(environment));
-      const config = parseConfig({ graphConfigFile: file }, { ...project.environment, ...environment });
+      const config = parseConfig(
+        { graphConfigFile: file },
+        mergeEnvironments(project.environment, environment),
+      );
       const { apiDocument } = await import("../../server/app/api-document.ts");
       const text = `${JSON.stringify(await apiDocument(config, project, logger), null, 2)}\n`;
       if (output === undefined) return write(text);

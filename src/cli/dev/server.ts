@@ -4,6 +4,7 @@ import { parseConfig } from "../../platform/config/config.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
 import {
   graphConfigFileOf,
+  mergeEnvironments,
   resolveOptions,
   type Environment,
   type Flags,
@@ -45,15 +46,15 @@ const namesOf = (files: readonly string[], folder: string): string => {
 
 const readBasis = async ({ flags, given, configFile }: Surroundings): Promise<Basis> => {
   const project = await readGraphConfig(configFile, projectKeysIn(given));
-  const environment = { ...DEFAULTS, ...project.environment, ...given };
-  return { config: parseConfig(flags, environment, process.stdout.isTTY === true), project };
+  const environment = mergeEnvironments(DEFAULTS, project.environment, given);
+  return { config: parseConfig(flags, environment, { terminal: process.stdout.isTTY === true }), project };
 };
 
 const setEnvironment = (given: Environment, before: Basis, now: Basis): void => {
   for (const name of Object.keys(before.project.environment))
-    if (!Object.hasOwn(given, name)) delete process.env[name];
-  for (const [name, value] of Object.entries(now.project.environment))
-    if (!KEPT_FROM_GRAPHS.has(name)) process.env[name] ??= value;
+    if ((given[name] ?? "") === "") delete process.env[name];
+  const shown = Object.entries(now.project.environment).filter(([name]) => !KEPT_FROM_GRAPHS.has(name));
+  Object.assign(process.env, mergeEnvironments(Object.fromEntries(shown), process.env));
 };
 
 const tsconfigFile = (): string | undefined => process.env["TSX_TSCONFIG_PATH"] || undefined;

@@ -7,7 +7,7 @@ import { constants } from "node:os";
 import { resolve } from "node:path";
 import { callable, databaseName } from "../banner.ts";
 import { ownEncryption, parseConfig, type Config } from "../../platform/config/config.ts";
-import { graphConfigFileOf, type Flags } from "../../platform/config/resolve.ts";
+import { graphConfigFileOf, mergeEnvironments, type Flags } from "../../platform/config/resolve.ts";
 import { awaitDatabase } from "../../platform/database/awaiting.ts";
 import type { EmbeddedPostgres } from "../../platform/database/embedded/embedded.ts";
 import { isUnusable, unusableReason } from "../../platform/database/passing-faults.ts";
@@ -37,12 +37,12 @@ const SAME_SIGNAL_MS = 1_000;
 /** Added to the grace period of running runs. */
 const CLOSE_SECONDS = 15;
 
+/** Otherwise LangChain delivers tokens in the background, and a run can end before they arrive (337 of 600 lost). */
+const CALLBACKS = { LANGCHAIN_CALLBACKS_BACKGROUND: "false" };
+
 /** Variables that are set win. */
-const loadEnvironment = ({ environment }: GraphConfig): void => {
-  for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
-  // Otherwise LangChain delivers tokens in the background, and a run can end before they arrive (337 of 600 lost).
-  process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] ??= "false";
-};
+const loadEnvironment = ({ environment }: GraphConfig): void =>
+  void Object.assign(process.env, mergeEnvironments(CALLBACKS, environment, process.env));
 
 const explain = (error: unknown, config: Config): unknown => {
   if (error instanceof Error && "syscall" in error && error.syscall === "listen")
@@ -125,8 +125,8 @@ const close = async ({ server, postgres }: Opened, ending?: Ending): Promise<Run
 const main = async (flags: Flags, development: InDevelopment | undefined): Promise<void> => {
   const configFile = graphConfigFileOf(process.env, flags.graphConfigFile);
   loadEnvironment(await readGraphConfig(configFile, projectKeysIn(process.env)));
-  const environment = { ...development?.defaults, ...process.env };
-  const config = parseConfig(flags, environment, process.stdout.isTTY === true);
+  const environment = mergeEnvironments(development?.defaults ?? {}, process.env);
+  const config = parseConfig(flags, environment, { terminal: process.stdout.isTTY === true });
   // Read again, because `env` may have set variables that change other keys.
   const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
   // Graphs must not see the keys.

@@ -3,7 +3,7 @@ import { list } from "./option.ts";
 import { OPTIONS, type Config, type OptionName } from "./options.ts";
 import { StartError } from "../domain/errors.ts";
 import { projectKeysIn } from "./project-keys.ts";
-import { resolveOptions, type Environment, type Flags, type Resolved } from "./resolve.ts";
+import { resolveOptions, type Environment, type FlagNames, type Flags, type Resolved } from "./resolve.ts";
 
 export type { Config };
 
@@ -103,11 +103,15 @@ const keysIn = (path: string): string[] => {
 
 /**
  * Returns a frozen object.
- * @param terminal whether the log goes to a terminal
+ * `terminal`: whether the log goes to a terminal.
  * @throws StartError with one sentence that names the flag or the variable
  */
-export const parseConfig = (flags: Flags, environment: Environment, terminal = false): Config => {
-  const given = resolveOptions(Object.keys(OPTIONS) as OptionName[], flags, environment);
+export const parseConfig = (
+  flags: Flags,
+  environment: Environment,
+  { terminal = false, flagNames }: { terminal?: boolean; flagNames?: FlagNames } = {},
+): Config => {
+  const given = resolveOptions(Object.keys(OPTIONS) as OptionName[], flags, environment, flagNames);
   const keyFile = given.apiKeysFile;
   const config: Config = {
     ...given,

@@ -6,6 +6,17 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export type Flags = { readonly [Name in OptionName]?: string | undefined };
 
+/** What error messages call the flags, if not `--port` etc. */
+export type FlagNames = { readonly [Name in OptionName]?: string };
+
+/** Later environments win. An empty variable counts as not set. */
+export const mergeEnvironments = (...environments: readonly Environment[]): Record<string, string> => {
+  const merged = new Map<string, string>();
+  for (const [name, value] of environments.flatMap(Object.entries<string | undefined>))
+    if (value !== undefined && (value !== "" || !merged.has(name))) merged.set(name, value);
+  return Object.fromEntries(merged);
+};
+
 /** Some commands have flags for options that `start` takes only from the environment, e.g. --database-url. */
 const flagOf = ({ flag, environment }: Option<unknown>): string =>
   `--${flag ?? environment[0]?.toLowerCase().replaceAll("_", "-")}`;
@@ -18,9 +29,14 @@ interface Given {
 }
 
 /** A flag wins over the environment, and the environment over the default. An empty variable counts as not set. */
-const given = (option: Option<unknown>, flag: string | undefined, environment: Environment): Given => {
+const given = (
+  option: Option<unknown>,
+  flag: string | undefined,
+  environment: Environment,
+  flagName = flagOf(option),
+): Given => {
   const { expected, default: usual } = option;
-  if (flag !== undefined) return { text: flag, value: flag, source: flagOf(option), expected };
+  if (flag !== undefined) return { text: flag, value: flag, source: flagName, expected };
   for (const source of option.environment) {
     const text = environment[source] ?? "";
     const translation = option.translations?.[source];
@@ -44,10 +60,11 @@ export const resolveOptions = <Name extends OptionName>(
   names: readonly Name[],
   flags: Flags,
   environment: Environment,
+  flagNames: FlagNames = {},
 ): Resolved<Name> => {
   const entries = names.map((name) => {
     const option: Option<unknown> = OPTIONS[name];
-    const { text, value, source, expected } = given(option, flags[name], environment);
+    const { text, value, source, expected } = given(option, flags[name], environment, flagNames[name]);
     if (value === undefined) return [name, undefined];
     const parsed = option.schema.safeParse(value);
     if (!parsed.success) {

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { ownEncryption, parseConfig } from "../../platform/config/config.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
-import { graphConfigFileOf } from "../../platform/config/resolve.ts";
+import { graphConfigFileOf, mergeEnvironments, type FlagNames } from "../../platform/config/resolve.ts";
 import type { EmbeddedPostgres } from "../../platform/database/embedded/embedded.ts";
 import { createLogger } from "../../platform/lib/logger.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
@@ -54,14 +54,23 @@ const nearestTsconfig = (folder: string): string | undefined => {
   return dirname(folder) === folder ? undefined : nearestTsconfig(dirname(folder));
 };
 
+/** As in serve.ts. */
+const CALLBACKS = { LANGCHAIN_CALLBACKS_BACKGROUND: "false" };
+
 /** Variables that are set win. */
 const completeProcess = (configFile: string, environment: Readonly<Record<string, string>>): void => {
-  for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
-  // As in serve.ts.
-  process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] ??= "false";
-  const tsconfig = nearestTsconfig(dirname(resolve(configFile)));
-  if (tsconfig !== undefined) process.env["TSX_TSCONFIG_PATH"] ??= tsconfig;
+  const usual = { ...CALLBACKS, TSX_TSCONFIG_PATH: nearestTsconfig(dirname(resolve(configFile))) };
+  Object.assign(process.env, mergeEnvironments(usual, environment, process.env));
 };
+
+/** The names of ServerOptions. */
+const FLAG_NAMES = {
+  graphConfigFile: "config",
+  host: "host",
+  port: "port",
+  graphProcesses: "workers",
+  dataFolder: "dataFolder",
+} satisfies FlagNames;
 
 /**
  * Takes requests after `listen`; handles no signals, so call `close` before the process ends. Rejects with one sentence
@@ -81,12 +90,8 @@ export const createServer = async (options: ServerOptions = {}): Promise<Embedde
     dataFolder: options.dataFolder,
   };
   const named = { DATABASE_URL: options.databaseUrl, LOG_LEVEL: options.logLevel };
-  const environment = {
-    ...project.environment,
-    ...given,
-    ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined)),
-  };
-  const config = parseConfig(flags, environment);
+  const environment = mergeEnvironments(project.environment, given, named);
+  const config = parseConfig(flags, environment, { flagNames: FLAG_NAMES });
   const logger = createLogger({ level: config.logLevel, contents: config.logContents });
   const { createServer: compose } = await import("../app/compose.ts");
   let postgres: EmbeddedPostgres | undefined;

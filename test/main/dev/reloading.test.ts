@@ -9,7 +9,8 @@ vi.setConfig({ testTimeout: SECONDS_AT_MOST * 1_000 });
 /** `threadloom dev` in a project of its own, whose files change. */
 
 test("new runs execute the new text of the graph, a file under an alias, JSON, and the environment's file", async () => {
-  const { edit, said, untilSaid, client } = await developed();
+  // An empty variable counts as not set.
+  const { edit, said, untilSaid, client } = await developed({}, [], { MOOD: "" });
   expect(await said()).toBe("code1 word1 data1 glad");
   await edit("src/agent.ts", agentSource("code2", "speak"));
   await untilSaid("code2 word1 data1 glad");

@@ -5,7 +5,7 @@ import { OPTIONS } from "../../../src/platform/config/options.ts";
 import { environmentWarning } from "../../../src/platform/config/hosted-environment.ts";
 import { assertMayListen, type Config, isExposed, parseConfig } from "../../../src/platform/config/config.ts";
 import { helpText } from "../../../src/platform/config/help.ts";
-import { graphConfigFileOf } from "../../../src/platform/config/resolve.ts";
+import { graphConfigFileOf, mergeEnvironments } from "../../../src/platform/config/resolve.ts";
 import { flagsIn } from "../../helpers/flags.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 
@@ -20,7 +20,7 @@ const keyFile = async (text: string): Promise<string> => {
 };
 
 const parse = (argv: string[] = [], environment: Record<string, string> = {}, terminal = false) =>
-  parseConfig(flagsIn(argv), environment, terminal);
+  parseConfig(flagsIn(argv), environment, { terminal });
 
 describe("values", () => {
   test("every option has a valid default", () => {
@@ -56,6 +56,15 @@ describe("values", () => {
 
   test("an empty variable counts as not set", () => {
     expect(parse([], { PORT: "", API_KEYS: "" })).toMatchObject({ port: 8123, apiKeys: [] });
+  });
+
+  test("of several environments the last that sets a variable wins, and an empty variable counts as not set", () => {
+    const merged = mergeEnvironments(
+      { A: "1", B: "1", C: "1", D: "", E: undefined },
+      { A: "2", B: "", C: undefined },
+      { A: "3" },
+    );
+    expect(merged).toEqual({ A: "3", B: "1", C: "1", D: "" });
   });
 
   test.each(["DATABASE_URL", "DATABASE_URI", "POSTGRES_URI"])("%s sets the database", (name) => {

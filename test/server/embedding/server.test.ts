@@ -1,6 +1,12 @@
-import { expect, test } from "vitest";
+import { writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { UsageError } from "../../../src/platform/domain/errors.ts";
 import { createServer } from "../../../src/server/embedding/server.ts";
 import { freshDatabase } from "../../helpers/database.ts";
+import { temporaryFolder } from "../../helpers/temporary-folder.ts";
+
+const NO_DATABASE = "postgres://u:p@127.0.0.1:1/x";
 
 test(
   "a program adds routes and hooks of its own to the server, before it listens",
@@ -28,3 +34,30 @@ test(
     }
   },
 );
+
+test.each([
+  [{ port: 99_999 }, "port must be a whole number from 0 to 65535, not '99999'."],
+  [{ workers: -1 }, "workers must be auto, or a whole number from 0 to 64, not '-1'."],
+])("the message for %j names the option, not a flag", async (option, message) => {
+  const refused: unknown = await createServer({ databaseUrl: NO_DATABASE, ...option }).catch(
+    (error: unknown) => error,
+  );
+  expect(refused).toMatchObject({ message });
+  expect(refused).not.toBeInstanceOf(UsageError);
+});
+
+test("an empty variable counts as not set, so env of langgraph.json sets it", async () => {
+  vi.stubEnv("MAX_ATTEMPTS", "3"); // the server would set it in this process
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const folder = await temporaryFolder();
+  onTestFinished(folder.remove);
+  const config = join(folder.path, "langgraph.json");
+  const graphs = { counter: `${resolve("test/fixtures/counter.ts")}:graph` };
+  await writeFile(config, JSON.stringify({ graphs, env: { MAX_ATTEMPTS: "0" } }));
+  const created = createServer({
+    config,
+    databaseUrl: NO_DATABASE,
+    environment: { MAX_ATTEMPTS: "" },
+  });
+  await expect(created).rejects.toThrow("MAX_ATTEMPTS must be a whole number from 1 to 100, not '0'.");
+});
