@@ -1,6 +1,6 @@
 import type { AccessRequest } from "../api-keys.ts";
 import { malformed, notAuthenticated, ThreadloomError } from "../../platform/domain/errors.ts";
-import { ofGraph } from "../../platform/lib/contents.ts";
+import { markedOfGraph } from "../../platform/lib/contents.ts";
 import { boundedText } from "../../platform/lib/log-fields.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { AuthHandlers } from "./handlers.ts";
@@ -68,7 +68,7 @@ export const createUserAuthentication = (
       if (error instanceof ThreadloomError && error.kind === "unavailable") throw error;
       const refusal = refusalIn(error);
       if (refusal !== undefined) throw refusal;
-      logThrown(ofGraph(error), request);
+      logThrown(markedOfGraph(error), request);
       throw new UnexplainedRefusal(error);
     }
   };

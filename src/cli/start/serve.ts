@@ -2,7 +2,7 @@
  * Uses environment, signals and exit. Imports LangChain dynamically: after the environment is complete, and beside the
  * slow start of the embedded PostgreSQL.
  */
-import { ofGraph } from "../../platform/lib/contents.ts";
+import { markedOfGraph } from "../../platform/lib/contents.ts";
 import { constants } from "node:os";
 import { resolve } from "node:path";
 import { callable, databaseName } from "../banner.ts";
@@ -202,12 +202,12 @@ const main = async (flags: Flags, development: InDevelopment | undefined): Promi
   });
   // A graph that forgets to await a promise must not end the runs of all others.
   process.on("unhandledRejection", (error) =>
-    logger.error({ err: ofGraph(error) }, "a rejection was not handled"),
+    logger.error({ err: markedOfGraph(error) }, "a rejection was not handled"),
   );
   // The state of the process is unknown after this. Its runs continue on other servers.
   process.on("uncaughtException", (error) => {
-    if (stopping) return logger.debug({ err: ofGraph(error) }, "another exception was not caught");
-    logger.fatal({ err: ofGraph(error), runs: runsInHand() }, "an exception was not caught; stopping");
+    if (stopping) return logger.debug({ err: markedOfGraph(error) }, "another exception was not caught");
+    logger.fatal({ err: markedOfGraph(error), runs: runsInHand() }, "an exception was not caught; stopping");
     void stop(1, { failed: true });
   });
 

@@ -1,4 +1,4 @@
-import { ofGraph } from "../../platform/lib/contents.ts";
+import { markedOfGraph } from "../../platform/lib/contents.ts";
 import type { ClaimedRunRow, ExecutedRunRow } from "../../platform/database/tables.ts";
 import { LeaseLostError, StateLostError } from "../../platform/domain/errors.ts";
 import type { Hub } from "../events/hub.ts";
@@ -120,7 +120,7 @@ export const createExecutor = (parts: ExecutorParts) => {
           log.warn({ err: result.error }, "the database was unreachable; the run goes back to the queue");
           result = { kind: "stopped", reason: { kind: "shutdown" } };
         }
-        if (result.kind === "failed") log.warn({ err: ofGraph(result.error) }, "the graph failed");
+        if (result.kind === "failed") log.warn({ err: markedOfGraph(result.error) }, "the graph failed");
         if (result.kind === "lost") log.warn(`the process of the graph ${result.how}`);
         let ending: RunEnding | undefined;
         let isLeft = false;

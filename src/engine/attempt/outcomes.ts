@@ -1,4 +1,4 @@
-import { ofGraph } from "../../platform/lib/contents.ts";
+import { markedOfGraph } from "../../platform/lib/contents.ts";
 import type { StateSnapshot } from "@langchain/langgraph";
 import type { CheckpointStorage } from "../../state/checkpoints/types.ts";
 import type { ExecutedRunRow } from "../../platform/database/tables.ts";
@@ -75,7 +75,7 @@ export const createOutcomes = ({
       // A factory's own unreachable database must not keep the run from ending.
       if (database.isLoss(error)) throw error;
       logger.warn(
-        { err: ofGraph(error), run_id: run.run_id },
+        { err: markedOfGraph(error), run_id: run.run_id },
         "the pending interrupts of a thread could not be read",
       );
       return { threadStatus, interrupts: "{}" };
@@ -91,7 +91,7 @@ export const createOutcomes = ({
     } catch (error) {
       if (database.isLoss(error)) throw error;
       logger.warn(
-        { err: ofGraph(error), run_id: run.run_id },
+        { err: markedOfGraph(error), run_id: run.run_id },
         "the values of a run that ended could not be read",
       );
       return undefined;

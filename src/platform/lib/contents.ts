@@ -14,9 +14,9 @@ class GraphError {
 }
 
 /** The logger writes the error's message only if the server logs contents. */
-export const ofGraph = (error: unknown): object => new GraphError(error);
+export const markedOfGraph = (error: unknown): object => new GraphError(error);
 
-export const markedError = (value: unknown): { error: unknown } | undefined =>
+export const errorMarkedOfGraph = (value: unknown): { error: unknown } | undefined =>
   value instanceof GraphError ? value : undefined;
 
 /** The message contains no user data. */

@@ -1,5 +1,5 @@
 import { pino, type DestinationStream, type Logger } from "pino";
-import { fieldsWithoutContents, isCausedByProject, markedError } from "./contents.ts";
+import { errorMarkedOfGraph, fieldsWithoutContents, isCausedByProject } from "./contents.ts";
 import { boundedFields, boundedText } from "./log-fields.ts";
 import { openTerminal } from "./terminal.ts";
 
@@ -7,7 +7,7 @@ export type { Logger };
 
 interface LoggerOptions {
   level: string;
-  /** Writes error messages of the project's code, which may contain user data. */
+  /** Writes error messages of the project's code, which may contain user data. Default: false. */
   contents?: boolean | undefined;
   /** Default: standard output. `pretty-lines.ts` formats lines for a terminal. */
   destination?: DestinationStream | undefined;
@@ -16,7 +16,7 @@ interface LoggerOptions {
 const CAUSES_AT_MOST = 5;
 
 /** Omits other properties: a library or a graph may attach the request with its API key. */
-const fieldsOfError = (error: unknown, contents = true, causes = CAUSES_AT_MOST): unknown => {
+const fieldsOfError = (error: unknown, contents: boolean, causes = CAUSES_AT_MOST): unknown => {
   if (!(error instanceof Error)) return typeof error === "object" && error !== null ? "(an object)" : error;
   const isWithheld = !contents && isCausedByProject(error);
   const further = (one: unknown): unknown =>
@@ -43,9 +43,11 @@ export const createLogger = ({ level, contents = false, destination }: LoggerOpt
       base: null,
       serializers: {
         err(error: unknown) {
-          const marked = markedError(error);
+          const marked = errorMarkedOfGraph(error);
           if (marked === undefined) return boundedFields(fieldsOfError(error, contents));
-          return boundedFields(contents ? fieldsOfError(marked.error) : fieldsWithoutContents(marked.error));
+          return boundedFields(
+            contents ? fieldsOfError(marked.error, contents) : fieldsWithoutContents(marked.error),
+          );
         },
       },
       formatters: { log: boundedFields },

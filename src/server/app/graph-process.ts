@@ -1,5 +1,5 @@
 /** Uses environment, signals and exit, as serve.ts does. */
-import { ofGraph } from "../../platform/lib/contents.ts";
+import { markedOfGraph } from "../../platform/lib/contents.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Worker } from "node:worker_threads";
 import { createAuthorize } from "../../access/authorize.ts";
@@ -60,11 +60,14 @@ const blameWhoEnds = (
     return { ...logOrigin(), ...run };
   };
   process.on("unhandledRejection", (error) =>
-    logger.error({ ...originHere(), err: ofGraph(error) }, "a rejection was not handled"),
+    logger.error({ ...originHere(), err: markedOfGraph(error) }, "a rejection was not handled"),
   );
   let how = "called process.exit";
   process.on("uncaughtException", (error) => {
-    logger.fatal({ ...originHere(), err: ofGraph(error) }, "an exception was not caught in a graph process");
+    logger.fatal(
+      { ...originHere(), err: markedOfGraph(error) },
+      "an exception was not caught in a graph process",
+    );
     const { name, message } = describeThrown(error);
     how = `threw an exception that nothing caught (${logsContents ? `${name}: ${message}` : name})`;
     process.exit(1);

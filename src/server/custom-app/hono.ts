@@ -1,4 +1,4 @@
-import { ofGraph } from "../../platform/lib/contents.ts";
+import { markedOfGraph } from "../../platform/lib/contents.ts";
 import { CallerGoneError, ThreadloomError } from "../../platform/domain/errors.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { AppEnvironment } from "./environment.ts";
@@ -48,7 +48,7 @@ export const aroundHono = (app: Hono, logger: Logger): Hono => {
     }
     if ("getResponse" in error) return (error as Error & { getResponse(): Response }).getResponse();
     logger.error(
-      { err: ofGraph(error), method: req.method, path: req.path },
+      { err: markedOfGraph(error), method: req.method, path: req.path },
       "the application of http.app failed",
     );
     return hidden();

@@ -1,4 +1,4 @@
-import { ofGraph } from "../../platform/lib/contents.ts";
+import { markedOfGraph } from "../../platform/lib/contents.ts";
 import { createModuleLoader } from "../../graphs/modules.ts";
 import { GraphLoadError } from "../../graphs/project/langgraph-json.ts";
 import type { NamedExport } from "../../graphs/project/named-export.ts";
@@ -25,7 +25,7 @@ const isHandler = (exported: unknown): exported is Handler =>
 const contextOf = (logger: Logger) => ({
   waitUntil(promise: unknown): void {
     Promise.resolve(promise).catch((error: unknown) =>
-      logger.error({ err: ofGraph(error) }, "background work of the application of http.app failed"),
+      logger.error({ err: markedOfGraph(error) }, "background work of the application of http.app failed"),
     );
   },
   passThroughOnException(): void {},

@@ -2,7 +2,7 @@ import { closeSync, openSync } from "node:fs";
 import { Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { ofGraph } from "../../../src/platform/lib/contents.ts";
+import { markedOfGraph } from "../../../src/platform/lib/contents.ts";
 import { createLogger } from "../../../src/platform/lib/logger.ts";
 import { prettyLines } from "../../../src/platform/lib/pretty-lines.ts";
 import { openTerminal } from "../../../src/platform/lib/terminal.ts";
@@ -166,7 +166,10 @@ test.each([
   const lines: string[] = [];
   const destination = { write: (line: string) => void lines.push(line) };
   for (const contents of [false, true])
-    createLogger({ level: "info", contents, destination }).warn({ err: ofGraph(throwing(secret)) }, "failed");
+    createLogger({ level: "info", contents, destination }).warn(
+      { err: markedOfGraph(throwing(secret)) },
+      "failed",
+    );
   expect(lines[0]).not.toContain("4711");
   if (name !== "an object that was thrown") expect(lines[1]).toContain("4711");
 });
@@ -174,7 +177,7 @@ test.each([
 test("a graph's error without its message has its class, its code and where it was thrown", () => {
   const { logger, lines } = listeningLogger();
   const error = Object.assign(new TypeError("secret"), { code: "ERR_OF_GRAPH" });
-  logger.warn({ err: ofGraph(new RangeError("secret", { cause: error })) }, "failed");
+  logger.warn({ err: markedOfGraph(new RangeError("secret", { cause: error })) }, "failed");
   expect(JSON.parse(lines[0] ?? "")).toMatchObject({
     err: {
       type: "RangeError",

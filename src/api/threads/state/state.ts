@@ -11,7 +11,7 @@
  * the revived checkpoint.
  */
 
-import { ofGraph } from "../../../platform/lib/contents.ts";
+import { markedOfGraph } from "../../../platform/lib/contents.ts";
 import type { CheckpointStorage, StoredCheckpoint } from "../../../state/checkpoints/types.ts";
 import { isPassing } from "../../../platform/database/passing-faults.ts";
 import type { Graphs } from "../../../graphs/graphs.ts";
@@ -74,7 +74,7 @@ export interface HeadValuesOptions {
   budget?: ReadBudget | undefined;
 }
 
-const unread = (error: unknown, threadId: string) => ({ err: ofGraph(error), thread_id: threadId });
+const unread = (error: unknown, threadId: string) => ({ err: markedOfGraph(error), thread_id: threadId });
 
 export const createStateReader = (
   checkpoints: CheckpointStorage,

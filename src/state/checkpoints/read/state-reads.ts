@@ -1,4 +1,4 @@
-import { ofGraph } from "../../../platform/lib/contents.ts";
+import { markedOfGraph } from "../../../platform/lib/contents.ts";
 import { isPassing } from "../../../platform/database/passing-faults.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import { isUuid } from "../../../platform/lib/ids.ts";
@@ -55,7 +55,7 @@ export const createStateReads = (
       } catch (error) {
         if (isPassing(error)) throw error;
         const { thread_id, checkpoint_id } = loaded.row;
-        logger.error({ err: ofGraph(error), thread_id, checkpoint_id }, "a stored state can't be read");
+        logger.error({ err: markedOfGraph(error), thread_id, checkpoint_id }, "a stored state can't be read");
         return withoutValues(threadId, loaded.row);
       }
     }
