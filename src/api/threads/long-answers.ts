@@ -8,9 +8,9 @@ import { createGate } from "../../platform/lib/gate.ts";
 import type { ReadBudget } from "../../platform/lib/large-answers.ts";
 import { createYieldPoint, type TimeSlicer } from "../../platform/lib/time-slicer.ts";
 
-/** Longer answers are sent in pieces, `AT_ONCE` at a time. */
-export const LONG_ANSWER_BYTES = 1024 * 1024;
-const AT_ONCE = 4;
+/** Longer answers are sent in pieces, to `ANSWERS_AT_ONCE` callers at a time. */
+export const PIECE_CHARACTERS = 1024 * 1024;
+const ANSWERS_AT_ONCE = 4;
 const PATIENCE_MS = 30_000;
 /** Bounds how long an unsent piece stays in memory. */
 const PATIENCE: TakersPatience = { stalledMs: 60_000 };
@@ -22,7 +22,7 @@ export interface LongAnswers {
    * Reserving takes a place among the long answers until the response ends. Rejects with `unavailable` after
    * `PATIENCE_MS`.
    */
-  budget(reply: FastifyReply, signal: AbortSignal): ReadBudget;
+  placeFor(reply: FastifyReply, signal: AbortSignal): ReadBudget;
   sendPieces(reply: FastifyReply, pieces: readonly string[]): FastifyReply;
   /**
    * An error after the first megabyte cuts the connection, because a partial array must not pass for a complete one.
@@ -32,7 +32,7 @@ export interface LongAnswers {
 }
 
 export const createLongAnswers = (slicer: TimeSlicer, patience = PATIENCE): LongAnswers => {
-  const gate = createGate(AT_ONCE, PATIENCE_MS, () =>
+  const gate = createGate(ANSWERS_AT_ONCE, PATIENCE_MS, () =>
     unavailable("Too many long answers are being sent at the moment."),
   );
 
@@ -43,7 +43,7 @@ export const createLongAnswers = (slicer: TimeSlicer, patience = PATIENCE): Long
   };
 
   const places = new WeakMap<ServerResponse, Promise<void>>();
-  const budgetOf: LongAnswers["budget"] = ({ raw }, signal) => ({
+  const placeFor: LongAnswers["placeFor"] = ({ raw }, signal) => ({
     async reserve() {
       let place = places.get(raw);
       if (place === undefined) places.set(raw, (place = enter(raw, signal)));
@@ -52,7 +52,7 @@ export const createLongAnswers = (slicer: TimeSlicer, patience = PATIENCE): Long
   });
 
   return {
-    budget: budgetOf,
+    placeFor,
 
     sendPieces: (reply, pieces) => {
       void reply.type(JSON_TYPE);
@@ -63,7 +63,7 @@ export const createLongAnswers = (slicer: TimeSlicer, patience = PATIENCE): Long
 
     async sendItems(reply, items) {
       const signal = callerGone(reply.raw);
-      const budget = budgetOf(reply, signal);
+      const budget = placeFor(reply, signal);
       const pieces = inPieces(items(budget), createYieldPoint(slicer, signal), budget)[
         Symbol.asyncIterator
       ]();
@@ -95,7 +95,7 @@ async function* inPieces(
     piece.push(separator, item);
     separator = ",";
     length += item.length;
-    if (length < LONG_ANSWER_BYTES) continue;
+    if (length < PIECE_CHARACTERS) continue;
     await budget.reserve(length);
     yield piece.join("");
     piece = [];

@@ -1,11 +1,12 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import { PAGE_BYTES_AT_MOST } from "../../../platform/database/bounded-reads.ts";
+import { LARGE_ANSWER_BYTES } from "../../../platform/lib/large-answers.ts";
 import { createYieldPoint } from "../../../platform/lib/time-slicer.ts";
 import { createValueFinder, type PageReadOptions, type ValueFinderOptions } from "./by-values.ts";
 import { assertOnePlace } from "../../../platform/domain/cursors.ts";
 import { cursorBehind, placeOf, type PlaceColumn, type RowOrder } from "./order.ts";
 import { extractFrom, parseExtract, type ExtractPath } from "./extract.ts";
-import { LONG_ANSWER_BYTES } from "../long-answers.ts";
+import { PIECE_CHARACTERS } from "../long-answers.ts";
 import { LONG_COLUMNS, writeRecord, type LongParts, type ThreadRecordRow } from "../record.ts";
 import type { ThreadField, ThreadFilter, ThreadSearch } from "../schemas.ts";
 
@@ -52,11 +53,11 @@ export const createThreadPages = ({ searcher, slicer, valuesOf }: ValueFinderOpt
           known = undefined;
         }
         const record = recordOf(row, text, select, extract);
-        const wasLong = bytes > LONG_ANSWER_BYTES;
+        const wasLong = bytes > LARGE_ANSWER_BYTES;
         bytes += Buffer.byteLength(record);
         records.push(record);
         if (bytes >= PAGE_BYTES_AT_MOST) break;
-        if (bytes > LONG_ANSWER_BYTES && !wasLong) await budget?.reserve(bytes);
+        if (bytes > LARGE_ANSWER_BYTES && !wasLong) await budget?.reserve(bytes);
       }
     } finally {
       await values?.return?.();
@@ -145,7 +146,7 @@ const piecesOf = (records: readonly string[]): string[] => {
   let piece: string[] = [];
   let length = 0;
   for (const [index, record] of records.entries()) {
-    if (length > 0 && length + record.length > LONG_ANSWER_BYTES) {
+    if (length > 0 && length + record.length > PIECE_CHARACTERS) {
       pieces.push(piece.join(""));
       piece = [];
       length = 0;

@@ -16,7 +16,7 @@ export const createSearchRoutes =
   async (app) => {
     const options = (reply: FastifyReply): PageReadOptions => {
       const signal = callerGone(reply.raw);
-      return { signal, budget: longAnswers.budget(reply, signal) };
+      return { signal, budget: longAnswers.placeFor(reply, signal) };
     };
 
     app.post(

@@ -36,7 +36,7 @@ export interface RowSearch extends OrderedFilter {
 export interface RowPage {
   /** Only the rows for which a page has room; see `roomyPage`. */
   rows: PlacedRow[];
-  /** Undefined if too many match to count. */
+  /** Undefined if too many match to count. Callers ignore it behind a cursor. */
   total: number | undefined;
   /** Whether no matching thread follows. */
   isLast: boolean;
@@ -169,7 +169,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     read: BoundedRead,
     visibility: Visibility<"threads">,
     search: RowSearch,
-    isMany: boolean,
+    isTooManyToCount: boolean,
   ): Promise<RowPage> => {
     const found = await composedRead<PageRow>(read, inOrder(database, visibility, search), {
       weight: pageOf(search.parts, search.sortBy),
@@ -179,7 +179,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     if (isLast && (rows.length > 0 || search.offset === 0))
       return { rows, total: search.offset + rows.length, isLast };
     // Pages behind a cursor have no total.
-    const isUncounted = isMany || search.behind !== undefined;
+    const isUncounted = isTooManyToCount || search.behind !== undefined;
     const total = isUncounted ? undefined : await countSome(read, visibility, search);
     return { rows, total, isLast };
   };
@@ -202,6 +202,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     count,
     async candidates(visibility, search, limit, signal) {
       const where = whereBehind(database, visibility, search);
+      // The planner does not see the value of a sub-select, so the plan is the same for every limit.
       const most = sql`(select ${limit}::int)`;
       const rows = await composedRead<PlacedCandidate | Record<keyof PlacedCandidate, null>>(
         database.boundedRead,
