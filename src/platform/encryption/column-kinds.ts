@@ -38,7 +38,7 @@ interface JsonKind<Value> {
   plain: ((value: Value) => string) | undefined;
   encrypt(cipher: Cipher, value: Value, place: string): string;
   /** A text that looks encrypted may be a caller's own. */
-  standsOpen?: boolean;
+  mayHoldLookalikes?: boolean;
 }
 
 const ofObject = (
@@ -50,7 +50,7 @@ const ofObject = (
   encrypt: (cipher, value, place) => JSON.stringify(encrypt(cipher, value, place)),
 });
 
-export const METADATA = { ...ofObject(encryptMetadata), standsOpen: true };
+export const METADATA = { ...ofObject(encryptMetadata), mayHoldLookalikes: true };
 export const CONFIG = ofObject((cipher, config, place) => encryptConfig(cipher, config, { place }));
 /** The database compares this column with values of requests. */
 export const COMPARED_CONFIG = ofObject((cipher, config, place) =>
@@ -58,31 +58,31 @@ export const COMPARED_CONFIG = ofObject((cipher, config, place) =>
 );
 export const CONTEXT = ofObject((cipher, context, place) => encryptEach(cipher, context, { place }));
 
-export const WHOLE: JsonKind<string> = {
+export const WHOLE_JSON: JsonKind<string> = {
   type: "jsonb",
   parse: (json) => json,
   plain: undefined,
   encrypt: encryptJson,
 };
 /** JSON text that may have characters that jsonb refuses. */
-export const ANY_TEXTS: JsonKind<string> = { ...WHOLE, plain: (json) => toJsonb(json).jsonb };
+export const WHOLE_JSON_ANY_TEXT: JsonKind<string> = { ...WHOLE_JSON, plain: (json) => toJsonb(json).jsonb };
 /** `{}` stands for no interrupts, and the database compares with it. */
 export const INTERRUPTS: JsonKind<string> = {
-  ...ANY_TEXTS,
+  ...WHOLE_JSON_ANY_TEXT,
   encrypt: (cipher, json, place) => (json === "{}" ? json : encryptJson(cipher, json, place)),
 };
 
 /** The members with user data. */
 export const ENCRYPTED_KWARGS = ["input", "command", "webhook", "feedback_keys", "headers"] as const;
 export const KWARGS: JsonKind<string> = {
-  ...WHOLE,
+  ...WHOLE_JSON,
   type: "json",
   encrypt: (cipher, json, place) =>
     JSON.stringify(encryptSome(cipher, JSON.parse(json) as JsonObject, ENCRYPTED_KWARGS, place)),
 };
 
 export const jsonColumn = <Key, Value>(
-  { type, parse, plain, encrypt, standsOpen = false }: JsonKind<Value>,
+  { type, parse, plain, encrypt, mayHoldLookalikes = false }: JsonKind<Value>,
   places: (key: Key) => Places,
 ): EncryptedColumn<Key, Value> => ({
   type,
@@ -95,7 +95,7 @@ export const jsonColumn = <Key, Value>(
       : stored,
   reencrypted(cipher, text, key, from) {
     const former = from === undefined ? [] : places(from);
-    const decrypt = standsOpen ? decryptKnownJson : decryptUndamagedJson;
+    const decrypt = mayHoldLookalikes ? decryptKnownJson : decryptUndamagedJson;
     const own = places(key);
     return encrypt(cipher, parse(decrypt(cipher, text, [...own, ...former])), own[0]);
   },

@@ -6,7 +6,6 @@
 import type { Places } from "./cipher.ts";
 import {
   addressColumn,
-  ANY_TEXTS,
   bytesColumn,
   COMPARED_CONFIG,
   CONFIG,
@@ -16,7 +15,8 @@ import {
   KWARGS,
   METADATA,
   textColumn,
-  WHOLE,
+  WHOLE_JSON,
+  WHOLE_JSON_ANY_TEXT,
 } from "./column-kinds.ts";
 
 export interface AssistantKey {
@@ -70,7 +70,7 @@ const THREAD = {
   metadata: jsonColumn(METADATA, (key: ThreadKey) => [ofThread("metadata", key)]),
   config: jsonColumn(COMPARED_CONFIG, (key: ThreadKey) => [ofThread("config", key)]),
   interrupts: jsonColumn(INTERRUPTS, (key: ThreadKey) => [ofThread("interrupts", key)]),
-  error: jsonColumn(ANY_TEXTS, (key: ThreadKey) => [ofThread("error", key)]),
+  error: jsonColumn(WHOLE_JSON_ANY_TEXT, (key: ThreadKey) => [ofThread("error", key)]),
 };
 
 /** The database merges the values of the run's assistant and thread under those of the request. */
@@ -87,6 +87,7 @@ const OF_RUN = {
   ]),
   context: jsonColumn(CONTEXT, (key: RunKey) => [
     ofRun("context", key),
+    // A thread's context is a member of its config.
     ofThread("config", key),
     ofAssistant("context", key),
   ]),
@@ -108,27 +109,27 @@ export const ENCRYPTED_COLUMNS = {
     metadata: jsonColumn(METADATA, (key: CronKey) => [ofCron("metadata", key)]),
     payload: textColumn((key: CronKey) => `cron ${key.cron_id}`),
     user_id: textColumn((key: CronKey) => `cron-user ${key.cron_id}`),
-    auth_user: jsonColumn(ANY_TEXTS, (key: CronKey) => [ofCron("auth_user", key)]),
+    auth_user: jsonColumn(WHOLE_JSON_ANY_TEXT, (key: CronKey) => [ofCron("auth_user", key)]),
   },
   store_items: {
-    value: jsonColumn(WHOLE, ({ namespace, key }: ItemKey) => [
+    value: jsonColumn(WHOLE_JSON, ({ namespace, key }: ItemKey) => [
       `json store_items value ${JSON.stringify([namespace, key])}`,
     ]),
   },
   threads: THREAD,
   runs: {
     ...OF_RUN,
-    error: jsonColumn(ANY_TEXTS, (key: RunIdKey) => [ofRun("error", key)]),
+    error: jsonColumn(WHOLE_JSON_ANY_TEXT, (key: RunIdKey) => [ofRun("error", key)]),
     // A rollback restores these values in the thread's row.
     replaced_metadata: THREAD.metadata,
     replaced_config: THREAD.config,
-    auth_user: jsonColumn(WHOLE, (key: RunIdKey) => [ofRun("auth_user", key)]),
+    auth_user: jsonColumn(WHOLE_JSON, (key: RunIdKey) => [ofRun("auth_user", key)]),
     webhook: addressColumn(ofWebhook),
   },
   run_events: { data: textColumn(({ run_id: id, seq }: EventKey) => `event ${id} ${seq}`) },
   // A delivery copies its run, or the error that was encrypted for the thread.
   webhook_deliveries: {
-    error: jsonColumn(ANY_TEXTS, (key: RunKey) => [ofRun("error", key), ofThread("error", key)]),
+    error: jsonColumn(WHOLE_JSON_ANY_TEXT, (key: RunKey) => [ofRun("error", key), ofThread("error", key)]),
     ...OF_RUN,
     url: textColumn(ofWebhook),
     last_error: textColumn(ofWebhook),

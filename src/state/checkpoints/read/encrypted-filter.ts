@@ -19,7 +19,9 @@ export const inThread = (
     checkpointNs === undefined ? "true" : `c.checkpoint_ns = ${parameter(checkpointNs)}::text`,
   ].join(" and ");
 
-/** A key that a config gave is encrypted; the next run may store it unencrypted. Index: checkpoints_pkey. */
+/**
+ * The value of a metadata key from a config is encrypted. The next run may store it unencrypted. Index: checkpoints_pkey.
+ */
 const FIND_ENCRYPTED_KEY = statement(
   { keys: "text[]", which: "fragment" },
   (sql) => `select wanted.key from unnest(${sql.keys}) as wanted (key)
