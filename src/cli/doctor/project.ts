@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { JsonFileError } from "../../graphs/project/json-file.ts";
+import { canReadTypes } from "../../graphs/source/compiler.ts";
 import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
 import type { ProjectKeys } from "../../platform/config/project-keys.ts";
 import { fail, info, ok, warn, type Check } from "./checks.ts";
@@ -76,14 +77,10 @@ export const checkVersions = (folder: string): Promise<Check[]> =>
     }),
   );
 
-/** TypeScript 7 has no API to read types with. */
-const FIRST_WITHOUT_INTERFACE = 7;
-
 export const checkTypescript = async ({ entries, path }: GraphConfig): Promise<Check[]> => {
   if (!entries.some(({ file }) => TYPESCRIPT.test(file))) return [];
   const version = await installedVersion("typescript", dirname(path));
-  if (version !== undefined && Number.parseInt(version, 10) < FIRST_WITHOUT_INTERFACE)
-    return [ok("typescript", `typescript ${version}`)];
+  if (version !== undefined && canReadTypes(version)) return [ok("typescript", `typescript ${version}`)];
   const what =
     version === undefined
       ? `typescript is not installed for ${dirname(path)}`

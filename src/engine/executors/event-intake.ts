@@ -7,6 +7,7 @@ import type { EventPublisher } from "../events/event-publisher.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
 import type { TimeSlicer } from "../../platform/lib/time-slicer.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
+
 interface Observed {
   values: unknown;
   interrupted: boolean;

@@ -27,12 +27,14 @@ export interface FiringParts {
 
 /** A batch of this size holds its locks for about 50 ms. */
 const CRONS_AT_ONCE = 200;
+/** The pause between two attempts to claim due crons that another process holds. */
+export const HELD_ELSEWHERE_MS = 50;
 /**
- * Another process may die while it holds due crons. This process waits briefly for them, before its own runs make it
- * busy.
+ * After its own crons, this process polls so often for crons that another process holds. That process may die, and the
+ * runs of this process soon make it busy.
  */
-const HELD_ELSEWHERE_MS = 50;
 const POLLS_FOR_HELD = 5;
+/** Pending runs start after this time, even if crons are still being fired. */
 const HOLD_AT_MOST_MS = 1_000;
 
 interface Plan {

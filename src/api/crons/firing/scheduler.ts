@@ -1,7 +1,7 @@
 import { logFailure } from "../../../platform/database/outages.ts";
 import { createBackOff } from "../../../platform/lib/back-off.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
-import type { Firing } from "./firing.ts";
+import { HELD_ELSEWHERE_MS, type Firing } from "./firing.ts";
 
 export interface Scheduler {
   open(): void;
@@ -12,7 +12,6 @@ export interface Scheduler {
 /** After a clock correction, a machine's sleep or another process's death, a cron is late by this at most. */
 const POLL_EVERY_MS = 1_000;
 const MINUTE_MS = 60_000;
-const HELD_ELSEWHERE_MS = 50;
 
 /**
  * Schedules have full minutes only, so a poll at each full minute finds crons of other processes in time. Without

@@ -68,7 +68,7 @@ returning ${EXECUTED_COLUMNS}, r.attempt = 1
     and (select 1 from threadloom.checkpoints c where c.thread_id = r.thread_id limit 1) is null as starts_empty`;
 
 /**
- * pending → running. Reads 40 to 140 blocks for 10 to 50,000 waiting runs, with any statistics
+ * pending → running. Reads 40 to 150 blocks for 10 to 50,000 waiting runs, with any statistics
  * (session-settings.ts, docs/scaling.md). Indexes: runs_claimable, runs_pkey.
  */
 const CLAIM = statement(LANE_PARAMETERS, (sql) => taking(`${candidates(sql)},\nnext as (${next(sql)})`, sql));
