@@ -66,15 +66,15 @@ const hasContent = ({ message = {} }: Chunk): boolean => {
 };
 
 /**
- * Passes each chunk when the next one is requested, as models do. Holds chunks until one has content, and passes none
- * if the model calls the callback itself.
+ * Chunks are held until one has content. If the model has not called `handleLLMNewToken` by then, the server calls it
+ * for each chunk when the next one is requested; otherwise it never does.
  */
 const chunksOf = (
   stream: (manager: CallManager) => AsyncIterable<Chunk, unknown>,
   manager: CallManager,
   streamed: Set<string>,
 ): AsyncIterableIterator<Chunk, unknown> => {
-  let caller: "unknown" | "model" | "server" = "unknown";
+  let tokensFrom: "unknown" | "model" | "server" = "unknown";
   let held: Chunk[] = [];
 
   const noteId = ({ message }: Chunk = {}): void => {
@@ -82,9 +82,9 @@ const chunksOf = (
     if (message?.id != null) streamed.add(message.id);
   };
   const byModel: NewToken = (...given) => {
-    if (caller === "server") return Promise.resolve();
-    if (caller === "unknown") noteId(given[5]?.chunk);
-    caller = "model";
+    if (tokensFrom === "server") return Promise.resolve();
+    if (tokensFrom === "unknown") noteId(given[5]?.chunk);
+    tokensFrom = "model";
     held = [];
     return manager.handleLLMNewToken(...given);
   };
@@ -99,28 +99,32 @@ const chunksOf = (
   /** A model may forward messages that another model has already streamed. */
   const isPassedOn = ({ message }: Chunk): boolean => message?.id != null && streamed.has(message.id);
   const decide = async (): Promise<void> => {
-    if (caller !== "unknown" || !held.some(hasContent)) return;
-    caller = held.some(isPassedOn) ? "model" : "server";
-    if (caller === "model") held = [];
-    else noteId(held[0]);
+    if (tokensFrom !== "unknown" || !held.some(hasContent)) return;
+    if (held.some(isPassedOn)) {
+      tokensFrom = "model";
+      held = [];
+      return;
+    }
+    tokensFrom = "server";
+    noteId(held[0]);
     await giveHeld();
   };
 
   const watching = Object.create(manager, { handleLLMNewToken: { value: byModel } }) as CallManager;
   const chunks = stream(watching)[Symbol.asyncIterator]();
   const next = async (): Promise<IteratorResult<Chunk, unknown>> => {
-    if (caller === "server") await giveHeld();
+    if (tokensFrom === "server") await giveHeld();
     let result: IteratorResult<Chunk, unknown>;
     try {
       result = await chunks.next();
     } finally {
       await decide();
     }
-    if (!result.done && caller !== "model") held.push(result.value);
+    if (!result.done && tokensFrom !== "model") held.push(result.value);
     return result;
   };
   return {
-    next: () => (caller === "model" ? chunks.next() : next()),
+    next: () => (tokensFrom === "model" ? chunks.next() : next()),
     return: async (value) => (await chunks.return?.(value)) ?? { done: true, value },
     throw: (error) => chunks.throw?.(error) ?? Promise.reject(error),
     [Symbol.asyncIterator]() {
@@ -150,7 +154,10 @@ const watch = (model: Model, base: Model): void => {
   });
 };
 
-/** @param module `@langchain/core/language_models/chat_models`; unchanged if the expected methods are missing */
+/**
+ * Patches `BaseChatModel.prototype`, unless the expected methods are missing.
+ * @param module `@langchain/core/language_models/chat_models`
+ */
 export const giveChunks = (module: unknown): void => {
   const { BaseChatModel } = module as { BaseChatModel?: { prototype: BaseModel } };
   const base = BaseChatModel?.prototype;
