@@ -62,9 +62,9 @@ export const keepingSkipped = (run: Table, written: Table | undefined): Table =>
 
 const HEAD = `# Compatibility
 
-This page shows which clients work, what differs from the hosted service, and what differs from the local JavaScript server
-(\`langgraphjs dev\`). Details come last. Each cell is the result of a test, which ran an official client, or a request, against the
-real server and a real PostgreSQL. [Moving from the hosted service](migrating/from-the-hosted-service.md) has the differences in short.
+This page shows which clients work, and how the server differs from the hosted service and the local JavaScript server
+(\`langgraphjs dev\`). Each cell is a test of an official client, or of a request, with the real server and PostgreSQL.
+[Moving from the hosted service](migrating/from-the-hosted-service.md) has the differences in short.
 
 | A cell | means |
 | --- | --- |

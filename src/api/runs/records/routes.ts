@@ -27,10 +27,10 @@ export const createRecordRoutes =
           tags,
           summary: "Search runs over all threads",
           description:
-            "In the order of their creation, the newest first unless `sort_order` is `asc`. What a run was asked to do " +
-            "(`kwargs`) is not among the answers: get the run for it. A page may end early for its size. " +
-            "`X-Pagination-Next` is the next page's offset, `X-Pagination-Cursor` its `cursor`, by which each run is found exactly " +
-            "once. `X-Pagination-Total` is there if no more than 10,000 match, they are soon counted, and no `cursor` is given.",
+            "Sorted by creation, the newest first unless `sort_order` is `asc`. The answers omit a run's input and options " +
+            "(`kwargs`); get the run to read them. A large page may end early. `X-Pagination-Next` is the next page's offset, " +
+            "and `X-Pagination-Cursor` its `cursor`. Pages by `cursor` return each run exactly once. `X-Pagination-Total` is " +
+            "present if at most 10,000 runs match, the count is fast, and the request has no `cursor`.",
           body: runSearchBody,
           response: { 200: z.array(runExtract), ...refusals },
         },
@@ -57,7 +57,7 @@ export const createRecordRoutes =
           summary: "List the runs of a thread, newest first",
           description:
             "A page ends early when it has 16 MiB. `X-Pagination-Next` is the next page's offset, and `X-Pagination-Cursor` its " +
-            "`cursor`, by which each run is found exactly once; both are missing on the last page.",
+            "`cursor`; both are missing on the last page. Pages by `cursor` return each run exactly once.",
           params: threadPath,
           querystring: listQuery,
           response: { 200: z.array(runRecord.partial()), ...refusals },
