@@ -7,11 +7,13 @@ import {
   type LangGraphModules,
   type ValueClasses,
 } from "../state/values/classes.ts";
+import { createRunTreesLazily } from "./lazy-run-trees.ts";
 import { giveChunks } from "./model-chunks.ts";
 
 const LANGGRAPH = "@langchain/langgraph";
 const PREGEL = "@langchain/langgraph/pregel";
 const CHAT_MODELS = "@langchain/core/language_models/chat_models";
+const SINGLETONS = "@langchain/core/singletons";
 
 type Module<Name extends keyof LangGraphModules> = LangGraphModules[Name];
 type Load = (specifier: string) => Promise<unknown> | unknown;
@@ -20,6 +22,7 @@ const modulesBy = async (load: Load): Promise<LangGraphModules> => {
   const loading = (await load("@langchain/core/load")) as Pick<LangGraphModules, "load">;
   // Already loaded by `load` above.
   giveChunks(await load(CHAT_MODELS));
+  createRunTreesLazily(await load(SINGLETONS));
   return {
     langgraph: (await load(LANGGRAPH)) as Module<"langgraph">,
     checkpoint: (await load("@langchain/langgraph-checkpoint")) as Module<"checkpoint">,
