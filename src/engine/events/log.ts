@@ -121,13 +121,15 @@ const toEvent = (
 /** Longer than a failover. Afterwards the run is left to recovery. */
 const RETRY_SECONDS = 30;
 
+/** Events expire by their run's end. Their own age only limits the search to few rows of an index. */
 const DELETE_EXPIRED = statement(
   { retentionSeconds: "float8", limit: "bigint", from: "timestamptz" },
   (sql) => `with expired as (
   select e.ctid, e.created_at from threadloom.run_events e
   where e.created_at < now() - make_interval(secs => ${sql.retentionSeconds}) and e.created_at >= ${sql.from}
     and not exists (select from threadloom.runs r
-      where r.thread_id = e.thread_id and r.run_id = e.run_id and r.status in ('pending', 'running'))
+      where r.thread_id = e.thread_id and r.run_id = e.run_id and (r.status in ('pending', 'running')
+        or r.updated_at >= now() - make_interval(secs => ${sql.retentionSeconds})))
   order by e.created_at limit ${sql.limit}
   for update skip locked),
 removed as (
@@ -207,8 +209,8 @@ export const createEventLog = (database: Database) => ({
   },
 
   /**
-   * Skips locked rows. `from`: `last` of the previous batch, to skip old events of unfinished runs. Index:
-   * run_events_by_age.
+   * Skips locked rows. `from`: `last` of the previous batch, to skip old events that their runs still need.
+   * Index: run_events_by_age.
    */
   async deleteExpired(
     retentionSeconds: number,

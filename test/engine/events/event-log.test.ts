@@ -146,10 +146,13 @@ test("events are deleted when their run is removed, rolled back or deleted with 
 });
 
 describe("expired events", () => {
+  /** A run whose last event has the age of its end. */
   const aged = async (status: string, seconds: number): Promise<string> => {
     const { runId, threadId } = await opened.aRun({ status });
     await opened.database.query(
-      `insert into threadloom.run_events (thread_id, run_id, seq, event, data, created_at)
+      `with run as (
+         update threadloom.runs set updated_at = now() - make_interval(secs => $3) where run_id = $2)
+       insert into threadloom.run_events (thread_id, run_id, seq, event, data, created_at)
        values ($1, $2, 0, 'values', '{}', now() - make_interval(secs => $3))`,
       [threadId, runId, seconds],
     );

@@ -24,17 +24,20 @@ afterAll(async () => {
 });
 beforeEach(() => database.query("delete from threadloom.threads"));
 
-const aRun = async (status: string, events: number): Promise<string> => {
+/** Its events are an hour old; `endedSecondsAgo` is the time of the run's last change. */
+const aRun = async (status: string, events: number, endedSecondsAgo = 3_600): Promise<string> => {
   const runId = newId();
   await database.query(
     `with thread as (insert into threadloom.threads (thread_id) values (gen_random_uuid()) returning thread_id),
      run as (
-       insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy)
-       select $1, thread_id, gen_random_uuid(), 'none', $2, '{}', 'enqueue' from thread)
+       insert into threadloom.runs
+         (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, updated_at)
+       select $1, thread_id, gen_random_uuid(), 'none', $2, '{}', 'enqueue', now() - make_interval(secs => $4)
+       from thread)
      insert into threadloom.run_events (thread_id, run_id, seq, event, data, created_at)
      select thread_id, $1, seq, 'values', '{}', now() - interval '1 hour' + seq * interval '1 microsecond'
      from thread, generate_series(1, $3) as seq`,
-    [runId, status, events],
+    [runId, status, events, endedSecondsAgo],
   );
   return runId;
 };
@@ -53,6 +56,19 @@ describe("a sweep of events", () => {
     expect(await sweepEvents(eventLog, 7_200)).toBe(0);
     expect(await sweepEvents(eventLog, 60)).toBe(EVENTS);
     expect([await eventsOf(goesOn), await eventsOf(ended)]).toEqual([6_000, 0]);
+  });
+
+  test("keeps all events of a long run until the retention after its end", async () => {
+    const runId = await aRun("success", 3, 10);
+    expect(await sweepEvents(eventLog, 60)).toBe(0);
+    expect(await eventsOf(runId)).toBe(3);
+    expect(await sweepEvents(eventLog, 5)).toBe(3);
+  });
+
+  test("removes old events without a run", async () => {
+    const runId = await aRun("success", 3, 10);
+    await database.query("delete from threadloom.runs where run_id = $1", [runId]);
+    expect(await sweepEvents(eventLog, 60)).toBe(3);
   });
 
   test("skips events that another process is removing, and shares the work", async () => {
