@@ -107,7 +107,7 @@ const searchRoutes =
           summary: "Search or list crons",
           description:
             "`X-Pagination-Next` is the next page's offset, `X-Pagination-Cursor` its `cursor`. " +
-            "Pages by `cursor` return each cron that does not change meanwhile exactly once. `X-Pagination-Total` is missing with a `cursor`.",
+            "With `cursor`, each cron appears exactly once unless it changes between two pages, and `X-Pagination-Total` is missing.",
           body: cronSearchBody,
           response: { 200: z.array(cronExtract), ...invalid },
         },

@@ -27,13 +27,13 @@ export interface FiringParts {
 
 /** A batch of this size holds its locks for about 50 ms. */
 const CRONS_AT_ONCE = 200;
-/** The pause between two attempts to claim due crons that another process holds. */
-export const HELD_ELSEWHERE_MS = 50;
+/** The pause between two attempts to claim due crons that another process has locked. */
+export const LOCKED_ELSEWHERE_MS = 50;
 /**
- * After its own crons, this process polls so often for crons that another process holds. That process may die, and the
- * runs of this process soon make it busy.
+ * If another process dies, the due crons that it had locked become free. This process looks for them a few times more,
+ * before its own runs keep it busy.
  */
-const POLLS_FOR_HELD = 5;
+const POLLS_FOR_LOCKED = 5;
 /** Pending runs start after this time, even if crons are still being fired. */
 const HOLD_AT_MOST_MS = 1_000;
 
@@ -46,21 +46,24 @@ interface Plan {
 }
 
 interface Fired {
-  held: number;
+  claimed: number;
   /** Ids of crons whose threads are locked or deleted. */
   notNow: string[];
   announce(): void;
 }
 
-const NOTHING: Fired = { held: 0, notNow: [], announce: () => undefined };
+const NOTHING: Fired = { claimed: 0, notNow: [], announce: () => undefined };
 
-/** Throws for a schedule that can no longer be parsed. */
+/** The returned function throws for a schedule that can no longer be parsed. */
 const createTimes = () => {
   const known = new Map<string, Date | null>();
   return ({ schedule, timezone, end_time, now }: DueCron): Date | null => {
     const key = `${timezone ?? ""} ${schedule}`;
     let next = known.get(key);
-    if (next === undefined) known.set(key, (next = readSchedule(schedule, timezone).next(now) ?? null));
+    if (next === undefined) {
+      next = readSchedule(schedule, timezone).next(now) ?? null;
+      known.set(key, next);
+    }
     return next === null || (end_time !== null && next >= end_time) ? null : next;
   };
 };
@@ -90,14 +93,14 @@ export const createFiring = (parts: FiringParts) => {
 
   const log = createFiringLog(logger);
 
-  /** `onHeld` receives the ids before a cron can fail. */
-  const fireSome = async (options: ClaimOptions, onHeld: (ids: string[]) => void): Promise<Fired> => {
+  /** `onClaimed` receives the ids before a cron can fail. */
+  const fireSome = async (options: ClaimOptions, onClaimed: (ids: string[]) => void): Promise<Fired> => {
     const nextOf = createTimes();
     const done = await database.transaction(async (transaction) => {
-      const held = await due.claim(transaction, options);
-      if (held.length === 0) return undefined;
-      onHeld(held.map(({ cron_id }) => cron_id));
-      const plans = held.map((cron) => planOf(cron, nextOf));
+      const claimed = await due.claim(transaction, options);
+      if (claimed.length === 0) return undefined;
+      onClaimed(claimed.map(({ cron_id }) => cron_id));
+      const plans = claimed.map((cron) => planOf(cron, nextOf));
       const { outcomes, announce } = await storeRuns(
         transaction,
         rights,
@@ -109,8 +112,8 @@ export const createFiring = (parts: FiringParts) => {
         const error = isGone ? `Assistant '${plan.cron.assistant_id}' not found.` : plan.error;
         return { plan: { ...plan, error, next: error === null ? plan.next : null }, outcome };
       });
-      const now = settled.filter(({ outcome }) => outcome !== "not now");
-      const advances = now.map(({ plan }): Advance => ({
+      const handled = settled.filter(({ outcome }) => outcome !== "not now");
+      const advances = handled.map(({ plan }): Advance => ({
         cronId: plan.cron.cron_id,
         next: plan.next,
         error: plan.error,
@@ -136,15 +139,15 @@ export const createFiring = (parts: FiringParts) => {
     const notNow = done.settled.flatMap(({ plan, outcome }) =>
       outcome === "not now" ? plan.cron.cron_id : [],
     );
-    return { held: done.settled.length, notNow, announce: done.announce };
+    return { claimed: done.settled.length, notNow, announce: done.announce };
   };
 
   /** Skips a due time after a lasting error. */
   const skip = async (cronId: string, error: unknown): Promise<void> => {
     await database.transaction(async (transaction) => {
       const nextOf = createTimes();
-      const held = await due.claim(transaction, { except: [], only: [cronId], limit: 1 });
-      const advances = held.map((cron): Advance => ({ cronId, next: nextOf(cron), error: null }));
+      const claimed = await due.claim(transaction, { except: [], only: [cronId], limit: 1 });
+      const advances = claimed.map((cron): Advance => ({ cronId, next: nextOf(cron), error: null }));
       await due.advance(transaction, advances);
     });
     logger.error(
@@ -157,9 +160,9 @@ export const createFiring = (parts: FiringParts) => {
   const fireBatch = async (except: readonly string[]): Promise<Fired> => {
     let ids: string[] = [];
     try {
-      return await fireSome({ except, only: undefined, limit: CRONS_AT_ONCE }, (held) => (ids = held));
+      return await fireSome({ except, only: undefined, limit: CRONS_AT_ONCE }, (claimed) => (ids = claimed));
     } catch (error) {
-      // A batch may exceed a timeout of the database role.
+      // A cancelled batch took longer than the role's `statement_timeout`. One by one its crons may succeed.
       if ((isPassing(error) && !isCancelled(error)) || ids.length === 0) throw error;
     }
     const fired: Fired[] = [];
@@ -172,7 +175,7 @@ export const createFiring = (parts: FiringParts) => {
       }
     }
     return {
-      held: ids.length,
+      claimed: ids.length,
       notNow: fired.flatMap(({ notNow }) => notNow),
       announce: () => fired.forEach(({ announce }) => announce()),
     };
@@ -195,17 +198,18 @@ export const createFiring = (parts: FiringParts) => {
       const release = holdRuns();
       const releasing = setTimeout(release, HOLD_AT_MOST_MS);
       try {
-        let patience = POLLS_FOR_HELD;
+        let patience = POLLS_FOR_LOCKED;
         while (!isClosed()) {
-          const { held, notNow, announce } = await fireBatch(except);
-          if (held > 0) {
-            isSome ||= held > notNow.length;
+          const { claimed, notNow, announce } = await fireBatch(except);
+          if (claimed > 0) {
+            isSome ||= claimed > notNow.length;
             except.push(...notNow);
             announcements.push(announce);
           } else {
-            if (announcements.length === 0 || patience === 0 || !(await isSomeDue())) break;
+            const hasClaimedNone = announcements.length === 0;
+            if (hasClaimedNone || patience === 0 || !(await isSomeDue())) break;
             patience -= 1;
-            await pause(HELD_ELSEWHERE_MS);
+            await pause(LOCKED_ELSEWHERE_MS);
           }
         }
       } finally {

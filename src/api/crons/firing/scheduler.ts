@@ -1,7 +1,7 @@
 import { logFailure } from "../../../platform/database/outages.ts";
 import { createBackOff } from "../../../platform/lib/back-off.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
-import { HELD_ELSEWHERE_MS, type Firing } from "./firing.ts";
+import { LOCKED_ELSEWHERE_MS, type Firing } from "./firing.ts";
 
 export interface Scheduler {
   open(): void;
@@ -14,13 +14,13 @@ const POLL_EVERY_MS = 1_000;
 const MINUTE_MS = 60_000;
 
 /**
- * Schedules have full minutes only, so a poll at each full minute finds crons of other processes in time. Without
- * crons, this poll is the only cost.
+ * Schedules name full minutes only, so a poll at each full minute also finds crons created at other processes in time.
+ * Without crons, this poll is the only cost.
  */
 export const createScheduler = (firing: Pick<Firing, "poll" | "fire">, logger: Logger): Scheduler => {
-  const failed = logFailure(logger, "crons could not be run");
-  const failing = createBackOff();
-  const held = createBackOff({ firstMs: HELD_ELSEWHERE_MS, longestMs: POLL_EVERY_MS });
+  const logFailed = logFailure(logger, "crons could not be run");
+  const afterFailure = createBackOff();
+  const whileLockedElsewhere = createBackOff({ firstMs: LOCKED_ELSEWHERE_MS, longestMs: POLL_EVERY_MS });
   let opened = false;
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
@@ -31,11 +31,11 @@ export const createScheduler = (firing: Pick<Firing, "poll" | "fire">, logger: L
   const work = async (): Promise<number> => {
     const { now, due } = await firing.poll();
     if (due !== null && due <= now) {
-      if (!(await firing.fire(() => closed))) return held.next();
-      held.reset();
+      if (!(await firing.fire(() => closed))) return whileLockedElsewhere.next();
+      whileLockedElsewhere.reset();
       return 0;
     }
-    held.reset();
+    whileLockedElsewhere.reset();
     const untilFullMinute = MINUTE_MS - (now.getTime() % MINUTE_MS);
     if (due === null) return untilFullMinute;
     return Math.min(due.getTime() - now.getTime(), untilFullMinute, POLL_EVERY_MS);
@@ -51,10 +51,10 @@ export const createScheduler = (firing: Pick<Firing, "poll" | "fire">, logger: L
         wanted = false;
         try {
           pauseMs = await work();
-          failing.reset();
+          afterFailure.reset();
         } catch (error) {
-          failed(error);
-          pauseMs = failing.next();
+          logFailed(error);
+          pauseMs = afterFailure.next();
         }
       }
       working = undefined;
