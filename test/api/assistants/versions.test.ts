@@ -122,7 +122,7 @@ test.each([99, 0, -1, 3_000_000_000, Number.MAX_SAFE_INTEGER])(
 );
 
 test.each([
-  [{}, "'version': must be given, the number of an existing version."],
+  [{}, "'version' is missing: send the number of an existing version."],
   [{ version: "1" }, "'version': must be a number, not a string."],
   [{ version: 1.5 }, "'version': must be an integer, not a number."],
   [{ version: true }, "'version': must be a number, not a boolean."],

@@ -8,8 +8,8 @@ import { hasRoomForMetadata } from "../../../platform/database/merging.ts";
 import type { AssistantRow } from "../../../platform/database/tables.ts";
 import { ASSISTANT_PARAMETERS, COLUMNS, SNAPSHOT } from "../columns.ts";
 
-/** An undefined field keeps the present value. */
 export interface NewVersion {
+  /** Undefined: the assistant keeps its graph. */
   graphId: string | undefined;
 }
 

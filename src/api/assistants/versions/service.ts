@@ -27,15 +27,21 @@ export const createVersionService = (parts: VersionServiceParts) => {
 
   return {
     /**
-     * `config` and `context` come from the body alone; `metadata` are merged. Throws `invalid` for too large metadata,
-     * and if a system assistant would get another graph.
+     * Each update makes a new version. Without `config` or `context` in the body these become empty; `metadata` are
+     * merged; other missing fields stay.
+     * @throws `invalid` for too large metadata, and for another graph of a system assistant
      */
     async update(caller: Caller, reference: string, body: AssistantPatch): Promise<Assistant> {
       const assistantId = assistantIdOf(reference);
       const { graph_id, metadata = {}, config, context, name, description } = body;
       const visibility = await authorize(caller, "assistants", "update", {
-        ...{ assistant_id: assistantId, graph_id },
-        ...{ metadata, config, context, name, description },
+        assistant_id: assistantId,
+        graph_id,
+        metadata,
+        config,
+        context,
+        name,
+        description,
       });
       assertRecursionLimit(visibility.value.config, recursionLimitMax);
       if (body.graph_id !== undefined) {
@@ -43,7 +49,7 @@ export const createVersionService = (parts: VersionServiceParts) => {
         const own = references.graphStandingFor(assistantId);
         if (own !== undefined && own !== body.graph_id) {
           throw invalid(
-            `'graph_id': this is the assistant that '${own}' stands for; create another one for '${body.graph_id}'.`,
+            `'graph_id': the system assistant of the graph '${own}' can't get another graph; create an assistant for '${body.graph_id}'.`,
           );
         }
       }
@@ -63,9 +69,10 @@ export const createVersionService = (parts: VersionServiceParts) => {
       const asked = { assistant_id: assistantId, metadata: {}, version };
       const visibility = await authorize(caller, "assistants", "update", asked);
       if (version === undefined)
-        throw invalid("'version': must be given, the number of an existing version.");
+        throw invalid("'version' is missing: send the number of an existing version.");
       const row = await repository.activate(visibility, assistantId, version);
       if (row !== undefined) return toAssistant(row);
+      // Throws if the assistant itself is missing.
       await references.find(visibility, reference);
       throw assistantVersionNotFound(assistantId, version);
     },
@@ -80,6 +87,7 @@ export const createVersionService = (parts: VersionServiceParts) => {
       const asked = { assistant_id: assistantId, metadata: search.metadata };
       const visibility = await authorize(caller, "assistants", "read", asked);
       const { rows, total } = await lists.page(visibility, assistantId, search, signal);
+      // Throws if the assistant is missing.
       if (total === undefined) await references.find(visibility, reference);
       return {
         items: rows.map(toVersion),
