@@ -161,28 +161,28 @@ const ttl = z.object({
 });
 const thread = z.looseObject({ metadata: fields.metadata, ttl: ttl.optional() });
 const assistant = z.looseObject(fields);
+const runFields = z.looseObject({ config: fields.config.nullish(), context: fields.context.nullish() });
+const cron = z.looseObject({ metadata: fields.metadata, payload: runFields });
 const labels = z.array(z.string());
 const item = z.looseObject({ namespace: labels, key: z.string() });
 
-/** Validates values after a handler if they are stored or searched for. Services validate the details. */
+/**
+ * A handler may change `value`. These schemas check what is then stored or searched for; services check the details.
+ */
 export const RETURNED: Partial<Record<AuthEvent, z.ZodType>> = {
   "threads:create": thread,
   "threads:update": thread,
   "threads:create_run": z.looseObject({
     metadata: fields.metadata,
-    kwargs: z.looseObject({ config: fields.config.nullish(), context: fields.context.nullish() }),
+    kwargs: runFields,
   }),
   "assistants:create": assistant,
   "assistants:update": assistant,
-  "crons:create": z.looseObject({ metadata: fields.metadata, payload: storablePayload() }),
-  "crons:update": z.looseObject({ metadata: fields.metadata, payload: storablePayload() }),
+  "crons:create": cron,
+  "crons:update": cron,
   "store:put": z.looseObject({ namespace: labels, key: z.string(), value: storableValue }),
   "store:get": item,
   "store:delete": item,
   "store:search": z.looseObject({ namespace: labels }),
   "store:list_namespaces": z.looseObject({ namespace: labels, suffix: labels.optional() }),
 };
-
-function storablePayload() {
-  return z.looseObject({ config: fields.config.nullish(), context: fields.context.nullish() });
-}

@@ -53,10 +53,11 @@ export class UnexplainedRefusal extends ThreadloomError implements CausedByProje
   }
 }
 
-/** Whether the refusal concerns the caller. Temporary refusals do not. */
+/** Whether the caller has lost access. Temporary refusals and faults of the project's `Auth` do not count. */
 export const isLossOfAccess = (error: unknown): boolean => {
   if (error instanceof UnexplainedRefusal) return false;
   if (error instanceof HandlerRefusal) return error.status < 500 && !PASSING.includes(error.status);
+  // A record that the caller may no longer see is "not found".
   return (
     error instanceof ThreadloomError && ["unauthenticated", "forbidden", "not_found"].includes(error.kind)
   );

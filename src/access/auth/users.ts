@@ -39,11 +39,11 @@ export const userOf = (answer: unknown): UserCaller => {
   const said = given as Record<string, unknown>;
   const { identity, permissions = [], display_name: name, is_authenticated: isAuthenticated } = said;
   if (typeof identity !== "string" || identity === "") {
-    throw new NoIdentityError("authentication answered no 'identity' that is a text");
+    throw new NoIdentityError("the 'identity' of the returned user must be a text that is not empty");
   }
   const isList = Array.isArray(permissions) && permissions.every((one) => typeof one === "string");
   if (permissions !== null && !isList) {
-    throw new NoIdentityError("'permissions' of the returned user are no list of texts");
+    throw new NoIdentityError("the 'permissions' of the returned user must be a list of texts");
   }
   const user = jsonOf({
     ...said,

@@ -101,7 +101,7 @@ export const openApiKeyCache = async ({ repository, logger }: ApiKeyCacheOptions
   const findFresh = async (hash: Buffer): Promise<KeyCaller | undefined> => {
     const oldestMs = performance.now() - TRUSTED_MS;
     try {
-      // At most twice: the first reading may have started too long ago.
+      // Waits for at most two readings: the first may be one that another caller started too long ago.
       while (readAtMs < oldestMs) await read();
     } catch (error) {
       throw unavailable("API keys can't be checked at the moment: the database can't be used.", error);

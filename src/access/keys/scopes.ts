@@ -2,10 +2,10 @@ import type { Actions, Resource } from "../actions.ts";
 import { KEY_SCOPES, type KeyScope } from "../caller.ts";
 
 /**
- * The least scope for each action; each scope includes the ones before it. `admin` covers changes for other users
- * (assistants), work that outlives the key (crons), and deleting threads.
+ * The lowest scope that allows each action. Each scope includes those before it in `KEY_SCOPES`.
  *
- * `run` may delete store items, because overwriting them destroys as much.
+ * `admin` covers changes for other users (assistants), work that outlives the key (crons), and deleting threads. `run`
+ * may delete store items, because overwriting them destroys as much.
  */
 const NEEDED: { readonly [R in Resource]: { readonly [Action in Actions[R]]: KeyScope } } = {
   assistants: { create: "admin", read: "read", update: "admin", delete: "admin", search: "read" },

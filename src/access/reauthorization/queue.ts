@@ -1,4 +1,4 @@
-/** A queue that works on one item of each owner, and `atOnce` items in all, at a time. */
+/** Works on at most `atOnce` items at a time, and on at most one of each owner. */
 interface Queue<Item> {
   add(item: Item): void;
   clear(): void;
@@ -15,6 +15,7 @@ interface QueueOptions<Item> {
 export const createQueue = <Item>({ ownerOf, work, atOnce }: QueueOptions<Item>): Queue<Item> => {
   /** In the order of the owners' turns. */
   const waiting = new Map<string, Item[]>();
+  /** The waiting items of each owner that has an item at work. */
   const busy = new Map<string, Item[]>();
 
   const finish = (owner: string): void => {

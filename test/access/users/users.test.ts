@@ -41,7 +41,9 @@ describe("authentication", () => {
   test("an answer without identity causes a 401, and the log names the missing field", async () => {
     const { status, text } = await send("nobody", "GET", "/openapi.json");
     expect([status, text]).toEqual([401, '{"detail":"The request could not be authenticated."}']);
-    expect(server.lines.some((line) => line.includes("no 'identity'"))).toBe(true);
+    expect(
+      server.lines.some((line) => line.includes("the 'identity' of the returned user must be a text")),
+    ).toBe(true);
   });
 
   test("any other error of the handler causes a 401 and a log line", async () => {
