@@ -44,17 +44,20 @@ export const readLog = (options: LogReaderOptions): RunReader => {
   const { eventLog, run, resumable, phaseOf, watch, askForEvents, onLocal, isStopped } = options;
   const { largeEvents, logger, wire } = options;
   let { after, cameBeforeEnd } = options;
-  let received = resumable;
+  let isLogged = resumable;
   let done = false;
   let wake: (() => void) | undefined;
+  /** Clears the timer of a wait that no one awaits. */
+  const cancelWait = (): void => wake?.();
   let local: RunReader | undefined;
   const unwatch = watch(() => wake?.());
   const closed = new AbortController();
-  let leave: (() => void) | undefined;
+  /** Set while this reader has a place among the readers of large events. */
+  let leaveGate: (() => void) | undefined;
 
   const readPage = async (from: number): Promise<RunEvent[]> => {
     for (;;) {
-      const room = { events: PAGE_EVENTS, bytes: PAGE_BYTES, largeToo: leave !== undefined, wire };
+      const room = { events: PAGE_EVENTS, bytes: PAGE_BYTES, largeToo: leaveGate !== undefined, wire };
       const events = await eventLog.read(run, from, room);
       if (events !== "large") return events;
       const given = await largeEvents.enter(closed.signal);
@@ -63,7 +66,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
         given();
         return [];
       }
-      leave = given;
+      leaveGate = given;
     }
   };
 
@@ -73,6 +76,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
     if (after !== undefined) {
       return { phase, events: await readPage(after) };
     }
+    // A reader of new events only begins at the log's end, after the run's `metadata`.
     const lastSeq = await eventLog.lastSeq(run);
     const opening = lastSeq < 0 ? undefined : await eventLog.opening(run);
     after = lastSeq;
@@ -81,8 +85,8 @@ export const readLog = (options: LogReaderOptions): RunReader => {
 
   return {
     async next() {
-      leave?.();
-      leave = undefined;
+      leaveGate?.();
+      leaveGate = undefined;
       for (;;) {
         if (done) return "ended";
         if (isStopped()) return "lost";
@@ -103,7 +107,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
             isWanted: () => !done && !isStopped(),
           });
         } catch (error) {
-          wake?.();
+          cancelWait();
           if (done) return "ended";
           if (isStopped()) return "lost";
           if (error instanceof ThreadloomError)
@@ -116,8 +120,8 @@ export const readLog = (options: LogReaderOptions): RunReader => {
         }
         const last = found.events.at(-1);
         if (last !== undefined) {
-          wake?.();
-          received = true;
+          cancelWait();
+          isLogged = true;
           after = Math.max(after ?? -1, last.seq);
           const seen = found.events.filter(({ event }) => isOfWire(event, wire));
           if (seen.length > 0) return seen;
@@ -131,14 +135,14 @@ export const readLog = (options: LogReaderOptions): RunReader => {
           options.isUnlogged() ||
           found.phase === "running-unlogged" ||
           (found.phase === "ended-unlogged" && cameBeforeEnd);
-        if (local !== undefined || hasEnded || isLost) wake?.();
+        if (local !== undefined || hasEnded || isLost) cancelWait();
         if (local !== undefined) continue;
         // A clean end would hide the missing events.
         if (isLost) return "lost";
         if (hasEnded) return "ended";
-        // Repeated, because a signal may be lost. Not for a pending run: this process may execute and log it
-        // without need.
-        if (!received && found.phase === "running") askForEvents();
+        // Asks in each round, because a signal may be lost. A pending run is not asked for: if this process executed
+        // it, it would log events that its memory has.
+        if (!isLogged && found.phase === "running") askForEvents();
         await arrival;
         wake = undefined;
       }
@@ -146,7 +150,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
     close() {
       done = true;
       closed.abort();
-      leave?.();
+      leaveGate?.();
       unwatch();
       local?.close();
       wake?.();
