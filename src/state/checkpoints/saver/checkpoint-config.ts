@@ -6,7 +6,9 @@ import { threadKey } from "../rows/thread-key.ts";
 const SEPARATORS = ["\u0000", "\u001c", "\u001d", "\u001e", "\u001f", "\n"];
 
 export interface ConfiguredCheckpoint {
+  /** As the graph gave it; tuples repeat it. */
   threadId: string;
+  /** The id in the tables, see rows/thread-key.ts. */
   key: string;
   checkpointNs: string;
   checkpointId: string | undefined;

@@ -73,7 +73,10 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
   protected classes: ValueClasses | undefined;
   endsWithWrites = false;
   private readonly own: OwnMetadata;
-  /** Other keys are encrypted, because the config is copied into the metadata. */
+  /**
+   * Whether a key of the metadata stays unencrypted. All others are encrypted, because LangGraph copies the config into
+   * the metadata.
+   */
   private readonly staysOpen: (key: string) => boolean;
 
   constructor(
@@ -90,8 +93,8 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     return this.options.waits;
   }
 
-  /** `recreated`: the caller needs nothing that the writer has learned. */
-  protected abstract writer(key: string, recreated: boolean): ThreadWriter;
+  /** `mayBeNew`: the caller needs nothing that the thread's present writer has learned. */
+  protected abstract writer(key: string, mayBeNew: boolean): ThreadWriter;
 
   protected newWriter(
     key: string,
@@ -153,7 +156,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     if (checkpointNs === "") this.endsWithWrites = false;
     requireUuid(made.id);
     if (parentId !== undefined) requireUuid(parentId);
-    // With durability `exit`, a run without checkpoints ends by storing its starting checkpoint again.
+    // With durability `exit`, a run that made no new checkpoint stores the one it started from once more.
     if (parentId === made.id) return placeOf(threadId, checkpointNs, made.id);
     const writer = this.writer(key, false);
     const isUpdate = metadata.source === "update";

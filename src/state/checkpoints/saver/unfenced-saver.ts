@@ -16,9 +16,9 @@ export class UnfencedSaver extends DifferenceSaver {
   }
 
   /** Every read gets a new writer, which remembers only the checkpoint in use. */
-  protected override writer(key: string, recreated: boolean): ThreadWriter {
+  protected override writer(key: string, mayBeNew: boolean): ThreadWriter {
     const before = this.writers.get(key);
-    if (before !== undefined && !before.queue.failed.aborted && (!recreated || before.queue.isBusyWith()))
+    if (before !== undefined && !before.queue.failed.aborted && (!mayBeNew || before.queue.isBusyWith()))
       return before;
     const writer = this.newWriter(key, { fence: undefined, asynchronous: false });
     this.writers.delete(key);
