@@ -60,12 +60,15 @@ export const isDeclaredByTypes = (graph: RunnableGraph): boolean =>
 
 const NO_SOURCE: SourceSchemas = { state: {}, input: {}, output: {}, context: {} };
 
-/** For `Annotation.Root` the channels give the keys, and the source or else default values give the types. */
+/**
+ * A graph of `Annotation.Root` has no schemas. Its channels give the keys, and its TypeScript source, else its default
+ * values, give the types.
+ */
 export function graphSchemas(graphId: string, graph: RunnableGraph, source = NO_SOURCE): GraphSchemas {
   const builder = builderOf(graph);
   const state = builder._schemaRuntimeDefinition;
   const stateChannels = builder._schemaDefinition ?? {};
-  // LangGraph's symbol for the whole state.
+  // If the input is the whole state, LangGraph puts a symbol here instead of a schema.
   const input = isObject(builder._inputRuntimeDefinition) ? builder._inputRuntimeDefinition : state;
   const output = builder._outputRuntimeDefinition ?? state;
   const shape = (
@@ -144,7 +147,7 @@ function objectSchema(
     } else {
       properties[key] = schema;
     }
-    if (field?.schema !== undefined && !acceptsNothing(field.schema)) required.push(key);
+    if (field?.schema !== undefined && !mayBeAbsent(field.schema)) required.push(key);
   }
   return { $schema: DRAFT, type: "object", properties, ...(required.length > 0 ? { required } : {}) };
 }
@@ -172,7 +175,10 @@ function convert(schema: unknown, direction: Direction): JsonObject {
   return standard?.jsonSchema?.[io]({ target: "draft-07" }) ?? {};
 }
 
-/** Zod 3 adds "not anything" to optional values. The object's `required` already says this. */
+/**
+ * Zod 3 writes an optional value as `anyOf: [{not: {}}, ...]`. The object's `required` already says that the value may
+ * be absent.
+ */
 function withoutNothing(schema: JsonObject): JsonObject {
   const [first, second, ...more] = Array.isArray(schema.anyOf) ? schema.anyOf : [];
   if (!isObject(first) || !isObject(first.not) || !isObject(second) || more.length > 0) return schema;
@@ -190,7 +196,7 @@ function typedSchema(key: string, types: Properties, ofChannel: () => JsonObject
 const propertyPointer = (key: string): string =>
   `#/properties/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 
-/** References start at the root of the whole document. */
+/** A `$ref` counts from the document's root, so a schema that moves into `properties` gets `base` before its references. */
 function relocated(value: JsonValue | undefined, base: string): JsonValue | undefined {
   if (Array.isArray(value)) return value.map((item) => relocated(item, base) ?? null);
   if (typeof value !== "object" || value === null) return value;
@@ -239,7 +245,7 @@ function instance(channel: unknown): Record<string, unknown> {
 }
 
 /** Optional, or has a default. */
-function acceptsNothing(schema: unknown): boolean {
+function mayBeAbsent(schema: unknown): boolean {
   if (!isStandardSchema(schema)) return true;
   try {
     const result = schema["~standard"].validate(undefined);
