@@ -209,7 +209,6 @@ function relocated(value: JsonValue | undefined, base: string): JsonValue | unde
   );
 }
 
-/** Derives the type from the default value. */
 function channelSchema(channel: Record<string, unknown>, direction: Direction): JsonObject {
   // A reducer may accept other types than it returns.
   if (direction === "update" && typeof channel.operator === "function") return {};
@@ -238,13 +237,11 @@ function defaultOf(channel: Record<string, unknown>): unknown {
   }
 }
 
-/** A channel, or a function that makes one. */
 function instance(channel: unknown): Record<string, unknown> {
   const made: unknown = typeof channel === "function" ? (channel as () => unknown)() : channel;
   return isObject(made) ? made : {};
 }
 
-/** Optional, or has a default. */
 function mayBeAbsent(schema: unknown): boolean {
   if (!isStandardSchema(schema)) return true;
   try {

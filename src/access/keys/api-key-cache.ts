@@ -32,7 +32,6 @@ interface ApiKeyCacheOptions {
 const READ_EVERY_MS = 400;
 /** Guarantees "refused within a second", even after a blocked event loop or a database outage. */
 const TRUSTED_MS = 900;
-/** The last use of keys is stored with one statement a minute. */
 const NOTE_EVERY_MS = 60_000;
 
 interface Entry {

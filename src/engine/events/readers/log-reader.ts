@@ -18,7 +18,7 @@ export interface LogReaderOptions {
   phaseOf: (run: RunSelector) => Promise<RunPhase>;
   watch(wake: () => void): () => void;
   askForEvents(): void;
-  /** Whether the executing process signalled that events can't be logged. */
+  /** Whether the executing process can't log events. */
   isUnlogged: () => boolean;
   onLocal(after: number | undefined): RunReader | undefined;
   /** See run-reader.ts. */
@@ -52,7 +52,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
   let local: RunReader | undefined;
   const unwatch = watch(() => wake?.());
   const closed = new AbortController();
-  /** Set while this reader has a place among the readers of large events. */
+  /** Frees this reader's place in `largeEvents`. */
   let leaveGate: (() => void) | undefined;
 
   const readPage = async (from: number): Promise<RunEvent[]> => {

@@ -6,7 +6,7 @@ import { threadKey } from "../rows/thread-key.ts";
 const SEPARATORS = ["\u0000", "\u001c", "\u001d", "\u001e", "\u001f", "\n"];
 
 export interface ConfiguredCheckpoint {
-  /** As the graph gave it; tuples repeat it. */
+  /** As the graph gave it. */
   threadId: string;
   /** The id in the tables, see rows/thread-key.ts. */
   key: string;
