@@ -105,8 +105,10 @@ export const createHub = (options: HubOptions) => {
 
     read,
     logFor,
-    followThread: (threadId: string, wire: Wire): (() => void) =>
-      followed.follow(threadId, wire, () => undefined),
+    followThread: (threadId: string, wire: Wire, onBegun?: (run: BegunRun) => void): (() => void) =>
+      followed.follow(threadId, wire, (begun) => {
+        if (begun !== undefined) onBegun?.(begun);
+      }),
     wantsProtocol: (threadId: string): boolean => followed.isFollowedOverProtocol(threadId),
 
     /**

@@ -1,11 +1,8 @@
 import { Client } from "@langchain/langgraph-sdk";
-import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { apiOf, saying, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
-import { eventually } from "../../helpers/conditions.ts";
-import { query } from "../../helpers/query.ts";
 import {
   command,
   EVERYTHING,
@@ -229,33 +226,6 @@ describe("a client that connects after a run has ended", () => {
       `synth:${next.runId}:running`,
       `synth:${next.runId}:completed`,
     ]);
-  });
-
-  test("is answered when the server knows which runs have ended, so a watcher misses no later run", async () => {
-    const threadId = await api.aThread();
-    const holder = new pg.Client({ connectionString: server.connectionString });
-    await holder.connect();
-    try {
-      await holder.query("begin; lock table threadloom.runs in access exclusive mode");
-      let isAnswered = false;
-      const watched = open(threadId, WATCHER).finally(() => (isAnswered = true));
-      await eventually("the runs to be queried", async () => {
-        const waiting = await query(
-          server,
-          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-             and query like '%from threadloom.runs%'`,
-        );
-        return waiting.length > 0;
-      });
-      expect(isAnswered).toBe(false);
-      await holder.query("commit");
-      const watcher = await watched;
-      const { runId } = await started(server.url, threadId, aTurn);
-      await watcher.until(({ event_id: id }) => id === `synth:${runId}:completed`);
-      expect(watcher.seen.map(({ event_id: id }) => id)).toContain(`synth:${runId}:running`);
-    } finally {
-      await holder.end();
-    }
   });
 
   test("does not receive the end of a run that was followed by another", async () => {

@@ -31,6 +31,15 @@ export const NOTHING_YET: Opening = {
   waitingRunId: undefined,
 };
 
+/**
+ * The opening of a connection that was open when this turn began. On a busy server the run may have ended before the
+ * opening is read.
+ */
+export const beforeTurnBegan = (opening: Opening, turn: number): Opening =>
+  turn > opening.endedTurn
+    ? opening
+    : { ...opening, endedTurn: turn - 1, newestTurn: undefined, hasEndedJustNow: false };
+
 /** For a client that names no event. */
 const REPLAYED_BYTES = 2 * 1024 * 1024;
 

@@ -9,7 +9,7 @@ import { createArrivals } from "./arrivals.ts";
 import { createAudiences } from "./connections.ts";
 import { createFilter } from "./filter.ts";
 import type { SubscriptionReader } from "./merged-reader.ts";
-import { createOpenings, type Opening } from "./opening.ts";
+import { beforeTurnBegan, createOpenings, type Opening } from "./opening.ts";
 import { readSubscription } from "./reader.ts";
 
 export const createReadingService = (
@@ -60,9 +60,12 @@ export const createReadingService = (
       const since = request.since ?? lastEventId;
       // After a failure `untilSeen` asks again.
       const isSeen = readAccess.hidesNothing || (await readAccess.exists().catch(() => false));
-      // Before the answer: after it, the client may start a run, whose events are new to this connection.
-      const unfollow = isSeen ? hub.followThread(threadId, "protocol") : () => undefined;
-      const opening = isSeen ? await openingOf(threadId, since).catch(() => undefined) : undefined;
+      /** The first run that began here since. */
+      let firstTurn = Infinity;
+      // Before the answer, because the client may then start a run.
+      const unfollow = isSeen
+        ? hub.followThread(threadId, "protocol", ({ turn }) => (firstTurn = Math.min(firstTurn, turn)))
+        : () => undefined;
       const reader = readSubscription({
         threadId,
         filter: createFilter(request, userAgent),
@@ -71,7 +74,7 @@ export const createReadingService = (
         audiences,
         hasFlushed,
         untilSeen: async (signal) => (isSeen ? undefined : await arrivals.untilExists(readAccess, signal)),
-        open: async () => opening ?? (await openingOf(threadId, since)),
+        open: async () => beforeTurnBegan(await openingOf(threadId, since), firstTurn),
         isStillSeen: () => readAccess.stillExists(),
         onClose() {
           unfollow();
