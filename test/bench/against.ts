@@ -2,9 +2,10 @@ import { join } from "node:path";
 import { checkOut } from "./checkout.ts";
 import { ROW_RECORDS } from "./counts/database-writes.ts";
 import { median, run, WIDTH } from "./load.ts";
+import type { ServerNode } from "./node-version.ts";
 import { formatNumber, tableOf } from "./report.ts";
 import { createThreads, HELLO } from "./scenario.ts";
-import { createServerUnderTest, ROOT, type ServerUnderTest } from "./server-process.ts";
+import { createServerUnderTest, ROOT, type ServerOptions, type ServerUnderTest } from "./server-process.ts";
 import { readEvents } from "./server-sent-events.ts";
 import { formatStatements, resetStatements } from "./statements.ts";
 
@@ -128,8 +129,8 @@ const report = (name: string, commit: string, there: readonly Cost[], here: read
   return tableOf([heading, ...lines]);
 };
 
-const start = async (root: string, nodeOptions: readonly string[]): Promise<ServerUnderTest> => {
-  const server = await createServerUnderTest({ nodeOptions, root });
+const start = async (options: ServerOptions): Promise<ServerUnderTest> => {
+  const server = await createServerUnderTest(options);
   try {
     await server.start();
     await server.prepareStatements();
@@ -148,6 +149,8 @@ export interface AgainstOptions {
   commit: string;
   /** Names of `COMPARED`; the default ones if left out. */
   only: readonly string[] | undefined;
+  /** Runs the server of this checkout. */
+  node: ServerNode;
   /** A quarter of the turns. */
   quick: boolean;
   /** Also prints the statements of each server, and their cost. */
@@ -162,6 +165,7 @@ export interface AgainstOptions {
 /** Compares the cost of runs here and in another commit. Returns the text to print. */
 export const compareAgainst = async (options: AgainstOptions): Promise<string> => {
   const { commit, only = COMPARED_BY_DEFAULT, quick, statements, profileFolder, closers, progress } = options;
+  const { node } = options;
   const unknown = only.find((name) => !(name in COMPARED));
   if (unknown !== undefined)
     throw new Error(`--against has no scenario '${unknown}'. It has: ${Object.keys(COMPARED).join(", ")}.`);
@@ -170,13 +174,13 @@ export const compareAgainst = async (options: AgainstOptions): Promise<string> =
   const other = await checkOut(commit, progress);
   closers.push(() => other.close());
   const servers: ServerUnderTest[] = [];
-  for (const [name, root] of [
-    ["there", other.root],
-    ["here", ROOT],
+  for (const [name, place] of [
+    ["there", { root: other.root }],
+    ["here", { root: ROOT, node: node.path }],
   ] as const) {
     const nodeOptions =
       profileFolder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${join(profileFolder, name)}`];
-    const server = await start(root, nodeOptions);
+    const server = await start({ ...place, nodeOptions });
     closers.push(() => server.close());
     servers.push(server);
   }
@@ -209,5 +213,7 @@ export const compareAgainst = async (options: AgainstOptions): Promise<string> =
     ] as const)
       tables.push(`${label}:\n${await formatStatements(server)}`);
   }
-  return `${tables.join("\n\n")}\n\nMedians (and ranges) of ${turns} turns of ${RUNS_PER_TURN} runs, ${WIDTH} at a time, after ${WARM_UP_RUNS} runs each; Node ${process.version}.`;
+  const { version } = process;
+  const versions = node.version === version ? version : `${version} there and ${node.version} here`;
+  return `${tables.join("\n\n")}\n\nMedians (and ranges) of ${turns} turns of ${RUNS_PER_TURN} runs, ${WIDTH} at a time, after ${WARM_UP_RUNS} runs each; Node ${versions}.`;
 };

@@ -13,7 +13,12 @@ const commitOf = (): string => {
   }
 };
 
-export const describeMachine = async (server: ServerUnderTest, loadBefore: number): Promise<Machine> => {
+/** @param node the version that runs the server */
+export const describeMachine = async (
+  server: ServerUnderTest,
+  node: string,
+  loadBefore: number,
+): Promise<Machine> => {
   const names = ["server_version", "fsync", "synchronous_commit", "shared_buffers"];
   const rows = await server.query<{ name: string; value: string }>(
     `select name, current_setting(name) as value from pg_settings where name in (${names.map((name) => `'${name}'`).join(", ")})`,
@@ -28,7 +33,7 @@ export const describeMachine = async (server: ServerUnderTest, loadBefore: numbe
     cores: cpus().length,
     memoryGiB: Math.round(totalmem() / 2 ** 30),
     system: `${type()} ${release()}`,
-    node: process.version,
+    node,
     postgres: server_version,
     settings,
     loadBefore,

@@ -13,6 +13,7 @@ import { checkpoints } from "./checkpoints.ts";
 import { printedCounts } from "./counts/print.ts";
 import { now } from "./load.ts";
 import { longThread } from "./long-thread.ts";
+import { installNode, OWN_NODE, type ServerNode } from "./node-version.ts";
 import { currentLoad, describeMachine, formatMachine } from "./machine.ts";
 import { startPeer } from "./peer.ts";
 import { createFigures, formatTable } from "./report.ts";
@@ -65,6 +66,7 @@ const HELP = `npm run bench -- [options]
   --profile folder Write a CPU profile of the server there (open it in a browser's developer tools).
   --against commit What a run costs here and in another commit, by turns (of wait, stream, ten-steps).
                    Also a folder with a checkout of it.
+  --node version   Run the server on this Node, from npm's package 'node'; with --against only the one of this checkout.
   --counts         Measure no time: count statements, rows, WAL and calls of a request, with --against also of another commit.
   --statements     After each scenario, show what the server asked of the database.
 
@@ -88,6 +90,7 @@ const { values: options } = parseArgs({
     draw: { type: "string" },
     profile: { type: "string" },
     against: { type: "string" },
+    node: { type: "string" },
     counts: { type: "boolean", default: false },
     statements: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -131,6 +134,7 @@ const commandLine = (): string =>
     ...(options.only === undefined ? [] : ["--only", options.only]),
     ...(["quick", "all", "peer"] as const).filter((name) => options[name]).map((name) => `--${name}`),
     ...(options.turns === DEFAULT_TURNS ? [] : ["--turns", options.turns]),
+    ...(options.node === undefined ? [] : ["--node", options.node]),
   ].join(" ");
 
 /** The measured starts after the first one. */
@@ -160,14 +164,18 @@ const closingAll = async (work: (closers: Closers) => Promise<void>): Promise<vo
   }
 };
 
+const chosenNode = async (): Promise<ServerNode> =>
+  options.node === undefined ? OWN_NODE : await installNode(options.node, progress);
+
 const against = (commit: string): Promise<void> =>
   closingAll(async (closers) => {
     const profileFolder = options.profile === undefined ? undefined : await makeFolder(options.profile);
     const { quick, statements } = options;
     const only = options.only?.split(",").map((name) => name.trim());
+    const node = await chosenNode();
     const loadBefore = currentLoad();
     console.log(
-      `\n${await compareAgainst({ commit, only, quick, statements, profileFolder, closers, progress })}`,
+      `\n${await compareAgainst({ commit, only, node, quick, statements, profileFolder, closers, progress })}`,
     );
     console.log(`Load before: ${loadBefore.toFixed(1)}.`);
   });
@@ -187,11 +195,13 @@ const main = (): Promise<void> =>
     process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] = "false";
     process.env["LANGSMITH_TRACING"] = "false";
     const { start, scenarios } = chosenScenarios();
+    const node = await chosenNode();
     const loadBefore = currentLoad();
     const figures = createFigures();
     const profileFolder = options.profile === undefined ? undefined : await makeFolder(options.profile);
     const chartFolder = options.charts === undefined ? undefined : await makeFolder(options.charts);
     const server = await createServerUnderTest({
+      node: node.path,
       nodeOptions: profileFolder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileFolder}`],
     });
     closers.push(() => server.close());
@@ -213,7 +223,7 @@ const main = (): Promise<void> =>
         `start: ${firstStartMs.toFixed(0)} ms, then ${laterStarts.map((ms) => ms.toFixed(0)).join(", ")} ms`,
       );
     }
-    const machine = await describeMachine(server, loadBefore);
+    const machine = await describeMachine(server, node.version, loadBefore);
     const memoryAtStart = await server.remote.memory();
 
     const libraries = await createBareLibraries(

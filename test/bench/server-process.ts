@@ -47,6 +47,8 @@ export interface ReplicaOptions {
 }
 
 export interface ServerOptions {
+  /** The path of the server's Node; default: the one of the benchmark. */
+  node?: string;
   /** Node's own options, e.g. `--cpu-prof`. */
   nodeOptions: readonly string[];
   /** Another checkout of this project, whose server and graphs run instead. */
@@ -107,7 +109,11 @@ export const spawnProcess = (
   };
 };
 /** The server under test, in a process of its own, with its own embedded PostgreSQL in a temporary folder. */
-export const createServerUnderTest = async ({ nodeOptions, root = ROOT }: ServerOptions) => {
+export const createServerUnderTest = async ({
+  node = process.execPath,
+  nodeOptions,
+  root = ROOT,
+}: ServerOptions) => {
   const folder = await mkdtemp(join(tmpdir(), "threadloom-bench-"));
   // As root, the database runs as another user, who needs access to the folder.
   if (process.getuid?.() === 0) await chmod(folder, 0o755);
@@ -165,7 +171,7 @@ export const createServerUnderTest = async ({ nodeOptions, root = ROOT }: Server
   }: ReplicaOptions = {}): Promise<Replica> => {
     const child = spawnProcess(
       [
-        process.execPath,
+        node,
         ...["--import", "tsx", ...nodeOptions, "src/main.ts", "start"],
         ...[
           "--config",
