@@ -35,8 +35,17 @@ const CONTEXT_VARIABLES = Symbol.for("lc:context_variables");
 /** From the symbol registry: two copies of this package may share one LangChain. */
 const IS_LAZY = Symbol.for("threadloom.lazy-run-trees");
 
-/** As in LangChain's `isTracingEnabled`. Read for each call: a graph may set them. */
-const isTraced = (): boolean => {
+/**
+ * Whether a tracer could be involved: context variables also hold the hooks of `registerConfigureHook`. Reads the
+ * variables of LangChain's `isTracingEnabled` for each call, because a graph may set them.
+ */
+const mayBeTraced = (before: RunTree | undefined, callbacks: Config["callbacks"]): boolean => {
+  if (before?.[CONTEXT_VARIABLES] !== undefined || before?.tracingEnabled === true) return true;
+  if (callbacks !== undefined) {
+    const handlers = "handlers" in callbacks ? callbacks.handlers : (callbacks as readonly unknown[]);
+    for (const handler of handlers ?? [])
+      if ((handler as { name?: unknown } | undefined)?.name === "langchain_tracer") return true;
+  }
   const { env } = process;
   return (
     env["LANGSMITH_TRACING"] === "true" ||
@@ -44,15 +53,6 @@ const isTraced = (): boolean => {
     env["LANGSMITH_TRACING_V2"] === "true" ||
     env["LANGCHAIN_TRACING"] === "true"
   );
-};
-
-const isTracer = (handler: unknown): boolean =>
-  (handler as { name?: unknown } | undefined)?.name === "langchain_tracer";
-
-const hasTracer = ({ callbacks }: Config): boolean => {
-  if (callbacks === undefined) return false;
-  const handlers = "handlers" in callbacks ? callbacks.handlers : (callbacks as readonly unknown[]);
-  return handlers?.some(isTracer) === true;
 };
 
 /** A class of trees that fill themselves with the fields of a tree like `sample` when one of these is first used. */
@@ -89,8 +89,7 @@ const lazyClassOf = (sample: RunTree) => {
 };
 
 /**
- * Calls of LangChain's original function stay where a tracer could be involved: tracing is on, a callback is a tracer,
- * or context variables exist, which also hold `registerConfigureHook`.
+ * LangChain's own function makes the tree where a tracer could be involved.
  * @param module `@langchain/core/singletons`; unchanged if the expected parts are missing
  */
 export const createRunTreesLazily = (module: unknown): void => {
@@ -103,12 +102,7 @@ export const createRunTreesLazily = (module: unknown): void => {
   const runWithConfig: RunWithConfig = function (config, callback, avoidCreatingRootRunTree) {
     const storage = this.getInstance();
     const before = storage.getStore();
-    if (
-      before?.[CONTEXT_VARIABLES] !== undefined ||
-      before?.tracingEnabled === true ||
-      (config !== undefined && hasTracer(config)) ||
-      isTraced()
-    )
+    if (mayBeTraced(before, config?.callbacks))
       return original.call(this, config, callback, avoidCreatingRootRunTree) as never;
     if (avoidCreatingRootRunTree) return storage.run(undefined, callback);
     if (LazyRunTree === undefined) {
