@@ -3,6 +3,7 @@ import { checkOut } from "./checkout.ts";
 import { ROW_RECORDS } from "./counts/database-writes.ts";
 import { median, run, WIDTH } from "./load.ts";
 import type { ServerNode } from "./node-version.ts";
+import { compareProfiles, readTimes } from "./profile.ts";
 import { formatNumber, tableOf } from "./report.ts";
 import { createThreads, HELLO } from "./scenario.ts";
 import { createServerUnderTest, ROOT, type ServerOptions, type ServerUnderTest } from "./server-process.ts";
@@ -155,7 +156,7 @@ export interface AgainstOptions {
   quick: boolean;
   /** Also prints the statements of each server, and their cost. */
   statements: boolean;
-  /** A folder for each server's CPU profile. */
+  /** A folder for each server's CPU profile; also compares the profiles by component. */
   profileFolder: string | undefined;
   /** Collects the resources to close at the end, also on Ctrl-C. */
   closers: (() => Promise<void>)[];
@@ -212,6 +213,12 @@ export const compareAgainst = async (options: AgainstOptions): Promise<string> =
       ["here", here],
     ] as const)
       tables.push(`${label}:\n${await formatStatements(server)}`);
+  }
+  if (profileFolder !== undefined) {
+    // A process writes its profile as it ends.
+    for (const server of servers) await server.stop();
+    const times = (name: string) => readTimes(join(profileFolder, name));
+    tables.push(compareProfiles([commit, "here"], [await times("there"), await times("here")]));
   }
   const { version } = process;
   const versions = node.version === version ? version : `${version} there and ${node.version} here`;

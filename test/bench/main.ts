@@ -64,6 +64,7 @@ const HELP = `npm run bench -- [options]
   --charts folder  Write them there as results.json, and the charts that are drawn of them (SVG).
   --draw file      Measure nothing: draw the charts of a file that --json wrote, into --charts or beside it.
   --profile folder Write a CPU profile of the server there (open it in a browser's developer tools).
+                   With --against, also print the time of each package and district in both.
   --against commit What a run costs here and in another commit, by turns (of wait, stream, ten-steps).
                    Also a folder with a checkout of it.
   --node version   Run the server on this Node, from npm's package 'node'; with --against only the one of this checkout.
