@@ -12,16 +12,16 @@ export interface BoundedReads {
    * abort before the start.
    */
   boundedRead<Row>(text: string, values?: unknown[], signal?: AbortSignal): Promise<Row[]>;
-  /** Runs the reads in one transaction. Each statement has the time limit. */
+  /** Each statement has the time limit. */
   boundedReads<T>(work: (read: BoundedRead) => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
 export type BoundedRead = <Row>(text: string, values?: unknown[]) => Promise<Row[]>;
 
 /** A search of 100,000 threads whose metadata all match takes 0.1 s with its count. */
-const BOUNDED_READ_MS = 2_000;
+export const BOUNDED_READ_MS = 2_000;
 /** Two serve 5,000 indexed searches a second. Four slowed the runs on a small database. */
-const AT_ONCE = 2;
+export const BOUNDED_READS_AT_ONCE = 2;
 const PATIENCE_MS = 5_000;
 
 /** Clients choose the size of records. */
@@ -62,10 +62,10 @@ export const roomyPage = (
 };
 
 /**
- * Allows the scans that session-settings.ts forbids. Local to the transaction, because poolers refuse connection
- * settings or leave them to the next client.
+ * For databases without connections for searches: poolers refuse connection settings or leave them to the next client.
+ * Allows the scans that session-settings.ts forbids.
  */
-const OPENING = [
+export const BOUNDED_TRANSACTION = [
   "begin read only",
   `set local statement_timeout = ${BOUNDED_READ_MS}`,
   "set local plan_cache_mode = force_custom_plan",
@@ -74,20 +74,17 @@ const OPENING = [
   "set local enable_bitmapscan = on",
 ].join("; ");
 
-interface Transaction {
-  query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
-}
-
+/** @param run calls `work` with reads that have the time limit and any plan, and write nothing */
 export const createBoundedReads = (
-  transaction: <T>(work: (transaction: Transaction) => Promise<T>, opening: string) => Promise<T>,
+  run: <T>(work: (read: BoundedRead) => Promise<T>) => Promise<T>,
 ): BoundedReads => {
-  const gate = createGate(AT_ONCE, PATIENCE_MS, () =>
+  const gate = createGate(BOUNDED_READS_AT_ONCE, PATIENCE_MS, () =>
     unavailable("Too many searches are being made at the moment."),
   );
   const boundedReads: BoundedReads["boundedReads"] = async (work, signal) => {
     const leave = await gate.enter(signal);
     try {
-      return await transaction((queryable) => work((text, values) => queryable.query(text, values)), OPENING);
+      return await run(work);
     } catch (error) {
       if (!isCancelled(error)) throw error;
       throw invalid(`This takes longer than ${BOUNDED_READ_MS / 1_000} seconds; narrow the filter.`);

@@ -6,13 +6,20 @@ import { openCipher, type EncryptionSetup } from "../encryption/setup.ts";
 import type { Logger } from "../lib/logger.ts";
 import { boundAnswers, isUnanswered, type BoundedStatement } from "./answer-bound.ts";
 import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
-import { createBoundedReads, type BoundedReads } from "./bounded-reads.ts";
+import {
+  BOUNDED_READS_AT_ONCE,
+  BOUNDED_TRANSACTION,
+  createBoundedReads,
+  type BoundedReads,
+} from "./bounded-reads.ts";
 import { createOutages } from "./outages.ts";
 import { isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
 import { nameStatements } from "./statement-names.ts";
 
 export interface DatabaseOptions {
   connectionString: string;
+  /** For connections that only search (`searchAddressOf`). Without it each search is a transaction with settings. */
+  searchConnectionString?: string | undefined;
   schema?: string;
   poolSize: number;
   applicationName: string;
@@ -108,16 +115,24 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       "a text that looks encrypted can't be opened; it is shown as it is stored",
     ),
   );
-  const pool = new pg.Pool({
-    connectionString,
-    max: poolSize,
+  const settings = {
     application_name: applicationName,
     connectionTimeoutMillis: timeoutMs ?? CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     ...(cipher && { types: TYPES_WITH_ENCRYPTED }),
-  });
+  };
+  const pool = new pg.Pool({ ...settings, connectionString, max: poolSize });
+  const searchPool =
+    options.searchConnectionString === undefined
+      ? undefined
+      : new pg.Pool({
+          ...settings,
+          connectionString: options.searchConnectionString,
+          max: BOUNDED_READS_AT_ONCE,
+        });
+  const pools = searchPool === undefined ? [pool] : [pool, searchPool];
   // Without these listeners a terminated backend ends the process. An idle client emits on the pool, a client in a
   // transaction on itself.
   const lossListeners = new Set<() => void>();
@@ -132,26 +147,29 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     for (const listener of lossListeners) listener();
   };
   const received = new WeakSet<Error>();
-  pool.on("error", (error) => {
-    if (!received.has(error)) lost(error);
-  });
-  pool.on("connect", (client) => {
-    client.on("error", (error) => {
-      received.add(error);
-      lost(error);
+  for (const each of pools) {
+    each.on("error", (error) => {
+      if (!received.has(error)) lost(error);
     });
-    if (preparedStatements) nameStatements(client);
-    boundAnswers(client, answerTimeoutMs);
-  });
+    each.on("connect", (client) => {
+      client.on("error", (error) => {
+        received.add(error);
+        lost(error);
+      });
+      if (preparedStatements) nameStatements(client);
+      boundAnswers(client, answerTimeoutMs);
+    });
+  }
   const outages = createOutages(logger);
   const losses = new WeakSet<Error>();
   /** The other connections probably have the same fault, and each would cost a run the same wait. */
   const renewIdle = (): void => {
-    for (let left = pool.idleCount; left > 0 && !pool.ending; left -= 1)
-      pool.connect().then(
-        (client) => client.release(true),
-        () => undefined,
-      );
+    for (const each of pools)
+      for (let left = each.idleCount; left > 0 && !each.ending; left -= 1)
+        each.connect().then(
+          (client) => client.release(true),
+          () => undefined,
+        );
   };
   const noting = async <Result>(work: Promise<Result>): Promise<Result> => {
     try {
@@ -226,8 +244,16 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       }
     },
     async close() {
-      if (!pool.ending) await pool.end();
+      await Promise.all(pools.map(async (each) => (each.ending ? undefined : await each.end())));
     },
   };
-  return { ...database, ...createBoundedReads((work, opening) => database.transaction(work, opening)) };
+  const boundedReads = createBoundedReads((work) =>
+    searchPool === undefined
+      ? database.transaction(({ query }) => work(query), BOUNDED_TRANSACTION)
+      : work(async <Row>(text: string, values: unknown[] = []) => {
+          const { rows } = await ask(searchPool, text, values, answerTimeoutMs);
+          return rows as Row[];
+        }),
+  );
+  return { ...database, ...boundedReads };
 };

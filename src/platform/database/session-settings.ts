@@ -1,4 +1,5 @@
 import { sqlState } from "../domain/errors.ts";
+import { BOUNDED_READ_MS } from "./bounded-reads.ts";
 import { isPassing } from "./passing-faults.ts";
 import { withProbe } from "./probe.ts";
 
@@ -7,22 +8,45 @@ import { withProbe } from "./probe.ts";
  * whole tables.
  */
 const SETTINGS = "-c jit=off -c enable_seqscan=off -c enable_bitmapscan=off";
+/** Any plan, for the values of each search. The limits are those of bounded-reads.ts. */
+const SEARCH_SETTINGS =
+  `-c jit=off -c plan_cache_mode=force_custom_plan -c statement_timeout=${BOUNDED_READ_MS} ` +
+  "-c default_transaction_read_only=on";
 /** GIN indexes of metadata need bitmap scans. Without them PostgreSQL walks the whole table. */
 export const READ_BY_ANY_PLAN =
   "begin read only; set local enable_seqscan = on; set local enable_bitmapscan = on";
 /** PgBouncer's error for an unknown option. */
 const PROTOCOL_VIOLATION = "08P01";
 
-/** Returns the address unchanged if a pooler refuses settings. Throws errors of `pg` if the database is unreachable. */
-export const withSessionSettings = async (connectionString: string): Promise<string> => {
-  if (!URL.canParse(connectionString)) return connectionString; // a socket's folder, for example
+const withOptions = (connectionString: string, options: string): string => {
   const url = new URL(connectionString);
   const given = url.searchParams.get("options");
-  url.searchParams.set("options", given === null ? SETTINGS : `${given} ${SETTINGS}`);
+  url.searchParams.set("options", given === null ? options : `${given} ${options}`);
+  return url.href;
+};
+
+/**
+ * Returns the address unchanged if a pooler refuses settings, or ignores them. Throws errors of `pg` if the database is
+ * unreachable.
+ */
+export const withSessionSettings = async (connectionString: string): Promise<string> => {
+  if (!URL.canParse(connectionString)) return connectionString; // a socket's folder, for example
+  const address = withOptions(connectionString, SETTINGS);
   try {
-    return await withProbe(url.href, () => url.href);
+    return await withProbe(address, async (client) => {
+      const { rows } = await client.query<{ enable_seqscan: string }>("show enable_seqscan");
+      return rows[0]?.enable_seqscan === "off" ? address : connectionString;
+    });
   } catch (error) {
     if (isPassing(error) && sqlState(error) !== PROTOCOL_VIOLATION) throw error;
     return connectionString;
   }
 };
+
+/** An address for searches alone; undefined if sessions do not keep settings. */
+export const searchAddressOf = (
+  connectionString: string,
+  withSettings: string,
+  { direct }: { direct: boolean },
+): string | undefined =>
+  direct && withSettings !== connectionString ? withOptions(connectionString, SEARCH_SETTINGS) : undefined;

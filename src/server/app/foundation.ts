@@ -10,7 +10,7 @@ import { acceleratorsOf } from "../../platform/database/accelerators.ts";
 import { logClockDifference } from "../../platform/database/clock.ts";
 import { openDatabase, type Queryable } from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
-import { withSessionSettings } from "../../platform/database/session-settings.ts";
+import { searchAddressOf, withSessionSettings } from "../../platform/database/session-settings.ts";
 import { assertEncryptionKeys, keepKeyNoted } from "../../platform/database/encryption-keys.ts";
 import { migrate } from "../../platform/database/migrate.ts";
 import { assertSessions } from "../../platform/database/pooling.ts";
@@ -76,11 +76,14 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const addresses = { connectionString: parts.connectionString, directConnectionString, preparedStatements };
   await assertSessions(addresses, accelerators);
   const connectionString = await withSessionSettings(parts.connectionString);
+  // Without a second address, `assertSessions` has found whole sessions.
+  const direct = directConnectionString === undefined && accelerators.advisoryLocks && accelerators.sessions;
   const sessionConnectionString = directConnectionString ?? connectionString;
   await migrate(sessionConnectionString, { schema, ...accelerators, logger });
   const database = lifecycle.closing(
     openDatabase({
       connectionString,
+      searchConnectionString: searchAddressOf(parts.connectionString, connectionString, { direct }),
       schema,
       poolSize: planGraphProcesses(config).mainPoolSize,
       applicationName: "threadloom",

@@ -2,7 +2,7 @@ import { connect, createServer, type AddressInfo } from "node:net";
 import { once } from "node:events";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openDatabase } from "../../../src/platform/database/database.ts";
-import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
+import { searchAddressOf, withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { startTestServer } from "../../helpers/app.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
@@ -72,23 +72,46 @@ test("no connection of a server compiles statements", async () => {
   expect(new Set(seen.map(({ jit }) => jit))).toEqual(new Set(["off"]));
 });
 
+const withLength = (rest: Buffer): Buffer => {
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(4 + rest.length);
+  return Buffer.concat([length, rest]);
+};
+
 /** Answers like PgBouncer: a fatal error of the class "protocol violation" to any `options`. */
-const refusingOptions = async (connectionString: string): Promise<string> => {
+const refusing = (packet: Buffer): { answer: Buffer } | { pass: Buffer } => {
+  if (!packet.includes("options\0")) return { pass: packet };
+  const fields = "SFATAL\0C08P01\0Munsupported startup parameter in options: jit\0\0";
+  return { answer: Buffer.concat([Buffer.from("E"), withLength(Buffer.from(fields))]) };
+};
+
+/** Drops `options`, like PgBouncer with `ignore_startup_parameters = options`. */
+const ignoring = (packet: Buffer): { pass: Buffer } => ({
+  pass: withLength(
+    Buffer.from(
+      packet
+        .subarray(4)
+        .toString("latin1")
+        .replace(/options\0[^\0]*\0/, ""),
+      "latin1",
+    ),
+  ),
+});
+
+const poolerTo = async (
+  connectionString: string,
+  begin: (packet: Buffer) => { answer: Buffer } | { pass: Buffer },
+): Promise<string> => {
   const target = new URL(connectionString);
   const pooler = createServer((client) => {
     client.on("error", () => undefined);
     client.once("data", (packet: Buffer) => {
-      if (packet.includes("options\0")) {
-        const fields = "SFATAL\0C08P01\0Munsupported startup parameter in options: jit\0\0";
-        const length = Buffer.alloc(4);
-        length.writeInt32BE(4 + fields.length);
-        client.end(Buffer.concat([Buffer.from("E"), length, Buffer.from(fields)]));
-        return;
-      }
+      const begun = begin(packet);
+      if ("answer" in begun) return client.end(begun.answer);
       const server = connect(Number(target.port), target.hostname);
       server.on("error", () => client.destroy());
       client.on("close", () => server.destroy());
-      server.write(packet);
+      server.write(begun.pass);
       client.pipe(server).pipe(client);
     });
   }).listen(0, "127.0.0.1");
@@ -102,18 +125,27 @@ const refusingOptions = async (connectionString: string): Promise<string> => {
   return address.href;
 };
 
-test("a pooler that refuses options is used without them, and searches behind it are not compiled either", async () => {
-  const pooler = await refusingOptions(database.connectionString);
-  expect(await withSessionSettings(pooler)).toBe(pooler);
-  const { logger } = listeningLogger();
-  const opened = openDatabase({
-    connectionString: pooler,
-    poolSize: 1,
-    applicationName: "threadloom test",
-    preparedStatements: false,
-    logger,
-  });
-  closers.push(() => opened.close());
-  expect(await opened.boundedRead("show jit")).toEqual([{ jit: "off" }]);
-  expect(await opened.query("show jit")).toEqual([{ jit: "on" }]);
-});
+test.each([
+  ["refuses", refusing],
+  ["ignores", ignoring],
+])(
+  "a pooler that %s options is used without them, and searches behind it are bounded all the same",
+  async (_, begin) => {
+    const pooler = await poolerTo(database.connectionString, begin);
+    const withSettings = await withSessionSettings(pooler);
+    expect(withSettings).toBe(pooler);
+    const { logger } = listeningLogger();
+    const opened = openDatabase({
+      connectionString: pooler,
+      searchConnectionString: searchAddressOf(pooler, withSettings, { direct: true }),
+      poolSize: 1,
+      applicationName: "threadloom test",
+      preparedStatements: false,
+      logger,
+    });
+    closers.push(() => opened.close());
+    expect(await opened.boundedRead("show jit")).toEqual([{ jit: "off" }]);
+    expect(await opened.boundedRead("show statement_timeout")).toEqual([{ statement_timeout: "2s" }]);
+    expect(await opened.query("show jit")).toEqual([{ jit: "on" }]);
+  },
+);
