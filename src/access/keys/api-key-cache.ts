@@ -29,7 +29,7 @@ interface ApiKeyCacheOptions {
 }
 
 /** Polled, because notifications may be lost and some databases lack LISTEN. */
-const READ_EVERY_MS = 400;
+const READ_EVERY_MS = 750;
 /** Guarantees "refused within a second", even after a blocked event loop or a database outage. */
 const TRUSTED_MS = 900;
 const NOTE_EVERY_MS = 60_000;
