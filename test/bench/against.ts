@@ -41,10 +41,16 @@ const streaming: Work = async ({ remote }, threadId) => {
   if (updates !== 2) throw new Error(`A stream had ${updates} updates instead of 2.`);
 };
 
+/** Finds nothing: the cost of a search without its results. */
+const searching: Work = async ({ remote }, threadId) => {
+  await remote.http.post("/threads/search", { metadata: { owner: threadId }, limit: 10 });
+};
+
 const COMPARED: Readonly<Record<string, Work>> = {
   wait: waiting("two-step"),
   stream: streaming,
   "ten-steps": waiting("ten-steps"),
+  search: searching,
 };
 const COMPARED_BY_DEFAULT = ["wait", "stream"];
 

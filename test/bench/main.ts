@@ -65,7 +65,7 @@ const HELP = `npm run bench -- [options]
   --draw file      Measure nothing: draw the charts of a file that --json wrote, into --charts or beside it.
   --profile folder Write a CPU profile of the server there (open it in a browser's developer tools).
                    With --against, also print the time of each package and district in both.
-  --against commit What a run costs here and in another commit, by turns (of wait, stream, ten-steps).
+  --against commit What a run costs here and in another commit, by turns (of wait, stream, ten-steps, search).
                    Also a folder with a checkout of it.
   --node version   Run the server on this Node, from npm's package 'node'; with --against only the one of this checkout.
   --counts         Measure no time: count statements, rows, WAL and calls of a request, with --against also of another commit.
