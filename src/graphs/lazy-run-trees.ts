@@ -14,7 +14,7 @@ interface Storage {
   run<Result>(store: RunTree | undefined, callback: () => Result): Result;
 }
 interface Config {
-  callbacks?: readonly unknown[] | { handlers?: readonly unknown[] };
+  callbacks?: readonly unknown[] | { handlers?: readonly unknown[] } | null;
 }
 type RunWithConfig = <Result>(
   this: Provider,
@@ -35,17 +35,18 @@ const CONTEXT_VARIABLES = Symbol.for("lc:context_variables");
 /** From the symbol registry: two copies of this package may share one LangChain. */
 const IS_LAZY = Symbol.for("threadloom.lazy-run-trees");
 
+const isList: (value: unknown) => value is readonly unknown[] = Array.isArray;
+
 /**
  * Whether a tracer could be involved: context variables also hold the hooks of `registerConfigureHook`. Reads the
  * variables of LangChain's `isTracingEnabled` for each call, because a graph may set them.
  */
 const mayBeTraced = (before: RunTree | undefined, callbacks: Config["callbacks"]): boolean => {
   if (before?.[CONTEXT_VARIABLES] !== undefined || before?.tracingEnabled === true) return true;
-  if (callbacks !== undefined) {
-    const handlers = "handlers" in callbacks ? callbacks.handlers : (callbacks as readonly unknown[]);
-    for (const handler of handlers ?? [])
+  const handlers = isList(callbacks) ? callbacks : callbacks?.handlers;
+  if (handlers !== undefined)
+    for (const handler of handlers)
       if ((handler as { name?: unknown } | undefined)?.name === "langchain_tracer") return true;
-  }
   const { env } = process;
   return (
     env["LANGSMITH_TRACING"] === "true" ||

@@ -43,6 +43,15 @@ test("a call finds its configuration, without a run tree by LangChain", () => {
   expect(original).not.toHaveBeenCalled();
 });
 
+test.each([null, undefined, [], {}, { handlers: [] }])(
+  "a call with the callbacks %j needs no tree of LangChain",
+  (callbacks) => {
+    const { original, treeOf } = providers();
+    expect(treeOf({ callbacks }).id).toMatch(/^[0-9a-f-]{36}$/);
+    expect(original).not.toHaveBeenCalled();
+  },
+);
+
 test("a tree that code reads has the fields, the class and the children of LangChain's", () => {
   const { published, treeOf } = providers();
   const theirs = published.runWithConfig({}, () => published.getInstance().getStore()) as Tree;
