@@ -92,12 +92,18 @@ export const THOROUGH = [
   "test/api/threads/state-equality.test.ts",
 ];
 
-/** Tests that put something else in the place of a module, or load one anew: no other file may have loaded it before. */
+/**
+ * Tests that put something else in the place of a module, or load one anew: no other file may have loaded it before. And
+ * tests that count the timers of their process: servers of other files may leave some for a moment.
+ */
 export const WITH_MODULES_REPLACED = [
   "test/server/app/graph-processes.test.ts",
   "test/engine/executors/graph-process.test.ts",
   "test/engine/executors/pool.test.ts",
   "test/examples/auth.test.ts",
+  "test/engine/events/log-reader.test.ts",
+  "test/engine/worker.test.ts",
+  "test/protocols/streaming/arrivals.test.ts",
 ];
 
 /** These files begin first. Otherwise the last of them would run alone at the end, on one of the cores. */

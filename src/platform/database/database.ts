@@ -12,6 +12,7 @@ import {
   createBoundedReads,
   type BoundedReads,
 } from "./bounded-reads.ts";
+import { createLosses } from "./losses.ts";
 import { createOutages } from "./outages.ts";
 import { isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
 import { nameStatements } from "./statement-names.ts";
@@ -64,8 +65,6 @@ export interface Database extends Records, BoundedReads {
   close(): Promise<void>;
 }
 
-/** Connections that are lost together have one cause. */
-const LOSS_LOGGED_EVERY_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** For a dropped connection or a vanished machine. Poolers refuse `statement_timeout` as a connection setting. */
 const ANSWER_TIMEOUT_MS = 15_000;
@@ -133,29 +132,10 @@ export const openDatabase = (options: DatabaseOptions): Database => {
           max: BOUNDED_READS_AT_ONCE,
         });
   const pools = searchPool === undefined ? [pool] : [pool, searchPool];
-  // Without these listeners a terminated backend ends the process. An idle client emits on the pool, a client in a
-  // transaction on itself.
-  const lossListeners = new Set<() => void>();
-  let lossLoggedAt = -Infinity;
-  const lost = (error: Error): void => {
-    // A stopping database closes all connections: log one line.
-    const now = performance.now();
-    const level = now - lossLoggedAt < LOSS_LOGGED_EVERY_MS ? "debug" : "warn";
-    if (level === "warn") lossLoggedAt = now;
-    // Log no error object: `pg` attaches the client with every prepared statement.
-    logger[level]({ reason: error.message, code: sqlState(error) }, "a database connection was lost");
-    for (const listener of lossListeners) listener();
-  };
-  const received = new WeakSet<Error>();
+  const connectionLosses = createLosses(logger);
   for (const each of pools) {
-    each.on("error", (error) => {
-      if (!received.has(error)) lost(error);
-    });
+    connectionLosses.watch(each);
     each.on("connect", (client) => {
-      client.on("error", (error) => {
-        received.add(error);
-        lost(error);
-      });
       if (preparedStatements) nameStatements(client);
       boundAnswers(client, answerTimeoutMs);
     });
@@ -212,10 +192,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       return (await ask(pool, text, values, answerMs ?? answerTimeoutMs)).rows as Row[];
     },
     isLoss: (error) => error instanceof Error && losses.has(error),
-    onConnectionLost(listener) {
-      lossListeners.add(listener);
-      return () => lossListeners.delete(listener);
-    },
+    onConnectionLost: connectionLosses.listen,
     async transaction(work, opening = "begin") {
       const client = await noting(pool.connect());
       let broken: Error | undefined;
