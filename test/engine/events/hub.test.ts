@@ -69,6 +69,25 @@ const aHub = () => {
   };
 };
 
+test("a follower of a thread learns which runs begin on it here, until it leaves", () => {
+  const { hub } = aHub();
+  const begun: number[] = [];
+  const leave = hub.followThread(THREAD, "protocol", ({ turn }) => begun.push(turn));
+  const open = (turn: number, threadId = THREAD) =>
+    hub.open({
+      ...{ threadId, runId: RUN, graphId: "graph", attempt: 1, turn, firstSeq: 0 },
+      ...{ resumable: false, keep: false, logged: false },
+    });
+  const first = open(1);
+  open(2, "another thread");
+  // Other news of the thread.
+  hub.end(first);
+  open(3);
+  leave();
+  open(4);
+  expect(begun).toEqual([1, 3]);
+});
+
 test("a reader of the log continues in memory from its position, not from its start", async () => {
   const { hub, become, holdReads } = aHub();
   const release = holdReads();
