@@ -6,7 +6,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export type Flags = { readonly [Name in OptionName]?: string | undefined };
 
-/** What error messages call the flags, if not `--port` etc. */
+/** Names of flags in error messages. Default: the name on the command line, such as `--port`. */
 export type FlagNames = { readonly [Name in OptionName]?: string };
 
 /** Later environments win. An empty variable counts as not set. */

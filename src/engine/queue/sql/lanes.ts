@@ -60,7 +60,7 @@ interface LaneSql {
   suspectFrom: string;
 }
 
-/** What may start: SQL over `graph_id`, over `lane` and over a run. */
+/** SQL conditions for runs that may start: on `graph_id`, on `lane` and on a run. */
 interface LaneConditions {
   graph: string;
   lane: string;
