@@ -30,7 +30,7 @@ export const createRunEnds = (
   checkpoints: Pick<CheckpointStorage, "deleteRun" | "deleteThread">,
   recordEnds?: RecordEnds,
 ) => {
-  const finishRun = finishing(recordEnds);
+  const { finish, finishInTransaction } = finishing(recordEnds);
   const endWaiting = endingWaiting(recordEnds);
   const deleteThreads = deletingThreads(recordEnds);
   const { forgetRun, forgetRuns } = forgetting(recordEnds);
@@ -68,7 +68,7 @@ export const createRunEnds = (
       attempt: AttemptSelector,
       outcome: RunOutcome,
       lastCheckpoint?: { checkpointNs: string; checkpointId: string },
-    ): Promise<{ waiting: number } | undefined> => finishRun(database, { attempt, outcome, lastCheckpoint }),
+    ): Promise<{ waiting: number } | undefined> => finish(database, { attempt, outcome, lastCheckpoint }),
 
     /** False if the attempt no longer holds the run. */
     async rollBack(attempt: AttemptSelector): Promise<boolean> {
@@ -99,7 +99,7 @@ export const createRunEnds = (
         const held = await lockAttempt(transaction, attempt);
         if (held === undefined) return undefined;
         if (outcome !== undefined && held.readerId !== null && held.readerId !== readerHere) {
-          return await finishRun(transaction, { attempt, outcome, lastCheckpoint: undefined });
+          return await finishInTransaction(transaction, { attempt, outcome, lastCheckpoint: undefined });
         }
         await checkpoints.deleteThread(threadId, transaction);
         await deleteThreads(transaction, [threadId], outcome ?? cancelled("rollback"));

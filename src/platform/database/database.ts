@@ -12,6 +12,7 @@ import {
   createBoundedReads,
   type BoundedReads,
 } from "./bounded-reads.ts";
+import { createGrouping, type Grouping } from "./grouping.ts";
 import { createLosses } from "./losses.ts";
 import { createOutages } from "./outages.ts";
 import { isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
@@ -56,6 +57,8 @@ export interface Database extends Records, BoundedReads {
   readonly connectionString: string;
   /** `answerMs`: time limit for the answer, after which the connection is closed. */
   query<Row>(text: string, values?: unknown[], options?: { answerMs?: number }): Promise<Row[]>;
+  /** Like a query of the statement alone; undefined: no row. Callers of the same time share a statement. */
+  grouped: Grouping;
   /** Rolls back if `work` throws; `opening` replaces `begin`. Never call user code in `work`. */
   transaction<T>(work: (transaction: Records) => Promise<T>, opening?: string): Promise<T>;
   /** True: this database threw the error, and the fault may pass. Graphs may throw errors of their own databases. */
@@ -184,7 +187,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     },
   });
 
-  const database: Omit<Database, keyof BoundedReads> = {
+  const database: Omit<Database, keyof BoundedReads | "grouped"> = {
     ...recordsOver(pool, answerTimeoutMs),
     pool,
     connectionString,
@@ -232,5 +235,5 @@ export const openDatabase = (options: DatabaseOptions): Database => {
           return rows as Row[];
         }),
   );
-  return { ...database, ...boundedReads };
+  return { ...database, ...boundedReads, grouped: createGrouping(database) };
 };

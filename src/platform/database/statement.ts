@@ -170,3 +170,21 @@ export const statement = <const Named extends Parameters>(
     },
   };
 };
+
+/** The parameters of one source as arrays, for a statement about several sources. Encodes each value alone. */
+export const arraysOf = <Name extends string, Source, All>(
+  parameters: Readonly<Record<Name, ComputedParameter<Source>>>,
+  sourcesOf: (all: All) => readonly Source[],
+): Record<Name, ComputedParameter<All>> =>
+  Object.fromEntries(
+    Object.entries<ComputedParameter<Source>>(parameters).map(([name, [type, valueOf, encryptedOf]]) => [
+      name,
+      [
+        `${type}[]`,
+        (all: All) => sourcesOf(all).map(valueOf),
+        encryptedOf &&
+          ((all: All, encryption: Encryption) =>
+            sourcesOf(all).map((source) => encryptedOf(source, encryption))),
+      ],
+    ]),
+  ) as unknown as Record<Name, ComputedParameter<All>>;

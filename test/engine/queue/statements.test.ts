@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../../src/platform/database/database.ts";
+import { createGrouping } from "../../../src/platform/database/grouping.ts";
 import type { RunRow } from "../../../src/platform/database/tables.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import type { JsonObject } from "../../../src/platform/lib/json.ts";
@@ -174,7 +175,7 @@ describe("the statement for an idle thread", () => {
       "threads",
       threadId,
       () => createOnIdleThread(database, ALL_RIGHTS, aNewRun(threadId), CLAIM),
-      async (holder) => void (await createOnIdleThread(holder, ALL_RIGHTS, first, undefined)),
+      async (holder) => void (await createOnIdleThread({ grouped: createGrouping(holder) }, ALL_RIGHTS, first, undefined)),
     );
     expect(second).toBeUndefined();
     const rows = await database.query("select run_id, status from threadloom.runs");

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Batch } from "../../../src/state/checkpoints/rows/new-rows.ts";
 import { isHeld, type Fence } from "../../../src/state/checkpoints/write/fences.ts";
-import { writeBatch } from "../../../src/state/checkpoints/write/write-statement.ts";
+import { writeBatch } from "../../../src/state/checkpoints/write/write-batch.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 

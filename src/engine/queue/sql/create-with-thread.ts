@@ -1,4 +1,4 @@
-import type { Queryable } from "../../../platform/database/database.ts";
+import type { Database, Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
 import type { ClaimedRunRow, RunRow } from "../../../platform/database/tables.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
@@ -6,13 +6,18 @@ import type { RunSelector } from "../attempts.ts";
 import { openRuns, RUN_COLUMNS } from "../columns.ts";
 import {
   ASSISTANT_VISIBLE,
+  CLAIM_OF_EACH,
   CLAIM_PARAMETERS,
+  CLAIMED_COLUMNS,
   createMany,
   createOne,
   GRAPH,
+  GRAPH_IDS_OF_ALL,
+  groupedCreation,
   METADATA_WITH_THREAD,
   RUN_PARAMETERS,
   SELECTOR,
+  type Creation,
   type CreationRights,
   type ImmediateClaim,
   type NewRun,
@@ -49,6 +54,15 @@ const thread = (
 const CREATE_WITH_THREAD = statement({ ...PARAMETERS, ...CLAIM_PARAMETERS, ...ASSISTANT_VISIBLE }, (sql) =>
   createOne(sql, thread(sql)),
 );
+const CLAIMED = { ...PARAMETERS, ...CLAIM_OF_EACH };
+const CONDITIONS = { ...ASSISTANT_VISIBLE, ...GRAPH_IDS_OF_ALL };
+const CLAIM_WITH_THREADS = createMany<Creation & OfThread, typeof CLAIMED, typeof CONDITIONS>(
+  CLAIMED,
+  CONDITIONS,
+  CLAIMED_COLUMNS,
+  thread,
+);
+const WITH_THREAD = groupedCreation(CREATE_WITH_THREAD, CLAIM_WITH_THREADS);
 const CREATE_WITH_THREADS = createMany(PARAMETERS, ASSISTANT_VISIBLE, SELECTOR, thread);
 const CREATE_ROWS_WITH_THREADS = createMany(PARAMETERS, ASSISTANT_VISIBLE, RUN_COLUMNS, thread);
 
@@ -56,17 +70,14 @@ const CREATE_ROWS_WITH_THREADS = createMany(PARAMETERS, ASSISTANT_VISIBLE, RUN_C
  * Undefined if the thread exists, if the assistant is missing or hidden, or if the run would have to wait and
  * `mayWait` is false.
  */
-export const createWithThread = async (
-  queryable: Queryable,
+export const createWithThread = (
+  database: Pick<Database, "grouped">,
   rights: CreationRights,
   run: NewRun,
   claim: ImmediateClaim | undefined,
   ttl: ThreadTtl | undefined,
   mayWait = true,
-): Promise<ClaimedRunRow | undefined> => {
-  const creation = { rights, run, claim, mayWait, ttl };
-  return openRuns(queryable, await CREATE_WITH_THREAD.query<ClaimedRunRow>(queryable, creation))[0];
-};
+): Promise<ClaimedRunRow | undefined> => database.grouped(WITH_THREAD, { rights, run, claim, mayWait, ttl });
 
 interface NewRuns {
   rights: CreationRights;

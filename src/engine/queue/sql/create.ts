@@ -1,14 +1,17 @@
 import type { Visibility } from "../../../access/visibility.ts";
+import type { Queryable } from "../../../platform/database/database.ts";
+import type { GroupedStatement } from "../../../platform/database/grouping.ts";
 import { hasRoomFor } from "../../../platform/database/merging.ts";
 import {
+  arraysOf,
   encryptedParameter,
   statement,
   type ComputedParameter,
   type Statement,
 } from "../../../platform/database/statement.ts";
-import type { MultitaskStrategy } from "../../../platform/database/tables.ts";
+import type { ClaimedRunRow, MultitaskStrategy } from "../../../platform/database/tables.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import { EXECUTED_COLUMNS } from "../columns.ts";
+import { EXECUTED_COLUMNS, openRuns } from "../columns.ts";
 
 /* The common part of the statements that create runs: `assistant`, `thread` and the insert. */
 
@@ -65,6 +68,10 @@ export interface Creation extends Rights, OfRun {
   mayWait?: boolean;
 }
 
+export interface Creations<Source> extends Rights {
+  creations: readonly Source[];
+}
+
 const ids = ({ run: { runId, threadId, assistantId } }: OfRun) => ({
   run_id: runId,
   thread_id: threadId,
@@ -103,11 +110,23 @@ export const METADATA_WITH_THREAD = encryptedParameter(
   ids,
 );
 
-export const CLAIM_PARAMETERS = {
+/** For each of several creations; they share `GRAPH_IDS_OF_ALL`. */
+export const CLAIM_OF_EACH = {
   workerId: ["uuid", ({ claim }: Creation) => claim?.workerId ?? null],
   leaseSeconds: ["float8", ({ claim }: Creation) => claim?.leaseSeconds ?? null],
-  graphIds: ["text[]", ({ claim }: Creation) => claim?.graphIds ?? []],
   mayWait: ["boolean", ({ mayWait = true }: Creation) => mayWait],
+} as const;
+export const CLAIM_PARAMETERS = {
+  ...CLAIM_OF_EACH,
+  graphIds: ["text[]", ({ claim }: Creation) => claim?.graphIds ?? []],
+} as const;
+/** A process claims only for itself. */
+export const GRAPH_IDS_OF_ALL = {
+  graphIds: [
+    "text[]",
+    ({ creations }: Creations<Creation>) =>
+      creations.find(({ claim }) => claim !== undefined)?.claim?.graphIds ?? [],
+  ],
 } as const;
 
 const NO_CLAIM = {
@@ -207,51 +226,54 @@ insert into threadloom.runs as r (run_id, thread_id, assistant_id, graph_id, sta
   returning ${returned}`;
 };
 
-export const createOne = (sql: Sql, thread: string): string =>
-  createRuns(
-    sql,
-    thread,
-    `${EXECUTED_COLUMNS}, (select starts from assistant) and (select state_unchanged from thread)
-    and not exists (select from threadloom.checkpoints where thread_id = ${sql.threadId}) as starts_empty`,
-  );
+export const CLAIMED_COLUMNS = `${EXECUTED_COLUMNS}, r.status = 'running'
+    and (select t.state_unchanged from thread t where t.thread_id = r.thread_id)
+    and not exists (select from threadloom.checkpoints c where c.thread_id = r.thread_id) as starts_empty`;
+
+export const createOne = (sql: Sql, thread: string): string => createRuns(sql, thread, CLAIMED_COLUMNS);
 
 export const SELECTOR = `r.run_id as "runId", r.thread_id as "threadId"`;
 
-interface Creations<Source> extends Rights {
-  creations: readonly Source[];
-}
-
 /**
- * → pending, in the given order, each run on another thread. With one statement per run, 100 runs took 2 s
+ * In the given order, each run on another thread; → pending unless `parameters` include a claim. With one statement per run, 100 runs took 2 s
  * beside running graphs.
  */
 export const createMany = <Source, Named extends object, Conditional extends object>(
   parameters: Named & Readonly<Record<string, ComputedParameter<Source>>>,
-  conditions: Conditional & Readonly<Record<string, ComputedParameter<Rights>>>,
+  conditions: Conditional & Readonly<Record<string, ComputedParameter<Creations<NoInfer<Source>>>>>,
   returned: string,
   threadOf: (sql: Sql & Readonly<Record<keyof Named | keyof Conditional, string>>) => string,
 ): Statement<Creations<Source>> => {
-  const entries = Object.entries<ComputedParameter<Source>>(parameters);
-  const arrays = entries.map(
-    ([name, [type, valueOf, encryptedOf]]): [string, ComputedParameter<Creations<Source>>] => [
-      name,
-      [
-        `${type}[]` as ComputedParameter<never>[0],
-        ({ creations }) => creations.map(valueOf),
-        encryptedOf && (({ creations }, encryption) => creations.map((one) => encryptedOf(one, encryption))),
-      ],
-    ],
-  );
-  const columns = Object.fromEntries(entries.map(([name]) => [name, `asked_${name}`]));
+  const names = Object.keys(parameters);
+  const columns = Object.fromEntries(names.map((name) => [name, `asked_${name}`]));
   const named: Readonly<Record<string, ComputedParameter<Creations<Source>>>> = {
-    ...Object.fromEntries(arrays),
+    ...arraysOf<string, Source, Creations<Source>>(parameters, ({ creations }) => creations),
     ...conditions,
   };
   return statement(named, (parameters) => {
-    const sql = { ...parameters, ...NO_CLAIM, ...columns } as Sql &
+    const sql = { ...NO_CLAIM, ...parameters, ...columns } as Sql &
       Readonly<Record<keyof Named | keyof Conditional, string>>;
-    const given = entries.map(([name]) => parameters[name]).join(", ");
+    const given = names.map((name) => parameters[name]).join(", ");
     const asked = `unnest(${given}) with ordinality as n(${Object.values(columns).join(", ")}, place)`;
     return createRuns(sql, threadOf(sql), returned, asked);
   });
 };
+
+const LARGE_CHARACTERS = 50_000;
+
+/** `together` returns `CLAIMED_COLUMNS`. Callers with limited rights have conditions of their own, so they are alone. */
+export const groupedCreation = <Source extends Creation>(
+  alone: Statement<Source>,
+  together: Statement<Creations<Source>>,
+): GroupedStatement<Source, ClaimedRunRow> => ({
+  threadOf: ({ run }) => run.threadId,
+  isSeparate: ({ rights, run }) =>
+    !rights.threads.hidesNothing || !rights.assistants.hidesNothing || run.kwargs.length > LARGE_CHARACTERS,
+  alone: async (queryable, creation) =>
+    openRuns(queryable, await alone.query<ClaimedRunRow>(queryable, creation))[0],
+  async together(queryable: Queryable, creations) {
+    const { rights } = creations[0]!;
+    const rows = openRuns(queryable, await together.query<ClaimedRunRow>(queryable, { rights, creations }));
+    return new Map(rows.map((row) => [row.thread_id, row]));
+  },
+});

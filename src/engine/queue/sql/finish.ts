@@ -1,5 +1,7 @@
-import type { Encryption, Queryable } from "../../../platform/database/database.ts";
-import { encryptedParameter, statement } from "../../../platform/database/statement.ts";
+import type { Database, Encryption, Queryable } from "../../../platform/database/database.ts";
+import type { GroupedStatement } from "../../../platform/database/grouping.ts";
+import { isRunningRun } from "../../../platform/database/running-run.ts";
+import { arraysOf, encryptedParameter, statement } from "../../../platform/database/statement.ts";
 import type { AttemptSelector, RunOutcome } from "../attempts.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
@@ -56,21 +58,33 @@ const VALUES_PARAMETERS = {
   valuesOmitted: ["boolean", ({ outcome }: Finish) => outcome.final?.omitted ?? false],
 } as const;
 
+type Sql = Readonly<Record<keyof typeof FINISH_PARAMETERS, string>>;
+
+/** SQL of the parts that differ between one thread and several. */
+interface Selection {
+  /** The CTE `thread`, which locks the threads, and CTEs beside it. */
+  locking: string;
+  /** A row per run to end, and its condition. */
+  runs: string;
+  isRun: string;
+  /** Relates a row of `ended` to the values. */
+  ended: string;
+}
+
 /**
  * running → success, error, timeout or interrupted; locks the thread first. While other runs wait the thread
  * stays `busy`, and `resting_status` keeps its later status. Indexes: threads_pkey, runs_pkey,
  * checkpoints_pkey.
  */
 const finishText = (
-  sql: Readonly<Record<keyof typeof FINISH_PARAMETERS, string>>,
-  recording: string,
-): string => `with thread as (
-  select thread_id from threadloom.threads where thread_id = ${sql.threadId} for no key update),
+  sql: Sql,
+  { locking, runs, isRun, ended }: Selection,
+  recording = "",
+): string => `with ${locking},
 ended as (
   update threadloom.runs r set status = ${sql.status}, error = ${sql.error}, lease_until = null, updated_at = now(),
     unlogged_attempt = case when ${sql.unlogged} and r.reader_id <> r.worker_id then r.attempt else r.unlogged_attempt end
-  from thread where r.thread_id = thread.thread_id and r.run_id = ${sql.runId} and r.attempt = ${sql.attempt}
-    and r.status = 'running'
+  from ${runs} where ${isRun}
     and (${sql.checkpointId} is null or exists (
       select from threadloom.checkpoints c
       where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ${sql.checkpointNs}
@@ -83,22 +97,91 @@ update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
   error = case when ${sql.threadStatus} is null then t.error else coalesce(${sql.threadError}, ${sql.error}) end, updated_at = now(),
   state_updated_at = case when ${sql.threadStatus} is null then t.state_updated_at else now() end,
   expires_at = now() + t.ttl_minutes * interval '1 minute', version = t.version + 1
-from ended where t.thread_id = ${sql.threadId}
-returning t.unfinished_runs`;
+from ${ended} where t.thread_id = ${sql.threadId}
+returning t.thread_id, t.unfinished_runs`;
 
-const FINISH = statement(FINISH_PARAMETERS, (sql) => finishText(sql, ""));
+const finishOne = (sql: Sql, recording?: string): string =>
+  finishText(
+    sql,
+    {
+      locking: `thread as (
+  select thread_id from threadloom.threads where thread_id = ${sql.threadId} for no key update)`,
+      runs: "thread",
+      isRun: `r.thread_id = ${sql.threadId} and r.run_id = ${sql.runId} and r.attempt = ${sql.attempt} and r.status = 'running'`,
+      ended: "ended",
+    },
+    recording,
+  );
 
-export const finishing = (record: RecordEnds | undefined) => {
+const FINISH = statement(FINISH_PARAMETERS, (sql) => finishOne(sql));
+
+const NAMES = Object.keys(FINISH_PARAMETERS) as (keyof typeof FINISH_PARAMETERS)[];
+const columnsOf = (row: string): Sql =>
+  Object.fromEntries(NAMES.map((name) => [name, `${row}."${name}"`])) as Record<keyof Sql, string>;
+const [ASKED, HELD] = [columnsOf("asked"), columnsOf("held")];
+
+/** Leaves out runs that are locked, or whose thread is. */
+const FINISH_TOGETHER = statement(
+  arraysOf<keyof Sql, Finish, readonly Finish[]>(FINISH_PARAMETERS, (all) => all),
+  (sql) =>
+    finishText(HELD, {
+      locking: `asked as (
+  select * from unnest(${NAMES.map((name) => sql[name]).join(", ")})
+    as asked (${NAMES.map((name) => `"${name}"`).join(", ")})),
+thread as (
+  select thread_id from threadloom.threads where thread_id = any(${sql.threadId}) for no key update skip locked),
+held as (
+  select asked.* from thread join asked on ${ASKED.threadId} = thread.thread_id
+    join threadloom.runs r on ${isRunningRun(ASKED)}
+  for no key update of r skip locked)`,
+      runs: "held",
+      isRun: isRunningRun(HELD),
+      ended: `ended join held on ended.run_id = ${HELD.runId}`,
+    }),
+);
+
+interface Finished {
+  thread_id: string;
+  unfinished_runs: number;
+}
+
+const LARGE_CHARACTERS = 50_000;
+
+const FINISHING: GroupedStatement<Finish, Finished> = {
+  threadOf: ({ attempt }) => attempt.threadId,
+  isSeparate: ({ outcome: { error, interrupts } }) => error !== null || interrupts.length > LARGE_CHARACTERS,
+  alone: async (queryable, finish) => (await FINISH.query<Finished>(queryable, finish))[0],
+  async together(queryable, all) {
+    const rows = await FINISH_TOGETHER.query<Finished>(queryable, all);
+    return new Map(rows.map((row) => [row.thread_id, row]));
+  },
+};
+
+/**
+ * `waiting`: pending runs of the thread. Undefined if the attempt no longer holds the run, or if the
+ * database lost `lastCheckpoint` in a crash.
+ */
+type FinishRun<On> = (on: On, finish: Finish) => Promise<{ waiting: number } | undefined>;
+
+const answerOf = (row: Finished | undefined) => row && { waiting: row.unfinished_runs };
+
+export const finishing = (
+  record: RecordEnds | undefined,
+): { finish: FinishRun<Database>; finishInTransaction: FinishRun<Queryable> } => {
   const finishWithValues =
-    record && statement(VALUES_PARAMETERS, (sql) => finishText(sql, recorded(record, sql)));
+    record && statement(VALUES_PARAMETERS, (sql) => finishOne(sql, recorded(record, sql)));
 
-  /**
-   * `waiting`: pending runs of the thread. Undefined if the attempt no longer holds the run, or if the
-   * database lost `lastCheckpoint` in a crash.
-   */
-  return async (queryable: Queryable, finish: Finish): Promise<{ waiting: number } | undefined> => {
-    const statement = finish.outcome.final === undefined ? FINISH : (finishWithValues ?? FINISH);
-    const rows = await statement.query<{ unfinished_runs: number }>(queryable, finish);
-    return rows[0] && { waiting: rows[0].unfinished_runs };
+  const finishInTransaction: FinishRun<Queryable> = async (queryable, finish) =>
+    answerOf(
+      finishWithValues === undefined || finish.outcome.final === undefined
+        ? await FINISHING.alone(queryable, finish)
+        : (await finishWithValues.query<Finished>(queryable, finish))[0],
+    );
+  return {
+    finishInTransaction,
+    finish: async (database, finish) =>
+      finish.outcome.final === undefined
+        ? answerOf(await database.grouped(FINISHING, finish))
+        : await finishInTransaction(database, finish),
   };
 };

@@ -1,6 +1,7 @@
 /** A condition of the statement in write-statement.ts. */
 
 import type { Queryable } from "../../../platform/database/database.ts";
+import { isRunningRun } from "../../../platform/database/running-run.ts";
 import { statement, type Parameter } from "../../../platform/database/statement.ts";
 import type { BatchParameter } from "./write-parameters.ts";
 
@@ -38,20 +39,28 @@ export const VERSION_PARAMETERS = {
   threadVersion: ["bigint", ({ threadVersion }) => threadVersion],
 } satisfies Record<string, Parameter<UnchangedThreadFence>>;
 
+type AttemptSql = Readonly<Record<"threadId" | keyof typeof ATTEMPT_PARAMETERS, string>>;
 type Sql<Name extends string> = Readonly<Record<BatchParameter | Name, string>>;
 
 /*
  * With `for share` this statement waits for an earlier takeover and then finds no row; a later takeover waits for this
  * commit. `for key share` would not conflict; a heartbeat may wait 1 ms.
  */
-export const HELD_BY_ATTEMPT = (sql: Sql<keyof typeof ATTEMPT_PARAMETERS>): string => `
+export const HELD_BY_ATTEMPT = (sql: AttemptSql): string => `
   select 1 from threadloom.runs
   where thread_id = ${sql.threadId} and run_id = ${sql.runId} and attempt = ${sql.attempt} and status = 'running'
-    and (${sql.lastCheckpointId} is null or exists (
+    and ${hasLastCheckpoint(sql)}
+  for share`;
+
+/* Skips locked rows, because a statement that holds locks and waits for others can deadlock. */
+export const HELD_BY_ATTEMPTS = (asked: string, sql: AttemptSql): string => `
+  select r.thread_id from ${asked} join threadloom.runs r on ${isRunningRun(sql)} and ${hasLastCheckpoint(sql)}
+  for share of r skip locked`;
+
+const hasLastCheckpoint = (sql: AttemptSql): string => `(${sql.lastCheckpointId} is null or exists (
       select from threadloom.checkpoints c
       where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ${sql.lastCheckpointNs}
-        and c.checkpoint_id = ${sql.lastCheckpointId}))
-  for share`;
+        and c.checkpoint_id = ${sql.lastCheckpointId}))`;
 
 /*
  * Either this statement waits for a new run and finds the thread busy, or the run waits and starts from these writes.

@@ -19,7 +19,7 @@ export interface BatchSource extends Batch {
 /** Stands for null. */
 const NO_RUN = "00000000-0000-0000-0000-000000000000";
 
-const joined = <Item>(items: readonly Item[], text: (item: Item) => string): string =>
+export const joined = <Item>(items: readonly Item[], text: (item: Item) => string): string =>
   items.map(text).join(RECORD);
 
 const keyOf = ({ checkpointNs, checkpointId }: { checkpointNs: string; checkpointId: string }) => ({
@@ -27,7 +27,7 @@ const keyOf = ({ checkpointNs, checkpointId }: { checkpointNs: string; checkpoin
   checkpoint_id: checkpointId,
 });
 
-const writesColumns = (task: NewWrites, encryption?: Encryption): string =>
+export const writesColumns = (task: NewWrites, encryption?: Encryption): string =>
   [
     task.checkpointNs,
     task.checkpointId,
@@ -39,8 +39,8 @@ const writesColumns = (task: NewWrites, encryption?: Encryption): string =>
     task.contents.join(),
   ].join(UNIT);
 
-export const BATCH_PARAMETERS = {
-  threadId: ["uuid", ({ threadId }) => threadId],
+/** Without `writes`. */
+export const ROW_PARAMETERS = {
   elementLists: ["bigint[]", ({ elements }) => elements.map((row) => row.list)],
   elementPositions: ["integer[]", ({ elements }) => elements.map((row) => row.position)],
   elementCounts: ["integer[]", ({ elements }) => elements.map((row) => row.texts.length)],
@@ -74,6 +74,11 @@ export const BATCH_PARAMETERS = {
   checkpointSegments: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.segments.join())],
   checkpointContents: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.contents.join())],
   checkpointShapes: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.shape)],
+} satisfies Record<string, Parameter<Omit<Batch, "writes">>>;
+
+export const BATCH_PARAMETERS = {
+  threadId: ["uuid", ({ threadId }) => threadId],
+  ...ROW_PARAMETERS,
   writes: [
     "text",
     ({ writes }) => joined(writes, (task) => writesColumns(task)),

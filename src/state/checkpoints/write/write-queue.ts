@@ -14,7 +14,7 @@ import type { ThreadElements } from "../lists/element-cache.ts";
 import type { ThreadLists } from "../lists/thread-lists.ts";
 import { isHeld, type Fence } from "./fences.ts";
 import { storeShapes } from "./store-shapes.ts";
-import { writeBatch } from "./write-statement.ts";
+import { writeBatch } from "./write-batch.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
 import { asStorageError } from "./storage-error.ts";
 
