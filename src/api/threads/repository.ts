@@ -1,9 +1,9 @@
-import { sql } from "kysely";
 import type { Permission, Visibility } from "../../access/visibility.ts";
 import { queriesOver } from "../../platform/database/queries.ts";
 import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
-import { NO_CONDITION, statement } from "../../platform/database/statement.ts";
+import type { GroupedStatement } from "../../platform/database/grouping.ts";
+import { arraysOf, encryptedParameter, NO_CONDITION, statement } from "../../platform/database/statement.ts";
 import { compileOnce } from "../../platform/database/compile-once.ts";
 import { hasRoomForMetadata } from "../../platform/database/merging.ts";
 import { threadNotFound } from "../../platform/domain/errors.ts";
@@ -26,6 +26,49 @@ export interface NewThread {
 }
 
 const RECORD_COLUMNS = recordColumns(EVERY_LONG_PART);
+
+interface InsertedThread {
+  threadId: string;
+  metadata: JsonObject;
+  ttl: ThreadTtl | undefined;
+}
+
+const INSERTED = {
+  threadId: ["uuid", ({ threadId }: InsertedThread) => threadId],
+  metadata: encryptedParameter(
+    "threads",
+    "metadata",
+    ({ metadata }: InsertedThread) => metadata,
+    ({ threadId }: InsertedThread) => ({ thread_id: threadId }),
+  ),
+  strategy: ["text", ({ ttl }: InsertedThread) => ttl?.strategy ?? null],
+  minutes: ["float8", ({ ttl }: InsertedThread) => ttl?.minutes ?? null],
+} as const;
+
+const insertText = (from: string): string => `
+  insert into threadloom.threads (thread_id, metadata, ttl_strategy, ttl_minutes, expires_at)
+  select thread_id, metadata, ttl_strategy, ttl_minutes, now() + ttl_minutes * interval '1 minute'
+  from ${from} as given (thread_id, metadata, ttl_strategy, ttl_minutes)
+  on conflict (thread_id) do nothing
+  returning ${RECORD_COLUMNS}`;
+
+const INSERT_ONE = statement(INSERTED, (sql) =>
+  insertText(`(values (${sql.threadId}, ${sql.metadata}, ${sql.strategy}, ${sql.minutes}))`),
+);
+const INSERT_SEVERAL = statement(
+  arraysOf<keyof typeof INSERTED, InsertedThread, readonly InsertedThread[]>(INSERTED, (all) => all),
+  (sql) => insertText(`unnest(${sql.threadId}, ${sql.metadata}, ${sql.strategy}, ${sql.minutes})`),
+);
+
+const INSERT: GroupedStatement<InsertedThread, ThreadRecordRow> = {
+  threadOf: ({ threadId }) => threadId,
+  isSeparate: () => false,
+  alone: async (queryable, thread) => (await INSERT_ONE.query<ThreadRecordRow>(queryable, thread))[0],
+  async together(queryable, threads) {
+    const rows = await INSERT_SEVERAL.query<ThreadRecordRow>(queryable, threads);
+    return new Map(rows.map((row) => [row.thread_id, row]));
+  },
+};
 
 /** Raw SQL, because Kysely would send `metadata` (up to 1 MB) five times. */
 const PATCH = statement(
@@ -117,28 +160,6 @@ export const createThreadRepository = (database: Database) => {
         .where(whereVisible(visibility, "metadata")),
   );
 
-  const insertOne = compileOnce(
-    {
-      threadId: ({ threadId }: { threadId: string }) => threadId,
-      metadata: ({ metadata, threadId }: { metadata: JsonObject; threadId: string }) =>
-        database.encryption.stored("threads", "metadata", metadata, { thread_id: threadId }),
-      strategy: ({ ttl }: NewThread) => ttl?.strategy ?? null,
-      minutes: ({ ttl }: NewThread) => ttl?.minutes ?? null,
-    },
-    ({ threadId, metadata, strategy, minutes }, _visibility: Visibility<"threads">) =>
-      kysely
-        .insertInto("threads")
-        .values({
-          thread_id: threadId,
-          metadata,
-          ttl_strategy: strategy,
-          ttl_minutes: minutes,
-          expires_at: sql<Date | null>`now() + ${minutes}::float8 * interval '1 minute'`,
-        })
-        .onConflict((conflict) => conflict.column("thread_id").doNothing())
-        .returning(RECORD_SELECTION),
-  );
-
   const find = async (
     visibility: Visibility<"threads">,
     threadId: string,
@@ -151,7 +172,8 @@ export const createThreadRepository = (database: Database) => {
       { threadId = newId(), ttl }: NewThread,
     ): Promise<ThreadRecordRow | undefined> {
       const { metadata } = permission.value;
-      return open(await insertOne(database, permission, { threadId, ttl, metadata }))[0];
+      const row = await database.grouped(INSERT, { threadId, metadata, ttl });
+      return row && open([row])[0];
     },
 
     find,

@@ -39,7 +39,7 @@ describe.each(["in a transaction each", "on connections of their own"])("searche
     const any = { whole: "on", bitmaps: "on", cached: "force_custom_plan", jit: "off" };
     expect(await database.boundedRead(planning)).toEqual([any]);
     expect(await database.query(planning)).toEqual([
-      { whole: "off", bitmaps: "off", cached: "auto", jit: "off" },
+      { whole: "off", bitmaps: "off", cached: "force_generic_plan", jit: "off" },
     ]);
   });
 
