@@ -175,7 +175,8 @@ describe("the statement for an idle thread", () => {
       "threads",
       threadId,
       () => createOnIdleThread(database, ALL_RIGHTS, aNewRun(threadId), CLAIM),
-      async (holder) => void (await createOnIdleThread({ grouped: createGrouping(holder) }, ALL_RIGHTS, first, undefined)),
+      async (holder) =>
+        void (await createOnIdleThread({ grouped: createGrouping(holder) }, ALL_RIGHTS, first, undefined)),
     );
     expect(second).toBeUndefined();
     const rows = await database.query("select run_id, status from threadloom.runs");
