@@ -148,7 +148,7 @@ export const TARGETS: readonly Target[] = [
   {
     file: "src/state/checkpoints/write/fences.ts",
     kind: "sql",
-    places: ["HELD_BY_ATTEMPT", "HELD_WHILE_IDLE", "HELD_WHILE_UNCHANGED", "isHeld"],
+    places: ["HELD_BY_ATTEMPT", "HELD_BY_ATTEMPTS", "HELD_WHILE_IDLE", "HELD_WHILE_UNCHANGED", "isHeld"],
     tests: CHECKPOINTS,
   },
   {
