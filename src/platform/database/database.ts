@@ -13,6 +13,7 @@ import {
   type BoundedReads,
 } from "./bounded-reads.ts";
 import { createGrouping, type Grouping } from "./grouping.ts";
+import type { Queryable } from "./queryable.ts";
 import { createLosses } from "./losses.ts";
 import { createOutages } from "./outages.ts";
 import { isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
@@ -32,13 +33,7 @@ export interface DatabaseOptions {
   logger: Logger;
 }
 
-export type { Encryption };
-
-export interface Queryable {
-  /** Queries return encrypted `json` and `jsonb` as `EncryptedJson`; `encryption` decrypts rows. */
-  readonly encryption: Encryption;
-  query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
-}
+export type { Encryption, Queryable };
 
 /** `rowCount`: written rows, for statements that return none. */
 export interface Answer<Row> {

@@ -1,6 +1,6 @@
 import { sqlState } from "../domain/errors.ts";
-import type { Queryable } from "./database.ts";
 import { isPassing } from "./passing-faults.ts";
+import type { Queryable } from "./queryable.ts";
 
 /** A statement for one thread that also exists in a form for many threads. */
 export interface GroupedStatement<Source, Row> {
