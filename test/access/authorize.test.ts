@@ -22,15 +22,12 @@ test("every repository turns its visibility into a condition, except where it on
     "api/crons/repository.ts",
     "api/store/repository.ts",
     "api/store/vector-repository.ts",
-    "api/threads/repository.ts",
   ]);
   const setAside = (file: string): number =>
     readFileSync(`${SOURCE}${file}`, "utf8").split("_visibility").length - 1;
-  expect([
-    setAside("api/assistants/system/repository.ts"),
-    setAside("api/crons/repository.ts"),
-    setAside("api/threads/repository.ts"),
-  ]).toEqual([1, 1, 1]);
+  expect([setAside("api/assistants/system/repository.ts"), setAside("api/crons/repository.ts")]).toEqual([
+    1, 1,
+  ]);
 });
 
 test("no route claims that the server itself is the caller", () => {
