@@ -7,14 +7,14 @@ import type { BatchParameter } from "./write-parameters.ts";
 
 export type Fence = AttemptFence | { kind: "idle-thread" } | UnchangedThreadFence;
 
-interface AttemptFence {
+export interface AttemptFence {
   kind: "attempt";
   runId: string;
   attempt: number;
 }
 
 /** A prune or a rollback may have freed parts of the state that the writer read. */
-interface UnchangedThreadFence {
+export interface UnchangedThreadFence {
   kind: "unchanged-thread";
   /** Each change of the thread's row increments its `version`. */
   threadVersion: string;
