@@ -7,7 +7,7 @@ import type { BatchParameter } from "./write-parameters.ts";
 
 export type Fence = AttemptFence | { kind: "idle-thread" } | UnchangedThreadFence;
 
-export interface AttemptFence {
+interface AttemptFence {
   kind: "attempt";
   runId: string;
   attempt: number;
