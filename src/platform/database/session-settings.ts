@@ -5,8 +5,7 @@ import { withProbe } from "./probe.ts";
 
 /**
  * JIT compilation takes 0.2 s or more for a costly plan. With statistics of a small or empty table the planner scans
- * whole tables. A generic plan from the first execution saves five plans per statement and connection; planning costs
- * more than executing.
+ * whole tables. A generic plan from the first execution saves five plans per statement and connection.
  */
 const SETTINGS =
   "-c jit=off -c enable_seqscan=off -c enable_bitmapscan=off -c plan_cache_mode=force_generic_plan";
