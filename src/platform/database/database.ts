@@ -230,5 +230,5 @@ export const openDatabase = (options: DatabaseOptions): Database => {
           return rows as Row[];
         }),
   );
-  return { ...database, ...boundedReads, grouped: createGrouping(database) };
+  return { ...database, ...boundedReads, grouped: createGrouping(database, logger) };
 };

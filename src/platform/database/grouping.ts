@@ -1,4 +1,5 @@
 import { sqlState } from "../domain/errors.ts";
+import type { Logger } from "../lib/logger.ts";
 import { isPassing } from "./passing-faults.ts";
 import type { Queryable } from "./queryable.ts";
 
@@ -23,6 +24,9 @@ interface Waiting<Source, Row> {
   reject(error: unknown): void;
 }
 
+/** For `isSeparate`. */
+export const LARGE_CHARACTERS = 50_000;
+
 const GROUPED_AT_MOST = 32;
 const NO_ROWS: ReadonlyMap<string, never> = new Map<string, never>();
 /** A statement that waits for a lock must not delay other threads. */
@@ -43,6 +47,7 @@ class Group<Source, Row> {
   constructor(
     private readonly queryable: Queryable,
     private readonly statement: GroupedStatement<Source, Row>,
+    private readonly logger: Logger,
   ) {}
 
   query(source: Source): Promise<Row | undefined> {
@@ -108,7 +113,8 @@ class Group<Source, Row> {
         for (const { reject } of group) reject(error);
         return undefined;
       }
-      // One source has caused it: alone, each gets its own answer.
+      // One bad source fails the whole group. Alone, each gets its own answer.
+      this.logger.debug({ err: error }, "a shared statement failed, so each of its callers sends its own");
       if (sqlState(error) === FEATURE_NOT_SUPPORTED) this.isSupported = false;
       return NO_ROWS;
     }
@@ -116,7 +122,7 @@ class Group<Source, Row> {
 }
 
 /** Returns a function that sends a source with those of other callers. */
-export const createGrouping = (queryable: Queryable) => {
+export const createGrouping = (queryable: Queryable, logger: Logger) => {
   const groups = new Map<unknown, Group<never, unknown>>();
   return <Source, Row>(
     statement: GroupedStatement<Source, Row>,
@@ -124,7 +130,7 @@ export const createGrouping = (queryable: Queryable) => {
   ): Promise<Row | undefined> => {
     let group = groups.get(statement) as Group<Source, Row> | undefined;
     if (group === undefined) {
-      group = new Group(queryable, statement);
+      group = new Group(queryable, statement, logger);
       groups.set(statement, group as Group<never, unknown>);
     }
     return group.query(source);

@@ -1,3 +1,4 @@
+import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { createGrouping } from "../../../src/platform/database/grouping.ts";
@@ -176,7 +177,12 @@ describe("the statement for an idle thread", () => {
       threadId,
       () => createOnIdleThread(database, ALL_RIGHTS, aNewRun(threadId), CLAIM),
       async (holder) =>
-        void (await createOnIdleThread({ grouped: createGrouping(holder) }, ALL_RIGHTS, first, undefined)),
+        void (await createOnIdleThread(
+          { grouped: createGrouping(holder, pino({ level: "silent" })) },
+          ALL_RIGHTS,
+          first,
+          undefined,
+        )),
     );
     expect(second).toBeUndefined();
     const rows = await database.query("select run_id, status from threadloom.runs");

@@ -1,3 +1,4 @@
+import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import type { Queryable } from "../../../src/platform/database/database.ts";
 import { createGrouping, type GroupedStatement } from "../../../src/platform/database/grouping.ts";
@@ -26,7 +27,7 @@ const openGrouping = () => {
       return new Map(held.map((thread) => [thread, `${thread} of ${threads.length}`]));
     },
   };
-  const grouped = createGrouping({} as Queryable);
+  const grouped = createGrouping({} as Queryable, pino({ level: "silent" }));
   return { sent, locked, query: (thread: string) => grouped(statement, thread) };
 };
 

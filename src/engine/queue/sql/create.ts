@@ -1,6 +1,6 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import type { Queryable } from "../../../platform/database/database.ts";
-import type { GroupedStatement } from "../../../platform/database/grouping.ts";
+import { LARGE_CHARACTERS, type GroupedStatement } from "../../../platform/database/grouping.ts";
 import { hasRoomFor } from "../../../platform/database/merging.ts";
 import {
   arraysOf,
@@ -258,8 +258,6 @@ export const createMany = <Source, Named extends object, Conditional extends obj
     return createRuns(sql, threadOf(sql), returned, asked);
   });
 };
-
-const LARGE_CHARACTERS = 50_000;
 
 /** `together` returns `CLAIMED_COLUMNS`. Callers with limited rights have conditions of their own, so they are alone. */
 export const groupedCreation = <Source extends Creation>(

@@ -1,7 +1,13 @@
 import type { Database, Encryption, Queryable } from "../../../platform/database/database.ts";
-import type { GroupedStatement } from "../../../platform/database/grouping.ts";
+import { LARGE_CHARACTERS, type GroupedStatement } from "../../../platform/database/grouping.ts";
 import { isRunningRun } from "../../../platform/database/running-run.ts";
-import { arraysOf, encryptedParameter, statement } from "../../../platform/database/statement.ts";
+import {
+  arraysOf,
+  columnsOf,
+  encryptedParameter,
+  rowsOf,
+  statement,
+} from "../../../platform/database/statement.ts";
 import type { AttemptSelector, RunOutcome } from "../attempts.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
@@ -116,18 +122,14 @@ const finishOne = (sql: Sql, recording?: string): string =>
 const FINISH = statement(FINISH_PARAMETERS, (sql) => finishOne(sql));
 
 const NAMES = Object.keys(FINISH_PARAMETERS) as (keyof typeof FINISH_PARAMETERS)[];
-const columnsOf = (row: string): Sql =>
-  Object.fromEntries(NAMES.map((name) => [name, `${row}."${name}"`])) as Record<keyof Sql, string>;
-const [ASKED, HELD] = [columnsOf("asked"), columnsOf("held")];
+const [ASKED, HELD] = [columnsOf("asked", NAMES), columnsOf("held", NAMES)];
 
 /** Leaves out runs that are locked, or whose thread is. */
 const FINISH_TOGETHER = statement(
   arraysOf<keyof Sql, Finish, readonly Finish[]>(FINISH_PARAMETERS, (all) => all),
   (sql) =>
     finishText(HELD, {
-      locking: `asked as (
-  select * from unnest(${NAMES.map((name) => sql[name]).join(", ")})
-    as asked (${NAMES.map((name) => `"${name}"`).join(", ")})),
+      locking: `asked as (select * from ${rowsOf("asked", NAMES, sql)}),
 thread as (
   select thread_id from threadloom.threads where thread_id = any(${sql.threadId}) for no key update skip locked),
 held as (
@@ -144,8 +146,6 @@ interface Finished {
   thread_id: string;
   unfinished_runs: number;
 }
-
-const LARGE_CHARACTERS = 50_000;
 
 const FINISHING: GroupedStatement<Finish, Finished> = {
   threadOf: ({ attempt }) => attempt.threadId,

@@ -1,6 +1,6 @@
-import type { GroupedStatement } from "../../../platform/database/grouping.ts";
+import { LARGE_CHARACTERS, type GroupedStatement } from "../../../platform/database/grouping.ts";
 import type { Encryption } from "../../../platform/database/database.ts";
-import { arraysOf, statement } from "../../../platform/database/statement.ts";
+import { arraysOf, columnsOf, rowsOf, statement } from "../../../platform/database/statement.ts";
 import type { Batch } from "../rows/new-rows.ts";
 import { UNIT } from "../rows/separators.ts";
 import { ATTEMPT_PARAMETERS, HELD_BY_ATTEMPTS, type AttemptSource } from "./fences.ts";
@@ -22,7 +22,7 @@ const ATTEMPTS = {
 } as const;
 type Name = keyof typeof ATTEMPTS;
 const NAMES = Object.keys(ATTEMPTS) as Name[];
-const ASKED = Object.fromEntries(NAMES.map((name) => [name, `asked."${name}"`])) as Record<Name, string>;
+const ASKED = columnsOf("asked", NAMES);
 
 const threadsOf =
   (rows: "elements" | "contents" | "checkpoints") =>
@@ -53,22 +53,23 @@ const PARAMETERS = {
 
 /** Leaves out attempts that no longer hold their run, and runs that are locked. */
 const WRITE_AS_ATTEMPTS = statement(PARAMETERS, (sql) => {
-  const asked = `unnest(${NAMES.map((name) => sql[name]).join(", ")})
-    as asked (${NAMES.map((name) => `"${name}"`).join(", ")})`;
+  const asked = rowsOf("asked", NAMES, sql);
   return `${insertRows(sql, HELD_BY_ATTEMPTS(asked, ASKED), sql)}
 select thread_id, case when ${sql.asynchronous} then set_config('synchronous_commit', 'off', true) end from fence`;
 });
 
 const HELD: Answer = { held: true, version: null };
-const LARGE_CHARACTERS = 50_000;
 
+/** Ends early: a batch may have millions of elements. */
 const isLarge = ({ checkpoints, elements, contents, writes }: Batch): boolean => {
   let characters = 0;
-  for (const { record, metadata } of checkpoints) characters += record.length + metadata.length;
-  for (const { text } of contents) characters += text.length;
-  for (const task of writes) characters += task.writes.length;
-  for (const { texts } of elements) for (const text of texts) characters += text.length;
-  return characters > LARGE_CHARACTERS;
+  const addsTooMuch = (text: string): boolean => (characters += text.length) > LARGE_CHARACTERS;
+  return (
+    checkpoints.some(({ record, metadata }) => addsTooMuch(record) || addsTooMuch(metadata)) ||
+    contents.some(({ text }) => addsTooMuch(text)) ||
+    writes.some((task) => addsTooMuch(task.writes)) ||
+    elements.some(({ texts }) => texts.some(addsTooMuch))
+  );
 };
 
 export const AS_ATTEMPT: GroupedStatement<AttemptWrite, Answer> = {
