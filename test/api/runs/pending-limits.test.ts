@@ -107,6 +107,15 @@ describe("a thread with the maximum of waiting runs", () => {
     await eventually("a run is taken again", async () => {
       return (await ask("c", `/threads/${threadId}/runs`, NOW)).status === 200;
     });
+    // Later tests compare the counts of all threads.
+    await eventually("its runs have ended", async () => {
+      const [thread] = await query<{ unfinished_runs: number }>(
+        server,
+        "select unfinished_runs from threadloom.threads where thread_id = $1",
+        [threadId],
+      );
+      return thread?.unfinished_runs === 0;
+    });
   });
 
   test("refuses commands of event streaming, over HTTP and over a WebSocket", async () => {
