@@ -235,8 +235,8 @@ export const createOne = (sql: Sql, thread: string): string => createRuns(sql, t
 export const SELECTOR = `r.run_id as "runId", r.thread_id as "threadId"`;
 
 /**
- * In the given order, each run on another thread; → pending unless `parameters` include a claim. With one statement per run, 100 runs took 2 s
- * beside running graphs.
+ * In the given order, each run on another thread; → pending unless `parameters` include a claim. With one
+ * statement per run, 100 runs took 2 s beside running graphs.
  */
 export const createMany = <Source, Named extends object, Conditional extends object>(
   parameters: Named & Readonly<Record<string, ComputedParameter<Source>>>,
