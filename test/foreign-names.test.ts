@@ -21,6 +21,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "platform/encryption/encryption.ts: (row as Record<string, unknown>)[name]": "a column of our own list",
   "platform/lib/logger.ts: values[index] = boundedText(value)": "a place in a list",
   "platform/database/statement.ts: given[name]": "a parameter of our own statement",
+  "platform/database/statement.ts: sql[name]": "a parameter of our own statement",
   "engine/queue/sql/create.ts: parameters[name]": "a parameter of our own statement",
   "platform/lib/names.ts: name in Object.prototype": "asks for just that",
   "server/key-rotation/columns.ts: row[column]": "a column of our own list",
