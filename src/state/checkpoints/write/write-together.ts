@@ -60,16 +60,19 @@ select thread_id, case when ${sql.asynchronous} then set_config('synchronous_com
 
 const HELD: Answer = { held: true, version: null };
 
-/** Ends early: a batch may have millions of elements. */
+/** Loops, because callbacks would cost a call per text. Ends early, because a batch may have millions of elements. */
 const isLarge = ({ checkpoints, elements, contents, writes }: Batch): boolean => {
   let characters = 0;
-  const addsTooMuch = (text: string): boolean => (characters += text.length) > LARGE_CHARACTERS;
-  return (
-    checkpoints.some(({ record, metadata }) => addsTooMuch(record) || addsTooMuch(metadata)) ||
-    contents.some(({ text }) => addsTooMuch(text)) ||
-    writes.some((task) => addsTooMuch(task.writes)) ||
-    elements.some(({ texts }) => texts.some(addsTooMuch))
-  );
+  for (const { record, metadata } of checkpoints) characters += record.length + metadata.length;
+  for (const { text } of contents) characters += text.length;
+  for (const task of writes) characters += task.writes.length;
+  for (const { texts } of elements) {
+    for (const text of texts) {
+      characters += text.length;
+      if (characters > LARGE_CHARACTERS) return true;
+    }
+  }
+  return characters > LARGE_CHARACTERS;
 };
 
 export const AS_ATTEMPT: GroupedStatement<AttemptWrite, Answer> = {
