@@ -36,16 +36,20 @@ export const startRecovery = (
       sweptAt = now;
       return;
     }
-    const requeued = await queue.requeueLost(leaseSeconds);
+    const found = await queue.findToRecover(leaseSeconds);
+    // As in an outage: after it, holders need time to renew.
+    if (found.readOnly) await queue.assertWritable();
+    const requeued = found.lost ? await queue.requeueLost(leaseSeconds) : [];
     sweptAt = now;
     for (const lost of requeued) {
       const next = queue.isSuspect(lost) ? WAITS_ALONE : "it continues from its last checkpoint";
       logger.warn({ ...lost }, `a run lost its process; ${next}`);
       signals.send({ kind: "available", threadId: lost.thread_id, runId: lost.run_id });
     }
-    await queue.putBehind();
-    for (const run of await queue.advanceForgotten()) signals.send({ kind: "available", ...run });
-    for (const run of await queue.listAbandoned(leaseSeconds)) {
+    if (found.later) await queue.putBehind();
+    for (const run of found.behind ? await queue.advanceForgotten() : [])
+      signals.send({ kind: "available", ...run });
+    for (const run of found.lost ? await queue.listAbandoned(leaseSeconds) : []) {
       let ending: RunEnding | undefined;
       try {
         ending = await executor.concludeAbandoned(run, resultOfLost(run));

@@ -16,12 +16,16 @@ afterEach(() => void vi.useRealTimers());
 
 const SWEEP_MS = 2_000;
 const POLL_EVERY_MS = 10;
+const STANDBY = Object.assign(new Error("cannot execute UPDATE in a read-only transaction"), {
+  code: "25006",
+});
 const AWAY = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
 
 interface Found {
   lost?: LostRunRow[];
   forgotten?: RunSelector[];
   abandoned?: ExecutedRunRow[];
+  later?: boolean;
 }
 
 /** Sweeps over an in-memory queue; `did` lists its steps, one line for each. */
@@ -32,6 +36,7 @@ const startSweeping = (
   const results = new Map<string, AttemptResult>();
   let found: Found = {};
   let failure: Error | undefined;
+  let isStandby = false;
   let hang: Promise<void> | undefined;
   const step = async (what: string): Promise<void> => {
     await hang;
@@ -40,7 +45,19 @@ const startSweeping = (
   };
   const queue = {
     isSuspect: ({ lost_attempts }) => lost_attempts === 2,
-    assertWritable: () => step("asked whether it takes writes"),
+    async assertWritable() {
+      await step("asked whether it takes writes");
+      if (isStandby) throw STANDBY;
+    },
+    async findToRecover() {
+      await step("looked");
+      return {
+        lost: found.lost !== undefined || found.abandoned !== undefined,
+        later: found.later === true,
+        behind: found.forgotten !== undefined,
+        readOnly: isStandby,
+      };
+    },
     async requeueLost() {
       await step("took leases for lost");
       return found.lost ?? [];
@@ -93,6 +110,7 @@ const startSweeping = (
         .map(({ msg }) => msg),
     find: (what: Found) => (found = what),
     fail: (error: Error | undefined) => (failure = error),
+    becomeStandby: (is: boolean) => (isStandby = is),
     /** The next statement has no answer before the returned function is called. */
     holdUp(): () => void {
       let release = (): void => undefined;
@@ -117,7 +135,8 @@ const startSweeping = (
   };
 };
 
-const SWEEP = ["took leases for lost", "put behind", "advanced", "listed abandoned"];
+/** With nothing to recover. */
+const SWEEP = ["looked"];
 const lostRun = (run_id: string) => ({ run_id, thread_id: "t", attempt: 1 }) as LostRunRow;
 const abandoned = (run_id: string, more: Partial<ExecutedRunRow> = {}) =>
   ({ run_id, cancel_action: null, lost_attempts: 2, ...more }) as ExecutedRunRow;
@@ -128,9 +147,11 @@ describe("a sweep", () => {
     find({
       lost: [lostRun("lost")],
       forgotten: [{ threadId: "thread", runId: "forgotten" }],
+      later: true,
       abandoned: [abandoned("given up"), abandoned("cancelled", { cancel_action: "rollback" })],
     });
     expect(await sweeps()).toEqual([
+      "looked",
       "took leases for lost",
       "available lost",
       "put behind",
@@ -154,6 +175,18 @@ describe("a sweep", () => {
     await recovery.close();
   });
 
+  test("only looks while nothing is to recover, and then does no more than needed", async () => {
+    const { find, sweeps, recovery } = startSweeping();
+    expect(await sweeps(2)).toEqual(["looked", "looked"]);
+    find({ later: true });
+    expect(await sweeps()).toEqual(["looked", "put behind"]);
+    find({ forgotten: [] });
+    expect(await sweeps()).toEqual(["looked", "advanced"]);
+    find({ lost: [] });
+    expect(await sweeps()).toEqual(["looked", "took leases for lost", "listed abandoned"]);
+    await recovery.close();
+  });
+
   test("ends the others when one can't be ended, and announces no run that another process ended", async () => {
     const { find, sweeps, said, recovery } = startSweeping({
       async endingOf({ run_id }) {
@@ -163,7 +196,10 @@ describe("a sweep", () => {
       },
     });
     find({ abandoned: [abandoned("broken"), abandoned("elsewhere"), abandoned("good")] });
-    expect(await sweeps()).toEqual([...SWEEP, "ended good", "available good"]);
+    expect(await sweeps()).toEqual([
+      ...["looked", "took leases for lost", "listed abandoned"],
+      ...["ended good", "available good"],
+    ]);
     expect(said(50)).toEqual(["a run that lost its process could not be ended"]);
     expect(said(40)).toHaveLength(2);
     await recovery.close();
@@ -224,6 +260,20 @@ describe("old leases do not count as lost", () => {
     expect(await sweeps()).toEqual(SWEEP);
     await outage();
     await outage();
+    expect(said(40)).toEqual([]);
+    await recovery.close();
+  });
+
+  test("for half a lease after the database was a standby, which can be read", async () => {
+    const { sweeps, becomeStandby, find, did, untilSomethingWasDone, said, recovery } = startSweeping();
+    becomeStandby(true);
+    await sweeps(10);
+    becomeStandby(false);
+    find({ lost: [] });
+    await untilSomethingWasDone();
+    expect(did).toEqual(["asked whether it takes writes"]);
+    expect(await untilSomethingWasDone()).toBeGreaterThanOrEqual(5_000 - POLL_EVERY_MS);
+    expect(did).toContain("took leases for lost");
     expect(said(40)).toEqual([]);
     await recovery.close();
   });

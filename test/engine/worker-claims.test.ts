@@ -82,6 +82,48 @@ describe("a claim", () => {
   });
 });
 
+describe("the poll", () => {
+  test("makes no other statement while nothing waits", async () => {
+    const one = await opened();
+    one.pollFinds({});
+    one.asked.length = 0;
+    await one.looks(3);
+    expect([one.asked, one.rests]).toEqual([[], []]);
+    expect(one.did).toEqual([]);
+  });
+
+  test("finds a run that no signal announced, and a suspect before it", async () => {
+    const one = await opened();
+    one.pollFinds({ runs: true });
+    one.waiting.push(aRun("a"));
+    await one.looks();
+    expect([one.worker.runIds, one.rests]).toEqual([["a"], []]);
+    one.pollFinds({ runs: true, suspects: true });
+    one.waiting.push(aRun("b"));
+    one.suspects.push(aRun("suspect", { lost_attempts: 2 }));
+    await one.looks();
+    expect(one.worker.runIds).toEqual(["a", "suspect"]);
+  });
+
+  test("wakes the outbox if webhooks are due, also at a process that executes no runs", async () => {
+    for (const one of [aWorker(2), aWorker(0)]) {
+      one.worker.open();
+      one.pollFinds({ deliveries: true });
+      await one.looks();
+      expect(one.did).toEqual(["woke the outbox"]);
+    }
+  });
+
+  test("leaves the fault to a claim if the database does not answer", async () => {
+    const one = await opened();
+    one.pollFinds(REFUSED);
+    one.waiting.push(aRun("a"));
+    await one.looks();
+    expect(one.worker.runIds).toEqual(["a"]);
+    expect(one.loud()).toEqual([]);
+  });
+});
+
 describe("after the answer to a claim was lost:", () => {
   const withLostAnswer = async () => {
     const one = aWorker();

@@ -4,6 +4,7 @@ import type { ClaimedRunRow } from "../../src/platform/database/tables.ts";
 import type { StopReason } from "../../src/engine/executors/executor.ts";
 import type { RunEnding } from "../../src/engine/attempt/conclusion.ts";
 import type { Execution, ExecutionEvents, Executor } from "../../src/engine/attempt/execution.ts";
+import type { Waiting } from "../../src/engine/queue/sql/find-waiting.ts";
 import type { Queue } from "../../src/engine/queue/queue.ts";
 import { createWorker } from "../../src/engine/worker/worker.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -49,6 +50,7 @@ export const aWorker = (concurrency = 2) => {
   let failures: Error[] = [];
   const handingBack: { failure?: Error } = {};
   let unknown: ClaimedRunRow[] | Error = [];
+  let waitingAtPolls: Waiting | Error = { runs: true, suspects: true, deliveries: false };
   let held: Promise<void> | undefined;
   let receive: ((signal: Signal) => void) | undefined;
   const queue = {
@@ -56,6 +58,8 @@ export const aWorker = (concurrency = 2) => {
     isSuspect: (run: ClaimedRunRow) => run.lost_attempts >= 2,
     claimedAtOnce: 20,
     limitsRuns: false,
+    findWaiting: () =>
+      waitingAtPolls instanceof Error ? Promise.reject(waitingAtPolls) : Promise.resolve(waitingAtPolls),
     async claim(_worker: string, _leaseSeconds: number, limit: number) {
       asked.push(limit);
       await held;
@@ -144,6 +148,7 @@ export const aWorker = (concurrency = 2) => {
       renew: () => void did.push("renewed"),
       close: () => Promise.resolve(),
     },
+    onDeliveriesDue: () => void did.push("woke the outbox"),
     faults: { reached: (point) => void did.push(point) },
     logger,
   });
@@ -166,6 +171,10 @@ export const aWorker = (concurrency = 2) => {
     signal: (kind: Signal["kind"], runId: string) => receive?.({ kind, runId } as Signal),
     isListening: () => receive !== undefined,
     fail: (...errors: Error[]) => void (failures = errors),
+    /** What the statement of the poll says, or that it fails. */
+    pollFinds: (found: Partial<Waiting> | Error) =>
+      void (waitingAtPolls =
+        found instanceof Error ? found : { runs: false, suspects: false, deliveries: false, ...found }),
     holdUnknown: (runs: ClaimedRunRow[] | Error) => void (unknown = runs),
     /** Claims have no answer before the returned function is called. */
     holdClaims(): () => void {

@@ -29,8 +29,6 @@ const AT_ONCE = 16;
  * many names.
  */
 const PLACES = { receiver: AT_ONCE / 4, user: AT_ONCE / 4, key: AT_ONCE / 2 };
-/** No signal announces due deliveries or those that another process recorded. */
-const POLL_EVERY_MS = 2_000;
 /** A stopping server waits this long for deliveries in progress, then hands them back. */
 const CLOSE_MS = 2_000;
 /** Time to store a result. Afterwards the lease ends, and the receiver gets the delivery twice. */
@@ -129,21 +127,21 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
     if (!opened || stopping.signal.aborted) return;
     wanted = true;
     polling ??= (async () => {
-      let pauseMs = POLL_EVERY_MS;
+      let retryMs: number | undefined;
       // `close` awaits this loop before it aborts `stopping`, so the loop also ends on `opened`.
       while (wanted && opened && !stopping.signal.aborted) {
         wanted = false;
-        pauseMs = POLL_EVERY_MS;
+        retryMs = undefined;
         try {
           if (await work()) wanted = true;
           failing.reset();
         } catch (error) {
           couldNotPoll(error);
-          pauseMs = failing.next();
+          retryMs = failing.next();
         }
       }
       polling = undefined;
-      if (opened) timer = setTimeout(poll, pauseMs);
+      if (opened && retryMs !== undefined) timer = setTimeout(poll, retryMs);
     })();
   };
 
@@ -152,6 +150,7 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
       opened = true;
       poll();
     },
+    /** Deliveries may be due: recorded here, or found by the worker's poll. No signal announces them. */
     wake: poll,
     figures: () => tries.figures(),
     async close(): Promise<void> {

@@ -8,6 +8,8 @@ import { claim, claimWithin } from "./sql/claim.ts";
 import { claimSuspects } from "./sql/claim-suspects.ts";
 import { countSuspects } from "./sql/count-suspects.ts";
 import { endedAs } from "./sql/ended-as.ts";
+import { findToRecover } from "./sql/find-to-recover.ts";
+import { findWaiting } from "./sql/find-waiting.ts";
 import { giveUpLease } from "./sql/give-up-lease.ts";
 import { giveUpAttempt } from "./sql/give-up-attempt.ts";
 import { handBack } from "./sql/hand-back.ts";
@@ -47,6 +49,8 @@ export const createQueue = (
 
     /** Runs per claim: one of each lane, or one in all if running runs are limited. */
     claimedAtOnce: limits === undefined ? LANES_AT_MOST : 1,
+
+    findWaiting: () => findWaiting(database, { graphIds, suspectFrom }),
 
     claim: (workerId: string, leaseSeconds: number, limit: number): Promise<ClaimedRunRow[]> =>
       limits === undefined
@@ -93,6 +97,8 @@ export const createQueue = (
     giveUpLease: (attempt: AttemptSelector) => giveUpLease(database, attempt),
 
     listEndedThreadless: (seconds: number) => listEndedThreadless(database, seconds),
+
+    findToRecover: (leaseSeconds: number) => findToRecover(database, { leaseSeconds, graphIds, seesDeaths }),
 
     requeueLost: (leaseSeconds: number) => requeue(database, { maxAttempts, leaseSeconds, seesDeaths }),
 

@@ -2,6 +2,7 @@ import type { ClaimedRunRow } from "../../platform/database/tables.ts";
 import { isPassing } from "../../platform/database/passing-faults.ts";
 import { createBackOff } from "../../platform/lib/back-off.ts";
 import { sqlState, UNIQUE_VIOLATION } from "../../platform/domain/errors.ts";
+import type { Waiting } from "../queue/sql/find-waiting.ts";
 import type { Adoption } from "./adoption.ts";
 import type { RunsInHand, WorkerOptions } from "./runs-in-hand.ts";
 import type { Suspects } from "./suspects.ts";
@@ -10,7 +11,7 @@ import type { Suspects } from "./suspects.ts";
 const CLAIMS_AT_MOST = 3;
 
 export const createClaims = (
-  { queue, concurrency, processId, leaseSeconds, logger }: WorkerOptions,
+  { queue, concurrency, processId, leaseSeconds, onDeliveriesDue, logger }: WorkerOptions,
   { inHand, suspects, adoption }: { inHand: RunsInHand; suspects: Suspects; adoption: Adoption },
   pollMs: number,
 ) => {
@@ -61,6 +62,26 @@ export const createClaims = (
     underWay.add(claiming);
   };
 
+  /** Signals announce most work, so this usually finds nothing. */
+  const findWaiting = async (): Promise<Waiting> => {
+    try {
+      return await queue.findWaiting();
+    } catch (error) {
+      logger.debug({ err: error }, "the queue can't be polled for now");
+      // The claim reports the fault, and is soon repeated.
+      return { runs: true, suspects: false, deliveries: false };
+    }
+  };
+
+  const poll = async (): Promise<void> => {
+    await adoption.poll();
+    const waiting = await findWaiting();
+    if (waiting.deliveries) onDeliveriesDue?.();
+    // Before the ordinary claim, which takes every free slot.
+    if (waiting.suspects) await claimSuspect();
+    if (waiting.runs) wake();
+  };
+
   /** Suspects are rare, so the poll alone claims them. */
   const claimSuspect = async (): Promise<void> => {
     if (stopped || suspects.isFull || (inHand.freeSlots <= 0 && !suspects.hasOwnPlaces)) return;
@@ -100,14 +121,9 @@ export const createClaims = (
     },
     /** Finds work without signals; one poll at a time. */
     poll(): void {
-      // Before the ordinary claim, which takes every free slot.
-      polling ??= adoption
-        .poll()
-        .then(claimSuspect)
-        .finally(() => {
-          polling = undefined;
-          wake();
-        });
+      polling ??= poll().finally(() => {
+        polling = undefined;
+      });
     },
     async stop(): Promise<void> {
       stopped = true;

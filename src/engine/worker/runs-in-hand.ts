@@ -20,6 +20,8 @@ export interface WorkerOptions {
   concurrency: number;
   leaseSeconds: number;
   heartbeat: Heartbeat;
+  /** The poll found due webhooks. */
+  onDeliveriesDue?: (() => void) | undefined;
   faults: Faults;
   logger: Logger;
 }

@@ -106,6 +106,7 @@ export const openExecution = async (
     concurrency: config.role === "api" ? 0 : config.jobsPerWorker,
     leaseSeconds: config.leaseSeconds,
     heartbeat,
+    onDeliveriesDue: webhooks.outbox?.onRecorded,
     faults,
     logger,
   };

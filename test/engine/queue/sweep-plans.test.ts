@@ -79,6 +79,8 @@ const blocksOf = async (work: (explaining: Database) => Promise<unknown>): Promi
 };
 
 const STATEMENTS: [string, (queue: Queue) => Promise<unknown>][] = [
+  ["finds out whether something waits", (queue) => queue.findWaiting()],
+  ["finds out whether something has to be recovered", (queue) => queue.findToRecover(10)],
   ["looks for the runs of dead servers that may not be tried again", (queue) => queue.listAbandoned(10)],
   ["looks for the runs of dead servers that may be tried again", (queue) => queue.requeueLost(10)],
   ["looks for forgotten runs behind others", (queue) => queue.advanceForgotten()],

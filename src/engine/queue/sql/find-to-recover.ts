@@ -1,0 +1,39 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
+import { isSome, laterRunIsDue } from "./find-waiting.ts";
+import { missesHeartbeats, type MissedHeartbeats } from "./missed-heartbeats.ts";
+
+/** Whether statements of a sweep may find something. */
+export interface ToRecover {
+  /** Runs whose holder is dead: for `requeue` and `listAbandoned`. */
+  lost: boolean;
+  /** Delayed runs that are due: for `putBehind`. */
+  later: boolean;
+  /** For `advanceForgotten`. */
+  behind: boolean;
+  /** The database is a standby, so holders can't renew their leases. */
+  readOnly: boolean;
+}
+
+/** Indexes: see `missesHeartbeats`, runs_claimable, runs_behind. */
+const findStatement = (seesDeaths: boolean) =>
+  statement(
+    { leaseSeconds: "float8", graphIds: "text[]" },
+    (
+      sql,
+    ) => `select ${isSome(`threadloom.runs r where ${missesHeartbeats(sql, seesDeaths)}`, "r.thread_id")} as lost,
+  ${laterRunIsDue(sql.graphIds)} as later,
+  ${isSome("threadloom.runs r where r.status = 'pending' and r.behind", "r.thread_id")} as behind,
+  current_setting('transaction_read_only')::boolean as "readOnly"`,
+  );
+
+const FIND_TO_RECOVER = findStatement(true);
+const FIND_TO_RECOVER_BY_LEASE = findStatement(false);
+
+export const findToRecover = async (
+  queryable: Queryable,
+  missed: Pick<MissedHeartbeats, "leaseSeconds" | "seesDeaths"> & { graphIds: readonly string[] },
+): Promise<ToRecover> => {
+  const statement = missed.seesDeaths ? FIND_TO_RECOVER : FIND_TO_RECOVER_BY_LEASE;
+  return (await statement.query<ToRecover>(queryable, missed))[0]!;
+};

@@ -1,0 +1,44 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
+import { IS_LATER, LANE } from "./lanes.ts";
+
+/** Which statements may find something. A doubtful case counts as true. */
+export interface Waiting {
+  /** Runs for `claim`. */
+  runs: boolean;
+  /** Runs for `claimSuspects`. */
+  suspects: boolean;
+  /** Webhooks that are due. */
+  deliveries: boolean;
+}
+
+/** SQL. With the order of an index PostgreSQL scans no table, whatever the statistics say; `exists` would ignore it. */
+export const isSome = (from: string, order: string): string =>
+  `(select true from ${from} order by ${order} limit 1) is not null`;
+
+const ofGraph = (graphIds: string, condition: string, order: string): string => `exists (
+    select from unnest(${graphIds}) as hosted(graph_id) cross join lateral (
+      select from threadloom.runs r where r.graph_id = hosted.graph_id and ${condition}
+      order by ${order} limit 1) as run)`;
+
+export const laterRunIsDue = (graphIds: string): string =>
+  ofGraph(graphIds, `${IS_LATER} and r.available_at <= now()`, "r.available_at");
+
+/** The first run of every other lane may start. Indexes: runs_claimable, runs_pending_suspects, webhook_deliveries_due. */
+const FIND_WAITING = statement(
+  { graphIds: "text[]", suspectFrom: "integer" },
+  (
+    sql,
+  ) => `select ${ofGraph(sql.graphIds, `${LANE} < 0`, LANE)} or ${ofGraph(sql.graphIds, `${LANE} > 0`, LANE)}
+    or ${laterRunIsDue(sql.graphIds)} as runs,
+  ${isSome(
+    `threadloom.runs r where r.status = 'pending' and r.lost_attempts > 0 and r.lost_attempts >= ${sql.suspectFrom}`,
+    "r.created_at",
+  )} as suspects,
+  ${isSome("threadloom.webhook_deliveries d where d.state = 'pending' and d.due_at <= now()", "d.due_at")} as deliveries`,
+);
+
+export const findWaiting = async (
+  queryable: Queryable,
+  hosting: { graphIds: readonly string[]; suspectFrom: number },
+): Promise<Waiting> => (await FIND_WAITING.query<Waiting>(queryable, hosting))[0]!;

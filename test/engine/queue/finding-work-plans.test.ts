@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Database } from "../../../src/platform/database/database.ts";
+import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
+import { createQueue } from "../../../src/engine/queue/queue.ts";
+import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
+
+/* The blocks read by the two statements that an idle server repeats. */
+
+const ENDED = 200_000;
+const DELAYED = 5_000;
+/** Each of the lookups reads one to four. Reading all delayed runs takes more. */
+const FEW_BLOCKS = 40;
+
+let fresh: FreshDatabase;
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  const database = openTestDatabase(fresh.connectionString);
+  await database.query(
+    `with thread as (
+       insert into threadloom.threads (thread_id)
+       select gen_random_uuid() from generate_series(1, $1::integer + $2) returning thread_id)
+     insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, attempt,
+       available_at)
+     select gen_random_uuid(), thread_id, gen_random_uuid(), 'test', case when n > $1 then 'pending' else 'success' end,
+       '{}', 'enqueue', 1, case when n > $1 then now() + interval '1 day' else now() end
+     from (select thread_id, row_number() over () as n from thread) as numbered`,
+    [ENDED, DELAYED],
+  );
+  await database.query("vacuum analyze");
+  await database.close();
+});
+afterAll(() => fresh.drop());
+
+test.each<[string, (address: string) => Promise<string>]>([
+  ["the settings of servers", withSessionSettings],
+  ["PostgreSQL's default settings", (address) => Promise.resolve(address)],
+])("both read few blocks beside 200,000 ended and 5,000 delayed runs, with %s", async (_, addressOf) => {
+  const database = openTestDatabase(await addressOf(fresh.connectionString));
+  let blocks = 0;
+  const explaining: Database = {
+    ...database,
+    async query<Row>(text: string, values?: unknown[]): Promise<Row[]> {
+      const [row] = await database.query<{ "QUERY PLAN": { Plan: Record<string, number> }[] }>(
+        `explain (analyze, buffers, format json) ${text}`,
+        values,
+      );
+      const plan = row!["QUERY PLAN"][0]!.Plan;
+      blocks += plan["Shared Hit Blocks"]! + plan["Shared Read Blocks"]!;
+      return [];
+    },
+  };
+  const queue = createQueue(explaining, { maxAttempts: 3, graphIds: ["test", "second", "third"] });
+  for (const find of [() => queue.findWaiting(), () => queue.findToRecover(10)]) {
+    blocks = 0;
+    await find();
+    expect(blocks).toBeGreaterThan(0);
+    expect(blocks).toBeLessThan(FEW_BLOCKS);
+  }
+  await database.close();
+});
