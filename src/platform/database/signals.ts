@@ -1,6 +1,5 @@
 import type { Logger } from "../lib/logger.ts";
 import { listenTo } from "./listening.ts";
-import { startPeriodic } from "../lib/periodic.ts";
 import { ALL_ACCELERATORS, type Accelerators } from "./accelerators.ts";
 import type { Database } from "./database.ts";
 import { statement } from "./statement.ts";
@@ -41,10 +40,10 @@ export type SignalHandler = (signal: Signal) => void;
 /** NOTIFY in a transaction takes a global lock at commit, which cost 61 % of the throughput at 32 clients. */
 const COALESCE_MS = 10;
 /**
- * Alone on its database, a process sends no signals, which saves a statement per 10 ms. A new process polls until
- * others see it.
+ * Alone on its database, a process sends no signals, which saves a statement per 10 ms. A process with signals to send
+ * looks for others once in this time. A new process polls until others see it.
  */
-const SERVER_CHECK_MS = 1_000;
+const ALONE_FOR_MS = 1_000;
 
 /** NOTIFY carries less than 8,000 bytes. A signal takes at most 90 bytes with its comma. */
 const SIGNALS_PER_NOTIFY = 85;
@@ -119,6 +118,7 @@ export const openSignals = async ({
   let flushing: Promise<void> = Promise.resolve();
   /** No other process listens, or listening is off. */
   let alone = !accelerators.listen;
+  let checkedAt = -Infinity;
   let closed = false;
 
   const deliver = (payload: string | undefined): void => {
@@ -128,7 +128,21 @@ export const openSignals = async ({
     }
   };
 
+  const checkOthers = async (): Promise<void> => {
+    const now = performance.now();
+    if (listening === undefined || !accelerators.sessions || now - checkedAt < ALONE_FOR_MS) return;
+    checkedAt = now;
+    try {
+      const rows = await COUNT_LISTENERS.query<{ listeners: number }>(database, { applicationName });
+      alone = listening.isOpen && rows[0]?.listeners === 1;
+    } catch {
+      alone = false;
+    }
+  };
+
   const flush = async (): Promise<void> => {
+    if (outgoing.size === 0) return;
+    await checkOthers();
     const items = [...outgoing];
     outgoing.clear();
     if (alone) return deliver(items.join(","));
@@ -152,21 +166,6 @@ export const openSignals = async ({
       })
     : undefined;
 
-  const checkServers = async (): Promise<void> => {
-    const rows = await COUNT_LISTENERS.query<{ listeners: number }>(database, { applicationName });
-    alone = listening?.isOpen === true && rows[0]?.listeners === 1;
-  };
-  const serverChecks =
-    accelerators.listen && accelerators.sessions
-      ? startPeriodic({
-          everyMs: SERVER_CHECK_MS,
-          work: checkServers,
-          onError: () => {
-            alone = false;
-          },
-        })
-      : undefined;
-
   return {
     /** Reaches every process, including this one. Never throws, never waits. */
     send(signal: Signal): void {
@@ -187,7 +186,6 @@ export const openSignals = async ({
       flushing = flushing.then(flush);
       await flushing;
       closed = true;
-      await serverChecks?.close();
       await listening?.close();
     },
   };

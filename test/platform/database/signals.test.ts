@@ -5,6 +5,7 @@ import { newId } from "../../../src/platform/lib/ids.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 let fresh: FreshDatabase;
 let database: Database;
@@ -84,4 +85,54 @@ test("a subscriber of a thread receives signals of that thread only, and none af
   for (const stop of stops) stop();
   expect(first).toHaveLength(2);
   expect(second).toEqual([sent[0], sent[2], later[0]]);
+});
+
+test("a process that is alone notifies nobody, and queries the database only if it has signals to send", async () => {
+  const own = await freshDatabase();
+  const connection = openTestDatabase(own.connectionString);
+  const statements: string[] = [];
+  const counting: Database = {
+    ...connection,
+    query: (text, values) => {
+      statements.push(/pg_notify|pg_stat_activity/.exec(text)?.[0] ?? text);
+      return connection.query(text, values);
+    },
+  };
+  const open = (over: Database) =>
+    openSignals({
+      database: over,
+      connectionString: own.connectionString,
+      processId: newId(),
+      logger: listeningLogger().logger,
+    });
+  const first = await open(counting);
+  const received: Signal[] = [];
+  first.subscribe((signal) => void received.push(signal));
+  const [one, two] = [events(), events()];
+  first.send(one);
+  await receivedUntil(received, one);
+  first.send(two);
+  await receivedUntil(received, two);
+  expect(statements).toEqual(["pg_stat_activity"]);
+
+  const second = await open(connection);
+  const arrived: Signal[] = [];
+  second.subscribe((signal) => void arrived.push(signal));
+  await eventually("the first process has seen the second one", () => {
+    first.send(events());
+    return arrived.length > 0;
+  });
+  const looks = statements.filter((statement) => statement === "pg_stat_activity").length;
+  await second.close();
+  await eventually("the first process is alone again", async () => {
+    const notified = statements.filter((statement) => statement === "pg_notify").length;
+    const last = events();
+    first.send(last);
+    await receivedUntil(received, last);
+    return statements.filter((statement) => statement === "pg_notify").length === notified;
+  });
+  expect(statements.filter((statement) => statement === "pg_stat_activity").length).toBeGreaterThan(looks);
+  await first.close();
+  await connection.close();
+  await own.drop();
 });
