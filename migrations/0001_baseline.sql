@@ -66,8 +66,10 @@ create table threads (
   expires_bin       timestamptz
     generated always as (date_bin('10 minutes', expires_at, timestamptz '2000-01-01 00:00:00+00')) stored
 ) with (fillfactor = 80);
--- Without `fastupdate`: a search reads the list of pending entries from end to end, up to 4 MB.
-create index threads_by_metadata on threads using gin (metadata jsonb_path_ops) with (fastupdate = off);
+-- All threads of an assistant share two keys. With `fastupdate` their lists are rewritten once for many threads, not for
+-- each. A search reads the list of pending entries from end to end, hence the smallest bound (in kB; the default is 4 MB).
+create index threads_by_metadata on threads using gin (metadata jsonb_path_ops)
+  with (fastupdate = on, gin_pending_list_limit = 64);
 create index threads_by_creation on threads (created_at);
 create index threads_by_update on threads (updated_bin);
 create index threads_by_state_update on threads (state_updated_bin);
