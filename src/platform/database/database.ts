@@ -222,16 +222,13 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       await Promise.all(pools.map(async (each) => (each.ending ? undefined : await each.end())));
     },
   };
-  const boundedReads = createBoundedReads((work) => {
-    if (searchPool === undefined)
-      return database.transaction(({ query }) => work(query, query), BOUNDED_TRANSACTION);
-    return work(
-      // As an object it gets no name, so PostgreSQL plans it for its values.
-      async <Row>(text: string, values: unknown[] = []) =>
-        (await noting(searchPool.query({ text: qualified(text), values }))).rows as Row[],
-      async <Row>(text: string, values: unknown[] = []) =>
-        (await ask(searchPool, text, values, answerTimeoutMs)).rows as Row[],
-    );
-  });
+  const boundedReads = createBoundedReads((work) =>
+    searchPool === undefined
+      ? database.transaction(({ query }) => work(query), BOUNDED_TRANSACTION)
+      : work(async <Row>(text: string, values: unknown[] = []) => {
+          const { rows } = await ask(searchPool, text, values, answerTimeoutMs);
+          return rows as Row[];
+        }),
+  );
   return { ...database, ...boundedReads, grouped: createGrouping(database, logger) };
 };

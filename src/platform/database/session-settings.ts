@@ -9,9 +9,9 @@ import { withProbe } from "./probe.ts";
  */
 const SETTINGS =
   "-c jit=off -c enable_seqscan=off -c enable_bitmapscan=off -c plan_cache_mode=force_generic_plan";
-/** Any plan. The limits are those of bounded-reads.ts. */
+/** Any plan, for the values of each search. The limits are those of bounded-reads.ts. */
 const SEARCH_SETTINGS =
-  `-c jit=off -c plan_cache_mode=auto -c statement_timeout=${BOUNDED_READ_MS} ` +
+  `-c jit=off -c plan_cache_mode=force_custom_plan -c statement_timeout=${BOUNDED_READ_MS} ` +
   "-c default_transaction_read_only=on";
 /** GIN indexes of metadata need bitmap scans. Without them PostgreSQL walks the whole table. */
 export const READ_BY_ANY_PLAN =

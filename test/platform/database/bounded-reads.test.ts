@@ -36,8 +36,7 @@ describe.each(["in a transaction each", "on connections of their own"])("searche
     const planning =
       "select current_setting('enable_seqscan') as whole, current_setting('enable_bitmapscan') as bitmaps, " +
       "current_setting('plan_cache_mode') as cached, current_setting('jit') as jit";
-    const cached = how === "in a transaction each" ? "force_custom_plan" : "auto";
-    const any = { whole: "on", bitmaps: "on", cached, jit: "off" };
+    const any = { whole: "on", bitmaps: "on", cached: "force_custom_plan", jit: "off" };
     expect(await database.boundedRead(planning)).toEqual([any]);
     expect(await database.query(planning)).toEqual([
       { whole: "off", bitmaps: "off", cached: "force_generic_plan", jit: "off" },
@@ -75,24 +74,4 @@ describe.each(["in a transaction each", "on connections of their own"])("searche
     });
     expect(await database.boundedRead("select 1 as one")).toEqual([{ one: 1 }]);
   });
-});
-
-it("are planned for their values, or, where a search says so, once for all values", async () => {
-  const withSettings = await withSessionSettings(fresh.connectionString);
-  const searchConnectionString = searchAddressOf(fresh.connectionString, withSettings, { direct: true });
-  const database = openTestDatabase(withSettings, { searchConnectionString });
-  const plansOf = (statement: string) =>
-    database.boundedRead(
-      "select custom_plans::int as custom, generic_plans::int as generic from pg_prepared_statements where statement = $1",
-      [statement],
-    );
-  const byOnePlan = "select $1::int as by_one_plan";
-  const forItsValues = "select $1::int as for_its_values";
-  for (let value = 0; value < 8; value += 1) {
-    await database.boundedReads((_read, readByOnePlan) => readByOnePlan(byOnePlan, [value]));
-    await database.boundedRead(forItsValues, [value]);
-  }
-  expect(await plansOf(byOnePlan)).toEqual([{ custom: 5, generic: 3 }]);
-  expect(await plansOf(forItsValues)).toEqual([]);
-  await database.close();
 });

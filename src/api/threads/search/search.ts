@@ -190,12 +190,12 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
         !visibility.hidesNothing ||
         search.ids !== undefined ||
         (search.metadata !== undefined && Object.keys(search.metadata).length > 0);
-      return database.boundedReads(async (read, readByOnePlan) => {
+      return database.boundedReads(async (read) => {
         // A list of ids is short, whatever the statistics estimate.
         const mayBeFew =
           isFiltered &&
           (search.ids !== undefined || !(await matchesMany(read, whereBehind(database, visibility, search))));
-        const few = mayBeFew ? await pageOfFew(readByOnePlan, visibility, search) : undefined;
+        const few = mayBeFew ? await pageOfFew(read, visibility, search) : undefined;
         return few ?? (await orderedPage(read, visibility, search, isFiltered));
       }, signal);
     },
