@@ -37,8 +37,6 @@ export const startRecovery = (
       return;
     }
     const found = await queue.findToRecover(leaseSeconds);
-    // As in an outage: after it, holders need time to renew.
-    if (found.readOnly) await queue.assertWritable();
     const requeued = found.lost ? await queue.requeueLost(leaseSeconds) : [];
     sweptAt = now;
     for (const lost of requeued) {

@@ -16,9 +16,6 @@ afterEach(() => void vi.useRealTimers());
 
 const SWEEP_MS = 2_000;
 const POLL_EVERY_MS = 10;
-const STANDBY = Object.assign(new Error("cannot execute UPDATE in a read-only transaction"), {
-  code: "25006",
-});
 const AWAY = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
 
 interface Found {
@@ -36,7 +33,6 @@ const startSweeping = (
   const results = new Map<string, AttemptResult>();
   let found: Found = {};
   let failure: Error | undefined;
-  let isStandby = false;
   let hang: Promise<void> | undefined;
   const step = async (what: string): Promise<void> => {
     await hang;
@@ -45,17 +41,13 @@ const startSweeping = (
   };
   const queue = {
     isSuspect: ({ lost_attempts }) => lost_attempts === 2,
-    async assertWritable() {
-      await step("asked whether it takes writes");
-      if (isStandby) throw STANDBY;
-    },
+    assertWritable: () => step("asked whether it takes writes"),
     async findToRecover() {
       await step("looked");
       return {
         lost: found.lost !== undefined || found.abandoned !== undefined,
         later: found.later === true,
         behind: found.forgotten !== undefined,
-        readOnly: isStandby,
       };
     },
     async requeueLost() {
@@ -110,7 +102,6 @@ const startSweeping = (
         .map(({ msg }) => msg),
     find: (what: Found) => (found = what),
     fail: (error: Error | undefined) => (failure = error),
-    becomeStandby: (is: boolean) => (isStandby = is),
     /** The next statement has no answer before the returned function is called. */
     holdUp(): () => void {
       let release = (): void => undefined;
@@ -260,20 +251,6 @@ describe("old leases do not count as lost", () => {
     expect(await sweeps()).toEqual(SWEEP);
     await outage();
     await outage();
-    expect(said(40)).toEqual([]);
-    await recovery.close();
-  });
-
-  test("for half a lease after the database was a standby, which can be read", async () => {
-    const { sweeps, becomeStandby, find, did, untilSomethingWasDone, said, recovery } = startSweeping();
-    becomeStandby(true);
-    await sweeps(10);
-    becomeStandby(false);
-    find({ lost: [] });
-    await untilSomethingWasDone();
-    expect(did).toEqual(["asked whether it takes writes"]);
-    expect(await untilSomethingWasDone()).toBeGreaterThanOrEqual(5_000 - POLL_EVERY_MS);
-    expect(did).toContain("took leases for lost");
     expect(said(40)).toEqual([]);
     await recovery.close();
   });

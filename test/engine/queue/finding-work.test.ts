@@ -23,7 +23,15 @@ beforeEach(() => database.query("truncate threadloom.threads, threadloom.webhook
 const readOnly = <Result>(ask: (queue: Queue) => Promise<Result>): Promise<Result> =>
   database.transaction((transaction) => ask(opened.queueOn(transaction)), "begin read only");
 const NOTHING_WAITS: Waiting = { runs: false, suspects: false, deliveries: false };
-const NOTHING_TO_RECOVER: ToRecover = { lost: false, later: false, behind: false, readOnly: true };
+const NOTHING_TO_RECOVER: ToRecover = { lost: false, later: false, behind: false };
+
+/** A transaction that changes or locks a row gets an id. */
+const findToRecover = (): Promise<ToRecover> =>
+  database.transaction(async (transaction) => {
+    const found = await opened.queueOn(transaction).findToRecover(10);
+    expect(await transaction.query("select pg_current_xact_id_if_assigned() as id")).toEqual([{ id: null }]);
+    return found;
+  });
 
 const addDelivery = (state: string, dueIn: number) =>
   database.query(
@@ -82,7 +90,7 @@ describe("the sweep finds", () => {
     ["a run behind others", { status: "pending", behind: true }, { behind: true }],
   ])("%s", async (_, run, found) => {
     await opened.aRun({ workerId: newId(), ...run });
-    expect(await readOnly((queue) => queue.findToRecover(10))).toEqual({ ...NOTHING_TO_RECOVER, ...found });
+    expect(await findToRecover()).toEqual({ ...NOTHING_TO_RECOVER, ...found });
   });
 
   test("no run whose server lives, half a lease after its last heartbeat", async () => {
@@ -90,11 +98,11 @@ describe("the sweep finds", () => {
     await opened.aRun({ workerId, leaseFor: 4 });
     await database.transaction(async (transaction) => {
       await transaction.query("select pg_advisory_xact_lock_shared(hashtextextended($1, 0))", [workerId]);
-      expect(await readOnly((queue) => queue.findToRecover(10))).toEqual(NOTHING_TO_RECOVER);
+      expect(await findToRecover()).toEqual(NOTHING_TO_RECOVER);
     });
   });
 
-  test("that the database takes writes", async () => {
-    expect(await opened.queue.findToRecover(10)).toEqual({ ...NOTHING_TO_RECOVER, readOnly: false });
+  test("nothing on a standby, which counts as an outage", async () => {
+    await expect(readOnly((queue) => queue.findToRecover(10))).rejects.toMatchObject({ code: "25006" });
   });
 });

@@ -30,6 +30,8 @@ const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = 
     "the sweep for lost runs",
   ],
   [/^select r\.run_id.* from threadloom\.runs r where r\.status = 'running' and/, "the sweep for lost runs"],
+  [/^with writable as/, "whether the sweep for lost runs has work"],
+  [/^select exists \( select from unnest\(\$1::text\[\]\) as hosted/, "whether the poll has work"],
   [/^with recursive graphs/, "which graphs nobody hosts"],
   [/threadloom\.workers/, "who lives"],
   [/^select thread_id from threadloom\.runs where delete_thread/, "the sweep for threadless runs"],

@@ -1,6 +1,6 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 
-const ASSERT_WRITABLE = "update threadloom.runs set attempt = attempt where false";
+export const ASSERT_WRITABLE = "update threadloom.runs set attempt = attempt where false";
 
 /** Throws if the database is unreachable or read-only (a standby). */
 export const assertWritable = async (queryable: Queryable): Promise<void> => {

@@ -1,5 +1,6 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
+import { ASSERT_WRITABLE } from "./assert-writable.ts";
 import { isSome, laterRunIsDue } from "./find-waiting.ts";
 import { missesHeartbeats, type MissedHeartbeats } from "./missed-heartbeats.ts";
 
@@ -11,25 +12,22 @@ export interface ToRecover {
   later: boolean;
   /** For `advanceForgotten`. */
   behind: boolean;
-  /** The database is a standby, so holders can't renew their leases. */
-  readOnly: boolean;
 }
 
 /** Indexes: see `missesHeartbeats`, runs_claimable, runs_behind. */
 const findStatement = (seesDeaths: boolean) =>
   statement(
     { leaseSeconds: "float8", graphIds: "text[]" },
-    (
-      sql,
-    ) => `select ${isSome(`threadloom.runs r where ${missesHeartbeats(sql, seesDeaths)}`, "r.thread_id")} as lost,
+    (sql) => `with writable as (${ASSERT_WRITABLE})
+  select ${isSome(`threadloom.runs r where ${missesHeartbeats(sql, seesDeaths)}`, "r.thread_id")} as lost,
   ${laterRunIsDue(sql.graphIds)} as later,
-  ${isSome("threadloom.runs r where r.status = 'pending' and r.behind", "r.thread_id")} as behind,
-  current_setting('transaction_read_only')::boolean as "readOnly"`,
+  ${isSome("threadloom.runs r where r.status = 'pending' and r.behind", "r.thread_id")} as behind`,
   );
 
 const FIND_TO_RECOVER = findStatement(true);
 const FIND_TO_RECOVER_BY_LEASE = findStatement(false);
 
+/** Throws on a standby, where holders can't renew their leases. */
 export const findToRecover = async (
   queryable: Queryable,
   missed: Pick<MissedHeartbeats, "leaseSeconds" | "seesDeaths"> & { graphIds: readonly string[] },

@@ -12,7 +12,7 @@ export interface Waiting {
   deliveries: boolean;
 }
 
-/** SQL. With the order of an index PostgreSQL scans no table, whatever the statistics say; `exists` would ignore it. */
+/** SQL. With an index's order PostgreSQL scans no table, whatever the statistics say. `exists` would drop the order. */
 export const isSome = (from: string, order: string): string =>
   `(select true from ${from} order by ${order} limit 1) is not null`;
 
@@ -24,13 +24,14 @@ const ofGraph = (graphIds: string, condition: string, order: string): string => 
 export const laterRunIsDue = (graphIds: string): string =>
   ofGraph(graphIds, `${IS_LATER} and r.available_at <= now()`, "r.available_at");
 
-/** The first run of every other lane may start. Indexes: runs_claimable, runs_pending_suspects, webhook_deliveries_due. */
+/** The first run of every lane but that of delayed runs may start. */
+const runMayStart = (graphIds: string): string => `${ofGraph(graphIds, `${LANE} < 0`, LANE)}
+    or ${ofGraph(graphIds, `${LANE} > 0`, LANE)} or ${laterRunIsDue(graphIds)}`;
+
+/** Indexes: runs_claimable, runs_pending_suspects, webhook_deliveries_due. */
 const FIND_WAITING = statement(
   { graphIds: "text[]", suspectFrom: "integer" },
-  (
-    sql,
-  ) => `select ${ofGraph(sql.graphIds, `${LANE} < 0`, LANE)} or ${ofGraph(sql.graphIds, `${LANE} > 0`, LANE)}
-    or ${laterRunIsDue(sql.graphIds)} as runs,
+  (sql) => `select ${runMayStart(sql.graphIds)} as runs,
   ${isSome(
     `threadloom.runs r where r.status = 'pending' and r.lost_attempts > 0 and r.lost_attempts >= ${sql.suspectFrom}`,
     "r.created_at",
