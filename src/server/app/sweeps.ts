@@ -8,6 +8,9 @@ import type { Foundation } from "./foundation.ts";
 import type { Services } from "./services.ts";
 import type { Webhooks } from "./webhooks.ts";
 
+/** Ten seconds by default: the removal waits for a minute anyway. */
+const SWEEPS_PER_THREADLESS_SWEEP = 5;
+
 /**
  * Every process sweeps, and skips rows that another process has locked. engine/recovery.ts handles runs of dead
  * processes.
@@ -26,5 +29,7 @@ export const startSweeps = (
   lifecycle.closing(startEventRetention(eventLog, config.eventRetentionSeconds, logger));
   lifecycle.closing(startOutboxRetention(deliveries, config.webhookRetentionSeconds, logger));
   lifecycle.closing(startItemExpiry(store, storeExpiry.sweepIntervalMinutes, logger));
-  lifecycle.closing(startThreadlessSweep(queue, threads.upkeep, config.sweepSeconds, logger));
+  lifecycle.closing(
+    startThreadlessSweep(queue, threads.upkeep, config.sweepSeconds * SWEEPS_PER_THREADLESS_SWEEP, logger),
+  );
 };

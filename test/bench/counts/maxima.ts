@@ -4,5 +4,5 @@ export const MAXIMA = {
   "ten steps": { statements: 4, rows: 17, walBytes: 10261, calls: 5860 },
   stream: { statements: 3, rows: 9, walBytes: 5400, calls: 2530 },
   search: { statements: 3, rows: 0, walBytes: 0, calls: 1716 },
-  idle: { statements: 14 },
+  idle: { statements: 5 },
 };
