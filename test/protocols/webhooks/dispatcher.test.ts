@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { EncryptionError } from "../../../src/platform/domain/errors.ts";
 import { createDispatcher, type DispatcherParts } from "../../../src/engine/outbox/dispatcher.ts";
 import { eventually } from "../../helpers/conditions.ts";
@@ -45,6 +45,28 @@ test("a closed dispatcher claims nothing more, although more is due all the time
   await closing;
   // The claim that was running.
   expect(claims).toBeLessThanOrEqual(atClose + 1);
+});
+
+test("a dispatcher claims when it opens and when it is woken, and by itself only after a failure", async () => {
+  const claims: string[] = [];
+  const faults = [Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" })];
+  const dispatcher = aCourier({
+    async claim() {
+      const fault = faults.shift();
+      claims.push(fault === undefined ? "answered" : "failed");
+      if (fault !== undefined) throw fault;
+      return { held: [], givenUp: [] };
+    },
+  });
+  vi.useFakeTimers();
+  dispatcher.open();
+  await vi.advanceTimersByTimeAsync(3_600_000);
+  expect(claims).toEqual(["failed", "answered"]);
+  dispatcher.wake();
+  await vi.advanceTimersByTimeAsync(3_600_000);
+  expect(claims).toEqual(["failed", "answered", "answered"]);
+  vi.useRealTimers();
+  await dispatcher.close();
 });
 
 test.each([
