@@ -46,5 +46,6 @@ if (existsSync(new URL("../src/main.ts", import.meta.url))) {
   await import("../src/platform/lib/typescript-loader.js");
   await import("../src/main.ts");
 } else {
+  await import("../dist/platform/lib/source-loader.js");
   await import("../dist/main.js");
 }

@@ -1,4 +1,5 @@
-import { readFile, symlink } from "node:fs/promises";
+import { readdir, readFile, symlink } from "node:fs/promises";
+import { join } from "node:path";
 import { Script } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freshDatabase } from "../helpers/database.ts";
@@ -63,6 +64,20 @@ test("the code that asks for the key in the reference page of the API is a scrip
   expect(text).toContain("docsSignIn");
   // Parsed only: a file with exports is no script, and the page would not load it.
   expect(() => new Script(text)).not.toThrow();
+});
+
+test("each module is in one file of the package, so programs and exports in one process share its state", async () => {
+  const project = await aProject({}, {});
+  const dist = project.path("node_modules/threadloom/dist");
+  const files = (await readdir(dist, { recursive: true })).filter(
+    (file) => file.endsWith(".js") && !file.startsWith("page"),
+  );
+  const texts = await Promise.all(files.map((file) => readFile(join(dist, file), "utf8")));
+  const modules = texts.flatMap((text) => [
+    ...new Set([...text.matchAll(/^\/\/ ((?:src|node_modules)\/\S+)$/gm)].map(([, name]) => name!)),
+  ]);
+  expect(modules).toContain("src/server/embedding/server.ts");
+  expect(modules.filter((name, index) => modules.indexOf(name) < index)).toEqual([]);
 });
 
 test("a graph in JavaScript imports a package of its workspace in TypeScript", async () => {

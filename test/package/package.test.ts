@@ -91,5 +91,9 @@ test("loads nothing of the server or the database to answer its version", async 
     .filter((url) => url.startsWith("file:"));
   expect(loaded.some((url) => url.endsWith("/threadloom/dist/main.js"))).toBe(true);
   const packages = loaded.map((url) => /^.*\/node_modules\/(@[^/]+\/[^/]+|[^/]+)/.exec(url)?.[1]);
-  expect([...new Set(packages)].sort()).toEqual(["commander", "threadloom", "zod"]);
+  const texts = await Promise.all(loaded.map((url) => readFile(new URL(url), "utf8")));
+  const bundled = texts.flatMap((text) =>
+    [...text.matchAll(/^\/\/ node_modules\/(@[^/]+\/[^/]+|[^/]+)/gm)].map(([, name]) => name),
+  );
+  expect([...new Set([...packages, ...bundled])].sort()).toEqual(["commander", "threadloom", "zod"]);
 });
