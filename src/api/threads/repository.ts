@@ -29,6 +29,7 @@ const RECORD_COLUMNS = recordColumns(EVERY_LONG_PART);
 
 interface InsertedThread {
   threadId: string;
+  isNewId: boolean;
   metadata: JsonObject;
   ttl: ThreadTtl | undefined;
 }
@@ -62,7 +63,8 @@ const INSERT_SEVERAL = statement(
 
 const INSERT: GroupedStatement<InsertedThread, ThreadRecordRow> = {
   threadOf: ({ threadId }) => threadId,
-  isSeparate: () => false,
+  // Another transaction may be inserting a client's id. Groups that wait for each other's ids could deadlock.
+  isSeparate: ({ isNewId }) => !isNewId,
   alone: async (queryable, thread) => (await INSERT_ONE.query<ThreadRecordRow>(queryable, thread))[0],
   async together(queryable, threads) {
     const rows = await INSERT_SEVERAL.query<ThreadRecordRow>(queryable, threads);
@@ -169,10 +171,15 @@ export const createThreadRepository = (database: Database) => {
     /** Undefined if the id is taken. Concurrent creators meet at the primary key, so no read comes first. */
     async insert(
       permission: Permission<"threads", "create">,
-      { threadId = newId(), ttl }: NewThread,
+      { threadId, ttl }: NewThread,
     ): Promise<ThreadRecordRow | undefined> {
       const { metadata } = permission.value;
-      const row = await database.grouped(INSERT, { threadId, metadata, ttl });
+      const row = await database.grouped(INSERT, {
+        threadId: threadId ?? newId(),
+        isNewId: threadId === undefined,
+        metadata,
+        ttl,
+      });
       return row && open([row])[0];
     },
 

@@ -1,6 +1,6 @@
 import { sqlState } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
-import { isPassing } from "./passing-faults.ts";
+import { isContention, isPassing } from "./passing-faults.ts";
 import type { Queryable } from "./queryable.ts";
 
 /** A statement for one thread that also exists in a form for many threads. */
@@ -109,11 +109,11 @@ class Group<Source, Row> {
         group.map(({ source }) => source),
       );
     } catch (error) {
-      if (isPassing(error)) {
+      if (isPassing(error) && !isContention(error)) {
         for (const { reject } of group) reject(error);
         return undefined;
       }
-      // One bad source fails the whole group. Alone, each gets its own answer.
+      // One bad source, or a deadlock, fails the whole group. Alone, each gets its own answer.
       this.logger.debug({ err: error }, "a shared statement failed, so each of its callers sends its own");
       if (sqlState(error) === FEATURE_NOT_SUPPORTED) this.isSupported = false;
       return NO_ROWS;

@@ -26,12 +26,14 @@ const NOTHING_WAITS: Waiting = { runs: false, suspects: false, deliveries: false
 const NOTHING_TO_RECOVER: ToRecover = { lost: false, later: false, behind: false };
 
 /** A transaction that changes or locks a row gets an id. */
-const findToRecover = (): Promise<ToRecover> =>
+const writingNothing = <Result>(ask: (queue: Queue) => Promise<Result>): Promise<Result> =>
   database.transaction(async (transaction) => {
-    const found = await opened.queueOn(transaction).findToRecover(10);
+    const found = await ask(opened.queueOn(transaction));
     expect(await transaction.query("select pg_current_xact_id_if_assigned() as id")).toEqual([{ id: null }]);
     return found;
   });
+const findWaiting = (): Promise<Waiting> => writingNothing((queue) => queue.findWaiting());
+const findToRecover = (): Promise<ToRecover> => writingNothing((queue) => queue.findToRecover(10));
 
 const addDelivery = (state: string, dueIn: number) =>
   database.query(
@@ -55,7 +57,7 @@ describe("the poll finds", () => {
     ["a run that lost one attempt, which is no suspect", { status: "pending", lost: 1 }, { runs: true }],
   ])("%s", async (_, run, found) => {
     await opened.aRun(run);
-    expect(await readOnly((queue) => queue.findWaiting())).toEqual({ ...NOTHING_WAITS, ...found });
+    expect(await findWaiting()).toEqual({ ...NOTHING_WAITS, ...found });
   });
 
   test("runs of every lane", async () => {
@@ -66,16 +68,16 @@ describe("the poll finds", () => {
            where sign(hashtext(n::text)) = sign($2::integer) limit 1) where run_id = $1`,
         [run.runId, lane],
       );
-      expect(await readOnly((queue) => queue.findWaiting())).toMatchObject({ runs: true });
+      expect(await findWaiting()).toMatchObject({ runs: true });
     }
   });
 
   test("webhooks that are due, and no others", async () => {
     await addDelivery("delivered", -60);
     await addDelivery("pending", 60);
-    expect(await readOnly((queue) => queue.findWaiting())).toEqual(NOTHING_WAITS);
+    expect(await findWaiting()).toEqual(NOTHING_WAITS);
     await addDelivery("pending", -1);
-    expect(await readOnly((queue) => queue.findWaiting())).toEqual({ ...NOTHING_WAITS, deliveries: true });
+    expect(await findWaiting()).toEqual({ ...NOTHING_WAITS, deliveries: true });
   });
 });
 
@@ -101,8 +103,9 @@ describe("the sweep finds", () => {
       expect(await findToRecover()).toEqual(NOTHING_TO_RECOVER);
     });
   });
+});
 
-  test("nothing on a standby, which counts as an outage", async () => {
-    await expect(readOnly((queue) => queue.findToRecover(10))).rejects.toMatchObject({ code: "25006" });
-  });
+test("on a standby, which counts as an outage, both fail", async () => {
+  await expect(readOnly((queue) => queue.findWaiting())).rejects.toMatchObject({ code: "25006" });
+  await expect(readOnly((queue) => queue.findToRecover(10))).rejects.toMatchObject({ code: "25006" });
 });

@@ -64,18 +64,24 @@ describe("statements that are asked for while one is under way", () => {
     expect(await Promise.all(others)).toEqual(["b of 2", "c alone"]);
   });
 
-  test("are each sent alone if their statement fails, so that one bad value harms no other", async () => {
-    const group = openGrouping();
-    void group.query("a");
-    const others = [group.query("b"), group.query("c")];
-    group.sent[0]!.answer(undefined);
-    await settle();
-    group.sent[1]!.answer(Object.assign(new Error("bad value"), { code: "22P02" }));
-    await settle();
-    expect(threadsOf(group).slice(2)).toEqual([["b"], ["c"]]);
-    for (const { answer } of group.sent.slice(2)) answer(undefined);
-    expect(await Promise.all(others)).toEqual(["b alone", "c alone"]);
-  });
+  test.each([
+    ["bad value", "22P02"],
+    ["deadlock detected", "40P01"],
+  ])(
+    "are each sent alone if their statement fails (%s), so that one harms no other",
+    async (message, code) => {
+      const group = openGrouping();
+      void group.query("a");
+      const others = [group.query("b"), group.query("c")];
+      group.sent[0]!.answer(undefined);
+      await settle();
+      group.sent[1]!.answer(Object.assign(new Error(message), { code }));
+      await settle();
+      expect(threadsOf(group).slice(2)).toEqual([["b"], ["c"]]);
+      for (const { answer } of group.sent.slice(2)) answer(undefined);
+      expect(await Promise.all(others)).toEqual(["b alone", "c alone"]);
+    },
+  );
 
   test("all get the error of a lost connection, because the statement may be committed", async () => {
     const group = openGrouping();

@@ -1,5 +1,6 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
+import { ASSERT_WRITABLE } from "./assert-writable.ts";
 import { IS_LATER, LANE } from "./lanes.ts";
 
 /** Which statements may find something. A doubtful case counts as true. */
@@ -31,7 +32,8 @@ const runMayStart = (graphIds: string): string => `${ofGraph(graphIds, `${LANE} 
 /** Indexes: runs_claimable, runs_pending_suspects, webhook_deliveries_due. */
 const FIND_WAITING = statement(
   { graphIds: "text[]", suspectFrom: "integer" },
-  (sql) => `select ${runMayStart(sql.graphIds)} as runs,
+  (sql) => `with writable as (${ASSERT_WRITABLE})
+  select ${runMayStart(sql.graphIds)} as runs,
   ${isSome(
     `threadloom.runs r where r.status = 'pending' and r.lost_attempts > 0 and r.lost_attempts >= ${sql.suspectFrom}`,
     "r.created_at",
@@ -39,6 +41,7 @@ const FIND_WAITING = statement(
   ${isSome("threadloom.webhook_deliveries d where d.state = 'pending' and d.due_at <= now()", "d.due_at")} as deliveries`,
 );
 
+/** Throws on a standby, where a claim would fail. */
 export const findWaiting = async (
   queryable: Queryable,
   hosting: { graphIds: readonly string[]; suspectFrom: number },
