@@ -3,7 +3,7 @@
  * The declarations are the compiler's (`npm run build`).
  */
 import { Buffer } from "node:buffer";
-import { cp, readdir, readFile } from "node:fs/promises";
+import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { URL, fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -106,4 +106,21 @@ for (const [file, { inputs }] of Object.entries(metafile.outputs)) {
     if (!file.startsWith(wanted)) throw new Error(`${file} contains ${input}, which belongs into ${wanted}.`);
   }
 }
+
+/** Of each bundled package: most licences ask for their text in every copy. */
+const folders = new Set(
+  Object.keys(metafile.inputs).flatMap(
+    (input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? [],
+  ),
+);
+const licences = [];
+for (const folder of [...folders].sort()) {
+  const { name, version, license } = JSON.parse(await readFile(join(ROOT, folder, "package.json"), "utf8"));
+  const names = (await readdir(join(ROOT, folder))).filter((file) =>
+    /^(licen[cs]e|notice|copying)/i.test(file),
+  );
+  const texts = await Promise.all(names.map((file) => readFile(join(ROOT, folder, file), "utf8")));
+  licences.push([`${name} ${version} (${license})`, ...texts.map((text) => text.trim())].join("\n\n"));
+}
+await writeFile(join(DIST, "THIRD-PARTY-LICENSES.txt"), `${licences.join(`\n\n${"-".repeat(80)}\n\n`)}\n`);
 for (const file of TEXTS) await cp(join(SOURCE, file), join(DIST, file));
