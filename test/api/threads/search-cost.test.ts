@@ -8,7 +8,6 @@ import {
   type RowSearch,
   type ThreadSearcher,
 } from "../../../src/api/threads/search/search.ts";
-import { searchAddressOf, withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { cursorBehind, placeOf } from "../../../src/api/threads/search/order.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
@@ -38,11 +37,7 @@ let database: Database;
 let searcher: ThreadSearcher;
 beforeAll(async () => {
   fresh = await freshDatabase();
-  const address = withDefaults(fresh.connectionString);
-  const searchConnectionString = searchAddressOf(address, await withSessionSettings(address), {
-    direct: true,
-  });
-  database = openTestDatabase(address, { searchConnectionString });
+  database = openTestDatabase(withDefaults(fresh.connectionString));
   searcher = createThreadSearcher(database);
   await database.query(
     `insert into threadloom.threads (thread_id, metadata, status, created_at, updated_at, state_updated_at)
@@ -64,7 +59,7 @@ afterAll(async () => {
 
 /** Of the table of threads and its indexes, by all statements of this connection so far. */
 const blocksSoFar = async (): Promise<number> => {
-  await database.boundedRead("select pg_stat_force_next_flush()");
+  await database.query("select pg_stat_force_next_flush()");
   const [row] = await database.query<{ blocks: string }>(
     `select heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read as blocks
      from pg_statio_all_tables where relid = 'threadloom.threads'::regclass`,
