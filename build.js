@@ -1,5 +1,5 @@
 /**
- * Bundles `src/` and most packages into `dist/`: Node spends most of a start on files, of which it would load 1,400 more.
+ * Bundles `src/` and most packages into `dist/`: Node spends most of a start on files, of which it would load 1,200 more.
  * The declarations are the compiler's (`npm run build`).
  */
 import { Buffer } from "node:buffer";
