@@ -101,6 +101,17 @@ export const openBench = async (connectionString: string) => {
       withinMs?: number,
     ): Promise<LedgerLine> => eventually(what, async () => (await ledger()).find(matches), withinMs),
 
+    /** A run whose last step was stored when its process died ends without another line. `at`: unix ms. */
+    untilGoesOnOrEnds: (run: string, at: number): Promise<true> =>
+      eventually(`run ${run} goes on or has ended`, async () => {
+        if ((await ledger()).some((line) => line.run === run && line.at > at)) return true;
+        const open = await query(
+          "select 1 from threadloom.runs where run_id = $1 and status in ('pending', 'running')",
+          [run],
+        );
+        return open.length === 0 || undefined;
+      }),
+
     /** Waits until no run waits or runs; returns the number of unfinished runs after that time. */
     async untilAllEnded(withinMs?: number): Promise<number> {
       const unfinished = async (): Promise<number> =>

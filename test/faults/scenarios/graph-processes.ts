@@ -221,7 +221,7 @@ export const killedGraphProcesses = ({ number, kills }: { number: number; kills:
       const death = await eventually("the server notices it", () => deathsOf(replica)[count]);
       deaths.push({ ...death, at });
       for (const run of death.runs) {
-        await bench.untilNoted("it goes on", (line) => line.run === run && line.at > at);
+        await bench.untilGoesOnOrEnds(run, at);
       }
     }
     const lost = await bench.untilAllEnded();
