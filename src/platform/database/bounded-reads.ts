@@ -13,8 +13,11 @@ export interface BoundedReads {
    */
   boundedRead<Row>(text: string, values?: unknown[], signal?: AbortSignal): Promise<Row[]>;
   /** Each statement has the time limit. */
-  boundedReads<T>(work: (read: BoundedRead) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  boundedReads<T>(work: BoundedWork<T>, signal?: AbortSignal): Promise<T>;
 }
+
+/** `read` plans for the values of each call. `readPlannedOnce` is cheaper, for statements with one good plan. */
+export type BoundedWork<T> = (read: BoundedRead, readPlannedOnce: BoundedRead) => Promise<T>;
 
 export type BoundedRead = <Row>(text: string, values?: unknown[]) => Promise<Row[]>;
 
@@ -75,9 +78,7 @@ export const BOUNDED_TRANSACTION = [
 ].join("; ");
 
 /** @param run calls `work` with reads that have the time limit and any plan, and write nothing */
-export const createBoundedReads = (
-  run: <T>(work: (read: BoundedRead) => Promise<T>) => Promise<T>,
-): BoundedReads => {
+export const createBoundedReads = (run: <T>(work: BoundedWork<T>) => Promise<T>): BoundedReads => {
   const gate = createGate(BOUNDED_READS_AT_ONCE, PATIENCE_MS, () =>
     unavailable("Too many searches are being made at the moment."),
   );

@@ -17,12 +17,13 @@ import type { Queryable } from "./queryable.ts";
 import { createLosses } from "./losses.ts";
 import { createOutages } from "./outages.ts";
 import { isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
+import type { SearchAddresses } from "./session-settings.ts";
 import { nameStatements } from "./statement-names.ts";
 
 export interface DatabaseOptions {
   connectionString: string;
-  /** For connections that only search (`searchAddressOf`). Without it each search is a transaction with settings. */
-  searchConnectionString?: string | undefined;
+  /** Without them each search is a transaction with settings. */
+  searchAddresses?: SearchAddresses | undefined;
   schema?: string;
   poolSize: number;
   applicationName: string;
@@ -120,16 +121,15 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     ...(cipher && { types: TYPES_WITH_ENCRYPTED }),
   };
-  const pool = new pg.Pool({ ...settings, connectionString, max: poolSize });
-  const searchPool =
-    options.searchConnectionString === undefined
-      ? undefined
-      : new pg.Pool({
-          ...settings,
-          connectionString: options.searchConnectionString,
-          max: BOUNDED_READS_AT_ONCE,
-        });
-  const pools = searchPool === undefined ? [pool] : [pool, searchPool];
+  const poolOf = (address: string, max: number) =>
+    new pg.Pool({ ...settings, connectionString: address, max });
+  const pool = poolOf(connectionString, poolSize);
+  const { searchAddresses } = options;
+  const searchPools = searchAddresses && [
+    poolOf(searchAddresses.plannedForValues, BOUNDED_READS_AT_ONCE),
+    poolOf(searchAddresses.plannedOnce, BOUNDED_READS_AT_ONCE),
+  ];
+  const pools = [pool, ...(searchPools ?? [])];
   const connectionLosses = createLosses(logger);
   for (const each of pools) {
     connectionLosses.watch(each);
@@ -222,13 +222,15 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       await Promise.all(pools.map(async (each) => (each.ending ? undefined : await each.end())));
     },
   };
-  const boundedReads = createBoundedReads((work) =>
-    searchPool === undefined
-      ? database.transaction(({ query }) => work(query), BOUNDED_TRANSACTION)
-      : work(async <Row>(text: string, values: unknown[] = []) => {
-          const { rows } = await ask(searchPool, text, values, answerTimeoutMs);
-          return rows as Row[];
-        }),
-  );
+  const boundedReads = createBoundedReads((work) => {
+    if (searchPools === undefined)
+      return database.transaction(({ query }) => work(query, query), BOUNDED_TRANSACTION);
+    const [read, readPlannedOnce] = searchPools.map(
+      (each) =>
+        async <Row>(text: string, values: unknown[] = []) =>
+          (await ask(each, text, values, answerTimeoutMs)).rows as Row[],
+    );
+    return work(read!, readPlannedOnce!);
+  });
   return { ...database, ...boundedReads, grouped: createGrouping(database, logger) };
 };

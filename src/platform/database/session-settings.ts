@@ -9,10 +9,10 @@ import { withProbe } from "./probe.ts";
  */
 const SETTINGS =
   "-c jit=off -c enable_seqscan=off -c enable_bitmapscan=off -c plan_cache_mode=force_generic_plan";
-/** Any plan, for the values of each search. The limits are those of bounded-reads.ts. */
-const SEARCH_SETTINGS =
-  `-c jit=off -c plan_cache_mode=force_custom_plan -c statement_timeout=${BOUNDED_READ_MS} ` +
-  "-c default_transaction_read_only=on";
+/** The limits are those of bounded-reads.ts. */
+const SEARCH_SETTINGS = `-c jit=off -c statement_timeout=${BOUNDED_READ_MS} -c default_transaction_read_only=on`;
+const PLANNED_FOR_VALUES = "-c plan_cache_mode=force_custom_plan";
+const PLANNED_ONCE = "-c enable_seqscan=off -c plan_cache_mode=force_generic_plan";
 /** GIN indexes of metadata need bitmap scans. Without them PostgreSQL walks the whole table. */
 export const READ_BY_ANY_PLAN =
   "begin read only; set local enable_seqscan = on; set local enable_bitmapscan = on; set local plan_cache_mode = auto";
@@ -44,10 +44,24 @@ export const withSessionSettings = async (connectionString: string): Promise<str
   }
 };
 
-/** An address for searches alone; undefined if sessions do not keep settings. */
-export const searchAddressOf = (
+/** Addresses of connections that only search. */
+export interface SearchAddresses {
+  /** Any plan, for the values of each search. */
+  plannedForValues: string;
+  /** One plan for all values, without a scan of a whole table. */
+  plannedOnce: string;
+}
+
+/** Undefined if sessions do not keep settings. */
+export const searchAddressesOf = (
   connectionString: string,
   withSettings: string,
   { direct }: { direct: boolean },
-): string | undefined =>
-  direct && withSettings !== connectionString ? withOptions(connectionString, SEARCH_SETTINGS) : undefined;
+): SearchAddresses | undefined => {
+  if (!direct || withSettings === connectionString) return undefined;
+  const address = withOptions(connectionString, SEARCH_SETTINGS);
+  return {
+    plannedForValues: withOptions(address, PLANNED_FOR_VALUES),
+    plannedOnce: withOptions(address, PLANNED_ONCE),
+  };
+};

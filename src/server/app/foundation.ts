@@ -10,7 +10,7 @@ import { acceleratorsOf } from "../../platform/database/accelerators.ts";
 import { logClockDifference } from "../../platform/database/clock.ts";
 import { openDatabase, type Queryable } from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
-import { searchAddressOf, withSessionSettings } from "../../platform/database/session-settings.ts";
+import { searchAddressesOf, withSessionSettings } from "../../platform/database/session-settings.ts";
 import { assertEncryptionKeys, keepKeyNoted } from "../../platform/database/encryption-keys.ts";
 import { migrate } from "../../platform/database/migrate.ts";
 import { assertSessions } from "../../platform/database/pooling.ts";
@@ -83,7 +83,7 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const database = lifecycle.closing(
     openDatabase({
       connectionString,
-      searchConnectionString: searchAddressOf(parts.connectionString, connectionString, { direct }),
+      searchAddresses: searchAddressesOf(parts.connectionString, connectionString, { direct }),
       schema,
       poolSize: planGraphProcesses(config).mainPoolSize,
       applicationName: "threadloom",

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "../../../src/platform/database/database.ts";
-import { searchAddressOf, withSessionSettings } from "../../../src/platform/database/session-settings.ts";
+import { searchAddressesOf, withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";
@@ -16,8 +16,8 @@ describe.each(["in a transaction each", "on connections of their own"])("searche
     const { connectionString } = fresh;
     const withSettings = await withSessionSettings(connectionString);
     const direct = how === "on connections of their own";
-    const searchConnectionString = searchAddressOf(connectionString, withSettings, { direct });
-    database = openTestDatabase(withSettings, { poolSize: 10, searchConnectionString });
+    const searchAddresses = searchAddressesOf(connectionString, withSettings, { direct });
+    database = openTestDatabase(withSettings, { poolSize: 10, searchAddresses });
   });
   afterAll(() => database.close());
 
@@ -74,4 +74,20 @@ describe.each(["in a transaction each", "on connections of their own"])("searche
     });
     expect(await database.boundedRead("select 1 as one")).toEqual([{ one: 1 }]);
   });
+});
+
+it("are planned for their values, or, where a search says so, once for all values", async () => {
+  const withSettings = await withSessionSettings(fresh.connectionString);
+  const searchAddresses = searchAddressesOf(fresh.connectionString, withSettings, { direct: true });
+  const database = openTestDatabase(withSettings, { searchAddresses });
+  const PLANS =
+    "select custom_plans::int as custom, generic_plans::int as generic from pg_prepared_statements where statement = $1";
+  const STATEMENT = "select $1::int as value";
+  const plans = await database.boundedReads(async (read, readPlannedOnce) => {
+    for (const each of [read, readPlannedOnce])
+      for (let value = 0; value < 8; value += 1) await each(STATEMENT, [value]);
+    return [await read(PLANS, [STATEMENT]), await readPlannedOnce(PLANS, [STATEMENT])];
+  });
+  expect(plans).toEqual([[{ custom: 8, generic: 0 }], [{ custom: 0, generic: 8 }]]);
+  await database.close();
 });

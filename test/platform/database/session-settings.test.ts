@@ -2,7 +2,7 @@ import { connect, createServer, type AddressInfo } from "node:net";
 import { once } from "node:events";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openDatabase } from "../../../src/platform/database/database.ts";
-import { searchAddressOf, withSessionSettings } from "../../../src/platform/database/session-settings.ts";
+import { searchAddressesOf, withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { startTestServer } from "../../helpers/app.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
@@ -137,7 +137,7 @@ test.each([
     const { logger } = listeningLogger();
     const opened = openDatabase({
       connectionString: pooler,
-      searchConnectionString: searchAddressOf(pooler, withSettings, { direct: true }),
+      searchAddresses: searchAddressesOf(pooler, withSettings, { direct: true }),
       poolSize: 1,
       applicationName: "threadloom test",
       preparedStatements: false,

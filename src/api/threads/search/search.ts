@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import { sql, type RawBuilder } from "kysely";
+import { LRUCache } from "lru-cache";
 import type { Visibility } from "../../../access/visibility.ts";
 import { whereVisible } from "../../../access/where-visible.ts";
 import type { BoundedRead, PageColumns, PageWeight } from "../../../platform/database/bounded-reads.ts";
@@ -13,7 +15,7 @@ import {
   type ThreadRecordRow,
 } from "../record.ts";
 import { whereBehind, whereMatches, type OrderedFilter, type RowFilter } from "./conditions.ts";
-import { COUNTED_AT_MOST, matchesMany } from "./estimate.ts";
+import { COUNTED_AT_MOST } from "./estimate.ts";
 import {
   isBehindWithin,
   orderBy,
@@ -70,6 +72,16 @@ export interface ThreadSearcher {
 
 type PageRow = PlacedRow & PageColumns;
 
+/** Counting up to the bound takes five times as long as a page of so many threads. */
+const MANY_REMEMBERED_MS = 60_000;
+const MANY_REMEMBERED_AT_MOST = 10_000;
+
+/** Clients choose the length of a filter. */
+const keyOf = (visibility: Visibility<"threads">, { metadata, status }: RowFilter): string =>
+  createHash("sha256")
+    .update(JSON.stringify([metadata, status, visibility.on("metadata")]))
+    .digest("base64");
+
 /** `more`: SQL for further columns. */
 const pageOf = (parts: LongParts, sortBy?: SortKey, more = ""): PageWeight => {
   const [first, second, third, fourth] = parts.read;
@@ -105,6 +117,9 @@ const inOrder = (
 };
 
 export const createThreadSearcher = (database: Database): ThreadSearcher => {
+  /** Filters with too many matches to count. */
+  const many = new LRUCache<string, true>({ max: MANY_REMEMBERED_AT_MOST, ttl: MANY_REMEMBERED_MS });
+
   const count: ThreadSearcher["count"] = async (visibility, filter, signal) => {
     const rows = await composedRead<{ total: string }>(
       database.boundedRead,
@@ -190,13 +205,14 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
         !visibility.hidesNothing ||
         search.ids !== undefined ||
         (search.metadata !== undefined && Object.keys(search.metadata).length > 0);
-      return database.boundedReads(async (read) => {
-        // A list of ids is short, whatever the statistics estimate.
-        const mayBeFew =
-          isFiltered &&
-          (search.ids !== undefined || !(await matchesMany(read, whereBehind(database, visibility, search))));
-        const few = mayBeFew ? await pageOfFew(read, visibility, search) : undefined;
-        return few ?? (await orderedPage(read, visibility, search, isFiltered));
+      return database.boundedReads(async (read, readPlannedOnce) => {
+        const key = isFiltered && search.ids === undefined ? keyOf(visibility, search) : undefined;
+        if (isFiltered && !(key !== undefined && many.has(key))) {
+          const few = await pageOfFew(readPlannedOnce, visibility, search);
+          if (few !== undefined) return few;
+          if (key !== undefined) many.set(key, true);
+        }
+        return await orderedPage(read, visibility, search, isFiltered);
       }, signal);
     },
     count,
