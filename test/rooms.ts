@@ -12,7 +12,7 @@ const DISTRICTS = {
   http: ["."],
   engine: ["queue", "events", ".", "outbox"],
   api: ["threads", "assistants", "runs", "crons", "status", "store"],
-  protocols: ["streaming", "webhooks", "ui"],
+  protocols: ["streaming", "webhooks", "ui", "calls", "mcp", "a2a", "agui"],
   server: ["console", "custom-app", "key-rotation", "app", "embedding"],
   cli: ["."],
   "main.ts": ["."],

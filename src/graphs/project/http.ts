@@ -4,7 +4,18 @@ import { headerChoiceOf, headersSchema, type HeaderChoice } from "./headers.ts";
 import { exportOf, type NamedExport } from "./named-export.ts";
 
 /** Parts that `http.disable_*` removes. */
-const API_PARTS = ["assistants", "threads", "runs", "store", "meta", "mcp", "a2a", "ui", "webhooks"] as const;
+const API_PARTS = [
+  "assistants",
+  "threads",
+  "runs",
+  "store",
+  "meta",
+  "mcp",
+  "a2a",
+  "agui",
+  "ui",
+  "webhooks",
+] as const;
 export type ApiPart = (typeof API_PARTS)[number];
 
 /** `http` of langgraph.json. */

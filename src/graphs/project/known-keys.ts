@@ -36,9 +36,9 @@ const HTTP: Keys = {
   disable_runs: true,
   disable_store: true,
   disable_meta: true,
-  // These features do not exist here, so they are always off.
   disable_mcp: true,
   disable_a2a: true,
+  disable_agui: true,
   disable_ui: true,
   disable_webhooks: true,
   configurable_headers: HEADERS,

@@ -81,6 +81,9 @@ export const threadNotFound = (threadId: string) =>
 /** Must not reveal the owner. */
 export const threadTaken = (threadId: string) =>
   new ThreadloomError("conflict", `Thread '${threadId}' already exists.`);
+/** Also for an id that no task can have. */
+export const taskNotFound = () =>
+  new ThreadloomError("not_found", "There is no such task.", { missing: "run" });
 export const runNotFound = (runId: string) =>
   new ThreadloomError("not_found", `Run '${runId}' not found.`, { missing: "run" });
 export const cronNotFound = (cronId: string) =>

@@ -19,6 +19,9 @@ import { createRunRoutes } from "../../api/runs/routes.ts";
 import { createQueueRoutes } from "../../api/status/queue/routes.ts";
 import { createStatusRoutes } from "../../api/status/routes.ts";
 import { createStoreRoutes } from "../../api/store/routes.ts";
+import { createA2aRoutes } from "../../protocols/a2a/routes.ts";
+import { createAgUiRoutes } from "../../protocols/agui/routes.ts";
+import { createMcpRoutes } from "../../protocols/mcp/routes.ts";
 import { createThreadStreamRoutes } from "../../protocols/streaming/joining/routes.ts";
 import { createStreamingRoutes } from "../../protocols/streaming/routes.ts";
 import { createThreadRoutes } from "../../api/threads/routes.ts";
@@ -43,7 +46,7 @@ export const apiRoutes = (
   services: Services,
   disabled: ReadonlySet<ApiPart>,
 ): RoutePlugin[] => {
-  const { assistants, threads, runs, crons, streaming, store, ui, deliveries, waiting } = services;
+  const { assistants, threads, runs, crons, streaming, calls, store, ui, deliveries, waiting } = services;
   const has = (part: ApiPart): boolean => !disabled.has(part);
   return [
     ...(has("assistants") ? [createAssistantRoutes(assistants)] : []),
@@ -55,6 +58,9 @@ export const apiRoutes = (
     ...(has("store") ? [createStoreRoutes(store)] : []),
     ...(has("webhooks") ? [createWebhookRoutes(deliveries)] : []),
     ...(has("ui") ? [createUiRoutes(ui)] : []),
+    ...(has("mcp") ? [createMcpRoutes(calls)] : []),
+    ...(has("a2a") ? [createA2aRoutes(calls)] : []),
+    ...(has("agui") ? [createAgUiRoutes(calls)] : []),
   ];
 };
 

@@ -10,6 +10,7 @@ import { createQueueRepository } from "../../api/status/queue/repository.ts";
 import { createQueueService } from "../../api/status/queue/service.ts";
 import { createStatusRepository } from "../../api/status/repository.ts";
 import { createStatusService } from "../../api/status/service.ts";
+import { createCallService } from "../../protocols/calls/service.ts";
 import { createStreamingService } from "../../protocols/streaming/service.ts";
 import { createThreadService } from "../../api/threads/service.ts";
 import { createDeliveryRepository } from "../../protocols/webhooks/repository.ts";
@@ -95,6 +96,8 @@ export const createServices = async (
   const { crons, scheduler } = await createCrons(foundation, webhooks, runs, worker);
   const streaming = createStreamingService({ database, authorize, hub, eventLog, signals, runs, threads });
 
+  const calls = createCallService({ database, authorize, assistants, runs, threads });
+
   const ui = createUiService({
     config: foundation.ui,
     authorize,
@@ -136,6 +139,7 @@ export const createServices = async (
     crons,
     scheduler,
     streaming,
+    calls,
     store,
     ui,
     deliveries,

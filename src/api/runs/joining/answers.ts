@@ -124,13 +124,21 @@ export const createRunAnswers = (
 
     wait(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): FastifyReply {
       if (onDisconnect === "cancel") abandonOnDisconnect(reply, created);
-      return sendResult(reply, selectorOf(created), (options) => joining.result(created, options));
+      return sendResult(
+        reply,
+        selectorOf(created),
+        async (options) => (await joining.result(created, options)).text,
+      );
     },
 
     join(reply: FastifyReply, selector: RunSelector, onDisconnect: OnDisconnect): FastifyReply {
       if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
       const { caller } = reply.request;
-      return sendResult(reply, selector, (options) => joining.join(caller, selector, options));
+      return sendResult(
+        reply,
+        selector,
+        async (options) => (await joining.join(caller, selector, options)).text,
+      );
     },
 
     async stream(

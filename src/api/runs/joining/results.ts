@@ -42,6 +42,13 @@ export interface ResultReadOptions {
   budget: ReadBudget;
 }
 
+export interface RunResult {
+  /** `rolled-back` also if the run is gone. */
+  status: RunRow["status"] | "rolled-back";
+  /** JSON of the final values, with `__interrupt__` for pending interrupts, or `__error__` alone. */
+  text: string;
+}
+
 interface WaitOptions {
   execution?: Execution | undefined;
   known?: AwaitedRunRow;

@@ -14,7 +14,7 @@ import { announceReader } from "../../../engine/queue/sql/announce-reader.ts";
 import { toWireJson } from "../../../state/values/wire-json.ts";
 import { isTerminal } from "../record.ts";
 import type { RunSelector } from "../repository.ts";
-import type { CreatedRun, ResultReadOptions, RunResults, RunResultsParts } from "./results.ts";
+import type { CreatedRun, ResultReadOptions, RunResult, RunResults, RunResultsParts } from "./results.ts";
 
 export interface JoiningServiceParts extends Pick<
   RunResultsParts,
@@ -89,21 +89,24 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       return { threadId, runId };
     },
 
-    async result(created: CreatedRun, options: ResultReadOptions): Promise<string> {
+    async result(created: CreatedRun, options: ResultReadOptions): Promise<RunResult> {
       const { row, execution } = created;
       const selector = { threadId: row.thread_id, runId: row.run_id };
       const ended = await waitForEnd(selector, { execution, known: row, signal: options.signal });
       const text = await answer(selector, ended, options);
       await forget(created);
-      return text;
+      return { status: ended?.status ?? "rolled-back", text };
     },
 
     forget,
 
-    async join(caller: Caller, selector: RunSelector, options: ResultReadOptions): Promise<string> {
+    /** Throws `runNotFound`. */
+    async join(caller: Caller, selector: RunSelector, options: ResultReadOptions): Promise<RunResult> {
       const visibility = await mayRead(caller, selector);
       if ((await repository.find(visibility, selector)) === undefined) throw runNotFound(selector.runId);
-      return await answer(selector, await waitForEnd(selector, options), options);
+      const ended = await waitForEnd(selector, options);
+      const text = await answer(selector, ended, options);
+      return { status: ended?.status ?? "rolled-back", text };
     },
 
     readCreated({ row }: CreatedRun): RunReader {

@@ -1,0 +1,29 @@
+import type { Authorize } from "../../access/authorize.ts";
+import type { AssistantService } from "../../api/assistants/service.ts";
+import type { RunService } from "../../api/runs/service.ts";
+import type { ThreadService } from "../../api/threads/service.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { createOutcomes } from "./outcome.ts";
+import { createStartCall } from "./start.ts";
+import { createTasks } from "./tasks.ts";
+
+export interface CallServiceParts {
+  database: Database;
+  authorize: Authorize;
+  assistants: AssistantService;
+  runs: RunService;
+  threads: ThreadService;
+}
+
+/** What MCP, A2A and AG-UI need of the API. */
+export const createCallService = ({ database, authorize, assistants, runs, threads }: CallServiceParts) => ({
+  assistants,
+  threads,
+  start: createStartCall(runs.creation),
+  outcomes: createOutcomes(runs.joining),
+  tasks: createTasks(authorize, database),
+  joining: runs.joining,
+  cancellation: runs.cancellation,
+});
+
+export type CallService = ReturnType<typeof createCallService>;
