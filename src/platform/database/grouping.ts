@@ -80,7 +80,8 @@ class Group<Source, Row> {
   private send(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
-    const group = [...this.waiting.values()];
+    // In one order for all processes: groups that insert the same threads would deadlock in different ones.
+    const group = [...this.waiting].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, waiting]) => waiting);
     this.waiting = new Map();
     const [{ source, resolve, reject }] = group as [Waiting<Source, Row>];
     if (group.length === 1) this.first(source).then(resolve, reject);
