@@ -48,6 +48,15 @@ export const durationOf = (
   return durationText(Math.max(0, (ended == null ? now : Date.parse(ended)) - Date.parse(started)));
 };
 
+const ORIGINS = new Map<unknown, string>([
+  ["mcp", "MCP"],
+  ["a2a", "A2A"],
+  ["agui", "AG-UI"],
+]);
+
+/** The protocol through which a run was created; undefined for the API. */
+export const originOf = ({ metadata }: Run): string | undefined => ORIGINS.get(metadata?.["origin"]);
+
 const asText = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 

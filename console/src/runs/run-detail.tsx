@@ -6,7 +6,7 @@ import { Confirmation, Dialog } from "../parts/dialog.tsx";
 import { Fields } from "../parts/fields.tsx";
 import { JsonView } from "../parts/json.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
-import { isOver, durationOf, type Run } from "../parts/run.ts";
+import { isOver, durationOf, originOf, type Run } from "../parts/run.ts";
 import { Status } from "../parts/status.tsx";
 import { durationText, Time } from "../parts/time.tsx";
 import { useNow } from "../parts/use-now.ts";
@@ -116,6 +116,7 @@ const RunText = ({ run }: { run: RunDetails }) => {
             </Link>,
           ],
           ["Run", run.run_id],
+          ["Origin", originOf(run)],
           ["Created", time(run.created_at)],
           ["Started", time(run.run_started_at)],
           ["Ended", time(run.run_ended_at)],
