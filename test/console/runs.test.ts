@@ -7,7 +7,7 @@ import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 import { onConsole } from "./on-console.ts";
 
 const COUNT = { assistant_id: "counter", input: saying("hello") };
-const FAIL = { assistant_id: "failing", input: saying("hello"), metadata: { shift: "late" } };
+const FAIL = { assistant_id: "failing", input: saying("hello"), metadata: { shift: "late", origin: "mcp" } };
 const SLEEP = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
 
 describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeout: SLOW_MS }, () => {
@@ -168,6 +168,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
       "Duration",
       "Attempts",
       "failing",
+      "MCP",
     ]) {
       expect(text).toContain(part);
     }
