@@ -16,6 +16,7 @@ import { longThread } from "./long-thread.ts";
 import { installNode, OWN_NODE, type ServerNode } from "./node-version.ts";
 import { currentLoad, describeMachine, formatMachine } from "./machine.ts";
 import { startPeer } from "./peer.ts";
+import { protocols } from "./protocols.ts";
 import { createFigures, formatTable } from "./report.ts";
 import { replicas } from "./replicas.ts";
 import { readResults, writeResults, type Results } from "./results.ts";
@@ -47,6 +48,7 @@ const SCENARIOS: readonly Scenario[] = [
   replicas,
   workers,
   access,
+  protocols,
   scale,
   dev,
   firstAnswer,
