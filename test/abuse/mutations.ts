@@ -202,10 +202,11 @@ const thinned = (body: Json, random: Random): Json => {
 const NEEDED = new Set(["assistant_id", "graph_id", "namespace", "key", "value", "thread_ids", "metadata"]);
 
 export const mutatedRequest = (operation: Operation, random: Random): Request => {
-  const { method, template } = operation;
+  const { method, template, headers: own, isWhole = false } = operation;
   const path = { ...operation.path };
   const query = Object.fromEntries(Object.entries(operation.query).filter(() => random.chance(0.3)));
-  let body = operation.bodies.length === 0 ? undefined : thinned(random.pick(operation.bodies), random);
+  let body = operation.bodies.length === 0 ? undefined : random.pick(operation.bodies);
+  if (body !== undefined && !isWhole) body = thinned(body, random);
   const places = [
     ...(body === undefined ? [] : ["body", "body", "body", "body", "body"]),
     ...(Object.keys(path).length === 0 ? [] : ["path"]),
@@ -218,13 +219,16 @@ export const mutatedRequest = (operation: Operation, random: Random): Request =>
     else query[random.pick([...Object.keys(operation.query), ...NAMES])] = random.pick(VALUES);
   }
   const text = body === undefined ? undefined : JSON.stringify(body);
+  const changed: Record<string, string> = random.chance(0.02)
+    ? { "last-event-id": random.pick(["-1", "x", "9".repeat(15), "1e9"]) }
+    : {};
+  if (own !== undefined && random.chance(0.05))
+    changed[random.pick(Object.keys(own))] = random.pick(["", "x", "0.3", "1.0", "2.0", "2025-06-18"]);
   return {
     method,
     // A longer header line is refused before the request is parsed.
     address: addressOf({ template, path, query }).slice(0, 8_000),
     ...(text === undefined ? {} : { body: random.chance(0.03) ? brokenText(text, random) : text }),
-    ...(random.chance(0.02)
-      ? { headers: { "last-event-id": random.pick(["-1", "x", "9".repeat(15), "1e9"]) } }
-      : {}),
+    headers: { ...own, ...changed },
   };
 };

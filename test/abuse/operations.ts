@@ -47,6 +47,9 @@ export interface Operation {
   query: Record<string, Json>;
   /** Bodies that differ in the branches of unions; empty if the operation has none. */
   bodies: Json[];
+  headers?: Readonly<Record<string, string>>;
+  /** Hardly a body without some of its fields would be valid. */
+  isWhole?: boolean;
 }
 
 /** The depth to which a recursive schema is followed. */

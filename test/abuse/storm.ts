@@ -1,6 +1,7 @@
 import type { Callers, Credentials } from "./callers.ts";
 import { mutatedRequest } from "./mutations.ts";
 import { operationsOf, type Json, type Operation } from "./operations.ts";
+import { protocolOperations } from "./protocol-operations.ts";
 import { createRandom, type Random } from "./random.ts";
 import { createSender, type Outcome, type Request, type Sender } from "./send.ts";
 
@@ -24,7 +25,9 @@ export interface StormReport {
 }
 
 /** A stream or a wait may be quiet for long; its end is not tested here. */
-const MAY_WAIT = /\/(?:wait|stream|join)$|\/cancel$/;
+const MAY_WAIT = /\/(?:wait|stream|join)$|\/cancel$|^\/(?:mcp|a2a|agui)(?:\/|$)/;
+/** JSON-RPC's code for a fault of the server. */
+const INTERNAL_ERROR = /"code":\s*-32603\b/;
 const STREAM_PATIENCE_MS = 400;
 const HANG_MS = 20_000;
 
@@ -110,7 +113,7 @@ const excerpt = ({ method, address, body }: Request): string =>
   `${method} ${address.slice(0, EXCERPT)} ${String(body ?? "").slice(0, EXCERPT)}`;
 
 const complain = (request: Request, outcome: Outcome, complaints: string[]): void => {
-  if (outcome.kind === "answered" && outcome.status >= 500) {
+  if (outcome.kind === "answered" && (outcome.status >= 500 || INTERNAL_ERROR.test(outcome.text))) {
     complaints.push(`${outcome.status} (${outcome.text.slice(0, 200)}): ${excerpt(request)}`);
   } else if (outcome.kind === "waiting" && !MAY_WAIT.test(request.address.split("?")[0]!)) {
     complaints.push(`no answer within ${HANG_MS} ms: ${excerpt(request)}`);
@@ -118,6 +121,9 @@ const complain = (request: Request, outcome: Outcome, complaints: string[]): voi
     complaints.push(`no answer at all (${outcome.why}): ${excerpt(request)}`);
   }
 };
+
+/** The share of requests by MCP, A2A and AG-UI. */
+const PROTOCOLS_SHARE = 0.3;
 
 const operationsOn = (storm: Storm, threadId: string, random: Random): Operation[] =>
   operationsOf(storm.document, {
@@ -169,14 +175,15 @@ export const runStorm = async (storm: Storm): Promise<StormReport> => {
       if (threads.length === 0) break;
       const works = threads.map(({ threadId, owner }) => ({
         operations: operationsOn(storm, threadId, random),
+        protocols: protocolOperations(random.pick(storm.assistants), threadId),
         owner,
       }));
       const until = Math.min(sent + REQUESTS_PER_GENERATION, storm.requests);
       const work = async (): Promise<void> => {
         while (sent < until && complaints.length < COMPLAINTS_AT_MOST) {
           sent += 1;
-          const { operations, owner } = random.pick(works);
-          await sendOne(operations, owner);
+          const { operations, protocols, owner } = random.pick(works);
+          await sendOne(random.chance(PROTOCOLS_SHARE) ? protocols : operations, owner);
         }
       };
       await Promise.all(Array.from({ length: storm.atATime }, work));
