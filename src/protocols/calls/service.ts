@@ -17,6 +17,8 @@ export interface CallServiceParts {
 
 /** What MCP, A2A and AG-UI need of the API. */
 export const createCallService = ({ database, authorize, assistants, runs, threads }: CallServiceParts) => ({
+  authorize,
+  database,
   assistants,
   threads,
   start: createStartCall(runs.creation),

@@ -46,24 +46,25 @@ const TASK = new RegExp(`^(${UUID}):(${UUID})$`);
 export const taskIdOf = ({ threadId, runId }: { threadId: string; runId: string }): string =>
   `${threadId}:${runId}`;
 
+/** Of the newest run `r` of a task on its thread `t`. */
+export const TASK_COLUMNS = `r.run_id, r.thread_id, r.assistant_id, r.status, r.error, r.metadata, r.resumable, r.created_at, r.updated_at, t.turns,
+    case when r.status = 'success' and not exists (select from threadloom.runs later
+      where later.thread_id = r.thread_id and later.created_at > r.created_at) then t.interrupts end as interrupts`;
+
 /**
  * The newest run of a task, and what its thread waits for if no run came after it. Ids of runs are in the order of
  * creation. Indexes: runs_by_thread, threads_pkey.
  */
 const NEWEST_OF_TASK = statement(
   { threadId: "uuid", firstRunId: "uuid", visible: "fragment" },
-  (
-    sql,
-  ) => `select r.run_id, r.thread_id, r.assistant_id, r.status, r.error, r.metadata, r.resumable, r.created_at, r.updated_at, t.turns,
-    case when r.status = 'success' and not exists (select from threadloom.runs later
-      where later.thread_id = r.thread_id and later.created_at > r.created_at) then t.interrupts end as interrupts
+  (sql) => `select ${TASK_COLUMNS}
   from threadloom.runs r join threadloom.threads t on t.thread_id = r.thread_id
   where r.thread_id = ${sql.threadId} and ${sql.visible}
     and (r.run_id = ${sql.firstRunId} or r.metadata ->> '${TASK_ID}' = ${sql.firstRunId}::text)
   order by r.created_at desc limit 1`,
 );
 
-interface TaskRow extends TaskRun {
+export interface TaskRow extends TaskRun {
   turns: number;
   interrupts: JsonObject | null;
 }
@@ -75,6 +76,21 @@ const STATES: Readonly<Record<RunRow["status"], TaskState>> = {
   interrupted: "cancelled",
   error: "failed",
   timeout: "failed",
+};
+
+/** The task of a row with `TASK_COLUMNS`. */
+export const taskOf = (database: Database, firstRunId: string, row: TaskRow): Task => {
+  const { interrupts: stored, turns, ...run } = database.encryption.decrypted("runs", row);
+  const { thread_id: threadId } = run;
+  const opened = database.encryption.decrypted(
+    "threads",
+    { interrupts: stored ?? {} },
+    { thread_id: threadId },
+  );
+  const interrupts = Object.values(opened.interrupts).flat() as unknown as Interrupt[];
+  const state = interrupts.length > 0 ? "input-required" : STATES[run.status];
+  const id = taskIdOf({ threadId, runId: firstRunId });
+  return { id, threadId, firstRunId, state, run, interrupts, turns };
 };
 
 export const createTasks = (authorize: Authorize, database: Database) => ({
@@ -89,23 +105,7 @@ export const createTasks = (authorize: Authorize, database: Database) => ({
     const visible = runVisible(visibility);
     const [row] = await NEWEST_OF_TASK.query<TaskRow>(database, { threadId, firstRunId, visible });
     if (row === undefined) throw taskNotFound();
-    const { interrupts: stored, turns, ...run } = database.encryption.decrypted("runs", row);
-    const opened = database.encryption.decrypted(
-      "threads",
-      { interrupts: stored ?? {} },
-      { thread_id: threadId },
-    );
-    const interrupts = Object.values(opened.interrupts).flat() as unknown as Interrupt[];
-    const state = interrupts.length > 0 ? "input-required" : STATES[run.status];
-    return {
-      id: taskIdOf({ threadId, runId: firstRunId }),
-      threadId,
-      firstRunId,
-      state,
-      run,
-      interrupts,
-      turns,
-    };
+    return taskOf(database, firstRunId, row);
   },
 });
 
