@@ -1,6 +1,7 @@
+import type { z } from "zod";
 import type { Caller } from "../../access/caller.ts";
 import type { CreatedRun } from "../../api/runs/joining/results.ts";
-import { runBody, threadlessRunBody, type RunBody } from "../../api/runs/schemas.ts";
+import { runBody, threadlessRunBody } from "../../api/runs/schemas.ts";
 import type { RunService } from "../../api/runs/service.ts";
 import { validated } from "../../http/validation.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
@@ -22,7 +23,7 @@ export interface Call {
   /** Set for a run that continues a task: the id of the task's first run. */
   taskRunId?: string | undefined;
   /** `input` or `command`, and further fields of the run's body. */
-  body: Partial<Omit<RunBody, "assistant_id" | "if_not_exists">>;
+  body: Partial<Omit<z.input<typeof runBody>, "assistant_id" | "if_not_exists">>;
   /** `turns` of the task that the run continues: another run since then refuses this one as a `conflict`. */
   turnsSeen?: number | undefined;
   /** The creator reads all events. */
