@@ -87,6 +87,7 @@ export const LANGGRAPH_JSON_KEYS: Keys = {
   },
   ui: true,
   ui_config: { shared: true },
+  mcp: { tools: true, authorization_servers: true },
   dependencies: IMAGE,
   node_version: IMAGE,
   python_version: IMAGE,

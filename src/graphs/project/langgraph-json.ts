@@ -13,6 +13,7 @@ import { keyWarning, reviewKeys } from "./known-keys.ts";
 import { withKeys } from "./keys-given.ts";
 import type { ProjectKeys } from "../../platform/config/project-keys.ts";
 import { checkpointerSchema, storeExpiryOf, storeTtlSchema, threadExpiryOf } from "./expiry.ts";
+import { mcpConfigOf, mcpSchema, type McpConfig } from "./mcp.ts";
 import { webhookConfigOf, webhooksSchema, type WebhookConfig } from "./webhooks.ts";
 import { uiConfigOf, uiConfigSchema, uiSchema, type UiConfig } from "./ui.ts";
 import { storableConfig, storableObject } from "../../platform/domain/json-schemas.ts";
@@ -47,6 +48,7 @@ export interface GraphConfig {
   webhooks: WebhookConfig;
   /** `ui` and `ui_config`. */
   ui: UiConfig;
+  mcp: McpConfig;
   auth: AuthConfig | undefined;
   /** The file has `encryption`. */
   namesEncryption: boolean;
@@ -87,6 +89,7 @@ const fileSchema = z.object({
   auth: authSchema,
   ui: uiSchema,
   ui_config: uiConfigSchema,
+  mcp: mcpSchema,
   store: z.object({ ttl: storeTtlSchema, index: storeIndexSchema }).nullish(),
 });
 
@@ -162,6 +165,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
     webhooks: webhookConfigOf(parsed.data.webhooks, parsed.data.http?.disable_webhooks === true),
     namesEncryption: review.namesEncryption,
     ui: uiConfigOf(parsed.data, folder),
+    mcp: mcpConfigOf(parsed.data.mcp),
     warning: warnings.length === 0 ? undefined : warnings.join("; "),
     forImages: review.forImages,
   };

@@ -1,7 +1,159 @@
+import { Readable } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { attended } from "../../http/attended.ts";
+import { callerGone } from "../../http/caller-gone.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
-import type { CallService } from "../calls/service.ts";
+import { errorAnswer } from "../../platform/domain/json-schemas.ts";
+import { LARGE_ANSWER_BYTES } from "../../platform/lib/large-answers.ts";
+import type { Exchange } from "./exchange.ts";
+import { countRuns, staysOpen } from "./messages.ts";
+import { challengeOf, METADATA_PATHS, resourceMetadata } from "./oauth.ts";
+import type { McpService } from "./service.ts";
+
+const tags = ["MCP"];
+
+/** A client that takes nothing for this time is disconnected. */
+const STALLED_MS = 60_000;
+
+/** Each part of a waiting answer listens for its end; Node would report more than ten as a leak. */
+const LISTENERS_AT_MOST = 30;
+
+/** Of the package; others could hold what `Headers` refuses. */
+const MESSAGE_HEADERS = /^(accept|content-type|mcp-[\w-]+)$/;
+
+const webRequest = ({ headers }: FastifyRequest, signal: AbortSignal): Request => {
+  const given = Object.entries(headers).filter(([name]) => MESSAGE_HEADERS.test(name));
+  return new Request("http://localhost/mcp", {
+    method: "POST",
+    headers: Object.fromEntries(given.map(([name, value]) => [name, String(value)])),
+    signal,
+  });
+};
+
+async function* textsOf(body: ReadableStream<Uint8Array>, reply: FastifyReply): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  for await (const chunk of body) {
+    // The run is stored: a refusal would make clients repeat the call.
+    if (chunk.length >= LARGE_ANSWER_BYTES) reply.budget({ isRefusable: false }).send(chunk.length);
+    yield decoder.decode(chunk, { stream: true });
+  }
+}
+
+const send = async (reply: FastifyReply, { status, headers, body }: Response): Promise<FastifyReply> => {
+  if (reply.raw.destroyed) return reply.hijack();
+  void reply.code(status).headers(Object.fromEntries(headers));
+  if (body === null) return reply.send();
+  const texts = textsOf(body as ReadableStream<Uint8Array>, reply);
+  if (headers.get("content-type") === "text/event-stream")
+    return reply.send(Readable.from(attended(reply.raw, texts, { stalledMs: STALLED_MS })));
+  let text = "";
+  for await (const part of texts) text += part;
+  return reply.send(text);
+};
+
+const messageRoutes =
+  (service: McpService): RoutePlugin =>
+  async (app) => {
+    let stopping = false;
+    app.addHook("preClose", (done) => {
+      stopping = true;
+      done();
+    });
+
+    const exchangeOf = (request: FastifyRequest, reply: FastifyReply): Exchange => ({
+      caller: request.caller,
+      headers: request.configurableHeaders(),
+      budget: reply.budget({ isRefusable: false }),
+      holdAccess: (ask) => request.holdAccess(ask),
+      signal: callerGone(reply.raw),
+      onLeave(listener) {
+        const onClose = (): void => {
+          if (!stopping && !reply.raw.writableFinished) listener();
+        };
+        if (reply.raw.destroyed) onClose();
+        else reply.raw.once("close", onClose);
+      },
+      isTaken: () => !reply.raw.writableNeedDrain,
+      releaseBody: () => request.releaseBody(),
+      onFault: (err, what) => request.log.error({ err }, what),
+    });
+
+    if (service.authorizationServers.length > 0) {
+      app.addHook("onSend", (request, reply, _payload, done) => {
+        const challenge =
+          reply.statusCode === 401 ? challengeOf(request.headers, app.mountPrefix) : undefined;
+        if (challenge !== undefined) reply.header("www-authenticate", challenge);
+        done();
+      });
+    }
+
+    app.post(
+      "/mcp",
+      {
+        config: { largeBody: true, rate: "reads" },
+        schema: {
+          tags,
+          summary: "Send a message of the Model Context Protocol",
+          description: "Each assistant is a tool. The server keeps no sessions.",
+          body: z.any().describe("A request or a notification of JSON-RPC 2.0."),
+          response: {
+            200: z.any().describe("The answer, as JSON or as server-sent events."),
+            202: z.any().describe("A notification was accepted."),
+            400: z.any().describe("The message is not valid, or of an unknown revision."),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { body } = request;
+        reply.raw.setMaxListeners(LISTENERS_AT_MOST);
+        for (let runs = countRuns(body); runs > 0; runs -= 1) request.spend("runs");
+        if (staysOpen(body)) reply.raw.once("close", request.openStream());
+        const { answerMessage } = await import("./server.ts");
+        const exchange = exchangeOf(request, reply);
+        return await send(
+          reply,
+          await answerMessage(service, exchange, webRequest(request, exchange.signal), body),
+        );
+      },
+    );
+
+    app.get(
+      "/mcp",
+      {
+        schema: {
+          tags,
+          summary: "Open a stream of the server's messages: there is none",
+          response: { 405: errorAnswer },
+        },
+      },
+      async (_request, reply) =>
+        await reply.code(405).header("allow", "POST").send({ detail: "Send messages with POST." }),
+    );
+  };
+
+const metadataRoutes =
+  ({ authorizationServers }: McpService): RoutePlugin =>
+  async (app) => {
+    for (const path of METADATA_PATHS) {
+      app.get(
+        path,
+        {
+          schema: {
+            tags,
+            summary: "Get the issuers of tokens for the Model Context Protocol (RFC 9728)",
+            security: [],
+            response: { 200: z.any() },
+          },
+        },
+        async (request) => resourceMetadata(request.headers, app.mountPrefix, authorizationServers),
+      );
+    }
+  };
 
 export const createMcpRoutes =
-  (_calls: CallService): RoutePlugin =>
-  async () =>
-    undefined;
+  (service: McpService): RoutePlugin =>
+  async (app) => {
+    await app.register(messageRoutes(service));
+    if (service.authorizationServers.length > 0) await app.register(metadataRoutes(service));
+  };

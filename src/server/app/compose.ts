@@ -46,7 +46,8 @@ export const apiRoutes = (
   services: Services,
   disabled: ReadonlySet<ApiPart>,
 ): RoutePlugin[] => {
-  const { assistants, threads, runs, crons, streaming, calls, store, ui, deliveries, waiting } = services;
+  const { assistants, threads, runs, crons, streaming, calls, mcp, store, ui, deliveries, waiting } =
+    services;
   const has = (part: ApiPart): boolean => !disabled.has(part);
   return [
     ...(has("assistants") ? [createAssistantRoutes(assistants)] : []),
@@ -58,7 +59,7 @@ export const apiRoutes = (
     ...(has("store") ? [createStoreRoutes(store)] : []),
     ...(has("webhooks") ? [createWebhookRoutes(deliveries)] : []),
     ...(has("ui") ? [createUiRoutes(ui)] : []),
-    ...(has("mcp") ? [createMcpRoutes(calls)] : []),
+    ...(has("mcp") ? [createMcpRoutes(mcp)] : []),
     ...(has("a2a") ? [createA2aRoutes(calls)] : []),
     ...(has("agui") ? [createAgUiRoutes(calls)] : []),
   ];

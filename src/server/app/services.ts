@@ -11,6 +11,7 @@ import { createQueueService } from "../../api/status/queue/service.ts";
 import { createStatusRepository } from "../../api/status/repository.ts";
 import { createStatusService } from "../../api/status/service.ts";
 import { createCallService } from "../../protocols/calls/service.ts";
+import { createMcpService } from "../../protocols/mcp/service.ts";
 import { createStreamingService } from "../../protocols/streaming/service.ts";
 import { createThreadService } from "../../api/threads/service.ts";
 import { createDeliveryRepository } from "../../protocols/webhooks/repository.ts";
@@ -98,6 +99,8 @@ export const createServices = async (
 
   const calls = createCallService({ database, authorize, assistants, runs, threads });
 
+  const mcp = createMcpService({ calls, graphs, config: foundation.mcp });
+
   const ui = createUiService({
     config: foundation.ui,
     authorize,
@@ -140,6 +143,7 @@ export const createServices = async (
     scheduler,
     streaming,
     calls,
+    mcp,
     store,
     ui,
     deliveries,

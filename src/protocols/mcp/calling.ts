@@ -1,0 +1,211 @@
+import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
+import { conflict, invalid, ThreadloomError } from "../../platform/domain/errors.ts";
+import { isUuid, newId } from "../../platform/lib/ids.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
+import { createTimeSlicer } from "../../platform/lib/time-slicer.ts";
+import type { CreatedRun } from "../../api/runs/joining/results.ts";
+import { eventsOf } from "../calls/events.ts";
+import type { Outcome } from "../calls/outcome.ts";
+import type { CallService } from "../calls/service.ts";
+import type { Call } from "../calls/start.ts";
+import { taskIdOf, type Task } from "../calls/tasks.ts";
+import { usesTasks, type Client, type Exchange } from "./exchange.ts";
+import { answersOf, inputRequestsOf, mayAsk } from "./questions.ts";
+import { errorResult, resultOf, type Place } from "./results.ts";
+import { createdTask, type CreatedTask } from "./tasks.ts";
+import { hasOwnField, RESUME, THREAD_ID } from "./tools/schemas.ts";
+
+/** Parsing events must not delay other requests. */
+const SLICE_MS = 10;
+
+export interface ToolCall {
+  assistantId: string;
+  arguments: JsonObject;
+  client: Client;
+  /** Of an `input_required` result that the client answers. */
+  requestState: string | undefined;
+  inputResponses: Readonly<Record<string, unknown>> | undefined;
+  /** Undefined: the client wants no progress. */
+  onProgress: ((progress: number, message: string) => Promise<void>) | undefined;
+}
+
+export type ToolResult = CallToolResult | InputRequiredResult | CreatedTask;
+
+/** The parts of a call's arguments: fields of the server, and the input of the graph. */
+interface Arguments {
+  threadId: string | undefined;
+  resume: JsonValue | undefined;
+  input: JsonObject;
+}
+
+const nodesIn = (data: JsonValue): string =>
+  isJsonObject(data)
+    ? Object.keys(data)
+        .filter((node) => node !== "__interrupt__" && node !== "__metadata__")
+        .join(", ")
+    : "";
+
+/** Mistakes that a model can correct are results, so that it reads them. */
+const isForModel = (error: unknown): error is ThreadloomError =>
+  error instanceof ThreadloomError && ["conflict", "invalid", "too_large"].includes(error.kind);
+
+export const createCalling = (calls: CallService) => {
+  const slicer = createTimeSlicer(SLICE_MS);
+
+  /** A graph's input may have fields of these names. Reading the schemas of one graph takes no time after the first. */
+  const argumentsOf = async (
+    { caller }: Exchange,
+    { assistantId, arguments: given }: ToolCall,
+  ): Promise<Arguments> => {
+    const own = [THREAD_ID, RESUME].filter((name) => Object.hasOwn(given, name));
+    if (own.length === 0) return { threadId: undefined, resume: undefined, input: given };
+    const schemas = await calls.assistants.graph.schemas(caller, assistantId);
+    const input = { ...given };
+    const take = (name: string): JsonValue | undefined => {
+      if (!own.includes(name) || hasOwnField(schemas, name)) return undefined;
+      delete input[name];
+      return given[name] ?? undefined;
+    };
+    const [threadId, resume] = [take(THREAD_ID), take(RESUME)];
+    if (threadId === undefined) {
+      if (resume !== undefined) throw invalid("'resume' needs the 'thread_id' of the call that asked.");
+      return { threadId, resume, input };
+    }
+    if (typeof threadId !== "string" || !isUuid(threadId)) throw invalid("'thread_id' must be a UUID.");
+    return { threadId, resume, input };
+  };
+
+  const report = async (created: CreatedRun, { onProgress }: ToolCall, exchange: Exchange): Promise<void> => {
+    if (onProgress === undefined) return;
+    let progress = 0;
+    for await (const { event, data } of eventsOf(calls.joining.readCreated(created), slicer)) {
+      if (exchange.signal.aborted) return;
+      if (event !== "updates") continue;
+      progress += 1;
+      const message = nodesIn(data);
+      // A client that reads slowly misses progress only.
+      if (message !== "" && exchange.isTaken()) await onProgress(progress, message);
+    }
+  };
+
+  const outcomeOf = async (created: CreatedRun, call: ToolCall, exchange: Exchange): Promise<Outcome> => {
+    const selector = { threadId: created.row.thread_id, runId: created.row.run_id };
+    if (call.client.cancelsByLeaving) {
+      exchange.onLeave(() => {
+        calls.cancellation
+          .abandon(created)
+          .catch((error: unknown) =>
+            exchange.onFault(error, "a call that its client left could not be cancelled"),
+          );
+      });
+    }
+    const access = exchange.holdAccess((caller, once) => calls.joining.assertStill(caller, selector, once));
+    try {
+      const signal = AbortSignal.any([exchange.signal, access.signal]);
+      await report(created, call, exchange).catch((error: unknown) =>
+        exchange.onFault(error, "the progress of a call could not be sent"),
+      );
+      return await calls.outcomes.ofCreated(created, { signal, budget: exchange.budget });
+    } finally {
+      access.release();
+    }
+  };
+
+  const bodyFor = (call: ToolCall, run: Pick<Call["body"], "input" | "command">): Call["body"] => ({
+    ...run,
+    stream_mode: call.onProgress === undefined ? [] : ["updates"],
+  });
+
+  const start = async (
+    call: ToolCall,
+    exchange: Exchange,
+    run: Pick<Call, "threadId" | "taskRunId" | "turnsSeen"> & {
+      body: Pick<Call["body"], "input" | "command">;
+    },
+  ): Promise<CreatedRun> => {
+    const created = await calls.start({
+      ...run,
+      caller: exchange.caller,
+      origin: "mcp",
+      assistantId: call.assistantId,
+      body: bodyFor(call, run.body),
+      streamed: call.onProgress !== undefined,
+      headers: exchange.headers,
+    });
+    exchange.releaseBody();
+    return created;
+  };
+
+  /** Waits for the run, and asks the client if the graph has asked. `firstRunId`: of the task. */
+  const answerOf = async (
+    created: CreatedRun,
+    call: ToolCall,
+    exchange: Exchange,
+    { firstRunId, isKept }: { firstRunId: string; isKept: boolean },
+  ): Promise<ToolResult> => {
+    const { thread_id: threadId, run_id } = created.row;
+    const place: Place = { run_id, thread_id: isKept ? threadId : undefined };
+    const outcome = await outcomeOf(created, call, exchange);
+    if (outcome.kind !== "interrupted" || !isKept || !mayAsk(call.client.capabilities))
+      return resultOf(outcome, place);
+    const task = await calls.tasks.find(exchange.caller, taskIdOf({ threadId, runId: firstRunId }));
+    // Another run has continued the thread already.
+    if (task.state !== "input-required") return resultOf(outcome, place);
+    return questionOf(task, place);
+  };
+
+  const questionOf = (task: Task, place: Place): InputRequiredResult => ({
+    resultType: "input_required",
+    inputRequests: inputRequestsOf(task),
+    requestState: task.id,
+    _meta: { ...place },
+  });
+
+  const goOn = async (call: ToolCall, requestState: string, exchange: Exchange): Promise<ToolResult> => {
+    const task = await calls.tasks.find(exchange.caller, requestState);
+    if (task.run.assistant_id !== call.assistantId) throw invalid("'requestState' belongs to another tool.");
+    const { threadId, firstRunId, turns } = task;
+    const place: Place = { run_id: task.run.run_id, thread_id: threadId };
+    if (task.state !== "input-required")
+      throw conflict("The question has been answered, or the thread has gone on.");
+    const { resume, isDeclined } = answersOf(task, call.inputResponses);
+    if (isDeclined) return errorResult("The user did not answer the question; nothing more was done.", place);
+    if (Object.keys(resume).length === 0) return questionOf(task, place);
+    const created = await start(call, exchange, {
+      threadId,
+      taskRunId: firstRunId,
+      turnsSeen: turns,
+      body: { command: { resume } },
+    });
+    return await answerOf(created, call, exchange, { firstRunId, isKept: true });
+  };
+
+  const begin = async (call: ToolCall, exchange: Exchange): Promise<ToolResult> => {
+    const { threadId, resume, input } = await argumentsOf(exchange, call);
+    const isTask = usesTasks(call.client);
+    const isKept = threadId !== undefined || isTask || mayAsk(call.client.capabilities);
+    const created = await start(isTask ? { ...call, onProgress: undefined } : call, exchange, {
+      threadId: threadId ?? (isKept ? newId() : undefined),
+      body: resume === undefined ? { input } : { command: { resume } },
+    });
+    if (isTask) return createdTask(created);
+    return await answerOf(created, call, exchange, { firstRunId: created.row.run_id, isKept });
+  };
+
+  return {
+    /** Throws the errors of the API, except those that a model can correct. */
+    async call(call: ToolCall, exchange: Exchange): Promise<ToolResult> {
+      try {
+        const { requestState } = call;
+        return requestState === undefined
+          ? await begin(call, exchange)
+          : await goOn(call, requestState, exchange);
+      } catch (error) {
+        if (isForModel(error)) return errorResult(error.message);
+        throw error;
+      }
+    },
+  };
+};
+
+export type Calling = ReturnType<typeof createCalling>;

@@ -1,0 +1,78 @@
+import type { ClientCapabilities, InputRequests } from "@modelcontextprotocol/server";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
+import type { Interrupt } from "../calls/outcome.ts";
+import type { Task } from "../calls/tasks.ts";
+
+/** Forms have flat fields only, and interrupts take any value. */
+const ANSWER = "answer";
+const FORM = {
+  type: "object",
+  properties: {
+    [ANSWER]: {
+      type: "string",
+      title: "Answer",
+      description: 'Text, or JSON such as true, 5 or {"decision": "approve"}.',
+    },
+  },
+  required: [ANSWER],
+} as const;
+
+type Questions = Pick<Task, "interrupts" | "turns">;
+
+/** A node's second interrupt has the id of its first, and a key must not be used twice. */
+const keyOf = ({ id }: Interrupt, turns: number): string => `${id}.${turns}`;
+
+/** A bare `elicitation` means forms. */
+export const mayAsk = ({ elicitation }: ClientCapabilities): boolean =>
+  elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
+
+/** One request per interrupt. */
+export const inputRequestsOf = ({ interrupts, turns }: Questions): InputRequests =>
+  Object.fromEntries(
+    interrupts.map((interrupt) => {
+      const { value } = interrupt;
+      const message = typeof value === "string" ? value : JSON.stringify(value);
+      const params = { mode: "form" as const, message, requestedSchema: FORM };
+      return [keyOf(interrupt, turns), { method: "elicitation/create" as const, params }];
+    }),
+  ) as unknown as InputRequests;
+
+const parsed = (text: string): JsonValue => {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return text;
+  }
+};
+
+const valueOf = (content: unknown): JsonValue => {
+  if (!isJsonObject(content)) return null;
+  const answer = content[ANSWER];
+  return Object.keys(content).length === 1 && typeof answer === "string"
+    ? parsed(answer)
+    : (content as JsonValue);
+};
+
+export interface Answers {
+  /** By interrupt, for `command.resume`. Empty: nothing was answered. */
+  resume: JsonObject;
+  /** The user refused to answer. */
+  isDeclined: boolean;
+}
+
+/** Ignores answers to questions that no longer wait. */
+export const answersOf = (
+  { interrupts, turns }: Questions,
+  responses: Readonly<Record<string, unknown>> | undefined,
+): Answers => {
+  const resume: JsonObject = {};
+  let isDeclined = false;
+  for (const interrupt of interrupts) {
+    const key = keyOf(interrupt, turns);
+    const response = responses !== undefined && Object.hasOwn(responses, key) ? responses[key] : undefined;
+    if (!isJsonObject(response)) continue;
+    if (response["action"] === "accept") resume[interrupt.id] = valueOf(response["content"]);
+    else isDeclined = true;
+  }
+  return { resume, isDeclined };
+};

@@ -1,0 +1,67 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
+import type { Interrupt, Outcome } from "../calls/outcome.ts";
+
+/** Where the run of a call is found in the API. */
+export interface Place {
+  run_id: string;
+  /** Undefined: the thread is deleted with the run. */
+  thread_id: string | undefined;
+}
+
+const partText = (part: JsonValue): string =>
+  isJsonObject(part) && part["type"] === "text" && typeof part["text"] === "string" ? part["text"] : "";
+
+/** Undefined if the state has no answer of a model. */
+const lastAnswer = ({ messages }: JsonObject): string | undefined => {
+  if (!Array.isArray(messages)) return undefined;
+  const last = messages.findLast((message) => isJsonObject(message) && message["type"] === "ai");
+  const content = isJsonObject(last) ? last["content"] : undefined;
+  const text = Array.isArray(content) ? content.map(partText).join("") : content;
+  return typeof text === "string" && text !== "" ? text : undefined;
+};
+
+const textOf = (value: JsonValue | undefined): string =>
+  typeof value === "string" ? value : JSON.stringify(value ?? null);
+
+export const errorResult = (text: string, place?: Place): CallToolResult => ({
+  content: [{ type: "text", text }],
+  isError: true,
+  ...(place === undefined ? {} : { _meta: { ...place } }),
+});
+
+const withValues = (text: string, values: JsonObject, place: Place): CallToolResult => ({
+  content: [{ type: "text", text }],
+  structuredContent: values,
+  _meta: { ...place },
+});
+
+/** For clients that can't be asked: a model reads the question, and calls the tool again. */
+const questionText = (interrupts: readonly Interrupt[], { thread_id: threadId }: Place): string => {
+  const [first] = interrupts;
+  const asked =
+    interrupts.length === 1
+      ? `The tool asks: ${textOf(first?.value)}`
+      : `The tool asks several questions: ${JSON.stringify(Object.fromEntries(interrupts.map(({ id, value }) => [id, value])))}`;
+  const answer =
+    interrupts.length === 1
+      ? "'resume' set to the answer"
+      : "'resume' set to an object of the answers by the same keys";
+  return threadId === undefined
+    ? `${asked}\nThis call can't be continued. To answer, call the tool again with the same arguments and a new UUID as 'thread_id'; it will ask again.`
+    : `${asked}\nTo answer, call the tool again with 'thread_id' set to '${threadId}' and ${answer}.`;
+};
+
+/** The result of a call whose run has ended. */
+export const resultOf = (outcome: Outcome, place: Place): CallToolResult => {
+  switch (outcome.kind) {
+    case "completed":
+      return withValues(lastAnswer(outcome.values) ?? JSON.stringify(outcome.values), outcome.values, place);
+    case "interrupted":
+      return withValues(questionText(outcome.interrupts, place), outcome.values, place);
+    case "cancelled":
+      return errorResult("The run was cancelled.", place);
+    case "failed":
+      return errorResult(`${outcome.error.error}: ${outcome.error.message}`, place);
+  }
+};

@@ -1,0 +1,130 @@
+import type { CallToolResult, InputRequests } from "@modelcontextprotocol/server";
+import { ThreadloomError } from "../../platform/domain/errors.ts";
+import { timestamp } from "../../platform/lib/timestamps.ts";
+import type { CreatedRun } from "../../api/runs/joining/results.ts";
+import type { CallService } from "../calls/service.ts";
+import { taskIdOf, type Task } from "../calls/tasks.ts";
+import type { Client, Exchange } from "./exchange.ts";
+import { answersOf, inputRequestsOf, mayAsk } from "./questions.ts";
+import { resultOf, type Place } from "./results.ts";
+
+const POLL_INTERVAL_MS = 1_000;
+
+type Status = "working" | "input_required" | "completed" | "cancelled";
+
+/** `Task` of the extension `io.modelcontextprotocol/tasks`. */
+interface TaskFields {
+  [key: string]: unknown;
+  taskId: string;
+  status: Status;
+  createdAt: string;
+  lastUpdatedAt: string;
+  /** Null: as long as the thread. */
+  ttlMs: number | null;
+  pollIntervalMs: number;
+}
+
+export interface CreatedTask extends TaskFields {
+  resultType: "task";
+}
+
+export interface DetailedTask extends TaskFields {
+  inputRequests?: InputRequests;
+  result?: CallToolResult;
+}
+
+/** Ids of this server begin with their time. */
+const timeOf = (runId: string): Date => new Date(Number.parseInt(runId.replace("-", "").slice(0, 12), 16));
+
+const fieldsOf = (taskId: string, status: Status, firstRunId: string, updatedAt: Date): TaskFields => ({
+  taskId,
+  status,
+  createdAt: timestamp(timeOf(firstRunId)),
+  lastUpdatedAt: timestamp(updatedAt),
+  ttlMs: null,
+  pollIntervalMs: POLL_INTERVAL_MS,
+});
+
+/** The run is stored already. */
+export const createdTask = ({ row }: CreatedRun): CreatedTask => {
+  const { thread_id: threadId, run_id: runId, updated_at } = row;
+  const fields = fieldsOf(taskIdOf({ threadId, runId }), "working", runId, updated_at);
+  return { ...fields, resultType: "task" };
+};
+
+export const createTaskMethods = (calls: CallService) => {
+  const resultOfTask = async (
+    { threadId, run }: Task,
+    { caller, signal, budget }: Exchange,
+  ): Promise<CallToolResult> => {
+    const place: Place = { run_id: run.run_id, thread_id: threadId };
+    const outcome = await calls.outcomes.of(caller, { threadId, runId: run.run_id }, { signal, budget });
+    return resultOf(outcome, place);
+  };
+
+  return {
+    /** Throws `not_found`. */
+    async get(taskId: string, { capabilities }: Client, exchange: Exchange): Promise<DetailedTask> {
+      const task = await calls.tasks.find(exchange.caller, taskId);
+      const fields = (status: Status): TaskFields =>
+        fieldsOf(task.id, status, task.firstRunId, task.run.updated_at);
+      switch (task.state) {
+        case "submitted":
+        case "working":
+          return fields("working");
+        case "cancelled":
+          return fields("cancelled");
+        case "input-required":
+          // A client that can't be asked gets the question as the result.
+          if (mayAsk(capabilities))
+            return { ...fields("input_required"), inputRequests: inputRequestsOf(task) };
+          break;
+        default:
+      }
+      return { ...fields("completed"), result: await resultOfTask(task, exchange) };
+    },
+
+    /** Ignores answers to questions that no longer wait, and refusals to answer. Throws `not_found`. */
+    async update(
+      taskId: string,
+      responses: Readonly<Record<string, unknown>>,
+      { caller, headers }: Exchange,
+    ): Promise<void> {
+      const task = await calls.tasks.find(caller, taskId);
+      if (task.state !== "input-required") return;
+      const { resume } = answersOf(task, responses);
+      if (Object.keys(resume).length === 0) return;
+      const { threadId, firstRunId, turns } = task;
+      try {
+        await calls.start({
+          caller,
+          origin: "mcp",
+          assistantId: task.run.assistant_id,
+          threadId,
+          taskRunId: firstRunId,
+          turnsSeen: turns,
+          body: { command: { resume }, stream_mode: [] },
+          headers,
+        });
+      } catch (error) {
+        // Another answer came first.
+        if (!(error instanceof ThreadloomError) || error.kind !== "conflict") throw error;
+      }
+    },
+
+    /** Does nothing to a task that has ended or waits for an answer. Throws `not_found`. */
+    async cancel(taskId: string, { caller }: Exchange): Promise<void> {
+      const { state, threadId, run } = await calls.tasks.find(caller, taskId);
+      if (state !== "submitted" && state !== "working") return;
+      const selector = { threadId, runId: run.run_id };
+      await calls.cancellation.cancel(
+        caller,
+        selector,
+        { action: "interrupt", reason: "requested" },
+        undefined,
+      );
+    },
+  };
+};
+
+export type TaskMethods = ReturnType<typeof createTaskMethods>;
