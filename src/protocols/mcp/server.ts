@@ -31,7 +31,6 @@ const KEEP_ALIVE_MS = 5_000;
 const VERSION = serverVersion();
 
 const taskParams = z.looseObject({ taskId: z.string() });
-const updateParams = z.looseObject({ taskId: z.string(), inputResponses: z.record(z.string(), z.unknown()) });
 
 /** Maps errors of the API to those of JSON-RPC. Faults are logged and hidden. */
 const toProtocolError = (error: unknown, { onFault }: Exchange, method: string): unknown => {
@@ -135,9 +134,10 @@ const setTaskMethods = (server: Server, { tasks }: McpService, exchange: Exchang
     const client = withTasks(context);
     return await answered("tasks/get", () => tasks.get(taskId, client, exchange));
   });
-  server.setRequestHandler("tasks/update", { params: updateParams }, async (params, context) => {
+  server.setRequestHandler("tasks/update", { params: taskParams }, async ({ taskId }, context) => {
     withTasks(context);
-    await answered("tasks/update", () => tasks.update(params.taskId, params.inputResponses, exchange));
+    const { inputResponses = {} } = context.mcpReq;
+    await answered("tasks/update", () => tasks.update(taskId, inputResponses, exchange));
     return {};
   });
   server.setRequestHandler("tasks/cancel", { params: taskParams }, async ({ taskId }, context) => {
