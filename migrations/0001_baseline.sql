@@ -152,6 +152,8 @@ create index runs_pending_of_caller on runs (caller) where status = 'pending' an
 -- Runs that may have killed their workers are claimed one at a time.
 create index runs_pending_suspects on runs (created_at, run_id) where status = 'pending' and lost_attempts > 0;
 create index runs_by_thread on runs (thread_id, created_at);
+-- Tasks of the A2A protocol, newest status first. Other runs are never entered here.
+create index runs_of_a2a on runs (assistant_id, updated_at desc, run_id desc) where metadata ->> 'origin' = 'a2a';
 -- Run ids follow the order of creation. A successful run is never entered here.
 create index runs_failed on runs (status, run_id) where status in ('error', 'timeout', 'interrupted');
 -- Ended threadless runs that another process was still reading; a sweep removes them.

@@ -46,8 +46,20 @@ export const apiRoutes = (
   services: Services,
   disabled: ReadonlySet<ApiPart>,
 ): RoutePlugin[] => {
-  const { assistants, threads, runs, crons, streaming, calls, mcp, store, ui, deliveries, waiting } =
-    services;
+  const {
+    assistants,
+    threads,
+    runs,
+    crons,
+    streaming,
+    calls,
+    a2a,
+    mcp,
+    store,
+    ui,
+    deliveries,
+    waiting,
+  } = services;
   const has = (part: ApiPart): boolean => !disabled.has(part);
   return [
     ...(has("assistants") ? [createAssistantRoutes(assistants)] : []),
@@ -60,7 +72,7 @@ export const apiRoutes = (
     ...(has("webhooks") ? [createWebhookRoutes(deliveries)] : []),
     ...(has("ui") ? [createUiRoutes(ui)] : []),
     ...(has("mcp") ? [createMcpRoutes(mcp)] : []),
-    ...(has("a2a") ? [createA2aRoutes(calls)] : []),
+    ...(has("a2a") ? [createA2aRoutes(a2a)] : []),
     ...(has("agui") ? [createAgUiRoutes(calls)] : []),
   ];
 };

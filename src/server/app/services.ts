@@ -10,6 +10,7 @@ import { createQueueRepository } from "../../api/status/queue/repository.ts";
 import { createQueueService } from "../../api/status/queue/service.ts";
 import { createStatusRepository } from "../../api/status/repository.ts";
 import { createStatusService } from "../../api/status/service.ts";
+import { createA2aService } from "../../protocols/a2a/service.ts";
 import { createCallService } from "../../protocols/calls/service.ts";
 import { createMcpService } from "../../protocols/mcp/service.ts";
 import { createStreamingService } from "../../protocols/streaming/service.ts";
@@ -98,6 +99,11 @@ export const createServices = async (
   const streaming = createStreamingService({ database, authorize, hub, eventLog, signals, runs, threads });
 
   const calls = createCallService({ database, authorize, assistants, runs, threads });
+  const { access } = foundation;
+  const a2a = createA2aService({
+    calls,
+    security: () => (access.isGuarded ? (access.security ?? {}) : undefined),
+  });
 
   const mcp = createMcpService({ calls, graphs, config: foundation.mcp });
 
@@ -143,6 +149,7 @@ export const createServices = async (
     scheduler,
     streaming,
     calls,
+    a2a,
     mcp,
     store,
     ui,

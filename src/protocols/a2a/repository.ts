@@ -1,0 +1,135 @@
+import { sql, type RawBuilder, type SqlBool } from "kysely";
+import type { Authorize } from "../../access/authorize.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { PageColumns } from "../../platform/database/bounded-reads.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { composedRead, sqlOf } from "../../platform/database/queries.ts";
+import { statement } from "../../platform/database/statement.ts";
+import {
+  ID,
+  MICROSECONDS,
+  microsecondsOf,
+  readCursor,
+  timeOf,
+  writeCursor,
+} from "../../platform/domain/cursors.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import { runVisible } from "../../engine/queue/run-visible.ts";
+import { ORIGIN, TASK_ID } from "../calls/start.ts";
+import { TASK_COLUMNS, taskIdOf, taskOf, type Task, type TaskRow } from "../calls/tasks.ts";
+
+export interface TaskSearch {
+  assistantId: string;
+  threadId: string | undefined;
+  state: Task["state"] | undefined;
+  /** Only states since then. */
+  since: Date | undefined;
+  limit: number;
+  pageToken: string | undefined;
+}
+
+export interface TaskPage {
+  tasks: Task[];
+  /** Empty on the last page. */
+  nextPageToken: string;
+  /** At most `COUNTED_AT_MOST`. */
+  total: number;
+}
+
+/** A count reads every match. */
+const COUNTED_AT_MOST = 1_000;
+const ORDER = "tasks";
+
+/** Ids of runs are in the order of creation. Index: runs_by_thread. */
+const NEWEST_OF_CONTEXT = statement(
+  { threadId: "uuid", visible: "fragment" },
+  (sql) => `select r.run_id, r.metadata ->> '${TASK_ID}' as task_id, r.metadata
+  from threadloom.runs r where r.thread_id = ${sql.threadId} and ${sql.visible}
+  order by r.created_at desc limit 1`,
+);
+
+/** In SQL, because a filter by state must not shorten a page. */
+const IN_STATE: Readonly<Record<Task["state"], string>> = {
+  submitted: "status = 'pending'",
+  working: "status = 'running'",
+  "input-required": "status = 'success' and interrupts is not null and interrupts <> '{}'",
+  completed: "status = 'success' and (interrupts is null or interrupts = '{}')",
+  failed: "status in ('error', 'timeout')",
+  cancelled: "status = 'interrupted'",
+};
+
+export const createTaskRepository = (authorize: Authorize, database: Database) => {
+  const matching = (found: RawBuilder<SqlBool>, { state }: TaskSearch): RawBuilder<unknown> => sql`
+    select * from (
+      select ${sql.raw(TASK_COLUMNS)}, ${sql.raw(microsecondsOf("r.updated_at"))} as updated_us
+      from threadloom.runs r join threadloom.threads t on t.thread_id = r.thread_id
+      where r.metadata ->> ${sql.lit(ORIGIN)} = 'a2a' and ${found}
+        and not exists (select from threadloom.runs resumed
+          where resumed.thread_id = r.thread_id and resumed.created_at > r.created_at
+            and resumed.metadata ->> ${sql.lit(TASK_ID)} =
+              coalesce(r.metadata ->> ${sql.lit(TASK_ID)}, r.run_id::text))
+    ) task where ${sql.raw(state === undefined ? "true" : IN_STATE[state])}`;
+
+  return {
+    /** The task and the message of a context's newest run. */
+    async newestOf(
+      caller: Caller,
+      threadId: string,
+    ): Promise<{ taskId: string; metadata: JsonObject } | undefined> {
+      const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
+      const [row] = await NEWEST_OF_CONTEXT.query<{
+        run_id: string;
+        task_id: string | null;
+        metadata: JsonObject;
+      }>(database, { threadId, visible: runVisible(visibility) });
+      if (row === undefined) return undefined;
+      const taskId = taskIdOf({ threadId, runId: row.task_id ?? row.run_id });
+      return { taskId, metadata: row.metadata };
+    },
+
+    /** Newest status first. Index: runs_of_a2a. */
+    async list(caller: Caller, search: TaskSearch, signal: AbortSignal): Promise<TaskPage> {
+      const asked = { ...(search.threadId === undefined ? {} : { thread_id: search.threadId }) };
+      const visibility = await authorize(caller, "threads", "search", asked);
+      const conditions = [
+        sql<SqlBool>`r.assistant_id = ${search.assistantId}::uuid`,
+        sqlOf<SqlBool>(runVisible(visibility)),
+      ];
+      if (search.threadId !== undefined)
+        conditions.push(sql<SqlBool>`r.thread_id = ${search.threadId}::uuid`);
+      if (search.since !== undefined)
+        conditions.push(sql<SqlBool>`r.updated_at >= ${search.since.toISOString()}::timestamptz`);
+      const all = sql.join(conditions, sql` and `) as RawBuilder<SqlBool>;
+      const [counted] = await composedRead<{ total: string }>(
+        database.boundedRead,
+        sql`select count(*) as total from (${matching(all, search)} limit ${COUNTED_AT_MOST}) counted`,
+        { signal },
+      );
+      if (search.pageToken !== undefined) {
+        const [us = "", runId = ""] = readCursor(search.pageToken, ORDER, [MICROSECONDS, ID]);
+        conditions.push(
+          sql<SqlBool>`(r.updated_at, r.run_id) < (${timeOf(us)}::timestamptz, ${runId}::uuid)`,
+        );
+      }
+      const page = sql.join(conditions, sql` and `) as RawBuilder<SqlBool>;
+      const rows = await composedRead<TaskRow & PageColumns & { updated_us: string }>(
+        database.boundedRead,
+        sql`${matching(page, search)} order by updated_at desc, run_id desc limit ${search.limit + 1}`,
+        { signal, weight: { columns: ["metadata", "error", "interrupts"] } },
+      );
+      const shown = rows.slice(0, search.limit);
+      const last = shown.at(-1);
+      const isLast = last === undefined || shown.length >= Number(rows[0]?.page_rows ?? 0);
+      return {
+        tasks: shown.map(({ page_rows: _rows, weight_before: _weight, updated_us: _us, ...row }) => {
+          const first = row.metadata[TASK_ID];
+          return taskOf(database, typeof first === "string" ? first : row.run_id, row);
+        }),
+        nextPageToken: isLast ? "" : writeCursor(ORDER, [last.updated_us, last.run_id]),
+        total: Number(counted?.total ?? 0),
+      };
+    },
+  };
+};
+
+export type TaskRepository = ReturnType<typeof createTaskRepository>;

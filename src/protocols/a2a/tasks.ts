@@ -1,0 +1,135 @@
+import { Role, TaskState, type Artifact, type Message, type Part, type Task as A2aTask } from "@a2a-js/sdk";
+import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
+import type { Interrupt } from "../calls/outcome.ts";
+import type { Task } from "../calls/tasks.ts";
+
+export const STATES: Readonly<Record<Task["state"], TaskState>> = {
+  submitted: TaskState.TASK_STATE_SUBMITTED,
+  working: TaskState.TASK_STATE_WORKING,
+  "input-required": TaskState.TASK_STATE_INPUT_REQUIRED,
+  completed: TaskState.TASK_STATE_COMPLETED,
+  failed: TaskState.TASK_STATE_FAILED,
+  cancelled: TaskState.TASK_STATE_CANCELED,
+};
+
+/** Fields of a run's metadata: the ids of its message and of the task's first message. */
+export const MESSAGE_ID = "message_id";
+export const FIRST_MESSAGE_ID = "first_message_id";
+
+/** The specification allows a lower limit than the client's. */
+const HISTORY_AT_MOST = 100;
+/** A task has one artifact: streams replace it with each message of the agent, until the last. */
+const ARTIFACT_ID = "response";
+
+type Place = Pick<Task, "id" | "threadId">;
+
+const part = (content: NonNullable<Part["content"]>, metadata?: JsonObject): Part => ({
+  content,
+  metadata,
+  filename: "",
+  mediaType: content.$case === "text" ? "text/plain" : "application/json",
+});
+export const textPart = (text: string, metadata?: JsonObject): Part =>
+  part({ $case: "text", value: text }, metadata);
+const dataPart = (value: JsonValue, metadata?: JsonObject): Part => part({ $case: "data", value }, metadata);
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The text of a message, or of its text blocks. */
+export const textOf = (content: JsonValue | undefined): string => {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content
+    .map((block) => (isObject(block) && typeof block.text === "string" ? block.text : ""))
+    .join("");
+};
+
+export const isAgentMessage = (message: JsonValue | undefined): message is JsonObject =>
+  isObject(message) && (message.type === "ai" || message.type === "AIMessageChunk");
+
+const agentMessage = ({ id, threadId }: Place, messageId: string, parts: Part[]): Message => ({
+  ...{ messageId, contextId: threadId, taskId: id, role: Role.ROLE_AGENT, parts },
+  ...{ metadata: undefined, extensions: [], referenceTaskIds: [] },
+});
+
+/** Messages of the state since the task's first message. A graph may drop that message, or get none. */
+const messagesOf = ({ run, state }: Task, { messages }: JsonObject): readonly JsonValue[] => {
+  if (!Array.isArray(messages)) return [];
+  const firstMessageId = run.metadata[FIRST_MESSAGE_ID];
+  const from = messages.findLastIndex((message) => isObject(message) && message.id === firstMessageId);
+  if (from !== -1) return messages.slice(from);
+  return state === "submitted" || state === "working" ? [] : messages;
+};
+
+const historyOf = (task: Task, values: JsonObject, length = HISTORY_AT_MOST): Message[] => {
+  const atMost = Math.min(length, HISTORY_AT_MOST);
+  const history: Message[] = [];
+  const messages = messagesOf(task, values);
+  for (let place = messages.length - 1; place >= 0 && history.length < atMost; place -= 1) {
+    const message = messages[place];
+    const isOfUser = isObject(message) && message.type === "human";
+    if (!isOfUser && !isAgentMessage(message)) continue;
+    const text = textOf(message.content);
+    if (text === "") continue;
+    const messageId = typeof message.id === "string" ? message.id : `${task.run.run_id}:${place}`;
+    const said = agentMessage(task, messageId, [textPart(text)]);
+    history.unshift(isOfUser ? { ...said, role: Role.ROLE_USER } : said);
+  }
+  return history;
+};
+
+export const artifact = (parts: Part[]): Artifact => ({
+  ...{ artifactId: ARTIFACT_ID, name: "Assistant Response", description: "", parts },
+  ...{ metadata: undefined, extensions: [] },
+});
+
+/** The agent's last text, or the values of a completed graph without messages. Undefined if there is neither. */
+export const resultOf = (task: Task, values: JsonObject): Part | undefined => {
+  const last = messagesOf(task, values).findLast(
+    (message) => isAgentMessage(message) && textOf(message.content) !== "",
+  );
+  if (last !== undefined) return textPart(textOf((last as JsonObject).content));
+  if (task.state !== "completed" || Array.isArray(values.messages) || Object.keys(values).length === 0)
+    return undefined;
+  return dataPart(values);
+};
+
+const questionOf = ({ id, value }: Interrupt): Part => {
+  const metadata = { interrupt_id: id };
+  return typeof value === "string" ? textPart(value, metadata) : dataPart(value, metadata);
+};
+
+/** The status of a task, with its questions or its error. */
+export const statusOf = (task: Task): NonNullable<A2aTask["status"]> => {
+  const { state, run, interrupts } = task;
+  const says = (parts: Part[]): Message => agentMessage(task, `${run.run_id}:${state}`, parts);
+  const message =
+    state === "input-required"
+      ? says(interrupts.map(questionOf))
+      : state === "failed" && run.error !== null
+        ? says([textPart(String(run.error.message))])
+        : undefined;
+  const since = state === "submitted" || state === "working" ? run.created_at : run.updated_at;
+  return { state: STATES[state], message, timestamp: since.toISOString() };
+};
+
+/** `values`: of the graph; undefined for a task without history and artifacts. */
+export const toA2aTask = (
+  task: Task,
+  values: JsonObject | undefined,
+  {
+    historyLength,
+    withArtifacts = true,
+  }: { historyLength?: number | undefined; withArtifacts?: boolean } = {},
+): A2aTask => {
+  const result = values && withArtifacts ? resultOf(task, values) : undefined;
+  return {
+    id: task.id,
+    contextId: task.threadId,
+    status: statusOf(task),
+    artifacts: result === undefined ? [] : [artifact([result])],
+    history: values === undefined ? [] : historyOf(task, values, historyLength),
+    metadata: undefined,
+  };
+};

@@ -1,0 +1,54 @@
+import type { Part, StreamResponse, Task as A2aTask } from "@a2a-js/sdk";
+import type { JsonValue } from "../../platform/lib/json.ts";
+import type { CallEvent } from "../calls/events.ts";
+import type { Task } from "../calls/tasks.ts";
+import { artifact, isAgentMessage, resultOf, statusOf, textOf, textPart } from "./tasks.ts";
+
+export const taskEvent = (task: A2aTask): StreamResponse => ({ payload: { $case: "task", value: task } });
+
+export const statusEvent = (task: Task): StreamResponse => ({
+  payload: {
+    $case: "statusUpdate",
+    value: { taskId: task.id, contextId: task.threadId, status: statusOf(task), metadata: undefined },
+  },
+});
+
+/** The artifact of a task while its agent writes: each message replaces the former. */
+export const createArtifactUpdates = ({ id, threadId }: Pick<Task, "id" | "threadId">) => {
+  let messageId: JsonValue | undefined;
+  let text = "";
+
+  const update = (content: Part, append: boolean, lastChunk: boolean): StreamResponse => ({
+    payload: {
+      $case: "artifactUpdate",
+      value: {
+        ...{ taskId: id, contextId: threadId, artifact: artifact([content]) },
+        ...{ append, lastChunk, metadata: undefined },
+      },
+    },
+  });
+
+  return {
+    /** Undefined for an event that adds no text of the agent. */
+    of({ event, data }: CallEvent): StreamResponse | undefined {
+      const [message] = event === "messages" && Array.isArray(data) ? data : [];
+      if (!isAgentMessage(message)) return undefined;
+      const added = textOf(message.content);
+      if (added === "") return undefined;
+      const isNext = message.id !== messageId;
+      if (!isNext && message.type === "ai" && added === text) return undefined;
+      const append = !isNext && message.type === "AIMessageChunk";
+      messageId = message.id;
+      text = append ? text + added : added;
+      return update(textPart(added), append, false);
+    },
+
+    /** Sends only what streaming has not sent. Undefined for a task without an artifact. */
+    last(task: Task, values: Parameters<typeof resultOf>[1]): StreamResponse | undefined {
+      const result = resultOf(task, values);
+      if (result === undefined) return undefined;
+      const isSent = result.content?.$case === "text" && result.content.value === text;
+      return isSent ? update(textPart(""), true, true) : update(result, false, true);
+    },
+  };
+};
