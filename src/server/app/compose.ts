@@ -53,6 +53,7 @@ export const apiRoutes = (
     crons,
     streaming,
     calls,
+    agui,
     a2a,
     mcp,
     store,
@@ -73,7 +74,7 @@ export const apiRoutes = (
     ...(has("ui") ? [createUiRoutes(ui)] : []),
     ...(has("mcp") ? [createMcpRoutes(mcp)] : []),
     ...(has("a2a") ? [createA2aRoutes(a2a)] : []),
-    ...(has("agui") ? [createAgUiRoutes(calls)] : []),
+    ...(has("agui") ? [createAgUiRoutes(agui)] : []),
   ];
 };
 

@@ -11,6 +11,7 @@ import { createQueueService } from "../../api/status/queue/service.ts";
 import { createStatusRepository } from "../../api/status/repository.ts";
 import { createStatusService } from "../../api/status/service.ts";
 import { createA2aService } from "../../protocols/a2a/service.ts";
+import { createAgUiService } from "../../protocols/agui/service.ts";
 import { createCallService } from "../../protocols/calls/service.ts";
 import { createMcpService } from "../../protocols/mcp/service.ts";
 import { createStreamingService } from "../../protocols/streaming/service.ts";
@@ -99,9 +100,11 @@ export const createServices = async (
   const streaming = createStreamingService({ database, authorize, hub, eventLog, signals, runs, threads });
 
   const calls = createCallService({ database, authorize, assistants, runs, threads });
+  const agui = createAgUiService({ database, authorize, calls });
   const { access } = foundation;
   const a2a = createA2aService({
     calls,
+    agui,
     security: () => (access.isGuarded ? (access.security ?? {}) : undefined),
   });
 

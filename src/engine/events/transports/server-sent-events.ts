@@ -36,12 +36,21 @@ function* toWrites(events: readonly SentEvent[], selection: EventSelection): Gen
   if (frames !== "") yield frames;
 }
 
+const EVENT_STREAM = "text/event-stream";
 const STREAM_HEADERS = {
-  "content-type": "text/event-stream",
+  "content-type": EVENT_STREAM,
   "cache-control": "no-cache",
   connection: "keep-alive",
   "x-accel-buffering": "no",
 };
+
+/** How events become bytes. */
+export interface StreamForm {
+  /** Undefined: server-sent events. */
+  contentType?: string;
+  /** Of `WRITE_CHARACTERS` at most, about. */
+  writesOf(events: readonly SentEvent[]): Iterable<string | Uint8Array>;
+}
 
 class DroppedError extends Error {
   constructor() {
@@ -52,10 +61,17 @@ class DroppedError extends Error {
 
 export const wasDropped = ({ raw }: FastifyReply): boolean => raw.errored instanceof DroppedError;
 
-export const createEventStream = (reply: FastifyReply, selection: EventSelection): EventSink => {
+export const createEventStream = (reply: FastifyReply, selection: EventSelection): EventSink =>
+  createStream(reply, { writesOf: (events) => toWrites(events, selection) });
+
+export const createStream = (
+  reply: FastifyReply,
+  { contentType = EVENT_STREAM, writesOf }: StreamForm,
+): EventSink => {
   const { raw } = reply;
-  // An application around the API may process the response first.
-  const piped = reply.request.isWrapped === true ? new PassThrough() : undefined;
+  const isEventStream = contentType === EVENT_STREAM;
+  // An application around the API may process the response first. `reply.sse` sends only server-sent events.
+  const piped = reply.request.isWrapped === true || !isEventStream ? new PassThrough() : undefined;
   const socket: Writable = piped ?? raw;
   let gone = raw.destroyed;
   let left: (() => void) | undefined;
@@ -99,18 +115,20 @@ export const createEventStream = (reply: FastifyReply, selection: EventSelection
     },
     open() {
       // Clients wait for the headers. An event that is ready goes in the same packet.
-      if (piped !== undefined) void reply.headers(STREAM_HEADERS).send(piped);
+      if (piped !== undefined)
+        void reply.headers({ ...STREAM_HEADERS, "content-type": contentType }).send(piped);
       else {
         reply.sse.sendHeaders();
         flush = setImmediate(() => raw.flushHeaders());
       }
       // Only between frames: a full socket is in the middle of a frame.
-      heartbeat = setInterval(() => socket.writableNeedDrain || socket.write(HEARTBEAT), HEARTBEAT_MS);
+      if (isEventStream)
+        heartbeat = setInterval(() => socket.writableNeedDrain || socket.write(HEARTBEAT), HEARTBEAT_MS);
     },
     async write(events) {
       let since = performance.now();
       let given = 0;
-      for (const text of toWrites(events, selection)) {
+      for (const text of writesOf(events)) {
         if (given > TAKEN_CHARACTERS) {
           given = 0;
           since = performance.now();

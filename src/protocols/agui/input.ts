@@ -1,0 +1,49 @@
+import { omitOptionalNulls, type RunAgentInput } from "@ag-ui/core";
+import { validated } from "../../http/validation.ts";
+import type { AgentInput } from "./schemas.ts";
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const MEDIA = new Set(["image", "audio", "video"]);
+
+/** Clients before 1.0 send all media as `binary`. */
+const modernPart = (part: unknown): unknown => {
+  if (!isObject(part) || part["type"] !== "binary") return part;
+  const { mimeType, url, data, id } = part;
+  const [kind = ""] = String(mimeType).split("/");
+  const source =
+    typeof data === "string"
+      ? { type: "data", value: data, mimeType }
+      : typeof url === "string"
+        ? { type: "url", value: url, mimeType }
+        : { type: "file", value: id, mimeType };
+  return { type: MEDIA.has(kind) ? kind : "document", source };
+};
+
+const modernMessage = (message: unknown): unknown => {
+  if (!isObject(message)) return message;
+  // Clients before 1.0 send null for missing fields.
+  const given = Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null));
+  const { content } = given;
+  return Array.isArray(content) ? { ...given, content: content.map(modernPart) } : given;
+};
+
+const modernized = ({ messages, ...input }: AgentInput): RunAgentInput => {
+  const modern = Array.isArray(messages) ? messages.map(modernMessage) : messages;
+  return omitOptionalNulls({ ...input, messages: modern } as unknown as RunAgentInput, "RunAgentInput");
+};
+
+/** Throws `invalid`. */
+export const readInput = async (body: AgentInput): Promise<RunAgentInput> => {
+  const { RunAgentInputSchema } = await import("@ag-ui/core/schemas");
+  return validated(RunAgentInputSchema, modernized(body), "The body");
+};
+
+/** 1.0, or the older dialect of clients that name no version. */
+export const speaksOne = ({ protocolVersion }: Pick<RunAgentInput, "protocolVersion">): boolean =>
+  protocolVersion !== undefined && !protocolVersion.startsWith("0.");
+
+/** `forwardedProps`, as the client of LangGraph's own AG-UI package fills it. */
+export const forwarded = ({ forwardedProps }: RunAgentInput): Record<string, unknown> =>
+  isObject(forwardedProps) ? forwardedProps : {};

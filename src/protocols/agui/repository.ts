@@ -1,0 +1,89 @@
+import type { Visibility } from "../../access/visibility.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { statement } from "../../platform/database/statement.ts";
+import type { RunStatus, ThreadStatus } from "../../platform/database/tables.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import type { Interrupt } from "../calls/outcome.ts";
+
+/** In the metadata of a run. */
+export const CLIENT_RUN_ID = "agui_run_id";
+/** The ids of the interrupts that the run answers. */
+export const ANSWERS = "agui_answers";
+/** The id of the last message of the request. */
+export const LAST_MESSAGE = "agui_last_message";
+
+export interface FoundRun {
+  runId: string;
+  status: RunStatus;
+  lastMessage: string | null;
+}
+
+export interface Standing {
+  /** Grows with each created run. */
+  turns: number;
+  /** What the thread waits for. */
+  interrupts: readonly Interrupt[];
+  /** The run of the client's run id. */
+  same: FoundRun | null;
+  /** The newest run that answers the interrupts of the request. */
+  answering: FoundRun | null;
+  running: FoundRun | null;
+  /** The newest. */
+  pending: FoundRun | null;
+  newest: FoundRun | null;
+}
+
+export interface Asked {
+  clientRunId: string;
+  /** Undefined: the request answers none. */
+  answers: readonly string[] | undefined;
+}
+
+const ONE = `select json_build_object('runId', r.run_id, 'status', r.status, 'lastMessage', r.metadata ->> '${LAST_MESSAGE}')
+  from threadloom.runs r where r.thread_id = t.thread_id`;
+const NEWEST = "order by r.created_at desc, r.run_id desc limit 1";
+
+/** Reads all runs of the thread. Indexes: threads_pkey, runs_by_thread, runs_one_running_per_thread. */
+const STANDING = statement(
+  { threadId: "uuid", clientRunId: "text", answers: "jsonb", visible: "fragment" },
+  (sql) => `select t.status, t.turns, t.interrupts,
+    (${ONE} and r.metadata ->> '${CLIENT_RUN_ID}' = ${sql.clientRunId} ${NEWEST}) as same,
+    (${ONE} and r.metadata -> '${ANSWERS}' = ${sql.answers} ${NEWEST}) as answering,
+    (${ONE} and r.status = 'running' limit 1) as running,
+    (${ONE} and r.status = 'pending' ${NEWEST}) as pending,
+    (${ONE} ${NEWEST}) as newest
+  from threadloom.threads t where t.thread_id = ${sql.threadId} and ${sql.visible}`,
+);
+
+interface StandingRow extends Omit<Standing, "interrupts"> {
+  status: ThreadStatus;
+  interrupts: JsonObject;
+}
+
+export const createAgUiRepository = (database: Database) => ({
+  /** Undefined for a missing or hidden thread. */
+  async standing(
+    visibility: Visibility<"threads">,
+    threadId: string,
+    { clientRunId, answers }: Asked,
+  ): Promise<Standing | undefined> {
+    const [row] = await STANDING.query<StandingRow>(database, {
+      threadId,
+      clientRunId,
+      answers: answers === undefined ? null : JSON.stringify(answers),
+      visible: visibility.on("t.metadata"),
+    });
+    if (row === undefined) return undefined;
+    const { status, interrupts: stored, ...standing } = row;
+    const waits = status === "interrupted" && row.running === null && row.pending === null;
+    if (!waits) return { ...standing, interrupts: [] };
+    const { interrupts } = database.encryption.decrypted(
+      "threads",
+      { interrupts: stored },
+      { thread_id: threadId },
+    );
+    return { ...standing, interrupts: Object.values(interrupts).flat() as unknown as Interrupt[] };
+  },
+});
+
+export type AgUiRepository = ReturnType<typeof createAgUiRepository>;

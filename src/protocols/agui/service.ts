@@ -1,0 +1,297 @@
+import type { Authorize } from "../../access/authorize.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { Once } from "../../access/reauthorization/groups.ts";
+import type { CreatedRun } from "../../api/runs/joining/results.ts";
+import type { RunSelector } from "../../engine/queue/attempts.ts";
+import type { RunReader } from "../../engine/events/readers/channel-reader.ts";
+import type { EventReader } from "../../engine/events/transports/event-sink.ts";
+import type { Message, RunAgentInput } from "@ag-ui/core";
+import type { Database } from "../../platform/database/database.ts";
+import { runNotFound, ThreadChangedError, unavailable } from "../../platform/domain/errors.ts";
+import { createGate } from "../../platform/lib/gate.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import type { ReadBudget } from "../../platform/lib/large-answers.ts";
+import type { CallService } from "../calls/service.ts";
+import type { Call } from "../calls/start.ts";
+import { readInput } from "./input.ts";
+import { createRefusal, createAgUiReader } from "./reader.ts";
+import { createAgUiRepository, type FoundRun, type Standing } from "./repository.ts";
+import {
+  changedState,
+  commandBody,
+  commandOf,
+  inputKeys,
+  resumeBody,
+  startBody,
+  type Keys,
+} from "./run-body.ts";
+import type { AgentInput } from "./schemas.ts";
+import { createTranslation } from "./translation.ts";
+
+export interface AgUiRequest {
+  caller: Caller;
+  assistantId: string;
+  headers: Call["headers"];
+  /** For the state at the end of the run. */
+  budget: ReadBudget;
+  signal: AbortSignal;
+  /** Called before a run is created. */
+  spend(): void;
+}
+
+export interface Opened {
+  reader: EventReader;
+  /** Set if the client reads a run. */
+  selector?: RunSelector;
+  /** Set if this request created it. */
+  created?: CreatedRun;
+}
+
+type Plan =
+  | { kind: "join"; run: FoundRun }
+  /** Nothing to do: the client gets the thread's state. */
+  | { kind: "show"; values: JsonObject; standing: Standing | undefined }
+  | { kind: "refuse"; message: string; code: string }
+  | { kind: "start"; body: Call["body"]; turnsSeen: number };
+
+interface Situation {
+  input: RunAgentInput;
+  standing: Standing | undefined;
+  values: JsonObject;
+  keys: Keys;
+}
+
+/** Tries after another request created a run on the thread. */
+const TRIES_AT_MOST = 10;
+const LARGE_STATES_AT_ONCE = 4;
+const PATIENCE_MS = 30_000;
+
+const NEVER_RAN = {
+  turns: 0,
+  interrupts: [],
+  same: null,
+  answering: null,
+  running: null,
+  pending: null,
+  newest: null,
+};
+
+const sortedIds = (ids: readonly string[]): string[] => [...new Set(ids)].sort();
+
+const idsIn = ({ messages }: JsonObject): Set<unknown> =>
+  new Set(Array.isArray(messages) ? messages.map((message) => (message as { id?: unknown } | null)?.id) : []);
+
+/** Messages that the thread does not have. While a run is in progress, the thread may lack some of those it was given. */
+const newMessages = ({ messages }: RunAgentInput, values: JsonObject, standing: Standing): Message[] => {
+  const last = messages.at(-1)?.id;
+  const given = [standing.running, standing.pending, standing.newest].map((run) => run?.lastMessage);
+  if (last === undefined || given.includes(last)) return [];
+  const known = idsIn(values);
+  return messages.filter(({ id }) => !known.has(id));
+};
+
+/** An assistant's message alone is what the client kept of a stream, or a greeting. */
+const asksForRun = ({ role }: Message): boolean =>
+  role !== "assistant" && role !== "reasoning" && role !== "activity";
+
+/** A client repeats a turn that failed. A page that was reloaded has no messages. */
+const repeatsFailure = ({ messages }: RunAgentInput, { newest }: Standing): boolean =>
+  messages.length > 0 && (newest?.status === "error" || newest?.status === "timeout");
+
+const planAnswer = (
+  { input, standing = NEVER_RAN }: Situation,
+  resume: NonNullable<RunAgentInput["resume"]>,
+): Plan => {
+  const refuse = (message: string): Plan => ({ kind: "refuse", message, code: "invalid_resume" });
+  const answers = sortedIds(resume.map(({ interruptId }) => interruptId));
+  if (answers.length !== resume.length) return refuse("'resume' answers an interrupt twice.");
+  const waiting = new Set(standing.interrupts.map(({ id }) => id));
+  const unknown = answers.filter((id) => !waiting.has(id));
+  if (unknown.length > 0) {
+    if (standing.answering !== null) return { kind: "join", run: standing.answering };
+    return refuse(`'resume': interrupt '${unknown[0]}' does not wait for an answer.`);
+  }
+  const missing = [...waiting].filter((id) => !answers.includes(id));
+  if (missing.length > 0)
+    return refuse(`'resume' must answer all interrupts that wait: '${missing[0]}' is missing.`);
+  return { kind: "start", body: resumeBody(input, resume, answers), turnsSeen: standing.turns };
+};
+
+/** The older dialect: one answer, without the id of an interrupt. */
+const planCommand = ({ input, standing = NEVER_RAN }: Situation, command: JsonObject): Plan => {
+  if (standing.interrupts.length > 0)
+    return { kind: "start", body: commandBody(input, command), turnsSeen: standing.turns };
+  const unfinished = standing.running ?? standing.pending;
+  if (unfinished !== null) return { kind: "join", run: unfinished };
+  const message = "'forwardedProps.command.resume': no interrupt of the thread waits for an answer.";
+  return { kind: "refuse", message, code: "invalid_resume" };
+};
+
+const planTurn = (situation: Situation): Plan => {
+  const { input, standing: found, values, keys } = situation;
+  const standing = found ?? NEVER_RAN;
+  const messages = newMessages(input, values, standing);
+  const isAsked = messages.some(asksForRun);
+  const unfinished = standing.running ?? standing.pending;
+  if (unfinished !== null && !isAsked) return { kind: "join", run: unfinished };
+  const show: Plan = { kind: "show", values, standing: found };
+  if (standing.interrupts.length > 0) return show;
+  const state = changedState(input, values, keys);
+  const start: Plan = {
+    kind: "start",
+    body: startBody(input, { messages, state, keys }),
+    turnsSeen: standing.turns,
+  };
+  if (isAsked || repeatsFailure(input, standing)) return start;
+  // A page that keeps no messages starts a run by its state.
+  if (input.messages.length > 0) return show;
+  const hasState = Object.keys(state).length > 0;
+  return hasState || (standing.newest === null && !keys.has("messages")) ? start : show;
+};
+
+const planOf = (situation: Situation): Plan => {
+  const { input, standing } = situation;
+  if (standing?.same != null) return { kind: "join", run: standing.same };
+  if (input.resume !== undefined && input.resume.length > 0) return planAnswer(situation, input.resume);
+  const command = commandOf(input);
+  return command === undefined ? planTurn(situation) : planCommand(situation, command);
+};
+
+export interface AgUiServiceParts {
+  database: Database;
+  authorize: Authorize;
+  calls: CallService;
+}
+
+export const createAgUiService = ({ database, authorize, calls }: AgUiServiceParts) => {
+  const repository = createAgUiRepository(database);
+  const { slicer } = calls.threads;
+  const gate = createGate(LARGE_STATES_AT_ONCE, PATIENCE_MS, () =>
+    unavailable("Too many large states are being read at the moment."),
+  );
+
+  /** An open stream must not hold a place in the budget of answers, so states are read through a gate. */
+  const valuesOf = async (caller: Caller, threadId: string, signal: AbortSignal): Promise<JsonObject> => {
+    let leave: (() => void) | undefined;
+    const budget: ReadBudget = {
+      async reserve() {
+        leave ??= await gate.enter(signal);
+      },
+    };
+    try {
+      const text = await calls.threads.states.read(caller, threadId, { select: ["values"], budget });
+      const { values } = JSON.parse(text) as { values?: JsonObject | null };
+      return typeof values === "object" && values !== null && !Array.isArray(values) ? values : {};
+    } finally {
+      leave?.();
+    }
+  };
+
+  const situationOf = async (request: AgUiRequest, input: RunAgentInput, keys: Keys): Promise<Situation> => {
+    const { caller, signal } = request;
+    const { threadId, runId: clientRunId, resume } = input;
+    const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
+    const answers = resume && sortedIds(resume.map(({ interruptId }) => interruptId));
+    const standing = await repository.standing(visibility, threadId, { clientRunId, answers });
+    const hasState = standing !== undefined && standing.newest !== null;
+    // The state comes after the runs: a run that ended in between has stored its messages.
+    const values = hasState && standing.same === null ? await valuesOf(caller, threadId, signal) : {};
+    return { input, standing, values, keys };
+  };
+
+  return {
+    /** Starts a run, joins the one in progress, or shows the thread. Throws the errors of the API. */
+    async open(request: AgUiRequest, body: AgentInput): Promise<Opened> {
+      const { caller, assistantId, headers, budget, signal } = request;
+      // Throws for a hidden assistant before anything else is looked at.
+      const schemas = await calls.assistants.graph.schemas(caller, assistantId);
+      const keys = inputKeys(schemas.input_schema);
+      const input = await readInput(body);
+      const { threadId } = input;
+      const translation = createTranslation(input, slicer);
+
+      const read = (selector: RunSelector, run: RunReader | undefined): EventReader =>
+        createAgUiReader({
+          translation,
+          run,
+          slicer,
+          outcome: async (gone) => await calls.outcomes.of(caller, selector, { signal: gone, budget }),
+        });
+
+      const join = async ({ runId, status }: FoundRun): Promise<Opened> => {
+        const selector = { threadId, runId };
+        const isOver = status !== "pending" && status !== "running";
+        // From the first event: the snapshots before it replace what the client has of the run.
+        const run = isOver
+          ? undefined
+          : await calls.joining.read(caller, selector, { after: -1, checkpointId: undefined });
+        return { reader: read(selector, run), selector };
+      };
+
+      const show = ({ values, standing }: Extract<Plan, { kind: "show" }>): Opened => {
+        const interrupts = standing?.interrupts ?? [];
+        const outcome =
+          interrupts.length > 0
+            ? ({ kind: "interrupted", values, interrupts } as const)
+            : ({ kind: "completed", values } as const);
+        return {
+          reader: createAgUiReader({ translation, run: undefined, slicer, outcome: async () => outcome }),
+        };
+      };
+
+      let isSpent = false;
+      const start = async ({ body: run, turnsSeen }: Extract<Plan, { kind: "start" }>): Promise<Opened> => {
+        if (!isSpent) request.spend();
+        isSpent = true;
+        const call: Call = {
+          caller,
+          origin: "agui",
+          assistantId,
+          threadId,
+          body: run,
+          turnsSeen,
+          streamed: true,
+        };
+        const created = await calls.start({ ...call, headers });
+        const selector = { threadId, runId: created.row.run_id };
+        return { reader: read(selector, calls.joining.readCreated(created)), selector, created };
+      };
+
+      for (let tries = 1; ; tries += 1) {
+        const plan = planOf(await situationOf(request, input, keys));
+        if (plan.kind === "join") return await join(plan.run);
+        if (plan.kind === "show") return show(plan);
+        if (plan.kind === "refuse") return { reader: createRefusal(translation, plan.message, plan.code) };
+        try {
+          return await start(plan);
+        } catch (error) {
+          if (!(error instanceof ThreadChangedError) || tries === TRIES_AT_MOST) throw error;
+          signal.throwIfAborted();
+        }
+      }
+    },
+
+    /** Rejects if the caller may no longer read the run. */
+    async assertStill(caller: Caller, selector: RunSelector, once: Once): Promise<void> {
+      await calls.joining.assertStill(caller, selector, once);
+    },
+
+    abandon: (created: CreatedRun): Promise<void> => calls.cancellation.abandon(created),
+
+    /** Cancels the run of the client's run id, or all unfinished runs of the thread. Throws `runNotFound`. */
+    async cancel(caller: Caller, threadId: string, clientRunId: string | undefined): Promise<void> {
+      if (clientRunId === undefined) {
+        await calls.cancellation.cancelMany(caller, { threadId, status: "all" }, "interrupt");
+        return;
+      }
+      const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
+      const standing = await repository.standing(visibility, threadId, { clientRunId, answers: undefined });
+      const runId = standing?.same?.runId;
+      if (runId === undefined) throw runNotFound(clientRunId);
+      const how = { action: "interrupt", reason: "requested" } as const;
+      await calls.cancellation.cancel(caller, { threadId, runId }, how, undefined);
+    },
+  };
+};
+
+export type AgUiService = ReturnType<typeof createAgUiService>;

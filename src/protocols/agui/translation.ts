@@ -1,0 +1,183 @@
+import {
+  EventType,
+  PROTOCOL_VERSION,
+  type Event,
+  type Interrupt as AgUiInterrupt,
+  type RunAgentInput,
+  type RunFinishedOutcome,
+} from "@ag-ui/core";
+import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
+import type { TimeSlicer } from "../../platform/lib/time-slicer.ts";
+import type { CallEvent } from "../calls/events.ts";
+import type { Interrupt, Outcome } from "../calls/outcome.ts";
+import { speaksOne } from "./input.ts";
+import { roleOf, toAgUiMessages } from "./messages.ts";
+import { createOpenMessages } from "./open-messages.ts";
+import { createStateChanges } from "./state-changes.ts";
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Undefined if the graph keeps something else under this name. */
+const messagesIn = ({ messages }: JsonObject): JsonValue[] | undefined =>
+  Array.isArray(messages) && messages.every((message) => isObject(message) && roleOf(message) !== undefined)
+    ? messages
+    : undefined;
+
+/** Messages have events of their own. */
+const stateOf = (values: JsonObject): JsonObject => {
+  const { __interrupt__: _waiting, ...state } = values;
+  if (messagesIn(values) !== undefined) delete state["messages"];
+  return state;
+};
+
+const stringIn = (value: unknown, ...names: string[]): string | undefined =>
+  isObject(value)
+    ? names
+        .map((name) => (Object.hasOwn(value, name) ? value[name] : undefined))
+        .find((found) => typeof found === "string")
+    : undefined;
+
+/** A graph may name these fields in the value of its `interrupt()`, as for LangGraph's own AG-UI package. */
+export const toAgUiInterrupt = ({ id, value }: Interrupt): AgUiInterrupt => {
+  const message = typeof value === "string" ? value : stringIn(value, "message");
+  const toolCallId = stringIn(value, "toolCallId", "tool_call_id");
+  const expiresAt = stringIn(value, "expiresAt", "expires_at");
+  const schema = isObject(value) ? (value["responseSchema"] ?? value["response_schema"]) : undefined;
+  return {
+    id,
+    reason: stringIn(value, "reason") ?? "langgraph:interrupt",
+    ...(message === undefined ? {} : { message }),
+    ...(toolCallId === undefined ? {} : { toolCallId }),
+    ...(isObject(schema) ? { responseSchema: schema } : {}),
+    ...(expiresAt === undefined || Number.isNaN(Date.parse(expiresAt)) ? {} : { expiresAt }),
+    metadata: { langgraph: { raw: value } },
+  };
+};
+
+type Asked = Pick<RunAgentInput, "threadId" | "runId" | "protocolVersion" | "parentRunId">;
+
+/** A run's events as AG-UI's, in the dialect of the request. Every stream satisfies `verifyEvents` of the clients. */
+export const createTranslation = (asked: Asked, slicer: TimeSlicer) => {
+  const { threadId, runId, parentRunId } = asked;
+  const isOne = speaksOne(asked);
+  let messages = createOpenMessages();
+  let changes: ReturnType<typeof createStateChanges> | undefined;
+  /** Names of nodes by their tasks. */
+  const tasks = new Map<string, string>();
+
+  /** Tasks of the same node that run at once are one step. */
+  function* beginTask(id: string, name: string): Generator<Event> {
+    const isActive = [...tasks.values()].includes(name);
+    tasks.set(id, name);
+    if (!isActive) yield { type: EventType.STEP_STARTED, stepName: name };
+  }
+
+  function* endTask(id: string): Generator<Event> {
+    const name = tasks.get(id);
+    if (name === undefined) return;
+    tasks.delete(id);
+    yield* messages.endTask(id);
+    if (![...tasks.values()].includes(name)) yield { type: EventType.STEP_FINISHED, stepName: name };
+  }
+
+  function* closeAll(): Generator<Event> {
+    yield* messages.endAll();
+    for (const name of new Set(tasks.values())) yield { type: EventType.STEP_FINISHED, stepName: name };
+    tasks.clear();
+  }
+
+  async function* snapshots(values: JsonObject): AsyncGenerator<Event> {
+    yield { type: EventType.STATE_SNAPSHOT, snapshot: stateOf(values) };
+    const kept = messagesIn(values);
+    if (kept !== undefined)
+      yield { type: EventType.MESSAGES_SNAPSHOT, messages: await toAgUiMessages(kept, slicer) };
+  }
+
+  /** The first state of an attempt is what the client begins with; later ones are changes. */
+  async function* showState(values: JsonObject): AsyncGenerator<Event> {
+    const { __interrupt__: waiting, ...rest } = values;
+    if (waiting !== undefined && Object.keys(rest).length === 0) return;
+    if (changes === undefined) {
+      changes = createStateChanges(slicer);
+      await changes.since(stateOf(values));
+      yield* snapshots(values);
+      return;
+    }
+    const delta = await changes.since(stateOf(values));
+    if (delta.length > 0) yield { type: EventType.STATE_DELTA, delta };
+  }
+
+  function* showCustom(value: JsonValue): Generator<Event> {
+    const name = stringIn(value, "name", "type") ?? "custom";
+    yield { type: EventType.CUSTOM, name, value };
+  }
+
+  const finished = (outcome: RunFinishedOutcome): Event => ({
+    type: EventType.RUN_FINISHED,
+    threadId,
+    runId,
+    // Older clients stall on an outcome.
+    ...(isOne ? { outcome } : {}),
+  });
+
+  return {
+    begin: (): Event => ({
+      type: EventType.RUN_STARTED,
+      threadId,
+      runId,
+      ...(parentRunId === undefined ? {} : { parentRunId }),
+      ...(isOne ? { protocolVersion: PROTOCOL_VERSION } : {}),
+    }),
+
+    async *translate({ event, data }: CallEvent): AsyncGenerator<Event> {
+      switch (event) {
+        case "metadata":
+          // Another attempt begins at the last checkpoint.
+          yield* closeAll();
+          messages = createOpenMessages();
+          changes = undefined;
+          return;
+        case "values":
+          if (isObject(data)) yield* showState(data);
+          return;
+        case "messages":
+          if (Array.isArray(data) && isObject(data[0]))
+            yield* messages.add([data[0], isObject(data[1]) ? data[1] : {}]);
+          return;
+        case "tasks": {
+          const [id, name] = [stringIn(data, "id"), stringIn(data, "name")];
+          if (id === undefined || name === undefined || !isObject(data)) return;
+          yield* Object.hasOwn(data, "input") ? beginTask(id, name) : endTask(id);
+          return;
+        }
+        case "custom":
+          if (data !== null) yield* showCustom(data);
+      }
+    },
+
+    async *finish(outcome: Outcome): AsyncGenerator<Event> {
+      yield* closeAll();
+      if (outcome.kind === "failed") {
+        const { error: code, message } = outcome.error;
+        yield { type: EventType.RUN_ERROR, message, code };
+        return;
+      }
+      yield* snapshots(outcome.values);
+      if (outcome.kind === "cancelled") yield finished({ type: "cancelled" });
+      else if (outcome.kind === "completed") yield finished({ type: "success" });
+      else {
+        if (!isOne)
+          for (const { value } of outcome.interrupts)
+            yield {
+              type: EventType.CUSTOM,
+              name: "on_interrupt",
+              value: typeof value === "string" ? value : JSON.stringify(value),
+            };
+        yield finished({ type: "interrupt", interrupts: outcome.interrupts.map(toAgUiInterrupt) });
+      }
+    },
+  };
+};
+
+export type Translation = ReturnType<typeof createTranslation>;
