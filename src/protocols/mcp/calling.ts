@@ -132,7 +132,7 @@ export const createCalling = (calls: CallService) => {
       streamed: call.onProgress !== undefined,
       headers: exchange.headers,
     });
-    exchange.releaseBody();
+    exchange.begin();
     return created;
   };
 

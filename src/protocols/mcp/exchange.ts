@@ -17,8 +17,10 @@ export interface Exchange {
   onLeave(listener: () => void): void;
   /** Whether the client has taken what was sent. */
   isTaken(): boolean;
-  /** The message is no longer needed. */
-  releaseBody(): void;
+  /** The run is stored: the message is no longer needed, and errors can no longer be a status of HTTP. */
+  begin(): void;
+  /** Ends the request with the HTTP status of this error. False: too late, or the message is one of a batch. */
+  refuse(error: unknown): boolean;
   onFault(error: unknown, what: string): void;
 }
 

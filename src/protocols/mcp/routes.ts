@@ -22,29 +22,52 @@ const LISTENERS_AT_MOST = 30;
 /** Of the package; others could hold what `Headers` refuses. */
 const MESSAGE_HEADERS = /^(accept|content-type|mcp-[\w-]+)$/;
 
+/** What clients without an opinion accept. */
+const ACCEPT = "application/json, text/event-stream";
+
 const webRequest = ({ headers }: FastifyRequest, signal: AbortSignal): Request => {
   const given = Object.entries(headers).filter(([name]) => MESSAGE_HEADERS.test(name));
-  return new Request("http://localhost/mcp", {
-    method: "POST",
-    headers: Object.fromEntries(given.map(([name, value]) => [name, String(value)])),
-    signal,
-  });
+  const all = Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
+  if ((headers.accept ?? "*/*").includes("*/*")) all["accept"] = ACCEPT;
+  return new Request("http://localhost/mcp", { method: "POST", headers: all, signal });
 };
 
-async function* textsOf(body: ReadableStream<Uint8Array>, reply: FastifyReply): AsyncGenerator<string> {
+type Body = ReadableStreamDefaultReader<Uint8Array>;
+type Chunk = Awaited<ReturnType<Body["read"]>>;
+
+async function* textsOf(body: Body, first: Promise<Chunk>, reply: FastifyReply): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  for await (const chunk of body) {
-    // The run is stored: a refusal would make clients repeat the call.
-    if (chunk.length >= LARGE_ANSWER_BYTES) reply.budget({ isRefusable: false }).send(chunk.length);
-    yield decoder.decode(chunk, { stream: true });
+  try {
+    for (let { done, value } = await first; !done; { done, value } = await body.read()) {
+      if (value === undefined) continue;
+      // The run is stored: a refusal would make clients repeat the call.
+      if (value.length >= LARGE_ANSWER_BYTES) reply.budget({ isRefusable: false }).send(value.length);
+      yield decoder.decode(value, { stream: true });
+    }
+  } finally {
+    // Ends the exchange of a client that has left.
+    await body.cancel().catch(() => undefined);
   }
 }
 
-const send = async (reply: FastifyReply, { status, headers, body }: Response): Promise<FastifyReply> => {
+/** `head`: resolves with the error that ends the request, or undefined if the answer may begin. */
+const send = async (
+  reply: FastifyReply,
+  response: Response,
+  head: Promise<unknown>,
+): Promise<FastifyReply> => {
+  const { status, headers } = response;
   if (reply.raw.destroyed) return reply.hijack();
+  const body = response.body?.getReader() as Body | undefined;
+  const first = body?.read() ?? Promise.resolve<Chunk>({ done: true, value: undefined });
+  const failure = await Promise.race([head, first.then(() => undefined)]);
+  if (failure !== undefined) {
+    await body?.cancel().catch(() => undefined);
+    throw failure;
+  }
   void reply.code(status).headers(Object.fromEntries(headers));
-  if (body === null) return reply.send();
-  const texts = textsOf(body as ReadableStream<Uint8Array>, reply);
+  if (body === undefined) return reply.send();
+  const texts = textsOf(body, first, reply);
   if (headers.get("content-type") === "text/event-stream")
     return reply.send(Readable.from(attended(reply.raw, texts, { stalledMs: STALLED_MS })));
   let text = "";
@@ -61,7 +84,11 @@ const messageRoutes =
       done();
     });
 
-    const exchangeOf = (request: FastifyRequest, reply: FastifyReply): Exchange => ({
+    const exchangeOf = (
+      request: FastifyRequest,
+      reply: FastifyReply,
+      settle: (failure: unknown) => boolean,
+    ): Exchange => ({
       caller: request.caller,
       headers: request.configurableHeaders(),
       budget: reply.budget({ isRefusable: false }),
@@ -75,7 +102,11 @@ const messageRoutes =
         else reply.raw.once("close", onClose);
       },
       isTaken: () => !reply.raw.writableNeedDrain,
-      releaseBody: () => request.releaseBody(),
+      begin() {
+        request.releaseBody();
+        settle(undefined);
+      },
+      refuse: (error) => settle(error),
       onFault: (err, what) => request.log.error({ err }, what),
     });
 
@@ -110,11 +141,18 @@ const messageRoutes =
         for (let runs = countRuns(body); runs > 0; runs -= 1) request.spend("runs");
         if (staysOpen(body)) reply.raw.once("close", request.openStream());
         const { answerMessage } = await import("./server.ts");
-        const exchange = exchangeOf(request, reply);
-        return await send(
-          reply,
-          await answerMessage(service, exchange, webRequest(request, exchange.signal), body),
-        );
+        let settled = Array.isArray(body);
+        let resolve = (_failure: unknown): void => undefined;
+        const head = new Promise<unknown>((settle) => (resolve = settle));
+        const settle = (failure: unknown): boolean => {
+          if (settled) return false;
+          settled = true;
+          resolve(failure);
+          return true;
+        };
+        const exchange = exchangeOf(request, reply, settle);
+        const answer = await answerMessage(service, exchange, webRequest(request, exchange.signal), body);
+        return await send(reply, answer, head);
       },
     );
 

@@ -15,7 +15,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { refusalOf } from "../../http/errors.ts";
-import { CallerGoneError } from "../../platform/domain/errors.ts";
+import { CallerGoneError, HandlerRefusal } from "../../platform/domain/errors.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { TASKS, usesTasks, type Client, type Exchange } from "./exchange.ts";
@@ -32,20 +32,28 @@ const VERSION = serverVersion();
 
 const taskParams = z.looseObject({ taskId: z.string() });
 
-/** Maps errors of the API to those of JSON-RPC. Faults are logged and hidden. */
-const toProtocolError = (error: unknown, { onFault }: Exchange, method: string): unknown => {
-  if (error instanceof ProtocolError || error instanceof CallerGoneError) return error;
+const FAULT = new ProtocolError(
+  ProtocolErrorCode.InternalError,
+  "The server could not do this; its log says why.",
+);
+
+/** Clients sign in or wait because of a status of HTTP. Mistakes in a message are errors of JSON-RPC. */
+const isForHttp = (error: unknown, status: number): boolean =>
+  [401, 403, 429].includes(status) || status >= 500 || error instanceof HandlerRefusal;
+
+/** Faults are logged and hidden. */
+const toProtocolError = (error: unknown, exchange: Exchange, method: string): ProtocolError => {
+  if (error instanceof ProtocolError) return error;
   const refusal = refusalOf(error);
-  if (refusal === undefined) {
-    onFault(error, `a request of MCP failed: ${method}`);
+  const isRefused = isForHttp(error, refusal?.status ?? 500) && exchange.refuse(error);
+  if (refusal !== undefined)
     return new ProtocolError(
-      ProtocolErrorCode.InternalError,
-      "The server could not do this; its log says why.",
+      refusal.status < 500 ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError,
+      refusal.detail,
     );
-  }
-  const isCallers = refusal.status < 500 && refusal.status !== 429;
-  const code = isCallers ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;
-  return new ProtocolError(code, refusal.detail);
+  if (!isRefused && !(error instanceof CallerGoneError))
+    exchange.onFault(error, `a request of MCP failed: ${method}`);
+  return FAULT;
 };
 
 const orProtocolError = async <Result>(
