@@ -100,14 +100,12 @@ export const createServices = async (
   const streaming = createStreamingService({ database, authorize, hub, eventLog, signals, runs, threads });
 
   const calls = createCallService({ database, authorize, assistants, runs, threads });
-  const agui = createAgUiService({ database, authorize, calls });
   const { access } = foundation;
   const a2a = createA2aService({
     calls,
-    agui,
     security: () => (access.isGuarded ? (access.security ?? {}) : undefined),
   });
-
+  const agui = createAgUiService({ database, authorize, calls });
   const mcp = createMcpService({ calls, graphs, config: foundation.mcp });
 
   const ui = createUiService({
@@ -154,6 +152,7 @@ export const createServices = async (
     calls,
     a2a,
     mcp,
+    agui,
     store,
     ui,
     deliveries,
