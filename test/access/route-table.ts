@@ -85,6 +85,12 @@ export const ROUTES: Record<string, Expected> = {
   // A WebSocket route; other requests get a 404.
   "GET /threads/:thread_id/stream/events": NOTHING,
   "GET /threads/:thread_id/stream": { ...asks("threads:read"), isEndless: true },
+  "POST /mcp": given(
+    { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "agent", arguments: { messages: [] } } },
+    ...creation.events,
+  ),
+  // Answers 405.
+  "GET /mcp": NOTHING,
   "POST /threads/:thread_id/stream/events": {
     ...given({ channels: ["values"] }, "threads:read"),
     isEndless: true,
@@ -139,6 +145,7 @@ export const WITHOUT_EVENTS: Record<string, "open" | "any key"> = {
   "GET /console/caller": "any key",
   "GET /metrics": "any key",
   "GET /queue": "any key",
+  "GET /mcp": "any key",
   // A WebSocket authorizes each command; other requests get a 404.
   "GET /threads/:thread_id/stream/events": "any key",
 };
