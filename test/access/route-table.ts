@@ -18,8 +18,16 @@ const asks = (...events: Event[]): Expected => ({ events });
 const given = (body: unknown, ...events: Event[]): Expected => ({ events, body });
 
 export const MISSING = "00000000-0000-7000-8000-000000000000";
+/** The path of a route with values for its parameters. */
+export const pathWith = (path: string, valueOf: (name: string) => string): string =>
+  path.replace(/\/:(\w+)/g, (_parameter, name: string) => `/${valueOf(name)}`);
+export const missingPath = (path: string): string =>
+  pathWith(path, (name) => (name === "task" ? `${MISSING}:${MISSING}` : MISSING)).replace("*", "/x");
+
 const run = { assistant_id: MISSING, input: {} };
 const creation = given(run, "threads:create_run", "assistants:read");
+/** Of A2A: in the older dialect each part has a `kind`. */
+const said = { role: "ROLE_USER", messageId: "m", parts: [{ kind: "data", data: {} }] };
 const cron = { ...run, schedule: "0 9 * * *" };
 
 export const ROUTES: Record<string, Expected> = {
@@ -40,6 +48,9 @@ export const ROUTES: Record<string, Expected> = {
   "GET /ok": NOTHING,
   "POST /ui/:assistant_id": given({ name: "card" }, "assistants:read"),
   "GET /ui/:assistant_id/:file": NOTHING,
+  // Of an assistant that exists: also threads:read and threads:create_run.
+  "POST /agui/:assistant_id": given({ threadId: MISSING, runId: "1", messages: [] }, "assistants:read"),
+  "POST /agui/:assistant_id/cancel": given({ threadId: MISSING }, "threads:update"),
   "GET /info": NOTHING,
   "GET /metrics": NOTHING,
   "GET /queue": NOTHING,
@@ -95,6 +106,23 @@ export const ROUTES: Record<string, Expected> = {
     ...given({ channels: ["values"] }, "threads:read"),
     isEndless: true,
   },
+
+  "GET /.well-known/agent-card.json": { ...asks("assistants:read"), query: `?assistant_id=${MISSING}` },
+  "GET /a2a/:assistant_id/.well-known/agent-card.json": asks("assistants:read"),
+  "GET /a2a/:assistant_id/extendedAgentCard": asks("assistants:read"),
+  "POST /a2a/:assistant_id": given(
+    { jsonrpc: "2.0", id: 1, method: "message/send", params: { message: { ...said, role: "user" } } },
+    ...creation.events,
+  ),
+  "POST /a2a/:assistant_id/message:send": given({ message: said }, ...creation.events),
+  "POST /a2a/:assistant_id/message:stream": given({ message: said }, ...creation.events),
+  "GET /a2a/:assistant_id/tasks": asks("threads:search"),
+  "GET /a2a/:assistant_id/tasks/:task": asks("threads:read"),
+  "POST /a2a/:assistant_id/tasks/:task": { ...asks("threads:read"), query: ":cancel" },
+  "GET /a2a/:assistant_id/tasks/:task/pushNotificationConfigs": asks("threads:read"),
+  "POST /a2a/:assistant_id/tasks/:task/pushNotificationConfigs": given({}, "threads:read"),
+  "GET /a2a/:assistant_id/tasks/:task/pushNotificationConfigs/:config_id": asks("threads:read"),
+  "DELETE /a2a/:assistant_id/tasks/:task/pushNotificationConfigs/:config_id": asks("threads:read"),
 
   "POST /threads/:thread_id/runs": creation,
   "POST /threads/:thread_id/runs/stream": creation,

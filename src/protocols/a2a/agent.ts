@@ -238,7 +238,8 @@ export const createAgents = (calls: CallService, cardParts: CardParts) => {
   }
 
   const handlerOf = (request: AgentRequest): A2ARequestHandler => {
-    const refusePush = (): never => {
+    const refusePush = async ({ taskId }: { taskId: string }): Promise<never> => {
+      await find(request, taskId);
       throw new PushNotificationNotSupportedError("This server sends no push notifications.");
     };
     return {
@@ -319,10 +320,10 @@ export const createAgents = (calls: CallService, cardParts: CardParts) => {
         if (task.state !== "input-required") yield* updates(request, { task, created: undefined });
       },
 
-      createTaskPushNotificationConfig: async () => refusePush(),
-      getTaskPushNotificationConfig: async () => refusePush(),
-      listTaskPushNotificationConfigs: async () => refusePush(),
-      deleteTaskPushNotificationConfig: async () => refusePush(),
+      createTaskPushNotificationConfig: refusePush,
+      getTaskPushNotificationConfig: refusePush,
+      listTaskPushNotificationConfigs: refusePush,
+      deleteTaskPushNotificationConfig: refusePush,
     };
   };
 

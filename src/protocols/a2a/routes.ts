@@ -151,7 +151,12 @@ const taskRoutes =
       "/a2a/:assistant_id/tasks/:task",
       {
         sse: "manual",
-        schema: { tags, summary: "CancelTask and SubscribeToTask of A2A 1.0", params: taskPath, response },
+        schema: {
+          tags,
+          summary: "CancelTask and SubscribeToTask of A2A 1.0",
+          params: taskPath,
+          response,
+        },
       },
       async (request, reply) => {
         const { id, verb } = taskIn(request.params.task);
@@ -161,7 +166,7 @@ const taskRoutes =
     );
   };
 
-/** Each answers that this server sends no push notifications. */
+/** Refused for each task: this server sends no push notifications. */
 const pushRoutes =
   (serving: Serving): RoutePlugin =>
   async (app) => {

@@ -8,9 +8,7 @@ export const agentQuery = z.object({
   assistant_id: storableText.min(1).describe("The assistant's id, or a graph id."),
 });
 export const taskPath = agentPath.extend({
-  task: storableText.describe(
-    "The id of a task, with ':cancel' or ':subscribe' behind it for these methods.",
-  ),
+  task: storableText.describe("The id of a task. ':cancel' and ':subscribe' behind it are methods."),
 });
 export const configPath = taskPath.extend({ config_id: storableText });
 

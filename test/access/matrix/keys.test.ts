@@ -5,7 +5,7 @@ import type { KeyScope } from "../../../src/access/caller.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
-import { MISSING, ROUTES, WITHOUT_EVENTS } from "../route-table.ts";
+import { MISSING, missingPath, ROUTES, WITHOUT_EVENTS } from "../route-table.ts";
 import { createMatrix, difference, handshake, overSocket, send, type Answer, type Asked } from "./cells.ts";
 
 /** Every route with every kind of key that must not open it. */
@@ -65,7 +65,7 @@ const rows = Object.entries(ROUTES).map(([route, expected]) => {
   const [method = "", path = ""] = route.split(" ");
   const asked: Asked = {
     method,
-    path: `${path.replace(/:\w+/g, MISSING).replace("*", "/x")}${expected.query ?? ""}`,
+    path: `${missingPath(path)}${expected.query ?? ""}`,
     body: expected.body,
   };
   return { route, asked, ...expected };

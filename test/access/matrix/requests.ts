@@ -1,4 +1,4 @@
-import type { Expected } from "../route-table.ts";
+import { pathWith, type Expected } from "../route-table.ts";
 import type { Asked } from "./cells.ts";
 
 /** By the names of the path parameters. */
@@ -17,10 +17,11 @@ export const RUN = { assistant_id: "agent", input: { messages: [{ role: "user", 
 
 export const requestFor = (route: string, { body, query = "" }: Expected, ids: Ids): Asked => {
   const [method = "", path = ""] = route.split(" ");
+  const all: Record<string, string> = { ...ids, task: `${ids.thread_id}:${ids.run_id}` };
   const isRun = typeof body === "object" && body !== null && "assistant_id" in body;
   return {
     method,
-    path: `${path.replace(/:(\w+)/g, (_parameter, name: string) => ids[name as keyof Ids] ?? "nowhere")}${query}`,
+    path: `${pathWith(path, (name) => all[name] ?? "nowhere")}${query}`,
     body: isRun ? { ...body, ...RUN } : body,
   };
 };
