@@ -43,6 +43,8 @@ export const WITH_PROCESSES = [
   "test/engine/events/thread-recovery.test.ts",
   "test/graphs/processes.test.ts",
   "test/graphs/source/**/*.test.ts",
+  "test/protocols/mcp/killed-server.test.ts",
+  "test/protocols/a2a/servers.test.ts",
   "test/protocols/streaming/cuts.test.ts",
   "test/protocols/webhooks/tls.test.ts",
 ];

@@ -16,6 +16,8 @@ export type Openness =
 export const OPEN_ROUTES: ReadonlyMap<string, Openness> = new Map([
   ["GET /ok", "probe"],
   ["GET /info", "greeting"],
+  ["GET /.well-known/oauth-protected-resource", "greeting"],
+  ["GET /.well-known/oauth-protected-resource/mcp", "greeting"],
   ["GET /", "page"],
   ["GET /docs", "page"],
   ["GET /docs/static/index.html", "page"],

@@ -1,22 +1,18 @@
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
 import { conflict, invalid, ThreadloomError } from "../../platform/domain/errors.ts";
-import { isUuid, newId } from "../../platform/lib/ids.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
-import { createTimeSlicer } from "../../platform/lib/time-slicer.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
 import type { CreatedRun } from "../../api/runs/joining/results.ts";
-import { eventsOf } from "../calls/events.ts";
 import type { Outcome } from "../calls/outcome.ts";
 import type { CallService } from "../calls/service.ts";
 import type { Call } from "../calls/start.ts";
 import { taskIdOf, type Task } from "../calls/tasks.ts";
+import { createArgumentReader } from "./arguments.ts";
 import { usesTasks, type Client, type Exchange } from "./exchange.ts";
+import { createProgressReporter, type OnProgress } from "./progress.ts";
 import { answersOf, inputRequestsOf, mayAsk } from "./questions.ts";
 import { errorResult, resultOf, type Place } from "./results.ts";
 import { createdTask, type CreatedTask } from "./tasks.ts";
-import { hasOwnField, RESUME, THREAD_ID } from "./tools/schemas.ts";
-
-/** Parsing events must not delay other requests. */
-const SLICE_MS = 10;
 
 export interface ToolCall {
   assistantId: string;
@@ -26,67 +22,18 @@ export interface ToolCall {
   requestState: string | undefined;
   inputResponses: Readonly<Record<string, unknown>> | undefined;
   /** Undefined: the client wants no progress. */
-  onProgress: ((progress: number, message: string) => Promise<void>) | undefined;
+  onProgress: OnProgress | undefined;
 }
 
 export type ToolResult = CallToolResult | InputRequiredResult | CreatedTask;
-
-/** The parts of a call's arguments: fields of the server, and the input of the graph. */
-interface Arguments {
-  threadId: string | undefined;
-  resume: JsonValue | undefined;
-  input: JsonObject;
-}
-
-const nodesIn = (data: JsonValue): string =>
-  isJsonObject(data)
-    ? Object.keys(data)
-        .filter((node) => node !== "__interrupt__" && node !== "__metadata__")
-        .join(", ")
-    : "";
 
 /** Mistakes that a model can correct are results, so that it reads them. */
 const isForModel = (error: unknown): error is ThreadloomError =>
   error instanceof ThreadloomError && ["conflict", "invalid", "too_large"].includes(error.kind);
 
 export const createCalling = (calls: CallService) => {
-  const slicer = createTimeSlicer(SLICE_MS);
-
-  /** A graph's input may have fields of these names. Reading the schemas of one graph takes no time after the first. */
-  const argumentsOf = async (
-    { caller }: Exchange,
-    { assistantId, arguments: given }: ToolCall,
-  ): Promise<Arguments> => {
-    const own = [THREAD_ID, RESUME].filter((name) => Object.hasOwn(given, name));
-    if (own.length === 0) return { threadId: undefined, resume: undefined, input: given };
-    const schemas = await calls.assistants.graph.schemas(caller, assistantId);
-    const input = { ...given };
-    const take = (name: string): JsonValue | undefined => {
-      if (!own.includes(name) || hasOwnField(schemas, name)) return undefined;
-      delete input[name];
-      return given[name] ?? undefined;
-    };
-    const [threadId, resume] = [take(THREAD_ID), take(RESUME)];
-    if (threadId === undefined) {
-      if (resume !== undefined) throw invalid("'resume' needs the 'thread_id' of the call that asked.");
-      return { threadId, resume, input };
-    }
-    if (typeof threadId !== "string" || !isUuid(threadId)) throw invalid("'thread_id' must be a UUID.");
-    return { threadId, resume, input };
-  };
-
-  const report = async (created: CreatedRun, { onProgress }: ToolCall, exchange: Exchange): Promise<void> => {
-    if (onProgress === undefined) return;
-    let progress = 0;
-    for await (const { event, data } of eventsOf(calls.joining.readCreated(created), slicer)) {
-      if (exchange.signal.aborted) return;
-      if (event !== "updates") continue;
-      progress += 1;
-      const message = nodesIn(data);
-      // A client that reads slowly misses progress only.
-      if (message !== "" && exchange.isTaken()) await onProgress(progress, message);
-    }
-  };
+  const argumentsOf = createArgumentReader(calls.assistants);
+  const report = createProgressReporter(calls.joining);
 
   const outcomeOf = async (created: CreatedRun, call: ToolCall, exchange: Exchange): Promise<Outcome> => {
     const selector = { threadId: created.row.thread_id, runId: created.row.run_id };
@@ -102,9 +49,7 @@ export const createCalling = (calls: CallService) => {
     const access = exchange.holdAccess((caller, once) => calls.joining.assertStill(caller, selector, once));
     try {
       const signal = AbortSignal.any([exchange.signal, access.signal]);
-      await report(created, call, exchange).catch((error: unknown) =>
-        exchange.onFault(error, "the progress of a call could not be sent"),
-      );
+      if (call.onProgress !== undefined) await report(created, call.onProgress, exchange);
       return await calls.outcomes.ofCreated(created, { signal, budget: exchange.budget });
     } finally {
       access.release();
@@ -181,7 +126,7 @@ export const createCalling = (calls: CallService) => {
   };
 
   const begin = async (call: ToolCall, exchange: Exchange): Promise<ToolResult> => {
-    const { threadId, resume, input } = await argumentsOf(exchange, call);
+    const { threadId, resume, input } = await argumentsOf(exchange.caller, call);
     const isTask = usesTasks(call.client);
     const isKept = threadId !== undefined || isTask || mayAsk(call.client.capabilities);
     const created = await start(isTask ? { ...call, onProgress: undefined } : call, exchange, {

@@ -1,0 +1,39 @@
+import type { CreatedRun } from "../../api/runs/joining/results.ts";
+import type { RunService } from "../../api/runs/service.ts";
+import { isJsonObject, type JsonValue } from "../../platform/lib/json.ts";
+import { createTimeSlicer } from "../../platform/lib/time-slicer.ts";
+import { eventsOf } from "../calls/events.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** Parsing events must not delay other requests. */
+const SLICE_MS = 10;
+
+export type OnProgress = (progress: number, message: string) => Promise<void>;
+
+const nodesIn = (data: JsonValue): string =>
+  isJsonObject(data)
+    ? Object.keys(data)
+        .filter((node) => node !== "__interrupt__" && node !== "__metadata__")
+        .join(", ")
+    : "";
+
+export const createProgressReporter = ({ readCreated }: Pick<RunService["joining"], "readCreated">) => {
+  const slicer = createTimeSlicer(SLICE_MS);
+
+  /** Reports the nodes of a run until its end. A failure costs the client only its progress. */
+  return async (created: CreatedRun, onProgress: OnProgress, exchange: Exchange): Promise<void> => {
+    try {
+      let progress = 0;
+      for await (const { event, data } of eventsOf(readCreated(created), slicer)) {
+        if (exchange.signal.aborted) return;
+        if (event !== "updates") continue;
+        progress += 1;
+        const message = nodesIn(data);
+        // A client that reads slowly misses progress only.
+        if (message !== "" && exchange.isTaken()) await onProgress(progress, message);
+      }
+    } catch (error) {
+      exchange.onFault(error, "the progress of a call could not be sent");
+    }
+  };
+};
