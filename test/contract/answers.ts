@@ -50,7 +50,12 @@ const expectAsInContract = (
     text: expect.any(String),
   });
   if (!isSuccess(String(answer.status))) {
-    expect(answer.body).toEqual({ detail: expect.stringMatching(/^[A-Z'].*\.$/s) });
+    const sentence = expect.stringMatching(/^[A-Z'].*\.$/s);
+    const isJsonRpc = typeof answer.body === "object" && answer.body !== null && "jsonrpc" in answer.body;
+    const error = { code: expect.any(Number), message: sentence };
+    expect(answer.body).toEqual(
+      isJsonRpc ? { jsonrpc: "2.0", id: null, error: expect.objectContaining(error) } : { detail: sentence },
+    );
   }
   const headers = Object.keys(operation.described.responses[status]?.headers ?? {});
   expect(headers.filter((header) => !answer.headers.has(header))).toEqual([]);

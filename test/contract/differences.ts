@@ -139,7 +139,4 @@ export const DIFFERENCES: Difference[] = [
 ];
 
 /** Paths that this server does not implement yet. */
-export const NOT_YET: { pattern: RegExp; because: string }[] = [
-  { pattern: /^\/mcp\//, because: "MCP is not served yet" },
-  { pattern: /^\/a2a\//, because: "A2A is not served yet" },
-];
+export const NOT_YET: { pattern: RegExp; because: string }[] = [];

@@ -12,13 +12,21 @@ type Json = Record<string, string> & { [index: number]: Json };
 
 /** Raw requests to a server, and the records that most operations need first. */
 export const wireOf = (url: () => string) => {
-  const send = async (operation: string, body?: unknown): Promise<WireAnswer> => {
+  /** A `Buffer` is sent as it is. */
+  const send = async (
+    operation: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<WireAnswer> => {
     const [method, path] = operation.split(" ");
     const response = await fetch(`${url()}${path}`, {
       method,
       ...(body === undefined
-        ? {}
-        : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
+        ? { headers }
+        : {
+            headers: { "content-type": "application/json", ...headers },
+            body: Buffer.isBuffer(body) ? body : JSON.stringify(body),
+          }),
     });
     const text = await response.text();
     const contentType = response.headers.get("content-type") ?? "";
