@@ -12,6 +12,10 @@ export const STATES: Readonly<Record<Task["state"], TaskState>> = {
   cancelled: TaskState.TASK_STATE_CANCELED,
 };
 
+export const TERMINAL: ReadonlySet<Task["state"]> = new Set(["completed", "failed", "cancelled"]);
+
+export const selectorOf = ({ threadId, run }: Task) => ({ threadId, runId: run.run_id });
+
 /** Fields of a run's metadata: the ids of its message and of the task's first message. */
 export const MESSAGE_ID = "message_id";
 export const FIRST_MESSAGE_ID = "first_message_id";

@@ -1,7 +1,8 @@
+import type {
+  SendMessageRequest} from "@a2a-js/sdk";
 import {
   AgentCard,
   Role,
-  SendMessageRequest,
   type Message,
   type Part,
   type StreamResponse,

@@ -1,0 +1,114 @@
+import type { StreamResponse, Task as A2aTask } from "@a2a-js/sdk";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import { eventsOf } from "../calls/events.ts";
+import type { Outcome } from "../calls/outcome.ts";
+import type { CallService } from "../calls/service.ts";
+import type { Task } from "../calls/tasks.ts";
+import type { Accepted } from "./accepting.ts";
+import { StreamLostError, type AgentRequest } from "./request.ts";
+import { selectorOf, toA2aTask } from "./tasks.ts";
+import { createArtifactUpdates, statusEvent } from "./updates.ts";
+
+/** A task as it ended; undefined values of a failed run. */
+const endedAs = (task: Task, outcome: Outcome, at: Date): Task => {
+  const ended = { ...task, run: { ...task.run, updated_at: at } };
+  switch (outcome.kind) {
+    case "interrupted":
+      return { ...ended, state: "input-required", interrupts: outcome.interrupts };
+    case "failed":
+      return { ...ended, state: "failed", run: { ...ended.run, error: { ...outcome.error } } };
+    default:
+      return { ...ended, state: outcome.kind };
+  }
+};
+const valuesOf = (outcome: Outcome): JsonObject => (outcome.kind === "failed" ? {} : outcome.values);
+
+/** Reads tasks: as they are, as they end, and each event until then. */
+export const createReading = (calls: CallService) => {
+  const outcomeOf = (
+    { caller, signal, budget }: AgentRequest,
+    { task, created }: Accepted,
+  ): Promise<Outcome> =>
+    created === undefined
+      ? calls.outcomes.of(caller, selectorOf(task), { signal, budget })
+      : calls.outcomes.ofCreated(created, { signal, budget });
+
+  /** A task as it is now. */
+  const snapshot = async (
+    request: AgentRequest,
+    task: Task,
+    historyLength: number | undefined,
+    withArtifacts = true,
+  ): Promise<A2aTask> => {
+    const { caller, budget } = request;
+    if (historyLength === 0 && !withArtifacts) return toA2aTask(task, undefined);
+    if (task.state === "submitted" || task.state === "working") {
+      if (historyLength === 0) return toA2aTask(task, undefined);
+      const state = await calls.threads.states.read(caller, task.threadId, { select: ["values"], budget });
+      const { values } = JSON.parse(state) as { values: JsonObject | null };
+      return toA2aTask(task, values ?? {}, { historyLength, withArtifacts: false });
+    }
+    const outcome = await outcomeOf(request, { task, created: undefined });
+    return toA2aTask(task, valuesOf(outcome), { historyLength, withArtifacts });
+  };
+
+  async function* updates(request: AgentRequest, accepted: Accepted): AsyncGenerator<StreamResponse> {
+    const { caller, signal } = request;
+    const { task, created } = accepted;
+    const selector = selectorOf(task);
+    const artifacts = createArtifactUpdates(task);
+    if (task.run.resumable) {
+      const reader =
+        created === undefined
+          ? await calls.joining.read(caller, selector, { after: -1, checkpointId: undefined })
+          : calls.joining.readCreated(created);
+      const close = (): void => reader.close();
+      signal.addEventListener("abort", close);
+      if (signal.aborted) close();
+      try {
+        const events = eventsOf(reader, calls.threads.slicer);
+        let isWorking = false;
+        let next = await events.next();
+        for (; next.done !== true; next = await events.next()) {
+          if (!isWorking) yield statusEvent({ ...task, state: "working" });
+          isWorking = true;
+          const update = artifacts.of(next.value);
+          if (update !== undefined) yield update;
+        }
+        if (next.value === "lost") throw new StreamLostError("The events of a stream are missing.");
+      } finally {
+        signal.removeEventListener("abort", close);
+        close();
+      }
+    }
+    signal.throwIfAborted();
+    const outcome = await outcomeOf(request, accepted);
+    signal.throwIfAborted();
+    const now = await calls.tasks.find(caller, task.id).catch(() => undefined);
+    const ended = endedAs(
+      task,
+      outcome,
+      now?.run.run_id === task.run.run_id ? now.run.updated_at : new Date(),
+    );
+    const last = artifacts.last(ended, valuesOf(outcome));
+    if (last !== undefined) yield last;
+    yield statusEvent(ended);
+  }
+
+  return {
+    snapshot,
+    updates,
+
+    /** Waits for the end of a task, or until it waits for input. */
+    async end(
+      request: AgentRequest,
+      accepted: Accepted,
+      historyLength: number | undefined,
+    ): Promise<A2aTask> {
+      const outcome = await outcomeOf(request, accepted);
+      return toA2aTask(endedAs(accepted.task, outcome, new Date()), valuesOf(outcome), { historyLength });
+    },
+  };
+};
+
+export type Reading = ReturnType<typeof createReading>;
