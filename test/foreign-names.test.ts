@@ -57,6 +57,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "graphs/json-schemas.ts: properties[key] = schema": "a channel of the operator's graph",
   "graphs/modules.ts: exportName in exports": "the operator's own module",
   "graphs/modules.ts: exports[exportName]": "the operator's own module",
+  "protocols/calls/tasks.ts: STATES[run.status]": "a status of our own table",
   "http/openapi.ts: STATUS_CODES[status]": "a status of our own routes",
   "protocols/ui/bundle.ts: CONTENT_TYPES[extension]": "how a file of our own bundler ends",
   "protocols/ui/fragment.ts: ESCAPES[character]": "one of five characters",
