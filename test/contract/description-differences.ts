@@ -270,4 +270,26 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
     because:
       "a client can request the next page without an offset, so changes between two pages move no record",
   },
+  {
+    what: "messages of MCP and A2A",
+    lines:
+      /^POST \/(mcp\/|a2a\/\{assistant_id\}): with(out (parameter|required|body|answer|status)| status 422)/,
+    because: "their specifications describe them, in several revisions; a refusal has a status of its own",
+  },
+  {
+    what: "`DELETE /mcp/`",
+    lines: /^DELETE \/mcp\/: is not there$/,
+    because: "its only answer is 404, as of any unknown route",
+  },
+  {
+    what: "A2A over REST, and agent cards",
+    lines:
+      /^(GET|POST|DELETE) \/(a2a\/\{assistant_id\}\/.+|\.well-known\/agent-card\.json): is not in the contract$/,
+    because: "the hosted service has JSON-RPC only",
+  },
+  {
+    what: "`/agui/{assistant_id}`",
+    lines: /^POST \/agui\/\{assistant_id\}(\/cancel)?: is not in the contract$/,
+    because: "front ends of AG-UI call assistants there; the hosted service does not speak AG-UI",
+  },
 ];

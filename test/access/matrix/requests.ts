@@ -26,9 +26,34 @@ export const requestFor = (route: string, { body, query = "" }: Expected, ids: I
   };
 };
 
+const post = (path: string, body: unknown): Asked => ({ method: "POST", path, body });
+const rpc = (path: string, method: string, params: unknown): Asked =>
+  post(path, { jsonrpc: "2.0", id: 1, method, params });
+const accepting = (asked: Asked): Asked => ({
+  ...asked,
+  headers: { accept: "application/json, text/event-stream" },
+});
+const tool = (name: string, given: object) =>
+  accepting(rpc("/mcp", "tools/call", { name, arguments: { ...RUN.input, ...given } }));
+const message = (given: object) => ({
+  message: { role: "user", messageId: "m", parts: [{ kind: "text", text: "hi" }], ...given },
+});
+const ofTask = ({ thread_id, run_id }: Ids) => ({ id: `${thread_id}:${run_id}` });
+const input = (threadId: string) => ({
+  ...{ threadId, runId: "mine", state: {}, tools: [], context: [], forwardedProps: {} },
+  messages: [{ id: "m", role: "user", content: "hi" }],
+  protocolVersion: "1.0",
+});
+
+/** Requests of other protocols that make a run on a thread, and the thread if it is missing. */
+export const threadMakers = (threadId: string): Record<string, Asked> => ({
+  "a call of a tool": tool("agent", { thread_id: threadId }),
+  "a message of A2A": rpc("/a2a/agent", "message/send", message({ contextId: threadId })),
+  "a run of AG-UI": post("/agui/agent", input(threadId)),
+});
+
 /** Requests that name another user's records in the body, the query or a header, or below an own record. */
 export const furtherRequests = (own: Ids): Record<string, (ids: Ids) => Asked & { isEndless?: true }> => {
-  const post = (path: string, body: unknown): Asked => ({ method: "POST", path, body });
   const get = (path: string, headers?: Record<string, string>): Asked =>
     headers === undefined ? { method: "GET", path } : { method: "GET", path, headers };
   const mine = `/threads/${own.thread_id}`;
@@ -85,5 +110,16 @@ export const furtherRequests = (own: Ids): Record<string, (ids: Ids) => Asked & 
     }),
     "search its namespace": () => post("/store/items/search", { namespace_prefix: ["them"] }),
     "namespaces below its own": () => post("/store/namespaces", { prefix: ["them"] }),
+    "call its assistant as a tool": ({ assistant_id }) => tool(assistant_id, {}),
+    "send to its assistant by A2A": ({ assistant_id }) =>
+      rpc(`/a2a/${assistant_id}`, "message/send", message({})),
+    "answer its task": ({ thread_id, run_id }) =>
+      rpc("/a2a/agent", "message/send", message({ taskId: `${thread_id}:${run_id}` })),
+    "get its task": (ids) => rpc("/a2a/agent", "tasks/get", ofTask(ids)),
+    "cancel its task": (ids) => rpc("/a2a/agent", "tasks/cancel", ofTask(ids)),
+    "subscribe to its task": (ids) => rpc("/a2a/agent", "tasks/resubscribe", ofTask(ids)),
+    "the card of its assistant": ({ assistant_id }) =>
+      get(`/.well-known/agent-card.json?assistant_id=${assistant_id}`),
+    "run its assistant by AG-UI": ({ assistant_id }) => post(`/agui/${assistant_id}`, input(own.thread_id)),
   };
 };
