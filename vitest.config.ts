@@ -45,6 +45,7 @@ export const WITH_PROCESSES = [
   "test/graphs/source/**/*.test.ts",
   "test/protocols/mcp/killed-server.test.ts",
   "test/protocols/a2a/servers.test.ts",
+  "test/protocols/agui/killed.test.ts",
   "test/protocols/streaming/cuts.test.ts",
   "test/protocols/webhooks/tls.test.ts",
 ];

@@ -1,19 +1,25 @@
 import { EventType, type Event } from "@ag-ui/core";
+import type { RunEvent } from "../../engine/events/log.ts";
 import type { RunReader } from "../../engine/events/readers/channel-reader.ts";
 import type { EventReader, SentEvent } from "../../engine/events/transports/event-sink.ts";
 import { refusalOf } from "../../http/errors.ts";
+import type { JsonValue } from "../../platform/lib/json.ts";
 import type { TimeSlicer } from "../../platform/lib/time-slicer.ts";
-import type { CallEvent } from "../calls/events.ts";
 import type { Outcome } from "../calls/outcome.ts";
 import type { Translation } from "./translation.ts";
 
 export interface ReaderParts {
   translation: Translation;
+  slicer: TimeSlicer;
   /** Undefined if no run is in progress. */
   run: RunReader | undefined;
-  slicer: TimeSlicer;
+  /** Reads the run again, behind an event. */
+  reopen?: (after: number) => Promise<RunReader>;
   outcome(signal: AbortSignal): Promise<Outcome>;
 }
+
+/** Losses without an event in between: this server stops, or the events are gone. */
+const LOSSES_AT_MOST = 3;
 
 const sentEvent = (seq: number, event: Event): SentEvent => ({
   seq,
@@ -29,27 +35,55 @@ const failureOf = (error: unknown): Event => {
 };
 
 /** RUN_STARTED, the events of the run, and the end. */
-export const createAgUiReader = ({ translation, run, slicer, outcome }: ReaderParts): EventReader => {
+export const createAgUiReader = ({ translation, run, reopen, slicer, outcome }: ReaderParts): EventReader => {
   const gone = new AbortController();
   let seq = 0;
+  let reader = run;
+  let after = -1;
+  let losses = 0;
+
+  /** Clients of this protocol do not reconnect by themselves. False if the events can't be read here. */
+  const recover = async (): Promise<boolean> => {
+    losses += 1;
+    reader?.close();
+    if (reopen === undefined || losses > LOSSES_AT_MOST) return false;
+    reader = await reopen(after);
+    if (gone.signal.aborted) reader.close();
+    return true;
+  };
+
+  const translated = async (events: readonly RunEvent[]): Promise<Event[]> => {
+    const batch: Event[] = [];
+    for (const { seq: id, event, data } of events) {
+      await slicer.next();
+      after = id;
+      losses = 0;
+      const parsed = { seq: id, event, data: JSON.parse(data) as JsonValue };
+      for await (const each of translation.translate(parsed)) batch.push(each);
+    }
+    return batch;
+  };
+
+  async function* eventsOfRun(): AsyncGenerator<Event[], "ended" | "lost"> {
+    while (reader !== undefined && !gone.signal.aborted) {
+      const read = await reader.next();
+      if (read === "ended") break;
+      if (read === "lost") {
+        if (await recover()) continue;
+        return read;
+      }
+      const batch = await translated(read);
+      if (batch.length > 0) yield batch;
+    }
+    return "ended";
+  }
 
   async function* events(): AsyncGenerator<Event[], "ended" | "lost"> {
     yield [translation.begin()];
-    for (;;) {
-      const read = run === undefined ? "ended" : await run.next();
-      if (gone.signal.aborted) return "ended";
-      if (read === "lost") return read;
-      if (read === "ended") break;
-      const batch: Event[] = [];
-      for (const { seq: id, event, data } of read) {
-        await slicer.next();
-        const parsed = { seq: id, event, data: JSON.parse(data) } as CallEvent;
-        for await (const translated of translation.translate(parsed)) batch.push(translated);
-      }
-      if (batch.length > 0) yield batch;
-    }
     const end: Event[] = [];
     try {
+      const how = yield* eventsOfRun();
+      if (how === "lost" || gone.signal.aborted) return how;
       for await (const event of translation.finish(await outcome(gone.signal))) end.push(event);
     } catch (error) {
       end.push(failureOf(error));
@@ -67,7 +101,7 @@ export const createAgUiReader = ({ translation, run, slicer, outcome }: ReaderPa
     },
     close() {
       gone.abort();
-      run?.close();
+      reader?.close();
     },
   };
 };

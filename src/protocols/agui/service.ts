@@ -214,6 +214,8 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
         createAgUiReader({
           translation,
           run,
+          reopen: async (after) =>
+            await calls.joining.read(caller, selector, { after, checkpointId: undefined }),
           slicer,
           outcome: async (gone) => await calls.outcomes.of(caller, selector, { signal: gone, budget }),
         });
