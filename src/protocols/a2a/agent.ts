@@ -27,6 +27,8 @@ import { taskEvent } from "./updates.ts";
 
 const PAGE_SIZE = 50;
 const PAGE_SIZE_AT_MOST = 100;
+/** A page with histories and artifacts ends early. */
+const PAGE_CHARACTERS_AT_MOST = 4_000_000;
 
 /** A task whose state holds no message yet. */
 const withMessage = (task: A2aTask, message: Message, historyLength: number | undefined): A2aTask => ({
@@ -84,7 +86,7 @@ export const createAgents = (calls: CallService, cardParts: CardParts) => {
         const pageSize = lengthOf("pageSize", params.pageSize, 1, PAGE_SIZE_AT_MOST) ?? PAGE_SIZE;
         const historyLength = historyLengthOf(params.historyLength) ?? 0;
         if (NEVER.has(params.status)) return { tasks: [], nextPageToken: "", pageSize: 0, totalSize: 0 };
-        const { tasks, nextPageToken, total } = await repository.list(
+        const page = await repository.list(
           request.caller,
           {
             assistantId: assistantIdOf(request.assistantId),
@@ -97,9 +99,16 @@ export const createAgents = (calls: CallService, cardParts: CardParts) => {
           request.signal,
         );
         const shown: A2aTask[] = [];
-        for (const task of tasks)
-          shown.push(await reading.snapshot(request, task, historyLength, params.includeArtifacts === true));
-        return { tasks: shown, nextPageToken, pageSize: shown.length, totalSize: total };
+        let characters = 0;
+        for (const { task } of page.tasks) {
+          const one = await reading.snapshot(request, task, historyLength, params.includeArtifacts === true);
+          shown.push(one);
+          if (one.history.length + one.artifacts.length > 0) characters += JSON.stringify(one).length;
+          if (characters > PAGE_CHARACTERS_AT_MOST) break;
+        }
+        const isLast = page.isLast && shown.length === page.tasks.length;
+        const nextPageToken = isLast ? "" : (page.tasks[shown.length - 1]?.pageToken ?? "");
+        return { tasks: shown, nextPageToken, pageSize: shown.length, totalSize: page.total };
       },
 
       async cancelTask({ id }: CancelTaskRequest) {

@@ -29,9 +29,9 @@ export interface TaskSearch {
 }
 
 export interface TaskPage {
-  tasks: Task[];
-  /** Empty on the last page. */
-  nextPageToken: string;
+  /** `pageToken`: of the page behind this task. */
+  tasks: { task: Task; pageToken: string }[];
+  isLast: boolean;
   /** At most `COUNTED_AT_MOST`. */
   total: number;
 }
@@ -118,14 +118,13 @@ export const createTaskRepository = (authorize: Authorize, database: Database) =
         { signal, weight: { columns: ["metadata", "error", "interrupts"] } },
       );
       const shown = rows.slice(0, search.limit);
-      const last = shown.at(-1);
-      const isLast = last === undefined || shown.length >= Number(rows[0]?.page_rows ?? 0);
       return {
-        tasks: shown.map(({ page_rows: _rows, weight_before: _weight, updated_us: _us, ...row }) => {
+        tasks: shown.map(({ page_rows: _rows, weight_before: _weight, updated_us: updated, ...row }) => {
           const first = row.metadata[TASK_ID];
-          return taskOf(database, typeof first === "string" ? first : row.run_id, row);
+          const task = taskOf(database, typeof first === "string" ? first : row.run_id, row);
+          return { task, pageToken: writeCursor(ORDER, [updated, row.run_id]) };
         }),
-        nextPageToken: isLast ? "" : writeCursor(ORDER, [last.updated_us, last.run_id]),
+        isLast: shown.length >= Number(rows[0]?.page_rows ?? 0),
         total: Number(counted?.total ?? 0),
       };
     },

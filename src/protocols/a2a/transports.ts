@@ -99,6 +99,17 @@ const readable = (answer: RpcAnswer): RpcAnswer =>
     ? { ...answer, error: { code: INVALID_PARAMS, message: "The parameters can't be read." } }
     : answer;
 
+/** The package would not wait for a message of 0.3 without `blocking`; the hosted service and other servers do. */
+const waitingUnlessTold = (body: unknown): unknown => {
+  const { method, params } = (body ?? {}) as {
+    method?: unknown;
+    params?: { configuration?: unknown } | null;
+  };
+  const { configuration } = params ?? {};
+  if (method !== "message/send" || typeof configuration !== "object" || configuration === null) return body;
+  return { ...(body as object), params: { ...params, configuration: { blocking: true, ...configuration } } };
+};
+
 const transportOf = (version: Version) =>
   version === "0.3"
     ? { open: LegacyJsonRpcTransportHandler, toError: LegacyJsonRpcTransportHandler.mapToLegacyJSONRPCError }
@@ -156,7 +167,7 @@ export const createTransports = (calls: CallService, cardParts: CardParts) => {
         return { jsonrpc: "2.0", id: idIn(body), error: toError(error) };
       };
       const answer = await new Transport(handler).handle(
-        body as Record<string, unknown>,
+        (version === "0.3" ? waitingUnlessTold(body) : body) as Record<string, unknown>,
         new ServerCallContext({ requestedVersion: version }),
       );
       if (fault !== undefined) throw fault.error;

@@ -1,13 +1,5 @@
-import type {
-  SendMessageRequest} from "@a2a-js/sdk";
-import {
-  AgentCard,
-  Role,
-  type Message,
-  type Part,
-  type StreamResponse,
-  type Task,
-} from "@a2a-js/sdk";
+import type { SendMessageRequest } from "@a2a-js/sdk";
+import { AgentCard, Role, type Message, type Part, type StreamResponse, type Task } from "@a2a-js/sdk";
 import {
   ClientFactory,
   DefaultAgentCardResolver,

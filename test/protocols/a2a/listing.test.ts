@@ -100,6 +100,27 @@ describe.each(DIALECTS.slice(0, 2))("ListTasks over %s", (dialect) => {
   });
 });
 
+test("a page with large artifacts ends early, and the next one goes on behind it", async () => {
+  const contextId = newId();
+  const counter = await clientOf(server, "gate");
+  for (let count = 0; count < 3; count += 1) {
+    const label = `${count}${"x".repeat(2_500_000)}`;
+    const sending = sent(counter, saying([data({ label })], { contextId }));
+    await eventually("the run is at its gate", () => isAtGate(label));
+    openGate(label);
+    await sending;
+  }
+  const first = await counter.listTasks(asked({ contextId, includeArtifacts: true }));
+  expect(first.tasks.length).toBeLessThan(3);
+  const next = await counter.listTasks(
+    asked({ contextId, includeArtifacts: true, pageToken: first.nextPageToken }),
+  );
+  expect(new Set([...first.tasks, ...next.tasks].map(({ id }) => id)).size).toBe(
+    first.tasks.length + next.tasks.length,
+  );
+  expect((await counter.listTasks(asked({ contextId }))).tasks).toHaveLength(3);
+});
+
 test("a page of many tasks is read in the order of its index, without the tasks behind it", async () => {
   const assistantId = assistantIdOf("agent");
   const threadId = await api.aThread();
@@ -138,6 +159,7 @@ test("a page of many tasks is read in the order of its index, without the tasks 
     new AbortController().signal,
   );
   expect(page.tasks).toHaveLength(50);
+  expect(page.isLast).toBe(false);
   expect(page.total).toBe(1_000);
   const client = new pg.Client({ connectionString: server.connectionString });
   await client.connect();

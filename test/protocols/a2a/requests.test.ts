@@ -69,6 +69,16 @@ describe("the version", () => {
   });
 });
 
+test("a message of 0.3 is waited for unless 'blocking' is false", async () => {
+  const stateOf = async (configuration: object): Promise<unknown> =>
+    (await rpc("message/send", { message, configuration })).body.result?.["status"];
+  expect(await stateOf({ acceptedOutputModes: ["text/plain"] })).toMatchObject({ state: "completed" });
+  expect(await stateOf({ blocking: true })).toMatchObject({ state: "completed" });
+  expect(await stateOf({ blocking: false })).toMatchObject({
+    state: expect.stringMatching(/submitted|working/),
+  });
+});
+
 test("what is no JSON-RPC is refused with its codes", async () => {
   const parse = await post("/a2a/two-step", "{");
   expect([parse.status, parse.body.error?.code]).toEqual([400, -32700]);
