@@ -86,6 +86,7 @@ export const createAgUiReader = ({ translation, run, reopen, slicer, outcome }: 
       if (how === "lost" || gone.signal.aborted) return how;
       for await (const event of translation.finish(await outcome(gone.signal))) end.push(event);
     } catch (error) {
+      if (gone.signal.aborted) return "ended";
       end.push(failureOf(error));
     }
     yield end;

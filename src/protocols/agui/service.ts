@@ -83,9 +83,11 @@ const idsIn = ({ messages }: JsonObject): Set<unknown> =>
 
 /** Messages that the thread does not have. While a run is in progress, the thread may lack some of those it was given. */
 const newMessages = ({ messages }: RunAgentInput, values: JsonObject, standing: Standing): Message[] => {
+  const { running, pending, newest } = standing;
   const last = messages.at(-1)?.id;
-  const given = [standing.running, standing.pending, standing.newest].map((run) => run?.lastMessage);
-  if (last === undefined || given.includes(last)) return [];
+  // A run that failed may have lost its input.
+  const took = [running, pending, newest?.status === "success" ? newest : null];
+  if (last === undefined || took.some((run) => run?.lastMessage === last)) return [];
   const known = idsIn(values);
   return messages.filter(({ id }) => !known.has(id));
 };
@@ -137,16 +139,16 @@ const planTurn = (situation: Situation): Plan => {
   const show: Plan = { kind: "show", values, standing: found };
   if (standing.interrupts.length > 0) return show;
   const state = changedState(input, values, keys);
-  const start: Plan = {
+  const start = (): Plan => ({
     kind: "start",
     body: startBody(input, { messages, state, keys }),
     turnsSeen: standing.turns,
-  };
-  if (isAsked || repeatsFailure(input, standing)) return start;
+  });
+  if (isAsked || repeatsFailure(input, standing)) return start();
   // A page that keeps no messages starts a run by its state.
   if (input.messages.length > 0) return show;
   const hasState = Object.keys(state).length > 0;
-  return hasState || (standing.newest === null && !keys.has("messages")) ? start : show;
+  return hasState || (standing.newest === null && !keys.has("messages")) ? start() : show;
 };
 
 const planOf = (situation: Situation): Plan => {
