@@ -113,14 +113,13 @@ export const createAgents = (calls: CallService, cardParts: CardParts) => {
 
       async cancelTask({ id }: CancelTaskRequest) {
         const task = await accepting.find(request, id);
-        if (task.state !== "submitted" && task.state !== "working")
-          throw new TaskNotCancelableError(
-            task.state === "input-required"
-              ? "The task waits for input, so nothing runs that could be cancelled."
-              : "The task has ended.",
-          );
+        if (TERMINAL.has(task.state)) throw new TaskNotCancelableError("The task has ended.");
         const asked = { action: "interrupt", reason: "requested" } as const;
-        await calls.cancellation.cancel(request.caller, selectorOf(task), asked, { signal: request.signal });
+        if (task.state === "input-required") await accepting.giveUp(request, task);
+        else
+          await calls.cancellation.cancel(request.caller, selectorOf(task), asked, {
+            signal: request.signal,
+          });
         const ended = await accepting.find(request, id);
         if (ended.state !== "cancelled")
           throw new TaskNotCancelableError("The task ended before it could be cancelled.");

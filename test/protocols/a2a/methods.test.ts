@@ -146,6 +146,32 @@ describe.each(DIALECTS)("over %s", (dialect) => {
     );
   });
 
+  test("a task that waits for input is cancelled, takes no answer, and leaves its context usable", async () => {
+    const approval = await client("approval");
+    const asked = await sent(approval, saying([text("a refund")]));
+    const cancelled = await approval.cancelTask({ ...place, id: asked.id, metadata: undefined });
+    expect(cancelled).toMatchObject({ id: asked.id, status: { state: TaskState.TASK_STATE_CANCELED } });
+    expect((await get("approval", asked.id)).status?.state).toBe(TaskState.TASK_STATE_CANCELED);
+    const answer = saying([text("approve")], { taskId: asked.id });
+    expect(await errorOf(approval.sendMessage(answer))).toBe("UnsupportedOperationError");
+    expect((await api.state(asked.contextId)).values["status"]).toBe("drafted");
+    const next = await sent(approval, saying([text("a rebate")], { contextId: asked.contextId }));
+    expect(next.status?.state).toBe(TaskState.TASK_STATE_INPUT_REQUIRED);
+    const done = await sent(approval, saying([text("approve")], { taskId: next.id }));
+    expect(artifactOf(done)).toContain("a rebate");
+  });
+
+  test("an answer and a cancel at once: the task has the state that its client was told", async () => {
+    const approval = await client("approval");
+    const asked = await sent(approval, saying([text("a refund")]));
+    const answering = errorOf(approval.sendMessage(saying([text("approve")], { taskId: asked.id })));
+    const cancelling = errorOf(approval.cancelTask({ ...place, id: asked.id, metadata: undefined }));
+    const [, refusal] = await Promise.all([answering, cancelling]);
+    expect((await get("approval", asked.id)).status?.state).toBe(
+      refusal === undefined ? TaskState.TASK_STATE_CANCELED : TaskState.TASK_STATE_COMPLETED,
+    );
+  });
+
   test("a failed run is a failed task that says why", async () => {
     const task = await sent(
       await client("failing"),
