@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
 import { conflict, invalid, ThreadloomError } from "../../platform/domain/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
@@ -27,15 +28,26 @@ export interface ToolCall {
 
 export type ToolResult = CallToolResult | InputRequiredResult | CreatedTask;
 
+/** Clients poll for the results of longer runs. */
+const HANDLE_AFTER_MS = 500;
+
+/** Names the question: a task may ask several. */
+const stateOf = ({ id, turns }: Task): string => `${id}.${turns}`;
+
 /** Mistakes that a model can correct are results, so that it reads them. */
 const isForModel = (error: unknown): error is ThreadloomError =>
   error instanceof ThreadloomError && ["conflict", "invalid", "too_large"].includes(error.kind);
 
-export const createCalling = (calls: CallService) => {
+export const createCalling = (calls: CallService, taskTtlMs: number | null) => {
   const argumentsOf = createArgumentReader(calls.assistants);
   const report = createProgressReporter(calls.joining);
 
-  const outcomeOf = async (created: CreatedRun, call: ToolCall, exchange: Exchange): Promise<Outcome> => {
+  const outcomeOf = async (
+    created: CreatedRun,
+    call: ToolCall,
+    exchange: Exchange,
+    waiting: AbortSignal = exchange.signal,
+  ): Promise<Outcome> => {
     const selector = { threadId: created.row.thread_id, runId: created.row.run_id };
     if (call.client.cancelsByLeaving) {
       exchange.onLeave(() => {
@@ -48,7 +60,7 @@ export const createCalling = (calls: CallService) => {
     }
     const access = exchange.holdAccess((caller, once) => calls.joining.assertStill(caller, selector, once));
     try {
-      const signal = AbortSignal.any([exchange.signal, access.signal]);
+      const signal = AbortSignal.any([exchange.signal, access.signal, waiting]);
       if (call.onProgress !== undefined) await report(created, call.onProgress, exchange);
       return await calls.outcomes.ofCreated(created, { signal, budget: exchange.budget });
     } finally {
@@ -102,16 +114,30 @@ export const createCalling = (calls: CallService) => {
   const questionOf = (task: Task, place: Place): InputRequiredResult => ({
     resultType: "input_required",
     inputRequests: inputRequestsOf(task),
-    requestState: task.id,
+    requestState: stateOf(task),
     _meta: { ...place },
   });
 
+  /** Of a task. A short run is answered at once. */
+  const handleOf = async (created: CreatedRun, call: ToolCall, exchange: Exchange): Promise<ToolResult> => {
+    const { thread_id, run_id } = created.row;
+    const waiting = new AbortController();
+    const late = setTimeout(HANDLE_AFTER_MS, undefined, { signal: waiting.signal }).catch(() => undefined);
+    try {
+      const outcome = await Promise.race([outcomeOf(created, call, exchange, waiting.signal), late]);
+      const isResult = outcome?.kind === "completed" || outcome?.kind === "failed";
+      return isResult ? resultOf(outcome, { run_id, thread_id }) : createdTask(created, taskTtlMs);
+    } finally {
+      waiting.abort();
+    }
+  };
+
   const goOn = async (call: ToolCall, requestState: string, exchange: Exchange): Promise<ToolResult> => {
-    const task = await calls.tasks.find(exchange.caller, requestState);
+    const task = await calls.tasks.find(exchange.caller, requestState.replace(/\.\d+$/, ""));
     if (task.run.assistant_id !== call.assistantId) throw invalid("'requestState' belongs to another tool.");
     const { threadId, firstRunId, turns } = task;
     const place: Place = { run_id: task.run.run_id, thread_id: threadId };
-    if (task.state !== "input-required")
+    if (task.state !== "input-required" || requestState !== stateOf(task))
       throw conflict("The question has been answered, or the thread has gone on.");
     const { resume, isDeclined } = answersOf(task, call.inputResponses);
     if (isDeclined) return errorResult("The user did not answer the question; nothing more was done.", place);
@@ -129,11 +155,12 @@ export const createCalling = (calls: CallService) => {
     const { threadId, resume, input } = await argumentsOf(exchange.caller, call);
     const isTask = usesTasks(call.client);
     const isKept = threadId !== undefined || isTask || mayAsk(call.client.capabilities);
-    const created = await start(isTask ? { ...call, onProgress: undefined } : call, exchange, {
+    const asked = isTask ? { ...call, onProgress: undefined } : call;
+    const created = await start(asked, exchange, {
       threadId: threadId ?? (isKept ? newId() : undefined),
       body: resume === undefined ? { input } : { command: { resume } },
     });
-    if (isTask) return createdTask(created);
+    if (isTask) return await handleOf(created, asked, exchange);
     return await answerOf(created, call, exchange, { firstRunId: created.row.run_id, isKept });
   };
 

@@ -1,4 +1,5 @@
 import type { ClientCapabilities, InputRequests } from "@modelcontextprotocol/server";
+import { parseBody } from "../../http/bodies.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
 import type { Interrupt } from "../calls/outcome.ts";
 import type { Task } from "../calls/tasks.ts";
@@ -17,6 +18,9 @@ const FORM = {
   required: [ANSWER],
 } as const;
 
+/** In the text of an answer. */
+const ELEMENTS_AT_MOST = 20_000;
+
 type Questions = Pick<Task, "interrupts" | "turns">;
 
 /** A node's second interrupt has the id of its first, and a key must not be used twice. */
@@ -26,31 +30,43 @@ const keyOf = ({ id }: Interrupt, turns: number): string => `${id}.${turns}`;
 export const mayAsk = ({ elicitation }: ClientCapabilities): boolean =>
   elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
 
+/** An interrupt's value may itself be the parameters of an elicitation. */
+const ownForm = (value: JsonValue): { message: string; requestedSchema: JsonObject } | undefined => {
+  const { message, requestedSchema } = isJsonObject(value) ? value : {};
+  return typeof message === "string" && isJsonObject(requestedSchema) && requestedSchema["type"] === "object"
+    ? { message, requestedSchema }
+    : undefined;
+};
+
+const formOf = (value: JsonValue) =>
+  ownForm(value) ?? {
+    message: typeof value === "string" ? value : JSON.stringify(value ?? null),
+    requestedSchema: FORM,
+  };
+
 /** One request per interrupt. */
 export const inputRequestsOf = ({ interrupts, turns }: Questions): InputRequests =>
   Object.fromEntries(
     interrupts.map((interrupt) => {
-      const { value } = interrupt;
-      const message = typeof value === "string" ? value : JSON.stringify(value);
-      const params = { mode: "form" as const, message, requestedSchema: FORM };
+      const params = { mode: "form" as const, ...formOf(interrupt.value) };
       return [keyOf(interrupt, turns), { method: "elicitation/create" as const, params }];
     }),
   ) as unknown as InputRequests;
 
+/** Of JSON; of any other text the text. */
 const parsed = (text: string): JsonValue => {
   try {
-    return JSON.parse(text) as JsonValue;
+    return (parseBody(text, ELEMENTS_AT_MOST) as JsonValue | undefined) ?? text;
   } catch {
     return text;
   }
 };
 
-const valueOf = (content: unknown): JsonValue => {
+const answerIn = ({ value }: Interrupt, content: unknown): JsonValue => {
   if (!isJsonObject(content)) return null;
   const answer = content[ANSWER];
-  return Object.keys(content).length === 1 && typeof answer === "string"
-    ? parsed(answer)
-    : (content as JsonValue);
+  const isOfForm = ownForm(value) === undefined && Object.keys(content).length === 1;
+  return isOfForm && typeof answer === "string" ? parsed(answer) : content;
 };
 
 export interface Answers {
@@ -71,7 +87,7 @@ export const answersOf = (
     const key = keyOf(interrupt, turns);
     const response = responses !== undefined && Object.hasOwn(responses, key) ? responses[key] : undefined;
     if (!isJsonObject(response)) continue;
-    if (response["action"] === "accept") resume[interrupt.id] = valueOf(response["content"]);
+    if (response["action"] === "accept") resume[interrupt.id] = answerIn(interrupt, response["content"]);
     else isDeclined = true;
   }
   return { resume, isDeclined };

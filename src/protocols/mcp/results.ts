@@ -9,16 +9,25 @@ export interface Place {
   thread_id: string | undefined;
 }
 
-const partText = (part: JsonValue): string =>
-  isJsonObject(part) && part["type"] === "text" && typeof part["text"] === "string" ? part["text"] : "";
+type Content = CallToolResult["content"][number];
 
-/** Undefined if the state has no answer of a model. */
-const lastAnswer = ({ messages }: JsonObject): string | undefined => {
-  if (!Array.isArray(messages)) return undefined;
+/** Parts of LangChain's messages that MCP has, too. */
+const partOf = (part: JsonValue): Content | undefined => {
+  if (!isJsonObject(part)) return undefined;
+  const { type, text, data, mimeType } = part;
+  if (type === "text" && typeof text === "string" && text !== "") return { type, text };
+  if ((type === "image" || type === "audio") && typeof data === "string" && typeof mimeType === "string")
+    return { type, data, mimeType };
+  return undefined;
+};
+
+/** Empty if the state has no answer of a model. */
+const lastAnswer = ({ messages }: JsonObject): Content[] => {
+  if (!Array.isArray(messages)) return [];
   const last = messages.findLast((message) => isJsonObject(message) && message["type"] === "ai");
   const content = isJsonObject(last) ? last["content"] : undefined;
-  const text = Array.isArray(content) ? content.map(partText).join("") : content;
-  return typeof text === "string" && text !== "" ? text : undefined;
+  const parts = Array.isArray(content) ? content : [{ type: "text", text: content }];
+  return parts.map(partOf).filter((part) => part !== undefined);
 };
 
 const textOf = (value: JsonValue | undefined): string =>
@@ -30,8 +39,8 @@ export const errorResult = (text: string, place?: Place): CallToolResult => ({
   ...(place === undefined ? {} : { _meta: { ...place } }),
 });
 
-const withValues = (text: string, values: JsonObject, place: Place): CallToolResult => ({
-  content: [{ type: "text", text }],
+const withValues = (content: Content[], values: JsonObject, place: Place): CallToolResult => ({
+  content: content.length > 0 ? content : [{ type: "text", text: JSON.stringify(values) }],
   structuredContent: values,
   _meta: { ...place },
 });
@@ -56,9 +65,13 @@ const questionText = (interrupts: readonly Interrupt[], { thread_id: threadId }:
 export const resultOf = (outcome: Outcome, place: Place): CallToolResult => {
   switch (outcome.kind) {
     case "completed":
-      return withValues(lastAnswer(outcome.values) ?? JSON.stringify(outcome.values), outcome.values, place);
+      return withValues(lastAnswer(outcome.values), outcome.values, place);
     case "interrupted":
-      return withValues(questionText(outcome.interrupts, place), outcome.values, place);
+      return withValues(
+        [{ type: "text", text: questionText(outcome.interrupts, place) }],
+        outcome.values,
+        place,
+      );
     case "cancelled":
       return errorResult("The run was cancelled.", place);
     case "failed":

@@ -1,5 +1,6 @@
 import type { Graphs } from "../../graphs/graphs.ts";
 import type { McpConfig } from "../../graphs/project/mcp.ts";
+import type { ThreadTtl } from "../../graphs/project/thread-expiry.ts";
 import type { CallService } from "../calls/service.ts";
 import { createCalling } from "./calling.ts";
 import { createTaskMethods } from "./tasks.ts";
@@ -9,14 +10,18 @@ export interface McpServiceParts {
   calls: CallService;
   graphs: Pick<Graphs, "ids" | "has" | "description">;
   config: McpConfig;
+  /** Of threads; undefined: for ever. */
+  threadTtl: ThreadTtl | undefined;
 }
 
-export const createMcpService = ({ calls, graphs, config }: McpServiceParts) => {
+export const createMcpService = ({ calls, graphs, config, threadTtl }: McpServiceParts) => {
+  // A task lives in its thread.
+  const taskTtlMs = threadTtl?.strategy === "delete" ? threadTtl.minutes * 60_000 : null;
   const { assistants, authorize, database } = calls;
   return {
     tools: createToolService({ database, authorize, assistants, graphs, config }),
-    calling: createCalling(calls),
-    tasks: createTaskMethods(calls),
+    calling: createCalling(calls, taskTtlMs),
+    tasks: createTaskMethods(calls, taskTtlMs),
     authorizationServers: config.authorizationServers,
   };
 };

@@ -36,23 +36,28 @@ export interface DetailedTask extends TaskFields {
 /** Ids of this server begin with their time. */
 const timeOf = (runId: string): Date => new Date(Number.parseInt(runId.replace("-", "").slice(0, 12), 16));
 
-const fieldsOf = (taskId: string, status: Status, firstRunId: string, updatedAt: Date): TaskFields => ({
+const fieldsOf = (
+  taskId: string,
+  status: Status,
+  { firstRunId, updatedAt, ttlMs }: { firstRunId: string; updatedAt: Date; ttlMs: number | null },
+): TaskFields => ({
   taskId,
   status,
   createdAt: timestamp(timeOf(firstRunId)),
   lastUpdatedAt: timestamp(updatedAt),
-  ttlMs: null,
+  ttlMs,
   pollIntervalMs: POLL_INTERVAL_MS,
 });
 
 /** The run is stored already. */
-export const createdTask = ({ row }: CreatedRun): CreatedTask => {
-  const { thread_id: threadId, run_id: runId, updated_at } = row;
-  const fields = fieldsOf(taskIdOf({ threadId, runId }), "working", runId, updated_at);
+export const createdTask = ({ row }: CreatedRun, ttlMs: number | null): CreatedTask => {
+  const { thread_id: threadId, run_id: runId, updated_at: updatedAt } = row;
+  const times = { firstRunId: runId, updatedAt, ttlMs };
+  const fields = fieldsOf(taskIdOf({ threadId, runId }), "working", times);
   return { ...fields, resultType: "task" };
 };
 
-export const createTaskMethods = (calls: CallService) => {
+export const createTaskMethods = (calls: CallService, ttlMs: number | null) => {
   const resultOfTask = async (
     { threadId, run }: Task,
     { caller, signal, budget }: Exchange,
@@ -66,8 +71,9 @@ export const createTaskMethods = (calls: CallService) => {
     /** Throws `not_found`. */
     async get(taskId: string, { capabilities }: Client, exchange: Exchange): Promise<DetailedTask> {
       const task = await calls.tasks.find(exchange.caller, taskId);
+      const { firstRunId, run } = task;
       const fields = (status: Status): TaskFields =>
-        fieldsOf(task.id, status, task.firstRunId, task.run.updated_at);
+        fieldsOf(task.id, status, { firstRunId, updatedAt: run.updated_at, ttlMs });
       switch (task.state) {
         case "submitted":
         case "working":

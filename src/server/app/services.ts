@@ -106,7 +106,12 @@ export const createServices = async (
     security: () => (access.isGuarded ? (access.security ?? {}) : undefined),
   });
   const agui = createAgUiService({ database, authorize, calls });
-  const mcp = createMcpService({ calls, graphs, config: foundation.mcp });
+  const mcp = createMcpService({
+    calls,
+    graphs,
+    config: foundation.mcp,
+    threadTtl: threadExpiry.defaultTtl,
+  });
 
   const ui = createUiService({
     config: foundation.ui,

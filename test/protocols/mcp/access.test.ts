@@ -84,7 +84,7 @@ describe("users of the project's Auth", () => {
       ["tasks/get", { taskId }],
       ["tasks/update", { taskId, inputResponses: {} }],
       ["tasks/cancel", { taskId }],
-      ["tools/call", { ...call, requestState: taskId, inputResponses: {} }],
+      ["tools/call", { ...call, requestState: `${taskId}.1`, inputResponses: {} }],
     ] as const) {
       const { status, message: refused } = await ask(server.url, method, params, asBob);
       expect([status, refused.error]).toEqual([200, { code: -32_602, message: "There is no such task." }]);
@@ -116,7 +116,7 @@ describe("mcp in langgraph.json", () => {
     const { tools } = message.result as unknown as Listed;
     expect(tools.map(({ name, description }) => [name, description])).toEqual([
       ["write_to_customer", "Writes to a customer."],
-      ["two-step", undefined],
+      ["two-step", "The agent 'two-step'."],
     ]);
     const client = await newClient(server.url, { headers });
     const { structuredContent } = await client.callTool({

@@ -58,10 +58,20 @@ describe("a client that declares tasks", () => {
     expect(result).not.toHaveProperty("isError");
   });
 
+  it("gets the result of a short run at once", async () => {
+    const short = (await aTask("two-step", saying("hi"))) as never as Record<string, unknown>;
+    expect(short).toMatchObject({ resultType: "complete", content: [{ text: "second" }] });
+    expect(short).not.toHaveProperty("taskId");
+  });
+
   it("gets the error of a graph as the result of a completed task", async () => {
-    const { taskId } = await aTask("failing", { reason: "out of tea" });
-    const { result } = await untilTaskIs(taskId, "completed");
-    expect(result).toMatchObject({ isError: true, content: [{ text: "Error: out of tea" }] });
+    const { _meta: place } = (await aTask("failing", { reason: "out of tea" })) as never as {
+      _meta: { thread_id: string; run_id: string };
+    };
+    expect(await get(`${place.thread_id}:${place.run_id}`)).toMatchObject({
+      status: "completed",
+      result: { isError: true, content: [{ text: "Error: out of tea" }] },
+    });
   });
 
   it("answers the questions of the graph, each under a key of its own", async () => {
@@ -100,10 +110,8 @@ describe("a client that declares tasks", () => {
     await eventually("the run waits", () => isAtGate(label));
     expect((await send("tasks/cancel", { taskId })).result).toMatchObject({ resultType: "complete" });
     await untilTaskIs(taskId, "cancelled");
-    const ended = await aTask("two-step", saying("hi"));
-    await untilTaskIs(ended.taskId, "completed");
-    await send("tasks/cancel", { taskId: ended.taskId });
-    expect((await get(ended.taskId)).status).toBe("completed");
+    await send("tasks/cancel", { taskId });
+    expect((await get(taskId)).status).toBe("cancelled");
   });
 });
 

@@ -16,7 +16,7 @@ const TOOLS_PER_PAGE = 50;
 export interface Tool {
   name: string;
   title: string;
-  description: string | undefined;
+  description: string;
   inputSchema: JsonObject;
   outputSchema: JsonObject;
 }
@@ -105,7 +105,7 @@ export const createToolService = ({ database, authorize, assistants, graphs, con
         tools.push({
           name: tool,
           title,
-          description: description ?? graphs.description(graph_id),
+          description: description ?? graphs.description(graph_id) ?? `The agent '${title}'.`,
           inputSchema: inputSchemaOf(schemas),
           outputSchema: outputSchemaOf(schemas),
         });
