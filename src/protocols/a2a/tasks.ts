@@ -50,7 +50,7 @@ export const textOf = (content: JsonValue | undefined): string => {
 };
 
 export const isAgentMessage = (message: JsonValue | undefined): message is JsonObject =>
-  isObject(message) && (message.type === "ai" || message.type === "AIMessageChunk");
+  isObject(message) && message.type === "ai";
 
 const agentMessage = ({ id, threadId }: Place, messageId: string, parts: Part[]): Message => ({
   ...{ messageId, contextId: threadId, taskId: id, role: Role.ROLE_AGENT, parts },

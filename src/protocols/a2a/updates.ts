@@ -1,5 +1,5 @@
 import type { Part, StreamResponse, Task as A2aTask } from "@a2a-js/sdk";
-import type { JsonValue } from "../../platform/lib/json.ts";
+import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 import type { CallEvent } from "../calls/events.ts";
 import type { Task } from "../calls/tasks.ts";
 import { artifact, isAgentMessage, resultOf, statusOf, textOf, textPart } from "./tasks.ts";
@@ -12,6 +12,9 @@ export const statusEvent = (task: Task): StreamResponse => ({
     value: { taskId: task.id, contextId: task.threadId, status: statusOf(task), metadata: undefined },
   },
 });
+
+/** Of a message that a model streams. JSON gives chunks and messages one type. */
+const isChunk = (message: JsonObject): boolean => Object.hasOwn(message, "tool_call_chunks");
 
 /** The artifact of a task while its agent writes: each message replaces the former. */
 export const createArtifactUpdates = ({ id, threadId }: Pick<Task, "id" | "threadId">) => {
@@ -35,9 +38,9 @@ export const createArtifactUpdates = ({ id, threadId }: Pick<Task, "id" | "threa
       if (!isAgentMessage(message)) return undefined;
       const added = textOf(message.content);
       if (added === "") return undefined;
-      const isNext = message.id !== messageId;
-      if (!isNext && message.type === "ai" && added === text) return undefined;
-      const append = !isNext && message.type === "AIMessageChunk";
+      const isSame = message.id === messageId;
+      const append = isSame && isChunk(message);
+      if (isSame && !append && added === text) return undefined;
       messageId = message.id;
       text = append ? text + added : added;
       return update(textPart(added), append, false);
