@@ -52,11 +52,30 @@ const securityOf = ({ securitySchemes = API_KEY, security }: ApiSecurity): JsonO
   };
 };
 
+interface Skill {
+  id: string;
+  name: string;
+  description: string;
+}
+
+const textOr = (value: JsonValue | undefined, otherwise: string): string =>
+  typeof value === "string" ? value : otherwise;
+
+/** Metadata may hold anything, so only fields of the right type are shown. */
+const skillOf = (
+  { id, name, description, tags, examples, inputModes, outputModes }: JsonObject,
+  own: Skill,
+) => ({
+  ...{ id: textOr(id, own.id), name: textOr(name, own.name) },
+  ...{ description: textOr(description, own.description), tags: textsOf(tags), examples: textsOf(examples) },
+  ...{ inputModes: textsOf(inputModes), outputModes: textsOf(outputModes) },
+});
+
 /** `metadata.a2a.skills` of the assistant, or one skill that its description describes. */
-const skillsOf = (metadata: JsonObject, own: JsonObject): JsonValue[] => {
+const skillsOf = (metadata: JsonObject, own: Skill) => {
   const { skills } = isObject(metadata.a2a) ? metadata.a2a : {};
   const named = Array.isArray(skills) ? skills.filter(isObject).slice(0, SKILLS_AT_MOST) : [];
-  return named.length === 0 ? [own] : named.map((skill) => ({ ...own, ...skill }));
+  return (named.length === 0 ? [{}] : named).map((skill) => skillOf(skill, own));
 };
 
 export const createCards = (assistants: AssistantService, { security }: CardParts) => ({
@@ -79,7 +98,7 @@ export const createCards = (assistants: AssistantService, { security }: CardPart
       capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: true },
       defaultInputModes: MODES,
       defaultOutputModes: MODES,
-      skills: skillsOf(metadata, { id: "run", name, description, tags: [] }),
+      skills: skillsOf(metadata, { id: "run", name, description }),
       ...(guarded === undefined ? {} : securityOf(guarded)),
     });
   },

@@ -215,6 +215,20 @@ describe("the card", () => {
     expect(body.skills).toHaveLength(1);
   });
 
+  test("shows nothing of metadata that is no skill", async () => {
+    const skills = [
+      7,
+      null,
+      { id: "x", tags: [1, "one"], name: {}, securityRequirements: [null], examples: "no" },
+    ];
+    const made = await api.post<{ assistant_id: string }>("/assistants", {
+      ...{ graph_id: "agent", name: "Odd", metadata: { a2a: { skills } } },
+    });
+    const answer = await api.get<Card>(`/a2a/${made.body.assistant_id}/.well-known/agent-card.json`);
+    expect(answer.status).toBe(200);
+    expect(answer.body.skills).toMatchObject([{ id: "x", name: "Odd", tags: ["one"] }]);
+  });
+
   test("names the host that the client asked", async () => {
     const answer = await fetch(`${server.url}/a2a/agent/.well-known/agent-card.json`, {
       headers: { "a2a-version": "1.0", "x-forwarded-host": "agents.example", "x-forwarded-proto": "https" },
