@@ -87,7 +87,9 @@ export const createTaskMethods = (calls: CallService, ttlMs: number | null) => {
           break;
         default:
       }
-      return { ...fields("completed"), result: await resultOfTask(task, exchange) };
+      const result = await resultOfTask(task, exchange);
+      // The package completes only the results that are not inside another.
+      return { ...fields("completed"), result: { ...result, resultType: "complete" } };
     },
 
     /** Ignores answers to questions that no longer wait, and refusals to answer. Throws `not_found`. */

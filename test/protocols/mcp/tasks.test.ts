@@ -54,7 +54,7 @@ describe("a client that declares tasks", () => {
     });
     openGate(label);
     const { result } = await untilTaskIs(created.taskId, "completed");
-    expect(result).toMatchObject({ structuredContent: { label, done: [label] } });
+    expect(result).toMatchObject({ resultType: "complete", structuredContent: { label, done: [label] } });
     expect(result).not.toHaveProperty("isError");
   });
 
