@@ -20,8 +20,15 @@ interface RequestedModes {
 export const requestModes = (modes: readonly string[]): RequestedModes => {
   const langGraph = new Set<string>(["values"]);
   for (const mode of LANGGRAPH_MODES) if (modes.includes(mode)) langGraph.add(mode);
+  if (modes.includes("steps")) langGraph.add("tasks");
   if (modes.includes("messages") || modes.includes("messages-tuple")) langGraph.add("messages");
   return { langGraph: [...langGraph], events: modes.includes("events") };
+};
+
+/** `steps`: tasks without their inputs and results, which repeat the state. */
+const stepOf = (task: unknown): string => {
+  const { id, name } = task as { id: string; name: string };
+  return JSON.stringify({ id, name, ended: !("input" in (task as object)) });
 };
 
 interface MessageWithId {
@@ -96,6 +103,10 @@ export const createChunkConverter = (modes: readonly string[], emit: Emit, hidde
       case "values":
         if (wanted.has("values")) emit(`values${suffix}`, () => toWireJson(payload));
         if (namespace.length === 0) accumulator?.addState(payload);
+        return;
+      case "tasks":
+        if (wanted.has("steps")) emit(`steps${suffix}`, () => stepOf(payload));
+        if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(payload));
         return;
       case "checkpoints":
         if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(checkpointPayload(payload, hidden)));

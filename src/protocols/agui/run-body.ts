@@ -53,8 +53,8 @@ const commonBody = (input: RunAgentInput): Body => {
     config: pick(props, "config"),
     context: pick(props, "context"),
     multitask_strategy: pick(props, "multitask_strategy", "multitaskStrategy"),
-    // `tasks` tells when nodes begin. Of messages and custom events, subgraphs are included without being asked for.
-    stream_mode: ["values", "messages-tuple", "tasks", "custom"],
+    // Messages and custom events of subgraphs are included without being asked for.
+    stream_mode: ["values", "messages-tuple", "steps", "custom"],
     stream_resumable: true,
     metadata: {
       [CLIENT_RUN_ID]: input.runId,

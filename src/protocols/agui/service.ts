@@ -5,7 +5,7 @@ import type { CreatedRun } from "../../api/runs/joining/results.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
 import type { RunReader } from "../../engine/events/readers/channel-reader.ts";
 import type { EventReader } from "../../engine/events/transports/event-sink.ts";
-import type { Message, RunAgentInput } from "@ag-ui/core";
+import type { RunAgentInput } from "@ag-ui/core";
 import type { Database } from "../../platform/database/database.ts";
 import { runNotFound, ThreadChangedError, unavailable } from "../../platform/domain/errors.ts";
 import { createGate } from "../../platform/lib/gate.ts";
@@ -14,17 +14,10 @@ import type { ReadBudget } from "../../platform/lib/large-answers.ts";
 import type { CallService } from "../calls/service.ts";
 import type { Call } from "../calls/start.ts";
 import { readInput } from "./input.ts";
+import { planOf, sortedIds, type Plan, type Situation } from "./plan.ts";
 import { createRefusal, createAgUiReader } from "./reader.ts";
-import { createAgUiRepository, type FoundRun, type Standing } from "./repository.ts";
-import {
-  changedState,
-  commandBody,
-  commandOf,
-  inputKeys,
-  resumeBody,
-  startBody,
-  type Keys,
-} from "./run-body.ts";
+import { createAgUiRepository, type FoundRun } from "./repository.ts";
+import { inputKeys, type Keys } from "./run-body.ts";
 import type { AgentInput } from "./schemas.ts";
 import { createTranslation } from "./translation.ts";
 
@@ -47,117 +40,10 @@ export interface Opened {
   created?: CreatedRun;
 }
 
-type Plan =
-  | { kind: "join"; run: FoundRun }
-  /** Nothing to do: the client gets the thread's state. */
-  | { kind: "show"; values: JsonObject; standing: Standing | undefined }
-  | { kind: "refuse"; message: string; code: string }
-  | { kind: "start"; body: Call["body"]; turnsSeen: number };
-
-interface Situation {
-  input: RunAgentInput;
-  standing: Standing | undefined;
-  values: JsonObject;
-  keys: Keys;
-}
-
 /** Tries after another request created a run on the thread. */
 const TRIES_AT_MOST = 10;
 const LARGE_STATES_AT_ONCE = 4;
 const PATIENCE_MS = 30_000;
-
-const NEVER_RAN = {
-  turns: 0,
-  interrupts: [],
-  same: null,
-  answering: null,
-  running: null,
-  pending: null,
-  newest: null,
-};
-
-const sortedIds = (ids: readonly string[]): string[] => [...new Set(ids)].sort();
-
-const idsIn = ({ messages }: JsonObject): Set<unknown> =>
-  new Set(Array.isArray(messages) ? messages.map((message) => (message as { id?: unknown } | null)?.id) : []);
-
-/** Messages that the thread does not have. While a run is in progress, the thread may lack some of those it was given. */
-const newMessages = ({ messages }: RunAgentInput, values: JsonObject, standing: Standing): Message[] => {
-  const { running, pending, newest } = standing;
-  const last = messages.at(-1)?.id;
-  // A run that failed may have lost its input.
-  const took = [running, pending, newest?.status === "success" ? newest : null];
-  if (last === undefined || took.some((run) => run?.lastMessage === last)) return [];
-  const known = idsIn(values);
-  return messages.filter(({ id }) => !known.has(id));
-};
-
-/** An assistant's message alone is what the client kept of a stream, or a greeting. */
-const asksForRun = ({ role }: Message): boolean =>
-  role !== "assistant" && role !== "reasoning" && role !== "activity";
-
-/** A client repeats a turn that failed. A page that was reloaded has no messages. */
-const repeatsFailure = ({ messages }: RunAgentInput, { newest }: Standing): boolean =>
-  messages.length > 0 && (newest?.status === "error" || newest?.status === "timeout");
-
-const planAnswer = (
-  { input, standing = NEVER_RAN }: Situation,
-  resume: NonNullable<RunAgentInput["resume"]>,
-): Plan => {
-  const refuse = (message: string): Plan => ({ kind: "refuse", message, code: "invalid_resume" });
-  const answers = sortedIds(resume.map(({ interruptId }) => interruptId));
-  if (answers.length !== resume.length) return refuse("'resume' answers an interrupt twice.");
-  const waiting = new Set(standing.interrupts.map(({ id }) => id));
-  const unknown = answers.filter((id) => !waiting.has(id));
-  if (unknown.length > 0) {
-    if (standing.answering !== null) return { kind: "join", run: standing.answering };
-    return refuse(`'resume': interrupt '${unknown[0]}' does not wait for an answer.`);
-  }
-  const missing = [...waiting].filter((id) => !answers.includes(id));
-  if (missing.length > 0)
-    return refuse(`'resume' must answer all interrupts that wait: '${missing[0]}' is missing.`);
-  return { kind: "start", body: resumeBody(input, resume, answers), turnsSeen: standing.turns };
-};
-
-/** The older dialect: one answer, without the id of an interrupt. */
-const planCommand = ({ input, standing = NEVER_RAN }: Situation, command: JsonObject): Plan => {
-  if (standing.interrupts.length > 0)
-    return { kind: "start", body: commandBody(input, command), turnsSeen: standing.turns };
-  const unfinished = standing.running ?? standing.pending;
-  if (unfinished !== null) return { kind: "join", run: unfinished };
-  const message = "'forwardedProps.command.resume': no interrupt of the thread waits for an answer.";
-  return { kind: "refuse", message, code: "invalid_resume" };
-};
-
-const planTurn = (situation: Situation): Plan => {
-  const { input, standing: found, values, keys } = situation;
-  const standing = found ?? NEVER_RAN;
-  const messages = newMessages(input, values, standing);
-  const isAsked = messages.some(asksForRun);
-  const unfinished = standing.running ?? standing.pending;
-  if (unfinished !== null && !isAsked) return { kind: "join", run: unfinished };
-  const show: Plan = { kind: "show", values, standing: found };
-  if (standing.interrupts.length > 0) return show;
-  const state = changedState(input, values, keys);
-  const start = (): Plan => ({
-    kind: "start",
-    body: startBody(input, { messages, state, keys }),
-    turnsSeen: standing.turns,
-  });
-  if (isAsked || repeatsFailure(input, standing)) return start();
-  // A page that keeps no messages starts a run by its state.
-  if (input.messages.length > 0) return show;
-  const hasState = Object.keys(state).length > 0;
-  return hasState || (standing.newest === null && !keys.has("messages")) ? start() : show;
-};
-
-const planOf = (situation: Situation): Plan => {
-  const { input, standing } = situation;
-  if (standing?.same != null) return { kind: "join", run: standing.same };
-  if (input.resume !== undefined && input.resume.length > 0) return planAnswer(situation, input.resume);
-  const command = commandOf(input);
-  return command === undefined ? planTurn(situation) : planCommand(situation, command);
-};
 
 export interface AgUiServiceParts {
   database: Database;
@@ -195,9 +81,8 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
     const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
     const answers = resume && sortedIds(resume.map(({ interruptId }) => interruptId));
     const standing = await repository.standing(visibility, threadId, { clientRunId, answers });
-    const hasState = standing !== undefined && standing.newest !== null;
     // The state comes after the runs: a run that ended in between has stored its messages.
-    const values = hasState && standing.same === null ? await valuesOf(caller, threadId, signal) : {};
+    const values = standing?.same === null ? await valuesOf(caller, threadId, signal) : {};
     return { input, standing, values, keys };
   };
 

@@ -65,12 +65,16 @@ export const createTranslation = (asked: Asked, slicer: TimeSlicer) => {
   let changes: ReturnType<typeof createStateChanges> | undefined;
   /** Names of nodes by their tasks. */
   const tasks = new Map<string, string>();
+  /** The number of tasks, by node. */
+  const active = new Map<string, number>();
 
   /** Tasks of the same node that run at once are one step. */
   function* beginTask(id: string, name: string): Generator<Event> {
-    const isActive = [...tasks.values()].includes(name);
+    if (tasks.has(id)) return;
     tasks.set(id, name);
-    if (!isActive) yield { type: EventType.STEP_STARTED, stepName: name };
+    const count = active.get(name) ?? 0;
+    active.set(name, count + 1);
+    if (count === 0) yield { type: EventType.STEP_STARTED, stepName: name };
   }
 
   function* endTask(id: string): Generator<Event> {
@@ -78,12 +82,16 @@ export const createTranslation = (asked: Asked, slicer: TimeSlicer) => {
     if (name === undefined) return;
     tasks.delete(id);
     yield* messages.endTask(id);
-    if (![...tasks.values()].includes(name)) yield { type: EventType.STEP_FINISHED, stepName: name };
+    const count = (active.get(name) ?? 1) - 1;
+    if (count > 0) return void active.set(name, count);
+    active.delete(name);
+    yield { type: EventType.STEP_FINISHED, stepName: name };
   }
 
   function* closeAll(): Generator<Event> {
     yield* messages.endAll();
-    for (const name of new Set(tasks.values())) yield { type: EventType.STEP_FINISHED, stepName: name };
+    for (const name of active.keys()) yield { type: EventType.STEP_FINISHED, stepName: name };
+    active.clear();
     tasks.clear();
   }
 
@@ -145,10 +153,10 @@ export const createTranslation = (asked: Asked, slicer: TimeSlicer) => {
           if (Array.isArray(data) && isObject(data[0]))
             yield* messages.add([data[0], isObject(data[1]) ? data[1] : {}]);
           return;
-        case "tasks": {
+        case "steps": {
           const [id, name] = [stringIn(data, "id"), stringIn(data, "name")];
           if (id === undefined || name === undefined || !isObject(data)) return;
-          yield* Object.hasOwn(data, "input") ? beginTask(id, name) : endTask(id);
+          yield* data["ended"] === true ? endTask(id) : beginTask(id, name);
           return;
         }
         case "custom":

@@ -1,12 +1,16 @@
 import { describe, expect, test } from "vitest";
+import type { Api } from "../../helpers/api.ts";
+import { dataOf, namesOf, readStream } from "../../helpers/server-sent-events.ts";
 import { onServer } from "../../helpers/servers.ts";
 import { AGUI_GRAPHS, aFront, deltasOf, DIALECTS, ofType, typesOf, type Event } from "./clients.ts";
 
 /** The clients verify the order of events: a run that breaks a rule of the protocol rejects. */
 
 let url: string;
-onServer({ graphConfigFile: AGUI_GRAPHS }, ({ server }) => {
-  ({ url } = server);
+let api: Api;
+onServer({ graphConfigFile: AGUI_GRAPHS }, (opened) => {
+  ({ url } = opened.server);
+  ({ api } = opened);
 });
 
 const stepsOf = (events: readonly Event[]): unknown[] =>
@@ -182,4 +186,18 @@ test("only a client of 1.0 gets the version and the outcome", async () => {
   const older = await aFront(url, "two-step", { dialect: "older" }).run({ say: "x" });
   expect(Object.keys(older[0] ?? {}).sort()).toEqual(["runId", "threadId", "type"]);
   expect(Object.keys(older.at(-1) ?? {}).sort()).toEqual(["runId", "threadId", "type"]);
+});
+
+test("the log of a run repeats the state only once per step", async () => {
+  const page = aFront(url, "two-step");
+  await page.run({ say: "a long message" });
+  const [run] = await api.runs(page.threadId);
+  const log = await readStream(`${url}/threads/${page.threadId}/runs/${run?.run_id}/stream?last_event_id=-1`);
+  const withMessage = log.filter(({ frame }) => frame.includes("a long message"));
+  expect(namesOf(withMessage)).toEqual(["values", "values", "values"]);
+  expect(dataOf(log, "steps")).toEqual(
+    ["first", "second"].flatMap((name) =>
+      [false, true].map((ended) => ({ id: expect.any(String) as string, name, ended })),
+    ),
+  );
 });
