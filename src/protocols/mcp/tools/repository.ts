@@ -30,8 +30,10 @@ const longName = `left(plain_name, 55) || '_' || right(assistant_id::text, 8)`;
 
 const ORDER = "not is_system, at, assistant_id";
 
+/** Models read a few hundred characters, and descriptions may have a megabyte. */
 const named = ({ graphIds, systemIds, visible }: Readonly<Record<keyof typeof DEPLOYED, string>>): string => `
-  select assistant_id, graph_id, name as title, description, assistant_id = any(${systemIds}) as is_system,
+  select assistant_id, graph_id, left(name, 200) as title, left(description, 4000) as description,
+    assistant_id = any(${systemIds}) as is_system,
     (extract(epoch from created_at) * 1000000)::bigint as at, ${plainName} as plain_name
   from threadloom.assistants where graph_id = any(${graphIds}) and ${visible}`;
 
@@ -75,7 +77,8 @@ export const createToolRepository = (database: Database) => ({
     limit: number,
   ): Promise<ToolRow[]> {
     const visible = visibility.on("metadata");
-    return await LIST.query<ToolRow>(database, { ...deployed, visible, ...place, limit });
+    const { text, values } = LIST.compile({ ...deployed, visible, ...place, limit });
+    return await database.boundedRead<ToolRow>(text, values);
   },
 
   async find(
@@ -84,7 +87,8 @@ export const createToolRepository = (database: Database) => ({
     tool: string,
   ): Promise<ToolRow | undefined> {
     const visible = visibility.on("metadata");
-    return (await FIND.query<ToolRow>(database, { ...deployed, visible, tool }))[0];
+    const { text, values } = FIND.compile({ ...deployed, visible, tool });
+    return (await database.boundedRead<ToolRow>(text, values))[0];
   },
 });
 
